@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test campaigns soak mutants xstate spin coverage lint format types contracts pages certificates notebooks bench wheel ci clean
+.PHONY: help demo test campaigns soak mutants xstate spin coverage lint format types contracts pages certificates notebooks bench site wheel ci clean
 
 PYTEST := .venv/bin/python -m pytest -n auto --maxprocesses 8 --dist worksteal
 PYTHONS := $(or $(PYTHON),python3.14 python3.13 python3.12 python3.11 python3)
@@ -65,6 +65,7 @@ pages: .venv/.has-check ## write docs/lifecycles, the tables of docs/fleet-file.
 	$(BIN)/python docs/write_lifecycles.py
 	$(BIN)/python docs/write_fleet_file.py
 	$(BIN)/python docs/write_figures.py
+	$(BIN)/python docs/draw_architecture.py
 
 certificates: .venv/.has-check ## check what is shipped, and write docs/certificates anew
 	$(BIN)/lifefold check $$($(BIN)/lifefold machines | sed 's/ .*//') $(LARGER) --certificate docs/certificates/ $(ARGS)
@@ -76,6 +77,9 @@ notebooks: .venv/.has-notebook ## execute the notebooks, and write what they sho
 bench: .venv/.has-bench ## run the benchmarks
 	@$(BIN)/python -m benchmarks $(ARGS)
 
+site: .venv/.has-docs ## build the documentation as a site into site/, with warnings as errors
+	$(BIN)/python -m sphinx --nitpicky --fail-on-warning --quiet -b html docs site
+
 wheel: .venv/.has-runtime ## build the wheel into dist/
 	rm -rf build dist
 	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
@@ -85,7 +89,7 @@ ci: ## do all that the continuous integration does
 	@.ci/run
 
 clean: ## remove all that these targets made
-	rm -rf .venv .types build dist *.egg-info .coverage .*_cache .hypothesis .grimp_cache
+	rm -rf .venv .types build dist site *.egg-info .coverage .*_cache .hypothesis .grimp_cache
 	find $(PARTS) tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # The type checkers read the sources where they lie: through these links, core/ is lifefold/core/.

@@ -1,16 +1,19 @@
-"""Entities that change together: the unit of consistency, and the single writer of one stream of events.
+"""Entities that change together: the unit of consistency, with one writer of one stream of events.
 
-What they have in common is said once, by an ``AggregateType``: machines, and *rules*, pure functions that say what
-follows for the others from a transition of one (``reaction`` does it). Between aggregates there are only messages
-(``Tell``), and nothing is sent that its receiver's log could not be read with; a ``System`` is the set of types that
-tell each other things.
+An ``AggregateType`` declares what aggregates of one kind have in common: machines, rules, views. A *rule* is a pure
+function of an aggregate and a transition of one of its machines; it returns what follows for other entities
+(``reaction`` runs it). Aggregates exchange messages only (``Tell``), and a message is sent only if its receiver can
+read it. A ``System`` is the set of types that exchange messages.
 
-A *view* is a value folded over the transitions, so that a rule need not search: what it holds could always be computed
-again from the entities.
+A rule declares which transitions trigger it: ``@rule(on=task.machine, event=Completed, leaves=..., enters=...)``. The
+kernel looks rules up by machine, event and states, and runs those that a transition triggers in their declared order.
+
+A *view* is a value folded over the transitions, so that a rule need not search. Its content could be computed from
+the entities at any time.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 from pyrsistent import PMap, pmap
@@ -19,30 +22,30 @@ from lifefold.core.kernel.entity import ActivityEnded, Created, Entity, Opened, 
 from lifefold.core.kernel.failure import EntityQuarantined, EntityReleased, HandlerFailed
 from lifefold.core.kernel.machine import Machine
 from lifefold.core.kernel.property import Property, SystemState, properties_of, unprojected
-from lifefold.core.kernel.record import Event, Record
+from lifefold.core.kernel.record import Event, Record, State
 from lifefold.effects import Tell
 
 T = TypeVar("T")
 
 
 class Dispatch(msgspec.Struct, frozen=True, gc=False):
-    """A rule's wish: let this entity of the same aggregate take this event."""
+    """A rule action: an event for an entity of the same aggregate."""
 
     entity: str
     event: Event
 
 
 class Create(msgspec.Struct, frozen=True, gc=False):
-    """A rule's wish: a new entity of the same aggregate."""
+    """A rule action: a new entity of the same aggregate."""
 
     entity: str
     record: Record
 
 
 class Aggregate(msgspec.Struct, frozen=True, gc=False):
-    """The state of one aggregate. ``version`` counts accepted inputs, ``sent`` and ``received`` messages per peer.
+    """The state of one aggregate. ``version`` counts accepted inputs, ``sent`` and ``received`` the messages per peer.
 
-    ``quarantined`` are entities that take nothing more, each with the reason.
+    ``quarantined`` has the entities that accept no input, each with the reason.
     """
 
     name: str
@@ -70,18 +73,92 @@ class Aggregate(msgspec.Struct, frozen=True, gc=False):
 
 RuleAction = Dispatch | Create | Tell
 
+Follow: TypeAlias = Callable[[Aggregate, Transition], Iterable[RuleAction]]
+"""The function of a rule: what follows from a transition."""
+
 
 class Rule(msgspec.Struct, frozen=True, gc=False):
-    """What follows, inside the aggregate, from a transition of the machine it is ``on``. Made by ``rule``."""
+    """What follows, inside the aggregate, from transitions of the machine it is ``on``. Made by ``rule``.
+
+    ``events``, ``leaves`` and ``enters`` are its triggers. An empty one does not narrow them. ``follow`` is the bare
+    function, which relies on them; a call of the rule itself asks for nothing where it is not triggered.
+    """
 
     name: str
     on: str
-    follow: Callable[[Aggregate, Transition], Iterable[RuleAction]]
+    follow: Follow
+    events: tuple[type[Event], ...] = ()
+    leaves: frozenset[State] = frozenset()
+    enters: frozenset[State] = frozenset()
+
+    def __call__(self, aggregate: Aggregate, transition: Transition) -> Iterable[RuleAction]:
+        """Return what follows from a transition; nothing from one that does not trigger the rule."""
+        return self.follow(aggregate, transition) if self.is_triggered(transition) else ()
+
+    def is_triggered(self, transition: Transition) -> bool:
+        """Tell whether a transition triggers the rule: by its machine, the type of its event, and both states."""
+        if transition.machine != self.on or (self.events and not isinstance(transition.event, self.events)):
+            return False
+        return (not self.leaves or transition.left in self.leaves) and (
+            not self.enters or transition.entered in self.enters
+        )
 
 
-def rule(on: Machine[Any]) -> Callable[[Callable[[Aggregate, Transition], Iterable[RuleAction]]], Rule]:
-    """Make a rule of a function ``(aggregate, transition) -> wishes``; it sees the transitions of one machine."""
-    return lambda follow: Rule(follow.__name__, on.name, follow)
+def rule(
+    on: Machine[Any],
+    *,
+    event: type[Event] | tuple[type[Event], ...] | None = None,
+    leaves: State | Iterable[State] | None = None,
+    enters: State | Iterable[State] | None = None,
+) -> Callable[[Follow], Rule]:
+    """Make a rule of a function ``(aggregate, transition) -> rule actions``, with what triggers it.
+
+    Without triggers, every transition of the machine ``on`` does. Each trigger narrows them:
+
+    - ``event``: the type of the event, or one of several. A base class stands for all events derived from it.
+      ``Created`` stands for the first transition of an entity, ``ActivityEnded`` for the confirmed end of an activity.
+    - ``leaves``: a change of state out of this state, or out of one of several.
+    - ``enters``: a change of state into this state, or into one of several. A new entity enters its first state.
+
+    A transition that stays in its state neither leaves nor enters it.
+
+    Raises ``ValueError``, with the name of the rule, for an event or a state that the machine does not have, and for an
+    empty trigger.
+    """
+    events = event if isinstance(event, tuple) else () if event is None else (event,)
+    known_events: tuple[type[Event], ...] = (*on.events, *_OF_ENTITIES)
+
+    def made(follow: Follow) -> Rule:
+        name = f"rule {follow.__name__} on {on.name}"
+        for each in events:
+            if not any(issubclass(known, each) for known in known_events):
+                raise ValueError(f"{name}: {each.__name__} is no event of {on.name}; it has {_names(on.events)}")
+        if event == ():
+            raise ValueError(f"{name}: event= names no event")
+        left, entered = _states(name, on, "leaves", leaves), _states(name, on, "enters", enters)
+        return Rule(follow.__name__, on.name, follow, events, left, entered)
+
+    return made
+
+
+_OF_ENTITIES: Final[tuple[type[Event], ...]] = (Created, ActivityEnded)
+"""The kernel's own events that are events of transitions."""
+
+
+def _states(name: str, on: Machine[Any], trigger: str, given: State | Iterable[State] | None) -> frozenset[State]:
+    """Return the states of a trigger. Raises ``ValueError`` for one that is not the machine's, and for none."""
+    found: frozenset[State] = frozenset(() if given is None else (given,) if isinstance(given, State) else given)
+    if given is not None and not found:
+        raise ValueError(f"{name}: {trigger}= names no state")
+    for each in found:
+        # States are texts: one of another machine may be spelled alike.
+        if not any(each is known for known in on.states):
+            raise ValueError(f"{name}: {each!r} is no state of {on.name}; it has {', '.join(on.states)}")
+    return found
+
+
+def _names(events: Iterable[type[Event]]) -> str:
+    return ", ".join(each.__name__ for each in events)
 
 
 class View(msgspec.Struct, frozen=True, gc=False):
@@ -94,11 +171,12 @@ class View(msgspec.Struct, frozen=True, gc=False):
 class AggregateType:
     """What the aggregates of one kind have in common: machines, rules in their order, views.
 
-    ``commands`` are the events that people may send to entities of a machine, by its name; where it has no entry, all
-    that are nobody else's. ``properties`` hold of every aggregate of this kind; they are checked by the worlds.
+    ``commands`` has by machine the events that operators may send to its entities. A machine without an entry accepts
+    all of its events from operators, except those that only activities report. ``properties`` hold of every aggregate
+    of this kind; checks and simulations verify them.
     """
 
-    __slots__ = ("_peers", "_rules", "commands", "kind", "machines", "properties", "rules", "views")
+    __slots__ = ("_peers", "_rules", "_triggered", "commands", "kind", "machines", "properties", "rules", "views")
 
     def __init__(  # noqa: PLR0913 - the parts of a type, each with its name
         self,
@@ -113,7 +191,7 @@ class AggregateType:
     ) -> None:
         """Put the parts together; ``peers`` are the types of its ``System``.
 
-        Raises ``ValueError`` for a rule on, or commands to, a machine that is not here, and for two of one name.
+        Raises ``ValueError`` for a rule on, or commands to, an unknown machine, and for two machines of one name.
         """
         self.kind: Final = kind
         self.machines: Final = _by_name(f"{kind}: machine", ((machine.name, machine) for machine in machines))
@@ -130,6 +208,7 @@ class AggregateType:
             message = f"{kind}: commands to {name!r}; the machines are {', '.join(self.machines)}"
             raise ValueError(message)
         self._rules: Final = {name: tuple(each for each in self.rules if each.on == name) for name in self.machines}
+        self._triggered: Final[dict[_Trigger, tuple[Rule, ...]]] = {}
 
     def start(self, name: str) -> Aggregate:
         """Return the empty aggregate of this name."""
@@ -140,21 +219,35 @@ class AggregateType:
         return self.machines.get(ref.partition(":")[0])
 
     def rules_on(self, machine: str) -> tuple[Rule, ...]:
-        """Return the rules that look at this machine, in order."""
+        """Return the rules on this machine, in order."""
         return self._rules[machine]
 
+    def triggered(self, transition: Transition) -> tuple[Rule, ...]:
+        """Return the rules that a transition triggers, in order.
+
+        They are looked up in an index, which gets an entry when a combination of event and states first happens.
+        """
+        before = transition.before
+        states = (None if before is None else before.record.state, transition.after.record.state)
+        key = (transition.machine, type(transition.event), *states)
+        found = self._triggered.get(key)
+        if found is None:
+            found = tuple(each for each in self._rules[transition.machine] if each.is_triggered(transition))
+            self._triggered[key] = found
+        return found
+
     def among(self, peers: Mapping[str, "AggregateType"]) -> "AggregateType":
-        """Return this type as one of these, to which alone it can send messages."""
+        """Return this type as one of these types: it can send messages to them only."""
         return self._of(self.machines, self.commands, peers)
 
     def with_machine(self, machine: Machine[Any]) -> "AggregateType":
-        """Return this type with a profile of one of its machines, known by its name, in that one's place.
+        """Return this type with a profile in the place of its machine of the same name.
 
-        Its records are made and read by rules, so its record, its first state and what rules serve are as before.
-        Operators may say what is new in it, besides what they could say before: the rules do not know it, so it is
-        theirs. What a timer or an activity stands for is not among it.
+        Rules make and read the records of the machine. So the type of the record, the first state and the served
+        activities must be the same. Operators may send the events that only the profile has, since no rule knows
+        them; events of timers and activities are excepted.
 
-        Raises ``ValueError`` if they are not as before, or if there is no machine of this name.
+        Raises ``ValueError`` if one of them differs, or if there is no machine of this name.
         """
         old = self.machines.get(machine.name)
         if old is None:
@@ -211,12 +304,15 @@ class AggregateType:
         return machine is not None and type(record) is machine.record
 
     def reaches(self, tell: Tell) -> bool:
-        """Tell whether a message is for somebody in the system; outside of a system that is not known, and so."""
+        """Tell whether a type of the system can read a message. A type outside of a system sends any message."""
         if self._peers is None:
             return True
         peer = self._peers.get(tell.aggregate.partition("/")[0])
         return peer is not None and peer.reads(tell.entity, tell.event)
 
+
+_Trigger: TypeAlias = tuple[str, type[Event], State | None, State]
+"""A machine, the type of an event, and the states before and after; no state is before the first transition."""
 
 _OF_ALL_MACHINES: Final = (TimerFired, ActivityEnded, HandlerFailed, EntityQuarantined, EntityReleased)
 
@@ -232,12 +328,12 @@ def _by_name(what: str, named: Iterable[tuple[str, T]]) -> dict[str, T]:
 
 
 class System:
-    """A set of aggregate types whose aggregates tell each other things. ``properties`` hold of its every ``SystemState``."""
+    """A set of aggregate types that exchange messages. ``properties`` hold of each of its ``SystemState`` values."""
 
     __slots__ = ("aggregates", "name", "properties")
 
     def __init__(self, name: str, *aggregates: AggregateType, properties: Iterable[Property[SystemState]] = ()) -> None:
-        """Put the types together, each known by its kind. Raises ``ValueError`` for two of one kind."""
+        """Put the types together by their kinds. Raises ``ValueError`` for two of one kind."""
         self.name: Final = name
         self.properties: Final = properties_of(name, properties)
         self.aggregates: Final[dict[str, AggregateType]] = {}

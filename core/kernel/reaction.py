@@ -1,23 +1,23 @@
-"""What one input comes to inside an aggregate, with everything that follows from it.
+"""Macrosteps: one input of an aggregate, with everything that follows from it.
 
-``react`` takes one input from outside and runs everything that follows from it inside the aggregate to completion, in a
-fixed order (a *macrostep*, as in SCXML). A transition is shown to every rule of its machine, in the order of the rules,
-and all of them see one and the same aggregate: as it is when the entity is through with the event, postponed events
-that it takes thereupon included (and all entities with ``Opened`` and ``RunnerRecovered``), before anything that rules
-ask for. Then their wishes are done one by one, each with all that follows from it before the next (depth first). Rules
-are pure functions and never fail: a dispatch that its entity does not take is a refusal, kept for the record, and
+``react`` runs one input from outside to completion, in a fixed order (a *macrostep*, as in SCXML). A transition is
+shown to the rules that it triggers, in their declared order. All of them see the same aggregate. In it, the entity has
+finished the event and the postponed events that followed from it; with ``Opened`` and ``RunnerRecovered`` all entities
+have. No rule action has been done. Then the actions are done one by one, each with everything that follows from it
+before the next one (depth first).
+
+Rules are pure functions and do not fail. An event that its entity does not accept is a refusal, which is recorded and
 changes nothing.
 
-Messages are numbered per pair of aggregates: the receiver takes each number once and in order, whatever the transport
-repeats or overtakes. A message that its entity refuses is taken all the same, and stands in the log.
+Messages are numbered for each pair of aggregates. The receiver takes each number once and in order, even if messages
+are repeated or overtake each other. A message that its entity refuses is in the log, too.
 """
 
-from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 
-from lifefold.core.kernel.aggregate import Aggregate, AggregateType, Create, RuleAction
+from lifefold.core.kernel.aggregate import Aggregate, AggregateType, Create, RuleAction, View
 from lifefold.core.kernel.entity import (
     ActivityEnded,
     Created,
@@ -36,25 +36,24 @@ from lifefold.core.kernel.entity import (
 )
 from lifefold.core.kernel.failure import DecisionError, EntityQuarantined, EntityReleased, HandlerFailed
 from lifefold.core.kernel.machine import Machine
+from lifefold.core.kernel.overlay import Overlay
 from lifefold.core.kernel.record import Event, Record, replace
 from lifefold.core.kernel.row import After
 from lifefold.effects import Effect, Tell
 
-T = TypeVar("T")
-
 MACROSTEP_LIMIT: Final = 100_000
-"""How many transitions may follow from one input; more means that the rules of the aggregate run in a circle."""
+"""How many transitions may follow from one input; more means that the rules run in a circle."""
 
 
 class RequestedEffect(msgspec.Struct, frozen=True, gc=False):
-    """An effect and the entity that asks for it. What identifies it is (aggregate, version, place in the reaction)."""
+    """An effect and the entity that requests it. Aggregate, version and position in the reaction identify it."""
 
     entity: str
     effect: Effect
 
 
 class Reaction(msgspec.Struct, frozen=True, gc=False):
-    """What one accepted input came to. ``changed`` names the entities that are not as they were, in order."""
+    """The outcome of one accepted input. ``changed`` names the changed entities in order."""
 
     aggregate: Aggregate
     effects: tuple[RequestedEffect, ...] = ()
@@ -64,15 +63,15 @@ class Reaction(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def refused(self) -> Refusal | None:
-        """Why nothing came of it: a message is taken off its way, also if its entity refuses it."""
+        """The refusal, if nothing came of the input. A message is received even if its entity refuses it."""
         return self.refusals[0] if self.refusals and not self.transitions else None
 
 
 def react(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Reaction | Refusal:
     """Take one input and everything that follows from it.
 
-    A refusal changes nothing. What its entity refuses of a message comes back in a reaction: the number is used up.
-    What guards, actions and rules raise is raised.
+    A refusal changes nothing. A message that its entity refuses gives a reaction, since its number is used up. Errors
+    of guards, actions and rules are raised.
     """
     try:
         return decide(of, aggregate, envelope)
@@ -81,7 +80,7 @@ def react(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Reacti
 
 
 def decide(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Reaction | Refusal:
-    """Do what ``react`` does; what raises is a ``DecisionError`` that names the entity, the row and the event."""
+    """Do the same as ``react``. An error is a ``DecisionError`` that names the entity, the row and the event."""
     if not envelope.sender:
         return _macrostep(of, aggregate, envelope)
     expected = aggregate.received.get(envelope.sender, 0) + 1
@@ -134,7 +133,7 @@ _OF_FAILURES = (HandlerFailed, EntityQuarantined, EntityReleased)
 
 
 def _isolating(aggregate: Aggregate, envelope: Envelope) -> Aggregate:
-    """Return an aggregate that knows which of its entities are quarantined now."""
+    """Return the aggregate with its quarantined entities after this input."""
     ref, quarantined = envelope.entity, aggregate.quarantined
     match envelope.event:
         case EntityQuarantined(reason=reason):
@@ -146,7 +145,7 @@ def _isolating(aggregate: Aggregate, envelope: Envelope) -> Aggregate:
 
 
 def _fail(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Refusal | list[EntityStep]:
-    """Take note of a failure, or isolate an entity, which need not have come to be, or let it go on."""
+    """Accept a failure, a quarantine or a release. A quarantined entity need not exist yet."""
     ref, event = envelope.entity, envelope.event
     machine, entity = of.machine_of(ref), aggregate.entities.get(ref)
     if machine is None:
@@ -160,26 +159,29 @@ def _fail(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Refusa
     if entity is None:
         return []
     if is_quarantined:
-        return [_blaming(machine, entity, envelope, lambda: release(machine, entity, envelope.at_ms))]
+        try:
+            return [release(machine, entity, envelope.at_ms)]
+        except Exception as error:
+            raise _blamed(machine, entity, envelope, error) from error
     return [quarantine(machine, entity)]
 
 
 def _advanced(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> EntityStep | Refusal:
-    return _blaming(machine, entity, envelope, lambda: advance(machine, entity, envelope))
-
-
-def _blaming(machine: Machine[Any], entity: Entity[Any], envelope: Envelope, decided: Callable[[], T]) -> T:
-    """Return what is decided on an entity. Raises ``DecisionError``."""
     try:
-        return decided()
+        return advance(machine, entity, envelope)
     except Exception as error:
-        event, row = envelope.event, _row_of(machine, entity, envelope.event)
-        where = f"{entity.ref} in {entity.state}, {type(event).__name__}{f', {row}' if row else ''}"
-        raise DecisionError(entity.ref, where, error) from error
+        raise _blamed(machine, entity, envelope, error) from error
+
+
+def _blamed(machine: Machine[Any], entity: Entity[Any], envelope: Envelope, error: Exception) -> DecisionError:
+    """Return the error of a guard or an action, with its entity, event and row."""
+    event, row = envelope.event, _row_of(machine, entity, envelope.event)
+    where = f"{entity.ref} in {entity.state}, {type(event).__name__}{f', {row}' if row else ''}"
+    return DecisionError(entity.ref, where, error)
 
 
 def _row_of(machine: Machine[Any], entity: Entity[Any], event: Event) -> str:
-    """Return the row that an entity takes an event by; empty if it is none's."""
+    """Return the row that accepts an event; empty if none does."""
     if isinstance(event, TimerFired) and isinstance(after := machine.spans[event.slot].during, After):
         event = after.event()
     for row in machine.rows:
@@ -194,7 +196,7 @@ def _row_of(machine: Machine[Any], entity: Entity[Any], event: Event) -> str:
 
 
 def _deliver(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> EntityStep | Refusal:
-    """Let an entity take an event, or begin its life."""
+    """Give an event to an entity, or create the entity."""
     ref, event = envelope.entity, envelope.event
     if ref in aggregate.quarantined and not isinstance(event, ActivityEnded):
         return Refusal(envelope, "quarantined", f"{aggregate.name}: {ref!r}: {aggregate.quarantined[ref]}")
@@ -244,19 +246,26 @@ def _open(of: AggregateType, aggregate: Aggregate, envelope: Envelope, event: Op
 
 
 def _following(transition: Transition, what: str, error: Exception) -> DecisionError:
-    """Return the error of something that follows a transition."""
+    """Return the error of a rule or view after a transition."""
     where = f"{what}, after {type(transition.event).__name__} of {transition.entity}, now {transition.after.state}"
     return DecisionError(transition.entity, where, error)
 
 
 class _Run:
-    """The inside of one macrostep: local to one call of ``react`` and gone with it."""
+    """The inside of one macrostep: local to one call of ``react``.
 
-    __slots__ = ("aggregate", "at_ms", "changed", "effects", "of", "queue", "refusals", "transitions")
+    ``aggregate`` is the one that rules see. Its maps are overlays, which become persistent once, at the end.
+    """
+
+    __slots__ = (
+        "aggregate", "at_ms", "changed", "effects", "entities", "of", "queue", "refusals", "transitions", "views",
+    )  # fmt: skip
 
     def __init__(self, of: AggregateType, aggregate: Aggregate, at_ms: int) -> None:
         self.of = of
-        self.aggregate = aggregate
+        self.entities = Overlay(aggregate.entities)
+        self.views = Overlay(aggregate.views)
+        self.aggregate = replace(aggregate, entities=self.entities, views=self.views)
         self.at_ms = at_ms
         self.changed: dict[str, None] = {}
         self.effects: list[RequestedEffect] = []
@@ -264,34 +273,38 @@ class _Run:
         self.refusals: list[Refusal] = []
         self.queue: list[tuple[str, RuleAction]] = []
 
-    def accept(self, *advances: EntityStep) -> None:
-        """Make advances part of the aggregate, then queue what their transitions entail, first things on top."""
-        entities, views = self.aggregate.entities, self.aggregate.views
-        for done in advances:
-            entities = entities.set(done.entity.ref, done.entity)
-            self.changed[done.entity.ref] = None
+    def accept(self, *steps: EntityStep) -> None:
+        """Make steps part of the aggregate, then queue what their transitions entail, the first thing on top."""
+        for step in steps:
+            self.entities.put(step.entity.ref, step.entity)
+            self.changed[step.entity.ref] = None
             for name, view in self.of.views.items():
-                for transition in done.transitions:
-                    try:
-                        views = views.set(name, view.fold(views[name], transition))
-                    except Exception as error:
-                        raise _following(transition, f"view {name}", error) from error
-            for effect in done.effects:
-                self.ask(done.entity, effect)
-            self.transitions += done.transitions
-            self.refusals += done.refusals
-        self.aggregate = replace(self.aggregate, entities=entities, views=views)
-        actions = [
-            action for done in advances for transition in done.transitions for action in self.actions(transition)
-        ]
+                self.fold(name, view, step.transitions)
+            for effect in step.effects:
+                self.ask(step.entity, effect)
+            self.transitions += step.transitions
+            self.refusals += step.refusals
+        actions: list[tuple[str, RuleAction]] = []
+        for step in steps:
+            for transition in step.transitions:
+                actions += self.actions(transition)
         self.queue += reversed(actions)
+
+    def fold(self, name: str, view: View, transitions: tuple[Transition, ...]) -> None:
+        """Fold transitions into a view. Raises ``DecisionError``."""
+        for transition in transitions:
+            try:
+                self.views.put(name, view.fold(self.views[name], transition))
+            except Exception as error:
+                raise _following(transition, f"view {name}", error) from error
 
     def actions(self, transition: Transition) -> list[tuple[str, RuleAction]]:
         """Return what rules ask for after a transition, each with the rule's name. Raises ``DecisionError``."""
         actions: list[tuple[str, RuleAction]] = []
-        for each in self.of.rules_on(transition.machine):
+        for each in self.of.triggered(transition):
             try:
-                actions += [(each.name, action) for action in each.follow(self.aggregate, transition)]
+                for action in each.follow(self.aggregate, transition):
+                    actions.append((each.name, action))  # noqa: PERF401 - a rule that asks for nothing costs no list
             except Exception as error:
                 raise _following(transition, f"rule {each.name}", error) from error
         return actions
@@ -311,23 +324,29 @@ class _Run:
             self.accept(done)
 
     def ask(self, entity: Entity[Any], effect: Effect) -> None:
-        """Take in an effect that an entity asks for; what it tells is sent as what rules tell."""
+        """Take in an effect of an entity. A message is sent like one of a rule."""
         if isinstance(effect, Tell):
             self.send(effect, entity.ref)
         else:
             self.effects.append(RequestedEffect(entity.ref, effect))
 
     def send(self, tell: Tell, actor: str) -> None:
-        """Give a message its number, if it is for somebody who can read it."""
+        """Number a message, if its receiver can read it; refuse it otherwise."""
         if not self.of.reaches(tell):
             reason = f"{self.of.kind}: no {tell.aggregate!r} knows {type(tell.event).__name__} for {tell.entity!r}"
             self.refusals.append(Refusal(Envelope(tell.entity, tell.event, self.at_ms, actor), "unknown", reason))
             return
-        ordinal = self.aggregate.sent.get(tell.aggregate, 0) + 1
-        self.aggregate = replace(self.aggregate, sent=self.aggregate.sent.set(tell.aggregate, ordinal))
+        sent = self.aggregate.sent
+        ordinal = sent.get(tell.aggregate, 0) + 1
+        self.aggregate = replace(self.aggregate, sent=sent.set(tell.aggregate, ordinal))
         self.effects.append(RequestedEffect("", replace(tell, ordinal=ordinal)))
 
     def reaction(self) -> Reaction:
-        """Return what it all came to."""
-        now = replace(self.aggregate, version=self.aggregate.version + 1)
+        """Return the outcome of the macrostep, with persistent maps."""
+        now = replace(
+            self.aggregate,
+            version=self.aggregate.version + 1,
+            entities=self.entities.persistent(),
+            views=self.views.persistent(),
+        )
         return Reaction(now, tuple(self.effects), tuple(self.transitions), tuple(self.refusals), tuple(self.changed))

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import msgspec
 
-from lifefold.core.kernel import Machine, alone
+from lifefold.core.kernel import Machine, Property, alone
 from lifefold.interpreters.certificates.code import checker, code_of, digest
 from lifefold.interpreters.certificates.source import Names
 from lifefold.interpreters.search.configuration import Bounds, Judge
@@ -40,8 +40,8 @@ class NoCertificate(ValueError):
 class Question(msgspec.Struct, frozen=True):
     """The configuration of a check: the opening, the properties, the module of additional ones, and the bounds.
 
-    ``properties`` is a digest of the kinds and names of all properties that the target declares. ``added`` has the
-    additional properties of the configuration. ``within`` has digests of the bounds on records.
+    ``properties`` is a digest of the kinds and ids of all properties that the target declares (see ``id_of``).
+    ``added`` has the additional properties of the configuration. ``within`` has digests of the bounds on records.
 
     Seconds and memory are not among the ``limits``: a search that they end has no certificate.
     """
@@ -63,7 +63,7 @@ class Open(msgspec.Struct, frozen=True):
 
 
 class Verdicts(msgspec.Struct, frozen=True):
-    """The number of properties that hold, a digest of the kinds and names of all, and those that do not hold."""
+    """The number of properties that hold, a digest of the owners and kinds of all, and those that do not hold."""
 
     held: int
     asked: str
@@ -89,7 +89,7 @@ class Crashes(msgspec.Struct, frozen=True):
     crashes: int
     batch: int
     begun: int
-    states: int
+    moments: int
     steps: int
     depth: int
     performed_again: int
@@ -187,12 +187,12 @@ def _verdicts(report: Report) -> Verdicts:
     open_ = tuple(
         Open(v.owner, v.name, v.property_kind, v.outcome) for v in report.verdicts if v.outcome is not Outcome.HOLDS
     )
-    asked = _names((each.owner, each.property_kind, each.name) for each in report.verdicts)
+    asked = _listed((each.owner, each.property_kind) for each in report.verdicts)
     return Verdicts(len(report.verdicts) - len(open_), asked, open_)
 
 
-def _names(properties: Iterable[tuple[str, str, str]]) -> str:
-    """Return a digest of the owners, kinds and names of properties."""
+def _listed(properties: Iterable[tuple[str, ...]]) -> str:
+    """Return a digest of what identifies properties, in any order."""
     return digest({"properties": "\n".join(sorted("\t".join(map(str, each)) for each in properties))})
 
 
@@ -219,7 +219,16 @@ def _declared(target: Target) -> str:
     else:
         system, kinds = target.subject, {name.partition("/")[0] for name, _ in target.opening}
     declared = Judge(system, (), kinds).properties
-    return _names((each.owner, each.property.property_kind, each.property.name) for each in declared)
+    return _listed((each.owner, each.property.property_kind, id_of(each.property)) for each in declared)
+
+
+def id_of(prop: Property[Any]) -> str:
+    """Return the id of a property: the names of the functions that it is made of. A property's own name is prose.
+
+    Properties that one function makes for several states share an id; a list of ids has each of them once more.
+    """
+    made_of = (prop.of, prop.when, prop.projection, prop.localized, prop.holds)
+    return " ".join(each.__qualname__ for each in made_of if each is not None)
 
 
 _NO_LIMITS: Final = {"within", "seconds", "memory_mib"}

@@ -50,6 +50,11 @@ def digest(texts: Mapping[str, str]) -> str:
 @lru_cache(maxsize=1)
 def checker() -> str:
     """Return one digest of the checker's own code: the modules that a search and its verdicts use."""
+    return digest(checker_modules())
+
+
+def checker_modules() -> dict[str, str]:
+    """Return the digests of the checker's own modules, by name."""
     todo, found = [_CHECKER], dict[str, str]()
     while todo:
         name = todo.pop()
@@ -59,11 +64,11 @@ def checker() -> str:
         text = Path(spec.origin).read_text(encoding="utf-8")
         found[name] = digest_of(text)
         todo += (each for each in _imports(name, text) if each.startswith(_CHECKERS))
-    return digest(found)
+    return found
 
 
 _CHECKER: Final = "lifefold.interpreters.check.checking"
-_CHECKERS: Final = "lifefold.interpreters.check."
+_CHECKERS: Final = tuple(f"lifefold.interpreters.{room}." for room in ("check", "search", "crash"))
 
 
 def _homes(subject: Machine[Any] | System) -> set[str]:

@@ -1,1 +1,1 @@
-"""The rules of the board: which task goes to which worker, and what one task means for others."""
+"""The rules of the board: the assignment of tasks to workers, and the effects of one task on others."""

@@ -1,24 +1,24 @@
-"""Aborts in a fleet that has them: of a tool, of siblings, and of whole subtrees (document 004, E36 to E38).
+"""Aborts of a tool, of siblings, and of whole subtrees, in a fleet that has them (document 004, E36 to E38).
 
-The family is that of the tasks: one that was split is the parent of its parts, from the moment in which it is (E38),
-and the session at a part is a child of the session that has split. Who is to end because of an abort is said by the
-formulas in ``core.policy.abort``, and by nothing else; here is what a board makes of it.
+Families are those of tasks. A split task is the parent of its parts as soon as it is split (E38). The session at a part
+is a child of the session that split the task. The formulas in ``core.policy.abort`` decide which tasks end because of
+an abort. These rules apply the result to the board.
 
-- *Tool*: the owner of a task says that one call of a tool was aborted. Its session goes on, and nobody is affected,
-  unless the fleet's policy makes more of it (E37).
-- *Siblings*: all other parts of the same task, each with everything below it; neither the task itself nor its parent.
+- *Tool*: the owner of a task reports that one call of a tool was aborted. Its session goes on. No other task is
+  affected, unless the fleet's policy escalates the abort (E37).
+- *Siblings*: all other parts of the same task, each with everything below it. The task itself and its parent go on.
 - *Session*: the task with everything below it.
 
-What is aborted is cancelled, each task once, and whoever works at it is recalled as by any other cancellation (E20).
-What is over is left as it is. What cannot be cancelled just now (E16) is *doomed*: done work is brought home all the
-same, but if it is ever opened again it is cancelled instead, and given to nobody before. A person who has a task tried
-again wants it after all. What it means for their parent that parts are cancelled is what it always means (E7).
+An aborted task is cancelled once, and its owner is recalled as by any other cancellation (E20). A task that is over
+stays as it is. A task that cannot be cancelled at the moment (E16) is marked as aborted. Its finished work is still
+merged. If it is opened again, it is cancelled before any worker claims it. An operator who retries it takes the mark
+away. For the parent, cancelled parts mean what they always mean (E7).
 
-It ends: an abort is said by people and sessions only, no rule says one, and every task is cancelled once.
+It ends: only operators and sessions request aborts, rules never do, and every task is cancelled once.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, cast
 
 from lifefold.core.fleet.board import fleet_task
 from lifefold.core.fleet.board.fleet_task import Fate, FleetTask
@@ -32,11 +32,12 @@ from lifefold.core.policy.reasons import AbortReason
 # The rules
 
 
-@rule(on=fleet_task.machine)
+@rule(on=fleet_task.machine, event=(fleet_task.ToolAborted, fleet_task.AbortWanted))
 def spread(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """An abort reaches whom it is to reach: first those whom nobody is at, so that none of them is begun meanwhile."""
-    said, record = transition.event, transition.after.record
-    if isinstance(said, fleet_task.ToolAborted | fleet_task.AbortWanted) and record.fate is not None:
+    """Cancel the tasks in the scope of an abort, unclaimed tasks first, so that no worker claims one meanwhile."""
+    said = cast("fleet_task.ToolAborted | fleet_task.AbortWanted", transition.event)
+    record: FleetTask = transition.after.record
+    if record.fate is not None:
         found = affected(family(board, record.id), record.id, said.scope, record.fate.policy, said.abort_reason)
         reached = [each for each in found if is_to_end(board.record(f"task:{each.session}"))]
         for each in sorted(reached, key=lambda target: board.record(f"task:{target.session}").state in CLAIMED):
@@ -45,17 +46,17 @@ def spread(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
             )
 
 
-@rule(on=fleet_task.machine)
+@rule(on=fleet_task.machine, enters=task.State.OPEN)
 def catch_up(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """What was aborted when it could not be cancelled is cancelled when it is opened again."""
+    """Cancel a task that was aborted while it could not be cancelled, as soon as it is opened again."""
     del board
     fate = transition.after.record.fate
-    if transition.entered is task.State.OPEN and fate is not None and fate.doomed is not None:
+    if fate is not None and fate.doomed is not None:
         yield Dispatch(transition.entity, fleet_task.Aborted(fate.doomed, transition.after.record.id, fate.why))
 
 
 def family(board: Aggregate, name: str) -> Parents:
-    """Return the parents of all that have the same whole as this task, in the order in which they were made."""
+    """Return the parents of all tasks with the same whole as this task, in the order of their creation."""
     return {part: board.record(f"task:{part}").parent for part in work_of(board).parts.get(whole_of(name), ())}
 
 
@@ -65,7 +66,7 @@ def is_to_end(record: FleetTask) -> bool:
 
 
 def _why(target: Target, by: FleetTask, said: fleet_task.ToolAborted | fleet_task.AbortWanted) -> str:
-    """Say why it is aborted: the document's word for it, what was aborted, and what was said of that."""
+    """Return the reason of an abort: its canonical name, the aborted task or tool, and the given reason."""
     what = (
         f"the tool {said.tool} was aborted at {by.id}" if isinstance(said, fleet_task.ToolAborted) else _what(by, said)
     )
@@ -80,25 +81,25 @@ def _what(by: FleetTask, said: fleet_task.AbortWanted) -> str:
 
 
 def nobody_works_at_it(board: Aggregate) -> bool:
-    """What was aborted is worked at by nobody, waits for nobody, and is given to nobody."""
+    """An aborted task is not claimed, does not wait, and is not given out."""
     return not any(each.is_doomed and each.state in fleet_task.CANCELLABLE for each in tasks_of(board))
 
 
 def reaches_what_is_below(board: Aggregate) -> bool:
-    """Whatever is a part of what is aborted is over or aborted, and so are its parts (E36)."""
+    """All parts below an aborted task are over or aborted (E36)."""
     tasks = {each.id: each for each in tasks_of(board)}
     return all(_are_reached(tasks, each.parts_of_it()) for each in tasks.values() if each.is_doomed)
 
 
 def reaches_whom_it_was_said_of(board: Aggregate) -> bool:
-    """Where siblings were aborted, each is over or aborted; where more was, the task or its parent is (E36, E37)."""
+    """After an abort of siblings each is over or aborted; after a larger one the task or its parent is (E36, E37)."""
     tasks = {each.id: each for each in tasks_of(board)}
     said = [(each, each.fate) for each in tasks.values() if each.fate is not None and not fleet_task.is_over(each)]
     return all(_are_reached(tasks, _meant(tasks, each, fate)) for each, fate in said)
 
 
 def _meant(tasks: dict[str, FleetTask], record: FleetTask, fate: Fate) -> Iterable[str]:
-    """Return who was meant by the last abort that was said at a task."""
+    """Return the tasks in the scope of the last abort of a task."""
     whole = tasks.get(record.parent)
     if fate.said is AbortScope.SESSION:
         return () if fate.wanted else (record.id,)
@@ -109,13 +110,13 @@ def _meant(tasks: dict[str, FleetTask], record: FleetTask, fate: Fate) -> Iterab
 
 
 def _are_reached(tasks: dict[str, FleetTask], names: Iterable[str]) -> bool:
-    """Tell whether all of them that are there are over, aborted, or wanted by a person after all."""
+    """Tell whether all existing tasks of these are over, aborted, or retried by an operator."""
     there = (tasks[each] for each in names if each in tasks)
     return all(each.is_doomed or fleet_task.is_over(each) or bool(each.fate and each.fate.wanted) for each in there)
 
 
 def is_aborted_by_its_family(step: Transition) -> bool:
-    """Who aborts its siblings is spared, and so is their parent: only who was meant is aborted (E36)."""
+    """A task that aborts its siblings, and their parent, go on: only tasks in the scope are aborted (E36)."""
     if step.before is None or not isinstance(step.event, fleet_task.Aborted):
         return True
     name, by, whole = step.after.record.id, step.event.by, step.event.by.rpartition("+")[0]
@@ -129,7 +130,7 @@ def is_aborted_by_its_family(step: Transition) -> bool:
 
 
 def is_aborted_once(step: Transition) -> bool:
-    """No task is aborted twice, and none that is over (E36); what could not be cancelled is, when it is opened."""
+    """No task is aborted twice, or after it is over (E36). A marked task is cancelled when it is opened."""
     if step.before is None or not isinstance(step.event, fleet_task.Aborted):
         return True
     before: FleetTask = step.before.record
@@ -137,7 +138,7 @@ def is_aborted_once(step: Transition) -> bool:
 
 
 def _again(step: Transition) -> bool:
-    """Tell whether what was aborted before is cancelled now."""
+    """Tell whether a task that was marked as aborted is cancelled by this step."""
     opened = step.before is not None and step.before.record.is_doomed and step.before.state in fleet_task.CANCELLABLE
     return opened and step.entered is task.State.CANCELLED
 
@@ -152,11 +153,11 @@ def parts_have_the_same_policy(board: Aggregate) -> bool:
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     *localized(
         on_board,
-        always("nobody works at what was aborted, nor will", nobody_works_at_it),
-        always("an abort reaches everything below", reaches_what_is_below),
-        always("an abort reaches all of whom it was said", reaches_whom_it_was_said_of),
-        always("a part is aborted as its whole would be", parts_have_the_same_policy),
+        always("an aborted task is neither worked at nor given out", nobody_works_at_it),
+        always("an abort reaches all parts below a task", reaches_what_is_below),
+        always("an abort reaches every task in its scope", reaches_whom_it_was_said_of),
+        always("a part has the abort policy of its whole", parts_have_the_same_policy),
     ),
-    always_step("who aborts its siblings is spared, and so is their parent", is_aborted_by_its_family),
-    always_step("nothing is aborted twice, nor what is over", is_aborted_once),
+    always_step("an abort of siblings spares the caller and their parent", is_aborted_by_its_family),
+    always_step("no task is aborted twice, nor after it is over", is_aborted_once),
 )

@@ -1,16 +1,16 @@
-"""How the board keeps to its budgets: nothing is begun for which nothing is left.
+"""Budgets of the board: no claim begins without a reservation in each budget that it needs.
 
-There may be a budget for the fleet, for each agent and for each task; without any, nothing is limited.
+There may be a budget for the fleet, for each agent and for each task. Without budgets nothing is limited.
 
-- Whoever claims a task to work at it has a share of everything set aside from all budgets that are concerned, before it
-  hears of the task; when it is through, the shares are settled. Who only has to verify or to merge needs none.
-- What is spent and not filled again by itself holds what needs it: an agent whose budget is spent waits, a task whose
-  budget is spent is blocked, and with the fleet's all tasks are. A person may raise any of them, and it goes on.
-- What is filled again by itself is waited for.
+- A claim reserves a share of each of its budgets before its worker learns of the task. The shares are settled when the
+  claim ends. A claim that only verifies or merges needs no share.
+- A spent budget without a period holds what needs it. The agent of a spent budget waits, and the task of a spent budget
+  is blocked. If the fleet's budget is spent, all tasks are. An operator may raise each budget, and then they go on.
+- A spent budget with a period is filled when the period ends, and claims wait for that.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final
+from typing import Final, cast
 
 from lifefold.core.fleet.board import budget, fleet_task, worker_slot
 from lifefold.core.fleet.board.fleet_task import FleetTask
@@ -34,9 +34,9 @@ def of_task(name: str) -> str:
 
 
 def admits(board: Aggregate, agent: str, name: str) -> bool:
-    """Tell whether an agent may have a share set aside for a task from every budget that is concerned.
+    """Tell whether an agent may reserve a share for a task in each of its budgets.
 
-    It may not as long as it holds another one.
+    An agent that holds a share may not reserve another one.
     """
     all_budgets = (board.entities.get(ref) for ref in _concerned(agent, name))
     return all(
@@ -45,13 +45,13 @@ def admits(board: Aggregate, agent: str, name: str) -> bool:
 
 
 def leaves_a_share(board: Aggregate, agent: str, name: str) -> bool:
-    """Tell whether there is a share for a task in every budget that is concerned, besides what the agent holds now."""
+    """Tell whether each budget of a task has a share left besides the share that the agent holds now."""
     all_budgets = (board.entities.get(ref) for ref in _concerned(agent, name))
     return all(each is None or each.state in budget.ADMITS for each in all_budgets)
 
 
 def out_of_money(board: Aggregate, name: str) -> Dispatch | None:
-    """Return what blocks a task because a budget that it needs is spent for good; None if none is."""
+    """Return the event that blocks a task whose budget is spent for good; None if no budget of it is."""
     for ref in (FLEET, of_task(name)):
         entity = board.entities.get(ref)
         if entity is not None and budget.is_spent_for_good(entity.record):
@@ -60,7 +60,7 @@ def out_of_money(board: Aggregate, name: str) -> Dispatch | None:
 
 
 def share_of(board: Aggregate, record: FleetTask) -> Amounts:
-    """Return what a claim is given; 0 is no limit."""
+    """Return the reservation of a claim; 0 is no limit."""
     given = Amounts()
     for ref in _concerned(record.owner, record.id):
         entity = board.entities.get(ref)
@@ -74,25 +74,20 @@ def _concerned(agent: str, name: str) -> tuple[str, str, str]:
     return of_task(name), of_agent(agent), FLEET
 
 
-@rule(on=fleet_task.machine)
+@rule(on=fleet_task.machine, enters=task.State.CLAIMED)
 def reserve(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """Who claims a task has a share set aside from every budget that is concerned, before anything else."""
-    if transition.entered is task.State.CLAIMED:
-        record: FleetTask = transition.after.record
-        for ref in _concerned(record.owner, record.id):
-            if ref in board.entities:
-                yield Dispatch(ref, budget.Reserve(record.owner))
+    """Reserve a share of each budget of a claim, before its worker learns of the task."""
+    record: FleetTask = transition.after.record
+    for ref in _concerned(record.owner, record.id):
+        if ref in board.entities:
+            yield Dispatch(ref, budget.Reserve(record.owner))
 
 
-@rule(on=worker_slot.machine)
+@rule(on=worker_slot.machine, event=(worker_slot.WorkWanted, worker_slot.WorkLeft, worker_slot.WorkerGone))
 def settle(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """Who is through with its task, or gone, has its shares settled with what it has spent."""
-    event = transition.event
-    if transition.before is None or not isinstance(
-        event, worker_slot.WorkWanted | worker_slot.WorkLeft | worker_slot.WorkerGone
-    ):
-        return
-    agent, name = transition.entity.removeprefix("worker_slot:"), transition.before.record.task
+    """Settle the shares of a worker that has finished its claim, or is gone, with the costs of the claim."""
+    event = cast("worker_slot.WorkWanted | worker_slot.WorkLeft | worker_slot.WorkerGone", transition.event)
+    agent, name = transition.entity.removeprefix("worker_slot:"), transition.was.task
     for ref in _concerned(agent, name) if name else ():
         entity = board.entities.get(ref)
         if entity is not None and agent in entity.record.holders:
@@ -100,24 +95,22 @@ def settle(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 
 def _cost(p: budget.Budget, event: worker_slot.WorkWanted | worker_slot.WorkLeft | worker_slot.WorkerGone) -> Amounts:
-    """Return what was spent; whoever has not said it has spent its share at least, if the fleet wants it so."""
+    """Return the costs of a claim. A silent session counts as its share, if the budget is strict about it."""
     least = p.share if p.charges_the_silent and event.silent else Amounts()
     spent = event.spent
     return replace(spent, microusd=max(spent.microusd, least.microusd), tokens=max(spent.tokens, least.tokens))
 
 
-@rule(on=budget.machine)
-def reopen(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+@rule(on=budget.machine, enters=budget.State.RENEWED)
+def reopen(_board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """When a period is over the next one begins."""
-    del board
-    if transition.entered is budget.State.RENEWED:
-        yield Dispatch(transition.entity, budget.Reopened())
+    yield Dispatch(transition.entity, budget.Reopened())
 
 
-@rule(on=budget.machine)
+@rule(on=budget.machine, enters=budget.State.SPENT)
 def go_without(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """When a budget is spent for good, what needs it is blocked. An agent whose own is spent waits for more."""
-    if transition.entered is not budget.State.SPENT or not budget.is_spent_for_good(transition.after.record):
+    """Block the tasks that need a budget which is spent for good. An agent with such a budget waits for more."""
+    if not budget.is_spent_for_good(transition.after.record):
         return
     ref = transition.entity
     offered = work_of(board).offered
@@ -126,12 +119,10 @@ def go_without(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
             yield _blocked(transition.after, name)
 
 
-@rule(on=budget.machine)
+@rule(on=budget.machine, leaves=budget.State.SPENT)
 def go_on_with_more(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """What was blocked because a budget was spent goes on when there is more in it."""
-    if transition.before is None or not budget.is_spent_for_good(transition.before.record):
-        return
-    if not budget.is_spent_for_good(transition.after.record):
+    """Let tasks go on that were blocked by a spent budget, when the budget is raised."""
+    if budget.is_spent_for_good(transition.was):
         for ref in sorted(board.entities):
             entity = board.entities[ref]
             if entity.state is task.State.BLOCKED and entity.record.lacks == transition.entity:
@@ -139,12 +130,12 @@ def go_on_with_more(board: Aggregate, transition: Transition) -> Iterator[Dispat
 
 
 def _blocked(spent: Entity[budget.Budget], name: str) -> Dispatch:
-    """Return that a task is blocked because this budget is spent."""
+    """Return the event that blocks a task because of a spent budget."""
     return Dispatch(f"task:{name}", fleet_task.DependencyLost(spent.ref, reason_of(spent)))
 
 
 def reason_of(spent: Entity[budget.Budget]) -> str:
-    """Return why nothing can be set aside from a budget any more, for people."""
+    """Return the reason why a budget has no share left, for messages."""
     line = next(each for each in spent.record.lines if not each.suffices)
     left = max(0, line.account.cap - line.account.cost)
     whose = "the fleet's" if spent.ref == FLEET else "its"
@@ -153,7 +144,7 @@ def reason_of(spent: Entity[budget.Budget]) -> str:
 
 
 def raising(spent: Entity[budget.Budget]) -> str:
-    """Return the command that lets the next claim have its share: for people, and to be typed."""
+    """Return the command that raises a budget by enough for the next claim, ready to be typed."""
     whose, _, name = spent.ref.removeprefix("budget:").partition("/")
     of = f" --{whose} {name}" if name else ""
     line = next(each for each in spent.record.lines if not each.suffices)
@@ -162,7 +153,7 @@ def raising(spent: Entity[budget.Budget]) -> str:
 
 
 def in_words(resource: Resource, amount: int, of: int | None = None) -> str:
-    """Return so much of something, for people; or so much of a limit."""
+    """Return an amount in words, or an amount of a limit."""
     scale, unit = _WORDS[resource]
     whole, last = ("", amount) if of is None else (f" of {of / scale:,.{_PLACES[resource]}f}", of)
     one = unit.removesuffix("s") if last == scale == 1 else unit
@@ -175,7 +166,7 @@ _WORDS: Final = {
     Resource.TIME: (60_000, "min"),
     Resource.SESSIONS: (1, "sessions"),
 }
-"""How many of a unit people count as one, and what they call it."""
+"""Units of amounts in messages: how many count as one, and the name of the unit."""
 
 _OPTIONS: Final[Mapping[Resource, tuple[str, Callable[[int], str]]]] = {
     Resource.MONEY: ("usd", lambda microusd: f"{-(-microusd // 10_000) / 100:.2f}"),
@@ -183,13 +174,13 @@ _OPTIONS: Final[Mapping[Resource, tuple[str, Callable[[int], str]]]] = {
     Resource.TIME: ("time", lambda time_ms: f"{-(-time_ms // 1_000)}s"),
     Resource.SESSIONS: ("sessions", str),
 }
-"""By which option so much more of something may be spent, and how that is written."""
+"""The option that raises each resource, and how its amount is written."""
 
 _PLACES: Final = {Resource.MONEY: 2, Resource.TOKENS: 0, Resource.TIME: 1, Resource.SESSIONS: 0}
 
 
 def workers_have_their_share(board: Aggregate) -> bool:
-    """Whoever has claimed a task to work at it holds a share of every budget that is concerned."""
+    """Every claim holds a share of each of its budgets."""
     claimed = (each for each in tasks_of(board) if each.state in CLAIMED)
     return all(
         each.owner in board.entities[ref].record.holders
@@ -200,7 +191,7 @@ def workers_have_their_share(board: Aggregate) -> bool:
 
 
 def shares_have_a_worker(board: Aggregate) -> bool:
-    """Whoever holds a share sits at a task."""
+    """Every holder of a share is at a task."""
     all_budgets = (entity for ref, entity in board.entities.items() if ref.startswith("budget:"))
     return all(
         board.entities[f"worker_slot:{holder}"].state is worker_slot.State.WORKING
@@ -210,13 +201,13 @@ def shares_have_a_worker(board: Aggregate) -> bool:
 
 
 def nothing_is_open_without_money(board: Aggregate) -> bool:
-    """What needs a budget that is spent for good does not wait for it; it is blocked, and says so."""
+    """A task that needs a budget which is spent for good does not wait: it is blocked, with the reason."""
     waiting = (name for name, each in work_of(board).offered.items() if each.can_be_hindered)
     return all(out_of_money(board, name) is None for name in waiting)
 
 
 def is_blocked_by_its_own_purse(board: Aggregate) -> bool:
-    """What lacks money lacks that of a budget which it needs."""
+    """A task that is blocked by a budget needs that budget."""
     blocked = (
         each for each in tasks_of(board) if each.state is task.State.BLOCKED and each.lacks.startswith("budget:")
     )
@@ -224,8 +215,8 @@ def is_blocked_by_its_own_purse(board: Aggregate) -> bool:
 
 
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
-    always("whoever works at a task has a share set aside for it", workers_have_their_share),
-    always("whoever has a share set aside sits at a task", shares_have_a_worker),
-    always("no task is blocked by what another one has spent", is_blocked_by_its_own_purse),
-    always("no task waits for money that only a person can give", nothing_is_open_without_money),
+    always("every claim has a reservation in each of its budgets", workers_have_their_share),
+    always("every holder of a reservation is at a task", shares_have_a_worker),
+    always("a task is blocked only by a budget that it needs", is_blocked_by_its_own_purse),
+    always("no open task waits for a budget that only an operator can raise", nothing_is_open_without_money),
 )

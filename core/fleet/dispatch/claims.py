@@ -1,9 +1,11 @@
-"""Who works on what: the rules by which tasks go to workers, and are taken from them.
+"""Claims: the rules that give tasks to workers and take tasks from them.
 
-The first ready task, by priority and then by its place in the plan, goes to the worker slot that has waited longest of
-those that may take it, by role and by trust (E21, E34). What is done and only has to be verified as a whole, or merged,
-goes first. A task that leaves its owner otherwise than by the owner's own word is recalled from it (E20); what an owner
-that is gone leaves is given to somebody else, under another number (E12).
+The first ready task, by priority and then by its place in the plan, goes to a worker that may take it, by role and by
+trust (E21, E34). Of several workers the one that has waited longest gets it. Work that is done and only has to be
+verified as a whole, or merged, goes first.
+
+A task that leaves its owner other than by the owner's report is recalled from it (E20). A task whose owner is gone goes
+to another worker, under the next epoch (E12).
 """
 
 from collections.abc import Iterator
@@ -22,11 +24,10 @@ from lifefold.effects import Tell
 
 
 def match(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """The next ready task goes to the next worker slot that may take it, whatever has just made that possible.
+    """Give the next ready task to the next worker that may take it, whatever has made that possible.
 
-    That is one pair: the next is found when this one sits at its task, and what it may spend is set aside. So this rule
-    is the first of all, and what it finds is so when it is done. While a plan change comes into force nothing is given
-    out: who takes what is decided by all of it.
+    The rule gives out one pair. The next pair is found when the worker is at its task and its shares are reserved.
+    While a plan change comes into force no task is given out: the whole change decides about claims.
     """
     if isinstance(transition.event, task.Claimed | budget.Reserve) or work_of(board).changing:
         return
@@ -38,7 +39,7 @@ def match(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 
 def next_pair(board: Aggregate) -> tuple[str, str] | None:
-    """Return the task that is to be given out next, and the worker that gets it; None if there are no two."""
+    """Return the next task to give out and its worker; None if there is no such pair."""
     work = work_of(board)
     if not (work.waiting and work.ready):
         return None
@@ -55,16 +56,16 @@ def next_pair(board: Aggregate) -> tuple[str, str] | None:
 
 
 def _claim(board: Aggregate, owner: str) -> task.Claimed:
-    """Return the claim of a worker, which says how far it is trusted where that counts (E34)."""
+    """Return the claim of a worker, with its trust level in a fleet with trust (E34)."""
     sat: worker_slot.WorkerSlot = board.record(f"worker_slot:{owner}")
     return task.Claimed(owner) if sat.trust is None else fleet_task.Entrusted(owner, sat.level)
 
 
 def is_unwanted(board: Aggregate, name: str) -> bool:
-    """Tell whether a task is aborted, or a part, or a part of a part, of one that is cancelled: soon it is, too.
+    """Tell whether an open task is about to be cancelled or blocked, so that no worker may claim it.
 
-    Or whether it is not in the plan any more, so that it is blocked next. Not if it is done: that is brought home all
-    the same (E16).
+    It is aborted, removed from the plan, or a part at any depth of a cancelled task. Finished work is merged all the
+    same (E16).
     """
     record: FleetTask = board.record(f"task:{name}")
     is_open = record.state is task.State.OPEN
@@ -77,18 +78,17 @@ def is_unwanted(board: Aggregate, name: str) -> bool:
     return False
 
 
-@rule(on=fleet_task.machine)
+@rule(on=fleet_task.machine, event=task.Claimed)
 def hand_over(board: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
-    """A task that was claimed, or handed over, is given to its new owner."""
-    if isinstance(transition.event, task.Claimed):
-        record: FleetTask = transition.after.record
-        yield Dispatch(f"worker_slot:{record.owner}", worker_slot.Seated(record.id))
-        brief = brief_of(record, budgets.share_of(board, record), adaptive_timeout.limit_ms(board, record))
-        yield Tell(f"worker/{record.owner}", "assignment", assignment.Assigned(brief))
+    """Give a task that was claimed or handed over to its new owner."""
+    record: FleetTask = transition.after.record
+    yield Dispatch(f"worker_slot:{record.owner}", worker_slot.Seated(record.id))
+    brief = brief_of(record, budgets.share_of(board, record), adaptive_timeout.limit_ms(board, record))
+    yield Tell(f"worker/{record.owner}", "assignment", assignment.Assigned(brief))
 
 
 def brief_of(record: FleetTask, share: Amounts, timeout_ms: int = 0) -> task.Brief:
-    """Return what a worker gets to know of a task; what its sessions may cost, and how long one may take."""
+    """Return the brief of a task, with the reservation of its claim and the time limit of its sessions."""
     return task.Brief(
         record.id,
         record.epoch,
@@ -108,12 +108,22 @@ def brief_of(record: FleetTask, share: Amounts, timeout_ms: int = 0) -> task.Bri
     )
 
 
-@rule(on=fleet_task.machine)
+_OPEN_ENDED = CLAIMED | {task.State.ORPHANED}
+"""In these states a task belongs to its owner and is not known to be done."""
+
+KEPT = _OPEN_ENDED | {task.State.DONE}
+"""In these states a task stays with its owner, if it has one.
+
+The work of a dead session is still to be inspected, and finished work to be verified and merged.
+"""
+
+
+@rule(on=fleet_task.machine, leaves=_OPEN_ENDED)
 def recall(board: Aggregate, transition: Transition) -> Iterator[Tell]:
-    """An owner whose claim is ended by somebody else, in whatever way, is told so, if it is still there (E20)."""
-    if transition.before is None or transition.before.state not in _OPEN_ENDED or transition.after.state in KEPT:
+    """Recall a task from its owner, if the claim ended other than by the owner itself (E20)."""
+    if transition.after.state in KEPT:
         return
-    before: FleetTask = transition.before.record
+    before: FleetTask = transition.was
     worker = f"worker/{before.owner}"
     owner = board.entities.get(f"worker_slot:{before.owner}")
     if owner is not None and owner.state is worker_slot.State.WORKING and transition.actor != worker:
@@ -123,9 +133,9 @@ def recall(board: Aggregate, transition: Transition) -> Iterator[Tell]:
 
 
 def _ends_by(board: Aggregate, transition: Transition) -> AbortReason:
-    """Return the canonical reason for which a session at a task is ended: an abort, an operator, or the board itself.
+    """Return the canonical reason for the end of a session: an abort, an operator, or the board itself.
 
-    Parts are cancelled with what they are parts of.
+    A part that is cancelled with its whole ends by the abort of its parent.
     """
     match transition.event:
         case fleet_task.Aborted(abort_reason=reason):
@@ -139,35 +149,21 @@ def _ends_by(board: Aggregate, transition: Transition) -> AbortReason:
 
 
 def _within_ms(board: Aggregate, record: FleetTask) -> int:
-    """Return how long the session at a task that is recalled may take to end, if it has to make room for another one.
+    """Return how many milliseconds the session of a preempted task may take to end.
 
-    0 is as long as it may in any case.
+    0 is no limit besides the usual one.
     """
     found = board.entities.get(f"preemption_request:{record.owner}")
     makes_room = found is not None and found.state is preemption_request.State.ASKED and found.record.of == record.id
     return found.record.within_ms if found is not None and makes_room else 0
 
 
-_OPEN_ENDED = CLAIMED | {task.State.ORPHANED}
-"""While these hold, a task is its owner's, and not known to be done."""
-
-KEPT = _OPEN_ENDED | {task.State.DONE}
-"""And in this it stays the owner's, if it has one.
-
-What a dead session has left is still to be looked at, and what is done to be verified and merged.
-"""
-
-
-@rule(on=worker_slot.machine)
+@rule(on=worker_slot.machine, leaves=worker_slot.PRESENT, enters=worker_slot.State.GONE)
 def release(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """What a worker that is gone had in hand is given back (E11)."""
-    if (
-        transition.entered is not worker_slot.State.GONE
-        or transition.before is None
-        or not transition.before.record.task
-    ):
+    """Give back the task of a worker that is gone (E11)."""
+    if not transition.was.task:
         return
-    ref = f"task:{transition.before.record.task}"
+    ref = f"task:{transition.was.task}"
     record: FleetTask = board.record(ref)
     if record.owner != transition.entity.removeprefix("worker_slot:"):
         return

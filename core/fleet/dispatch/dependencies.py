@@ -1,36 +1,39 @@
-"""What one task means for others: those that depend on it, the one that it is a part of, and the parts of it.
+"""What one task means for others: for its dependents, its parent, and its parts.
 
-- What depends on a task that will not be done is blocked, with the reason, and so is what depends on that; when the
-  task may be done after all, they go on by themselves (E19).
-- A task that was split waits for its parts: when the last is closed it is to be verified as a whole, when one is lost
-  it is blocked at once (E7). Both are asked whenever it begins to wait, too: its parts may have been faster (E8, E10).
-- The parts of a task that nobody wants any more are cancelled, with all of theirs, each once (E36).
-- What asks for a role that nobody has who is left is blocked, too; or for more trust than anybody has (``trusting``).
-- A retry that a person grants is done at once.
+- A task that depends on a lost task is blocked, with the reason, and so are its own dependents. When the lost task may
+  be done after all, they go on by themselves (E19).
+- A split task waits for its parts. When the last part is closed, it is verified as a whole. When a part is lost, it is
+  blocked at once (E7). Both are also decided when it begins to wait, since parts may have been faster (E8, E10).
+- The parts of a cancelled task are cancelled, at every depth, each once (E36).
+- A task is blocked while no worker has its role or its trust level (see ``trust``).
+- A retry that an operator grants begins at once.
 """
 
 from collections.abc import Iterator
+from typing import cast
 
 from lifefold.core.fleet.board import fleet_task, worker_slot
 from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.fleet.dispatch import budgets
 from lifefold.core.fleet.dispatch.task_index import Requirement, abilities, is_lost, somebody_may, tasks_of, work_of
-from lifefold.core.kernel import Aggregate, Create, Dispatch, Entity, Transition, rule
+from lifefold.core.kernel import Aggregate, Create, Created, Dispatch, Entity, Transition, rule
 from lifefold.core.lifecycles import task
 from lifefold.core.policy.access import AccessLevel
 
+_PARTS = task.State.WAITING_FOR_SUBTASKS
+_WAITS = frozenset({task.State.OPEN, _PARTS})
+"""In these states a task waits for others."""
 
-@rule(on=fleet_task.machine)
-def retry_granted(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """A task that a person lets be tried again is opened at once."""
-    del board
-    if isinstance(transition.event, fleet_task.RetryGranted):
-        yield Dispatch(transition.entity, task.Retried())
+
+@rule(on=fleet_task.machine, event=fleet_task.RetryGranted)
+def retry_granted(_board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """Open a task at once when an operator grants a retry."""
+    yield Dispatch(transition.entity, task.Retried())
 
 
 @rule(on=fleet_task.machine)
 def block_waiting(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """What waits for a task that will not be done is blocked, with the reason (E7, E19)."""
+    """Block the tasks that wait for a task that is lost, with the reason (E7, E19)."""
     record: FleetTask = transition.after.record
     if is_lost(record) and not _was_lost(transition):
         for each in _waiting_for(board, record):
@@ -40,7 +43,7 @@ def block_waiting(board: Aggregate, transition: Transition) -> Iterator[Dispatch
 
 @rule(on=fleet_task.machine)
 def free_waiting(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """What was blocked because of a task goes on when that one may be done after all (E19)."""
+    """Let tasks go on that were blocked because of a task, when it may be done after all (E19)."""
     record: FleetTask = transition.after.record
     if _was_lost(transition) and not is_lost(record):
         for each in _waiting_for(board, record):
@@ -48,18 +51,18 @@ def free_waiting(board: Aggregate, transition: Transition) -> Iterator[Dispatch]
                 yield Dispatch(each.ref, fleet_task.DependencyBack(record.id))
 
 
-@rule(on=fleet_task.machine)
+@rule(on=fleet_task.machine, enters=_WAITS)
 def look_again(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """A task that begins to wait is blocked at once if something that it waits for will not be done (E8, E19).
+    """Block a task that begins to wait for something that is lost, or let it wait for its parts (E8, E10, E19).
 
-    One that is open and has parts waits for them first (E10). One that is not in the plan any more is blocked by that.
+    A task that is no longer in the plan is blocked by that.
     """
     record: FleetTask = transition.after.record
     if transition.entered is task.State.OPEN and record.waits:
         yield Dispatch(transition.entity, task.Decomposed(0))
     elif transition.entered is task.State.OPEN and record.removed:
         yield Dispatch(transition.entity, fleet_task.DependencyLost(fleet_task.PLAN, fleet_task.NOT_IN_THE_PLAN))
-    elif transition.entered in _WAITS:
+    else:
         needed = record.parts_of_it() if transition.after.state is _PARTS else record.depends_on
         lost = [each for each in _records(board, needed) if is_lost(each)]
         if lost:
@@ -72,12 +75,13 @@ def look_again(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
             yield Dispatch(transition.entity, task.SubtasksCompleted())
 
 
-@rule(on=worker_slot.machine)
+@rule(
+    on=worker_slot.machine,
+    event=(worker_slot.WorkerGone, worker_slot.Dismissed, worker_slot.Reassigned, worker_slot.Judged),
+)
 def lose_role(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """When the last worker leaves, is gone, demoted, or without its role, who could take them, tasks are blocked."""
-    if transition.before is None:
-        return
-    before: worker_slot.WorkerSlot = transition.before.record
+    """Block tasks when no worker is left with their role or trust level."""
+    before: worker_slot.WorkerSlot = transition.was
     now: worker_slot.WorkerSlot = transition.after.record
     less = now.level < before.level or now.leaves > before.leaves or not {*before.roles} <= {*now.roles}
     if transition.entered is worker_slot.State.GONE or less:
@@ -89,11 +93,11 @@ def lose_role(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
                 yield _without(board, f"task:{name}", each.asked)
 
 
-@rule(on=worker_slot.machine)
+@rule(on=worker_slot.machine, event=(Created, worker_slot.Reassigned))
 def gain_role(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """What was blocked for want of a role, or of trust, goes on when a plan change brings somebody who may take it.
+    """Let tasks go on when a plan change brings a worker with their role or trust level.
 
-    Only a plan change brings roles. Whoever comes to a level by its work is seen elsewhere (``trusting``).
+    Only plan changes bring roles. A level that an agent earns by its work is handled by ``trust``.
     """
     before = () if transition.before is None else abilities(transition.before.record)
     if not work_of(board).changing or {*abilities(transition.after.record)} <= {*before}:
@@ -105,16 +109,16 @@ def gain_role(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
             yield Dispatch(f"task:{each.id}", fleet_task.DependencyBack(each.lacks))
 
 
-@rule(on=fleet_task.machine)
+@rule(on=fleet_task.machine, enters=task.State.CLOSED)
 def gather(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """When the last part of a task is closed, the task goes on, also if that took too long (E7)."""
+    """Let a split task go on when its last part is closed, however late (E7)."""
     whole = gathered(board, transition)
     if whole is not None:
         yield Dispatch(whole.ref, task.SubtasksCompleted() if whole.state is _PARTS else task.Unblocked())
 
 
 def gathered(board: Aggregate, transition: Transition) -> Entity[FleetTask] | None:
-    """Return the task that goes on because its last part is closed now; None if there is none."""
+    """Return the split task that goes on because its last part is closed now; None if there is none."""
     if transition.entered is not task.State.CLOSED or not transition.after.record.parent:
         return None
     whole: Entity[FleetTask] = board.entities[f"task:{transition.after.record.parent}"]
@@ -122,14 +126,12 @@ def gathered(board: Aggregate, transition: Transition) -> Entity[FleetTask] | No
     return whole if goes_on and _are_closed(board, whole.record) else None
 
 
-@rule(on=fleet_task.machine)
-def divide(board: Aggregate, transition: Transition) -> Iterator[Create]:
-    """A task that is split gets its parts, each a task of its own: with its role, its priority and its retries."""
-    del board
-    if not isinstance(transition.event, fleet_task.Split) or transition.before is None:
-        return
+@rule(on=fleet_task.machine, event=fleet_task.Split)
+def divide(_board: Aggregate, transition: Transition) -> Iterator[Create]:
+    """Create the parts of a split task, each with the role, priority and retries of the whole."""
+    split = cast("fleet_task.Split", transition.event)
     whole: FleetTask = transition.after.record
-    for number, each in enumerate(transition.event.tasks, transition.before.record.parts + 1):
+    for number, each in enumerate(split.tasks, transition.was.parts + 1):
         part = FleetTask(
             state=task.State.OPEN,
             id=whole.part(number),
@@ -155,11 +157,11 @@ def divide(board: Aggregate, transition: Transition) -> Iterator[Create]:
         yield Create(f"task:{part.id}", part)
 
 
-@rule(on=fleet_task.machine)
+@rule(on=fleet_task.machine, enters=(task.State.CANCELLED, task.State.OPEN))
 def cancel_parts(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """The parts of a task that nobody wants any more are cancelled, too; one that rests, when it is opened (E36).
+    """Cancel the parts of a cancelled task; a part that cannot be cancelled yet, when it is opened (E36).
 
-    What is aborted has its parts aborted, which says why (``aborts``).
+    An aborted task has its parts aborted, with the reason (``aborts``).
     """
     record: FleetTask = transition.after.record
     if transition.entered is task.State.CANCELLED:
@@ -168,7 +170,7 @@ def cancel_parts(board: Aggregate, transition: Transition) -> Iterator[Dispatch]
         for each in _records(board, record.parts_of_it()):
             if each.state in _CANCELLABLE:
                 yield _cancelled(each, with_=record)
-    elif transition.entered is task.State.OPEN and record.parent and not record.is_doomed:
+    elif record.parent and not record.is_doomed:
         whole: FleetTask = board.record(f"task:{record.parent}")
         if whole.state is task.State.CANCELLED:
             yield _cancelled(record, with_=whole)
@@ -187,23 +189,19 @@ _CANCELLABLE = frozenset(
         task.State.WAITING_FOR_SUBTASKS,
     }
 )
-"""In these a task can be cancelled; what is done, or has failed, cannot (E16)."""
-
-_PARTS = task.State.WAITING_FOR_SUBTASKS
-_WAITS = frozenset({task.State.OPEN, _PARTS})
-"""In these a task waits for others."""
+"""In these states a task can be cancelled. Done and failed tasks cannot (E16)."""
 
 
 def is_unmanned(board: Aggregate, asked: Requirement) -> bool:
-    """Tell whether a role or some trust is asked for, and nobody is left who has it."""
+    """Tell whether a task requires a role or a trust level that no remaining worker has."""
     return asked != ("", AccessLevel.UNTRUSTED) and not somebody_may(work_of(board), *asked)
 
 
 def unmanned(board: Aggregate, asked: Requirement) -> tuple[str, str]:
-    """Return what is lacked where nobody has what is asked for, and say it of a task, after its name."""
+    """Return the missing role or level, and a phrase about it that follows the name of a task."""
     role, level = asked
     if role and not somebody_may(work_of(board), role, AccessLevel.UNTRUSTED):
-        return f"{fleet_task.ROLE}{role}", f"asks for the role {role}, and nobody is left who has it"
+        return f"{fleet_task.ROLE}{role}", f"asks for the role {role}, and no worker is left that has it"
     whom = f"with the role {role} " if role else ""
     return f"{fleet_task.LEVEL}{level.word}", f"takes an agent {whom}that is {level.word}, and there is none"
 
@@ -217,7 +215,7 @@ def _was_lost(transition: Transition) -> bool:
 
 
 def _waiting_for(board: Aggregate, record: FleetTask) -> Iterator[Entity[FleetTask]]:
-    """Yield the tasks that have to do with what becomes of this one."""
+    """Yield the dependents of a task, and the task that it is a part of."""
     for name in work_of(board).dependents.get(record.id, ()):
         yield board.entities[f"task:{name}"]
     if record.parent:
@@ -232,7 +230,7 @@ def _records(board: Aggregate, names: tuple[str, ...]) -> Iterator[FleetTask]:
 
 
 def _are_closed(board: Aggregate, whole: FleetTask) -> bool:
-    """Tell whether all parts of a task are there, and closed."""
+    """Tell whether all parts of a task exist and are closed."""
     parts = list(_records(board, whole.parts_of_it()))
     return len(parts) == whole.parts and all(each.state is task.State.CLOSED for each in parts)
 

@@ -1,8 +1,7 @@
-"""Who has to do with whom on the board: what one transition can have touched, so that nobody else need be asked.
+"""Locality on the board: the entities that one transition can affect, so that a property looks at no others.
 
-A task has to do with what it waits for and with what waits for it, with its rivals, its parts, the task that it is a
-part of and the other parts of that, and with the worker slots of its owner and of the one it had before. A worker slot
-has to do with the task that was given to it and with the one before.
+A task is near its dependencies and dependents, its rivals, its parts, its whole and the other parts of that. It is also
+near the worker slots of its present and its last owner. A worker slot is near its present and its last task.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,17 +15,17 @@ from lifefold.core.kernel import Aggregate, Entity, Transition, replace
 
 
 def on_board(of: Aggregate, _name: str, transitions: Iterable[Transition]) -> Aggregate:
-    """Return the part of the board that has to do with tasks and worker slots that have changed."""
+    """Return the part of the board near the tasks and worker slots that have changed."""
     return part(of, around(of, transitions))
 
 
 def whole_board(of: Aggregate, _name: str, _transitions: Iterable[Transition]) -> Aggregate:
-    """Return all of the board, for a property that takes no longer on a large one: it asks the view."""
+    """Return the whole board, for a property that reads the task index and costs the same on a large one."""
     return of
 
 
 def around(of: Aggregate, transitions: Iterable[Transition]) -> Iterator[str]:
-    """Yield the references of what has to do with tasks and worker slots of the board."""
+    """Yield the references of the entities near these transitions."""
     for each in transitions:
         yield each.entity
         records = [entity.record for entity in (each.before, each.after) if entity is not None]
@@ -48,7 +47,7 @@ def _dependencies(of: Aggregate, record: FleetTask) -> Iterator[str]:
 
 
 def part(of: Aggregate, refs: Iterable[str]) -> Aggregate:
-    """Return a board with these entities only, and the worker slots of those who own these tasks."""
+    """Return a board with only these entities and the worker slots of the owners of these tasks."""
     entities = of.entities
     there: dict[str, Entity[Any]] = {ref: entities[ref] for ref in dict.fromkeys(refs) if ref in entities}
     owners = [each.record.owner for ref, each in there.items() if ref.startswith("task:")]

@@ -1,17 +1,17 @@
-"""A plan that waits for a person: approved or declined as a whole, in one step (E43).
+"""The approval of a plan: an operator approves or declines it as a whole, in one step (E43).
 
-A fleet whose plan has to be approved begins with all tasks PLANNED and with one of these on its board. Tasks can be
-decided one by one, too; a decision about the plan takes all that nobody has decided about yet. It is decided once.
+A fleet whose plan needs approval begins with PLANNED tasks and one plan on its board. Tasks can be decided one by one,
+too. A decision about the plan covers all tasks without a decision. A plan is decided once.
 """
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 
 from lifefold.core.fleet.board import fleet_task
-from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.fleet.dispatch.task_index import tasks_of
 from lifefold.core.kernel import (
     Aggregate,
+    Created,
     Dispatch,
     Event,
     Machine,
@@ -38,7 +38,7 @@ class State(AnyLifecycleState):
 
 
 class PlanApproved(Event, frozen=True):
-    """A person lets the plan be carried out."""
+    """An operator approves the plan."""
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
@@ -46,7 +46,7 @@ class PlanApproved(Event, frozen=True):
 
 
 class PlanDeclined(Event, frozen=True):
-    """A person does not want the plan."""
+    """An operator declines the plan."""
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
@@ -54,20 +54,20 @@ class PlanDeclined(Event, frozen=True):
 
 
 class Proposal(Record, frozen=True):
-    """A plan, and what has become of it."""
+    """A plan, and the decision about it."""
 
     state: State = State.PROPOSED
 
 
 def is_decided_once(step: Transition) -> bool:
-    """A plan that is decided is not decided again."""
+    """A decided plan is not decided again."""
     return step.before is None or step.before.state is State.PROPOSED
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("a plan is decided once", is_decided_once),
     leads_where(
-        "what is approved is carried out, and what is declined is not",
+        "the state of a plan is its decision",
         {PlanApproved: (State.APPROVED,), PlanDeclined: (State.DECLINED,)},
     ),
     *exits_on(State.PROPOSED, PlanApproved, PlanDeclined),
@@ -86,27 +86,25 @@ machine = Machine(
 )
 
 
-@rule(on=fleet_task.machine)
+@rule(on=fleet_task.machine, event=Created, enters=task.State.PLANNED)
 def decide_late(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """What was decided of the plan is decided of a task that comes to it afterwards."""
-    record: FleetTask = transition.after.record
+    """Apply the decision about the plan to a task that is added later."""
     plan = board.entities.get(REF)
-    if transition.before is None and record.state is task.State.PLANNED and plan is not None:
+    if plan is not None:
         if plan.state is State.APPROVED:
             yield Dispatch(transition.entity, task.Approved("the plan is approved"))
         elif plan.state is State.DECLINED:
             yield Dispatch(transition.entity, task.Declined("the plan is declined"))
 
 
-@rule(on=machine)
+@rule(on=machine, event=(PlanApproved, PlanDeclined))
 def decide(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """What is decided of the plan is decided of all its tasks that nobody has decided about yet.
+    """Apply the decision about the plan to all tasks without a decision.
 
-    The most urgent first: whoever waits for work is given what is approved first.
+    The most urgent tasks come first: waiting workers get the tasks that are approved first.
     """
-    if transition.before is not None:
-        reason = transition.event.reason if isinstance(transition.event, PlanApproved | PlanDeclined) else ""
-        said = task.Approved(reason) if transition.entered is State.APPROVED else task.Declined(reason)
-        for each in sorted(tasks_of(board), key=lambda each: (each.priority, each.ordinal, each.id)):
-            if each.state is task.State.PLANNED:
-                yield Dispatch(f"task:{each.id}", said)
+    by = cast("PlanApproved | PlanDeclined", transition.event)
+    decision = task.Approved(by.reason) if transition.entered is State.APPROVED else task.Declined(by.reason)
+    for each in sorted(tasks_of(board), key=lambda each: (each.priority, each.ordinal, each.id)):
+        if each.state is task.State.PLANNED:
+            yield Dispatch(f"task:{each.id}", decision)

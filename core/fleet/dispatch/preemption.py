@@ -1,22 +1,22 @@
-"""Who makes room for a task that comes first, in a fleet that preempts (document 000).
+"""Preemption: a worker gives up its task for a ready task of higher priority, in a fleet that preempts (document 000).
 
-A task that is ready and that nobody is free for has one worker asked: of those who may take it, and are at something of
-strictly lower priority, one whose task is of the lowest, and of these the one that was given its task last. That task
-is taken from it under its claim, which is no failure of it, and is open again. The worker hears that as of any other
-recall; its session is interrupted, and who asks for work then is given what comes first.
+If no worker is free for a ready task, the board preempts one worker. Candidates may take the task and are at a task of
+strictly lower priority. Of these the one with the lowest priority is chosen, and among equals the latest claim. The
+task is released under its claim, which does not count as a failure, and is open again. The worker is recalled as usual:
+its session is interrupted, and its next request for work gets the urgent task.
 
-So that nobody is asked in vain, a task has no more than one worker asked for it. When it needs that one no more (it was
-given to somebody else, or is cancelled), the room is for the next that waits, before anybody else is asked. A worker
-that goes makes no room, nor does one that is free and may not take what it was asked for any more (it was demoted, or
-its budget is spent); then somebody else may be asked.
+At most one worker is preempted for a task. That task may no longer need the worker, because another worker has claimed
+it, or because it was cancelled. Then the request is passed on to the next waiting task, before another worker is
+preempted. A request ends without effect when its worker is gone. It also ends when its worker is free and may no longer
+take the task, because of its trust or its budget. Then another worker may be preempted.
 
-It ends: what makes room comes after what it is made for, so that two tasks never take turns at it.
+It ends: a preempted task comes after the task that it was preempted for, so two tasks never alternate.
 """
 
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 
@@ -46,12 +46,12 @@ from lifefold.effects import MergeWork, ParkWork, PrepareWorktree, VerifyWork
 
 
 def request_of(worker: str) -> str:
-    """Return the reference of a worker's room."""
+    """Return the reference of a worker's preemption request."""
     return f"preemption_request:{worker}"
 
 
 def preemption_requests(workers: tuple[str, ...], within_ms: int) -> dict[str, preemption_request.PreemptionRequest]:
-    """Return the rooms that a board begins with, by their references."""
+    """Return the preemption requests that a board begins with, by reference."""
     return {request_of(each): preemption_request.PreemptionRequest(within_ms=within_ms) for each in workers}
 
 
@@ -59,10 +59,10 @@ def preemption_requests(workers: tuple[str, ...], within_ms: int) -> dict[str, p
 
 
 def make_room(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """Somebody is asked to make room for a task that waits, whatever has just made that necessary.
+    """Preempt a worker for a task that waits, whatever has just made that necessary.
 
-    Nobody is as long as somebody is about to be given a task. The next is asked when this one has lost its task, and
-    before that is settled who waits although it was asked: what its room is for it may not take any more.
+    The rule waits while a pair of task and worker can be given out. It preempts the next worker when this one has lost
+    its task. Before that it ends the requests of workers that wait and may not take the task of their request.
     """
     work = work_of(board)
     if work.is_preempting and not (
@@ -74,26 +74,24 @@ def make_room(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
             yield asked
 
 
-@rule(on=preemption_request.machine)
+@rule(on=preemption_request.machine, event=preemption_request.PreemptionRequested)
 def take_away(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """Who is asked to make room loses the task that it is at."""
-    if isinstance(transition.event, preemption_request.PreemptionRequested):
-        of: FleetTask = board.record(f"task:{transition.event.of}")
-        yield Dispatch(f"task:{of.id}", task.Released(of.epoch, f"it makes room for {transition.event.task}"))
+    """Release the task of a worker that is preempted."""
+    requested = cast("preemption_request.PreemptionRequested", transition.event)
+    of: FleetTask = board.record(f"task:{requested.of}")
+    yield Dispatch(f"task:{of.id}", task.Released(of.epoch, f"it makes room for {requested.task}"))
 
 
-@rule(on=fleet_task.machine)
+@rule(on=fleet_task.machine, enters=task.State.CLAIMED)
 def use_room(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """Who is given something to work at has made its room; what only has to be brought home comes in between."""
-    if transition.entered is task.State.CLAIMED:
-        yield from _used(board, transition.after.record.owner)
+    """End the request of a worker that claims a task. Verifying or merging in between does not end it."""
+    yield from _used(board, transition.after.record.owner)
 
 
-@rule(on=worker_slot.machine)
+@rule(on=worker_slot.machine, enters=worker_slot.State.GONE)
 def leave_room(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """Who is gone makes no room."""
-    if transition.entered is worker_slot.State.GONE:
-        yield from _used(board, transition.entity.removeprefix("worker_slot:"))
+    """End the request of a worker that is gone."""
+    yield from _used(board, transition.entity.removeprefix("worker_slot:"))
 
 
 def _used(board: Aggregate, worker: str) -> Iterator[Dispatch]:
@@ -102,7 +100,7 @@ def _used(board: Aggregate, worker: str) -> Iterator[Dispatch]:
 
 
 def _given_up(board: Aggregate) -> Dispatch | None:
-    """Return that somebody who waits makes room no more, when nothing can be given to anybody; None if nobody does."""
+    """Return the end of a request whose worker waits while no pair can be given out; None if there is none."""
     idle = next((each for each in sorted(work_of(board).makes_room) if _waits(board, each)), None)
     return None if idle is None else Dispatch(request_of(idle), preemption_request.RequestUsed())
 
@@ -115,7 +113,7 @@ def _waits(board: Aggregate, worker: str) -> bool:
 
 
 def next_asked(board: Aggregate) -> Dispatch | None:
-    """Return whose room is to be for which task next, by passing it on or by asking; None if nobody's."""
+    """Return the next request, passed on or new; None if no worker can be preempted."""
     work = work_of(board)
     if not work.at:
         return None
@@ -127,7 +125,7 @@ def next_asked(board: Aggregate) -> Dispatch | None:
 
 
 def _waiting(board: Aggregate) -> Iterator[tuple[Place, Requirement]]:
-    """Yield the first of all that ask for the same, of those who are to be worked at and have nobody asked for them."""
+    """Yield, for each requirement, the first ready task without a request for it."""
     work = work_of(board)
     covered = set(work.makes_room.values())
     for asked, places in work.ready.items():
@@ -139,7 +137,7 @@ def _waiting(board: Aggregate) -> Iterator[tuple[Place, Requirement]]:
 
 
 def _passed_on(board: Aggregate, place: Place, asked: Requirement) -> Dispatch | None:
-    """Return that somebody who makes room already does so for this task, the one it was for having no need of it."""
+    """Return a pending request, passed on to this task, if the task that it was for no longer needs it."""
     for worker, name in sorted(work_of(board).makes_room.items()):
         of: FleetTask = board.record(f"task:{board.record(request_of(worker)).of}")
         if not is_ready(board, name) and of.priority > place[0] and _may_take(board, worker, place, asked):
@@ -148,13 +146,13 @@ def _passed_on(board: Aggregate, place: Place, asked: Requirement) -> Dispatch |
 
 
 def is_ready(board: Aggregate, name: str) -> bool:
-    """Tell whether a task is to be worked at and nothing hinders it."""
+    """Tell whether a task is open and ready."""
     offered = work_of(board).offered.get(name)
     return offered is not None and offered.can_be_hindered and not work_of(board).hindered[name]
 
 
 def _asked(board: Aggregate, place: Place, asked: Requirement) -> Dispatch | None:
-    """Return that the one is asked whose task is of the lowest priority, and was given to it last."""
+    """Return a request to the worker whose task has the lowest priority, and of these the latest claim."""
     at = work_of(board).at
     for priority in sorted(at, reverse=True):
         if priority <= place[0]:
@@ -167,7 +165,7 @@ def _asked(board: Aggregate, place: Place, asked: Requirement) -> Dispatch | Non
 
 
 def _may_take(board: Aggregate, worker: str, place: Place, asked: Requirement) -> bool:
-    """Tell whether somebody who is at work might take this task instead."""
+    """Tell whether a worker at a task may take this task instead."""
     sat: worker_slot.WorkerSlot = board.record(f"worker_slot:{worker}")
     is_there = sat.state is worker_slot.State.WORKING and not sat.leaves
     return is_there and sat.may_take(*asked) and budgets.leaves_a_share(board, worker, place[2])
@@ -177,24 +175,24 @@ def _may_take(board: Aggregate, worker: str, place: Place, asked: Requirement) -
 
 
 def _asked_rooms(board: Aggregate) -> dict[str, preemption_request.PreemptionRequest]:
-    """Return the rooms of those who were asked, by the names of these: they are looked up."""
+    """Return the pending requests by the names of their workers."""
     return {name: board.record(request_of(name)) for name in work_of(board).makes_room}
 
 
 def first_comes_first(board: Aggregate) -> bool:
-    """Only a task of strictly lower priority makes room for another one."""
+    """Only a task of strictly lower priority is preempted."""
     asked = _asked_rooms(board).values()
     return all(board.record(f"task:{r.task}").priority < board.record(f"task:{r.of}").priority for r in asked)
 
 
 def asks_one(board: Aggregate) -> bool:
-    """No task has more than one worker asked for it."""
+    """At most one worker is preempted for a task."""
     asked = [each.task for each in _asked_rooms(board).values()]
     return len(set(asked)) == len(asked)
 
 
 def has_let_go(board: Aggregate) -> bool:
-    """Who was asked works at nothing until it is given something new, and sits where it had the task that went."""
+    """A preempted worker works at nothing until its next claim; its slot may still show the task that it lost."""
     asked = _asked_rooms(board)
     at_work = {each.owner for each in tasks_of(board) if each.state in CLAIMED}
     worker_slots = {name: board.entities.get(f"worker_slot:{name}") for name in asked}
@@ -205,29 +203,29 @@ def has_let_go(board: Aggregate) -> bool:
 
 
 def _is_brought_home(board: Aggregate, name: str) -> bool:
-    """Tell whether a task was given to somebody only to be verified or merged."""
+    """Tell whether a task was given out only to be verified or merged."""
     return board.record(f"task:{name}").stage is not task.Stage.WORK
 
 
 def nobody_is_kept_waiting(board: Aggregate) -> bool:
-    """Nobody works at what comes later while a task waits that he may take, and nobody was asked for."""
+    """While a task waits without a request, no worker that may take it works at a later task."""
     return not work_of(board).is_preempting or claims.next_pair(board) is not None or next_asked(board) is None
 
 
 def nobody_waits_in_his_room(board: Aggregate) -> bool:
-    """Whoever makes room and waits is about to be given something; else the room is of no use, and not his."""
+    """A preempted worker that waits is about to get a task. Otherwise its request ends."""
     waits = any(_waits(board, name) for name in _asked_rooms(board))
     return not waits or claims.next_pair(board) is not None
 
 
 def is_there(board: Aggregate) -> bool:
-    """Whoever makes room is there: of one who is gone nobody waits for it."""
+    """A preempted worker is not gone."""
     worker_slots = (board.entities.get(f"worker_slot:{name}") for name in _asked_rooms(board))
     return all(sat is None or sat.state in worker_slot.PRESENT for sat in worker_slots)
 
 
 def view_agrees(board: Aggregate) -> bool:
-    """What is looked up of rooms, and of who is to work at what, is found again without the view."""
+    """The view of requests and claims agrees with the entities."""
     work, preemption_requests = (
         work_of(board),
         {ref: each for ref, each in board.entities.items() if ref.startswith("preemption_request:")},
@@ -246,7 +244,7 @@ def view_agrees(board: Aggregate) -> bool:
 
 
 def is_no_failure(step: Transition) -> bool:
-    """What is given back, or taken away, has not failed by that: it is open, and may be tried as often as before."""
+    """A released task has not failed: it is open, with as many retries as before."""
     if step.before is None or not isinstance(step.event, task.Released) or step.entered is None:
         return True
     before: FleetTask = step.before.record
@@ -263,25 +261,25 @@ def is_no_failure(step: Transition) -> bool:
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     *localized(
         whole_board,
-        always("only what is of strictly lower priority makes room", first_comes_first),
-        always("at most one worker is asked to make room for a task", asks_one),
-        always("nobody works at what comes later while a task waits that he may take", nobody_is_kept_waiting),
+        always("only a task of strictly lower priority is preempted", first_comes_first),
+        always("at most one worker is preempted for a task", asks_one),
+        always("no worker keeps a later task while a task waits that it may take", nobody_is_kept_waiting),
     ),
-    always("nobody makes room and waits for what he may not take", nobody_waits_in_his_room),
-    always("who is asked to make room was at what it had to let go, and works at nothing", has_let_go),
-    always("whoever makes room is there", is_there),
-    always_step("what is given back has not failed by that", is_no_failure),
+    always("no preempted worker waits for a task that it may not take", nobody_waits_in_his_room),
+    always("a preempted worker has lost its task and works at nothing", has_let_go),
+    always("a preempted worker is not gone", is_there),
+    always_step("a released task has not failed by its release", is_no_failure),
 )
 
 
 class BoardView(msgspec.Struct, frozen=True):
-    """Whether somebody ``sits_idle``: at a task that is not his any more, whether it was taken from him or is done."""
+    """``sits_idle``: a worker slot shows a task that its worker no longer owns."""
 
     sits_idle: bool
 
 
 def board_view(of: Aggregate) -> BoardView | bool:
-    """Return of a board whether somebody sits idle; of a worker, whether it was asked to hold."""
+    """Return the projection of a board; of a worker, whether it is paused or held."""
     if of.kind != "board":
         return of.record("desired_state").state in desired_state.RESTS
     worker_slots = [
@@ -298,7 +296,7 @@ def board_view(of: Aggregate) -> BoardView | bool:
 
 
 def _sits_idle(fleet: Projection) -> bool:
-    """Tell whether somebody sits idle, and nobody is held."""
+    """Tell whether a worker slot is idle while no worker is paused or held."""
     seen = fleet.aggregates.values()
     return any(isinstance(each, BoardView) and each.sits_idle for each in seen) and not any(
         each is True for each in seen
@@ -308,7 +306,7 @@ def _sits_idle(fleet: Projection) -> bool:
 OF_FLEETS: Final[tuple[Property[SystemState], ...]] = projected(
     board_view,
     leads_to(
-        "whoever has lost his task is free at last, or gone, however long his session would run",
+        "a worker that lost its task is free at last, or gone",
         _sits_idle,
         lambda fleet: not _sits_idle(fleet),
         given=weakly(

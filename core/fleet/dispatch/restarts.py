@@ -30,7 +30,7 @@ from lifefold.core.policy.intensity import Intensity, span
 from lifefold.effects import Tell
 
 OF_ALL: Final = "*"
-"""Whose the permits are that all workers share; no agent is called so."""
+"""The owner in references of permits that all workers share. No agent has this name."""
 
 
 def restart_permits(of: str, intensity: Intensity) -> dict[str, restart_permit.RestartPermit]:
@@ -51,11 +51,9 @@ def permits_of(board: Aggregate, of: str) -> list[Entity[restart_permit.RestartP
     return [board.entities[ref] for ref in refs]
 
 
-@rule(on=worker_slot.machine)
+@rule(on=worker_slot.machine, event=worker_slot.RestartWanted)
 def grant(board: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
-    """Who asks is given a permit of its own and one of all, or told why not."""
-    if not isinstance(transition.event, worker_slot.RestartWanted):
-        return
+    """Grant a permit of the worker and one of all, or refuse with the reason."""
     name = transition.entity.removeprefix("worker_slot:")
     found = [permits_of(board, each) for each in (name, OF_ALL)]
     free = [[each for each in every if each.state is restart_permit.State.FREE] for every in found]
@@ -72,25 +70,23 @@ def grant(board: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]
 
 
 def _often(who: str, every: list[Entity[restart_permit.RestartPermit]]) -> str:
-    """Say how often is too often."""
+    """Return a phrase about too many restarts."""
     times = "once" if len(every) == 1 else f"{len(every)} times"
     return f"{who} restarted {times} within {span(every[0].record.window_ms)}" if every else "it is not restarted"
 
 
-@rule(on=worker_slot.machine)
+@rule(on=worker_slot.machine, event=worker_slot.RestartDone)
 def spend(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """Who was restarted has used its permits."""
-    if isinstance(transition.event, worker_slot.RestartDone):
-        for each in _held(board, transition.entity.removeprefix("worker_slot:")):
-            yield Dispatch(each.ref, restart_permit.Used())
+    """Mark the permits of a restarted agent as used."""
+    for each in _held(board, transition.entity.removeprefix("worker_slot:")):
+        yield Dispatch(each.ref, restart_permit.Used())
 
 
-@rule(on=worker_slot.machine)
+@rule(on=worker_slot.machine, enters=worker_slot.State.GONE)
 def give_back(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """Who goes for good gives back what it has not used."""
-    if transition.entered is worker_slot.State.GONE:
-        for each in _held(board, transition.entity.removeprefix("worker_slot:")):
-            yield Dispatch(each.ref, restart_permit.Returned())
+    """Return the unused permits of a worker that is gone."""
+    for each in _held(board, transition.entity.removeprefix("worker_slot:")):
+        yield Dispatch(each.ref, restart_permit.Returned())
 
 
 def _held(board: Aggregate, name: str) -> list[Entity[restart_permit.RestartPermit]]:
@@ -99,13 +95,13 @@ def _held(board: Aggregate, name: str) -> list[Entity[restart_permit.RestartPerm
 
 
 class Held(msgspec.Struct, frozen=True):
-    """Who holds permits, each name as often as it does."""
+    """The holders of permits; a name is repeated for each permit."""
 
     names: tuple[str, ...]
 
 
 def holders(of: Aggregate) -> Held | bool:
-    """Return who holds permits, of a board, each name as often; of a worker, whether it is about to use them."""
+    """Return the holders of permits of a board; of a worker, whether it is about to restart."""
     if of.kind == "worker":
         found = of.entities.get(supervisor.REF)
         return found is not None and found.state is supervisor.State.RESTING
@@ -114,17 +110,17 @@ def holders(of: Aggregate) -> Held | bool:
 
 
 def _holding(fleet: Projection) -> list[str]:
-    """Return the names of those who hold permits, each as often as it holds one."""
+    """Return the names of the holders, each as often as it holds a permit."""
     return [name for each in fleet.aggregates.values() if isinstance(each, Held) for name in each.names]
 
 
 def _resting(fleet: Projection) -> set[str]:
-    """Return the names of those who are about to use theirs."""
+    """Return the names of the workers that are about to restart."""
     return {name.partition("/")[2] for name, each in fleet.aggregates.items() if each is True}
 
 
 def are_permitted(fleet: Projection) -> bool:
-    """Whoever is about to be restarted holds a permit of its own, and one of all."""
+    """An agent about to be restarted holds a permit of its own and one of all."""
     held = _holding(fleet)
     return all(held.count(name) == _ONE_OF_EACH for name in _resting(fleet))
 
@@ -133,12 +129,12 @@ _ONE_OF_EACH: Final = 2
 
 
 def permits_are_counted(fleet: Projection) -> bool:
-    """When nothing is under way, nobody holds a permit but who is about to use it."""
+    """With no message in flight, only agents about to restart hold permits."""
     return bool(fleet.under_way) or set(_holding(fleet)) <= _resting(fleet)
 
 
 OF_FLEETS: Final[tuple[Property[SystemState], ...]] = projected(
     holders,
-    always("whoever is about to be restarted has its permits", are_permitted),
-    always("when every message has arrived, nobody has permits that it does not use", permits_are_counted),
+    always("an agent about to be restarted holds its permits", are_permitted),
+    always("with no message in flight, only agents about to restart hold permits", permits_are_counted),
 )

@@ -1,9 +1,9 @@
-"""What the board's rules look up, folded over its transitions: which tasks are ready, and who waits for one.
+"""The task index: a view of the board, folded over its transitions, with ready tasks and waiting workers.
 
-A task is *offered* when it is open and has no parts to wait for, or when it is done and in nobody's hand. It is *ready*
-when nothing hinders it: what it depends on is closed, and no *rival*, a task that changes the same files, is at work.
-What is done already is hindered by nothing. What a transition changes here is found by what its task has to do with,
-never by looking at all.
+A task is *offered* when it is open and has no parts to wait for, or when it is done and has no owner. An offered task
+is *ready* when nothing hinders it: its dependencies are closed, and no *rival* is at work. A rival is a task that
+changes the same files. Nothing hinders a task that is done. A fold updates the neighbours of a task and never scans all
+tasks.
 """
 
 from bisect import bisect_left
@@ -21,17 +21,17 @@ from lifefold.core.lifecycles.task import Stage, State
 from lifefold.core.policy.access import AccessLevel
 
 Place = tuple[int, int, str]
-"""Where a task stands among those that could be next: its priority, its place in the plan, its id."""
+"""The order of ready tasks: priority, place in the plan, id."""
 
 Requirement = tuple[str, AccessLevel]
-"""What a task asks of whoever takes it: a role, which may be empty, and how far it is trusted."""
+"""What a task requires of a worker: a role, which may be empty, and a trust level."""
 
 FIRST = 0
-"""The priority of what is done and only has to be brought home."""
+"""The priority of work that is done and only has to be verified or merged."""
 
 
 class Offer(msgspec.Struct, frozen=True):
-    """That a task is to be had: where it stands, what it asks for, and whether anything can hinder it."""
+    """An offered task: its place, its requirement, and whether dependencies and rivals can hinder it."""
 
     place: Place
     asked: Requirement
@@ -39,21 +39,21 @@ class Offer(msgspec.Struct, frozen=True):
 
 
 class TaskIndex(msgspec.Struct, frozen=True):
-    """What the rules look up. ``ready`` has by what they ask for the tasks to give out; ``waiting`` are the worker slots.
+    """What the rules look up about tasks and workers.
 
-    ``offered`` has all tasks that are offered: a fold sees transitions and no entities. ``hindered`` counts, for each
-    task, the dependencies that are not closed and the rivals that are ``at_work``; ``dependents`` and ``rivals`` say
-    who hinders whom. ``owners`` has by path the tasks that change it, ``below`` those that change what is in it.
-    ``present`` counts those who are not gone, ``able`` how many of them that stay have each role, or none, at
-    each level.
-    ``distrusted`` are the tasks that are blocked because nobody is trusted enough, and what they ask for. ``parts`` has
-    by task all its parts and theirs, and ``dry`` the tasks whose budget has no share left: neither they nor their parts
-    are ready.
+    - ``ready`` has the ready tasks by requirement, ``waiting`` the waiting worker slots in order.
+    - ``offered`` has all offered tasks, since a fold sees transitions and no entities.
+    - ``hindered`` counts for each task its open dependencies and its rivals in ``at_work``. ``dependents`` and
+      ``rivals`` are those relations.
+    - ``owners`` has the tasks that change a path, ``below`` the tasks that change something in it.
+    - ``present`` counts the workers that are not gone. ``able`` counts those of them that stay, by role and level.
+    - ``distrusted`` has the tasks that are blocked for want of trust, with their requirements.
+    - ``parts`` has all parts of a task at every depth. ``dry`` has the tasks whose budget has no share left; they and
+      their parts are not ready.
+    - ``changing``: a plan change is coming into force. Meanwhile no task is given out and no worker is sent home.
 
-    ``changing``: a plan change is coming into force, so that nothing is given out and nobody is sent home meanwhile.
-
-    Only of a fleet that preempts: ``at`` has by priority the tasks that somebody is to work at, in the order in which
-    they were claimed, and ``makes_room`` by worker for which task it was asked to make room.
+    The rest is empty without preemption. ``at`` has the claimed tasks by priority, in the order of their claims.
+    ``makes_room`` has by preempted worker the task that it was preempted for.
     """
 
     ready: PMap[Requirement, tuple[Place, ...]] = pmap()
@@ -110,13 +110,13 @@ def _fold_seat(work: TaskIndex, transition: Transition) -> TaskIndex:
 
 
 def abilities(of: worker_slot.WorkerSlot) -> tuple[Requirement, ...]:
-    """Return every role that a worker has, and none, with its level; nothing of one who is gone, or leaves."""
+    """Return the role-and-level pairs of a worker, with the empty role; none for one that leaves or is gone."""
     roles = () if of.leaves or of.state is worker_slot.State.GONE else dict.fromkeys(("", *of.roles))
     return tuple((role, of.level) for role in roles)
 
 
 def somebody_may(work: TaskIndex, role: str, level: AccessLevel) -> bool:
-    """Tell whether anybody who stays has this role, or any if it is empty, and is trusted so far."""
+    """Tell whether a worker that stays has this role, or any if it is empty, and this trust level."""
     return any(work.able.get((role, each)) for each in AccessLevel if each >= level)
 
 
@@ -172,12 +172,12 @@ def offer(record: FleetTask) -> Offer | None:
 
 
 def is_distrusting(record: FleetTask) -> bool:
-    """Tell whether a task is blocked because nobody is trusted enough."""
+    """Tell whether a task is blocked for want of trust."""
     return record.state is task.State.BLOCKED and record.lacks.startswith(LEVEL)
 
 
 def _distrust(work: TaskIndex, record: FleetTask) -> TaskIndex:
-    """Take in whether a task is blocked because nobody is trusted enough."""
+    """Update whether a task is blocked for want of trust."""
     name, distrusted = record.id, work.distrusted
     if is_distrusting(record) is (name in distrusted):
         return work
@@ -186,7 +186,7 @@ def _distrust(work: TaskIndex, record: FleetTask) -> TaskIndex:
 
 
 def is_at_work(record: FleetTask) -> bool:
-    """Tell whether somebody has the task in hand, all of it, so that its files change or are about to be merged."""
+    """Tell whether a worker has the whole task in hand: its files change or are about to be merged."""
     return record.state in _IN_HAND and bool(record.owner) and record.stage is Stage.WORK
 
 
@@ -194,11 +194,11 @@ _IN_HAND = frozenset({task.State.CLAIMED, task.State.IN_PROGRESS, task.State.ORP
 
 
 CLAIMED: Final = frozenset({State.CLAIMED, State.IN_PROGRESS})
-"""In these somebody is to work at a task."""
+"""In these states a worker has claimed a task to work at it."""
 
 
 def _go_to(work: TaskIndex, record: FleetTask) -> TaskIndex:
-    """Take in that somebody is to work at a task, or nobody is any more."""
+    """Update whether a task is claimed."""
     there, is_there = work.at.get(record.priority, ()), record.state in CLAIMED
     if (record.id in there) is is_there:
         return work
@@ -207,7 +207,7 @@ def _go_to(work: TaskIndex, record: FleetTask) -> TaskIndex:
 
 
 def _introduce(work: TaskIndex, record: FleetTask) -> TaskIndex:
-    """Take in a new task: what it waits for, and that it does."""
+    """Add a new task with its dependencies, files and parts."""
     needed, dependents = dict.fromkeys(record.depends_on), work.dependents
     for each in needed:
         dependents = dependents.set(each, dependents.get(each, _NOBODY).append(record.id))
@@ -233,7 +233,7 @@ def _reintroduce(work: TaskIndex, before: FleetTask, now: FleetTask) -> TaskInde
 
 
 def _hindering(work: TaskIndex, record: FleetTask) -> int:
-    """Count what hinders a task of what it waits for and of its rivals."""
+    """Count the open dependencies of a task and its rivals at work."""
     unmet = sum(1 for each in dict.fromkeys(record.depends_on) if each not in work.closed)
     return unmet + sum(1 for each in work.rivals.get(record.id, _NOBODY) if each in work.at_work)
 
@@ -248,7 +248,7 @@ def _depend(work: TaskIndex, before: FleetTask, now: FleetTask) -> TaskIndex:
 
 
 def _disown(work: TaskIndex, record: FleetTask) -> TaskIndex:
-    """Take in that a task changes none of the files any more that it changed."""
+    """Remove the files of a task."""
     rivals, owners, below = work.rivals, work.owners, work.below
     for other in rivals.get(record.id, _NOBODY):
         rivals = _without_one(rivals, other, record.id)
@@ -266,7 +266,7 @@ def _without_one(of: PMap[str, PVector[str]], key: str, name: str) -> PMap[str, 
 
 
 def _own(work: TaskIndex, record: FleetTask) -> TaskIndex:
-    """Take in which files a new task changes, and who changes the same."""
+    """Add the files of a task, and find its rivals."""
     rivals, owners, below = work.rivals, work.owners, work.below
     found = dict.fromkeys(other for path in record.files for other in _overlapping(work, path) if other != record.id)
     for other in found:
@@ -281,7 +281,7 @@ def _own(work: TaskIndex, record: FleetTask) -> TaskIndex:
 
 
 def _overlapping(work: TaskIndex, path: str) -> Iterator[str]:
-    """Yield the tasks that change this path, a folder that it is in, or something in it."""
+    """Yield the tasks that change this path, a folder of it, or something in it."""
     for each in (path, *folders(path)):
         yield from work.owners.get(each, _NOBODY)
     yield from work.below.get(path, _NOBODY)
@@ -295,7 +295,7 @@ def folders(path: str) -> Iterator[str]:
 
 
 def _offer(work: TaskIndex, name: str, now: Offer | None) -> TaskIndex:
-    """Take in that a task is offered so, or is not."""
+    """Update how a task is offered."""
     before = work.offered.get(name)
     if now == before:
         return work
@@ -323,18 +323,18 @@ def _withdrawn(ready: PMap[Requirement, tuple[Place, ...]], of: Offer) -> PMap[R
 
 
 def _at_work(work: TaskIndex, name: str, now: bool) -> TaskIndex:  # noqa: FBT001 - the one thing that has changed
-    """Take in that somebody works at a task, or nobody does any more: its rivals are hindered as long."""
+    """Update whether a task is at work, which hinders its rivals."""
     at_work = work.at_work.add(name) if now else work.at_work.remove(name)
     return _hinder(replace(work, at_work=at_work), work.rivals.get(name, _NOBODY), 1 if now else -1)
 
 
 def _close(work: TaskIndex, name: str) -> TaskIndex:
-    """Take in that a task is closed: who depends on it is hindered by one less."""
+    """Note that a task is closed, which hinders its dependents by one less."""
     return _hinder(replace(work, closed=work.closed.add(name)), work.dependents.get(name, _NOBODY), -1)
 
 
 def _hinder(work: TaskIndex, names: Iterable[str], by: int) -> TaskIndex:
-    """Let so many more, or less, hinder each of these."""
+    """Change by this much how many things hinder each of these tasks."""
     hindered, ready = work.hindered, work.ready
     for each in names:
         before = hindered[each]
@@ -361,5 +361,5 @@ def tasks_of(board: Aggregate) -> list[FleetTask]:
 
 
 def is_lost(record: task.Task) -> bool:
-    """Tell whether a task will not be done unless somebody asks for it."""
+    """Tell whether a task is lost: it will not be done unless an operator asks for it."""
     return task.settled(record) and record.state is not task.State.CLOSED

@@ -1,10 +1,11 @@
-"""What an agent's trust means for the tasks of a fleet that gates anything, and they for its trust (E34, E35).
+"""Trust and tasks: how an agent's level limits its tasks, and how closed tasks raise its level (E34, E35).
 
-- A task that is closed is a success of whoever has done it, not of whoever has merged it for him. A failure is neutral,
-  and violations are found by people: what the board sees of an agent is races and failures, and neither is a fault.
-- Whoever is demoted loses the task that it is at, if it takes more trust, or more than would let its work be merged
-  unseen. What is done already is brought home as it was begun (E16).
-- What takes more trust than anybody has is blocked (``dependencies``), and goes on when somebody has come to it.
+- A closed task counts as a success of its author, also if another worker merged it. Failures are neutral. Operators
+  report violations: the board sees races and failures, and neither is a fault of the agent.
+- A demoted agent loses its task, if the task requires more trust, or if its work would be merged without a review that
+  the new level requires. Finished work is merged all the same (E16).
+- A task that requires more trust than any agent has is blocked (``dependencies``). It goes on when an agent reaches the
+  level.
 """
 
 from collections.abc import Iterator
@@ -17,16 +18,16 @@ from lifefold.core.lifecycles import task
 from lifefold.core.policy.access import succeeded
 
 
-@rule(on=fleet_task.machine)
+@rule(on=fleet_task.machine, enters=task.State.CLOSED)
 def earn(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """Whoever has done what is closed now has a success, if it is still there."""
+    """Count a closed task as a success of its author, if the author is not gone."""
     author = earned(board, transition)
     if author:
         yield Dispatch(author, worker_slot.Succeeded())
 
 
 def earned(board: Aggregate, transition: Transition) -> str:
-    """Return the worker slot of whoever has a success by this; empty if nobody has."""
+    """Return the worker slot of the agent that has a success by this transition; empty if none has."""
     name: str = transition.after.record.author
     ref = f"worker_slot:{name}"
     is_success = transition.entered is task.State.CLOSED and bool(name)
@@ -34,7 +35,7 @@ def earned(board: Aggregate, transition: Transition) -> str:
 
 
 def frees(board: Aggregate, transition: Transition) -> bool:
-    """Tell whether somebody comes to a level by this success that lets a task go on."""
+    """Tell whether this success raises an agent to a level that lets a blocked task go on."""
     author = earned(board, transition)
     if not author or not work_of(board).distrusted:
         return False
@@ -44,10 +45,10 @@ def frees(board: Aggregate, transition: Transition) -> bool:
     return after is not None and any(level <= after and sat.may_take(role) for role, level in wanted)
 
 
-@rule(on=worker_slot.machine)
+@rule(on=worker_slot.machine, event=(worker_slot.Succeeded, worker_slot.Judged))
 def trust_again(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """What was blocked because nobody was trusted enough goes on when somebody is."""
-    if transition.before is None or transition.after.record.level <= transition.before.record.level:
+    """Let tasks go on that were blocked for want of trust, when an agent has reached their level."""
+    if transition.after.record.level <= transition.was.level:
         return
     work = work_of(board)
     for name, asked in sorted(work.distrusted.items()):
@@ -55,11 +56,11 @@ def trust_again(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
             yield Dispatch(f"task:{name}", fleet_task.DependencyBack(board.record(f"task:{name}").lacks))
 
 
-@rule(on=worker_slot.machine)
+@rule(on=worker_slot.machine, event=worker_slot.Judged)
 def withdraw(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """Whoever is demoted loses the task that it is at, if it would not be given it so any more."""
+    """Take the task of a demoted agent, if the agent may not have it at its new level."""
     now: worker_slot.WorkerSlot = transition.after.record
-    if transition.before is None or now.level >= transition.before.record.level or not now.task:
+    if now.level >= transition.was.level or not now.task:
         return
     record: FleetTask = board.record(f"task:{now.task}")
     is_its = transition.entity == f"worker_slot:{record.owner}" and record.state in IN_HAND
@@ -70,12 +71,12 @@ def withdraw(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 
 IN_HAND = CLAIMED | {task.State.ORPHANED}
-"""While these hold, a task can be taken from its owner; what is done cannot (E16).
+"""In these states a task can be taken from its owner; done work cannot (E16).
 
-What a dead session has left is not known to be done.
+The work of a dead session is not known to be done.
 """
 
 
 def is_allowed(record: FleetTask, owner: worker_slot.WorkerSlot) -> bool:
-    """Tell whether a worker may be at a task as it is: at all, and unseen by a person if he is not asked."""
+    """Tell whether a worker may have a task as it is: by its level, and by the review of its work."""
     return owner.level >= record.level and (record.asks or owner.level >= record.merges)

@@ -1,6 +1,7 @@
-"""What follows for a service when something has happened: when it begins a run, rests, drains and is down."""
+"""Rules of a service: when it begins a run, suspends, drains and ends."""
 
 from collections.abc import Iterator
+from typing import Final, cast
 
 from lifefold.core.fleet.board import service_slot
 from lifefold.core.fleet.service import inbox, invocation, trigger
@@ -16,7 +17,7 @@ from lifefold.effects import Tell
 
 @rule(on=life)
 def come_up(_service: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """A service begins with its fleet, and there is nothing to be built before it can wait for triggers."""
+    """Start a service with its fleet; nothing needs to be built before it can wait for triggers."""
     if transition.before is None:
         yield Dispatch(PROCESS, process.StartRequested("the fleet begins"))
     elif transition.entered is process.State.STARTING:
@@ -25,7 +26,7 @@ def come_up(_service: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 @rule(on=life)
 def watch(service: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """Triggers are waited for as long as the process is up, also while it is suspended."""
+    """Arm the triggers while the process is up, also while it is suspended."""
     if transition.entered is None:
         return
     up = transition.entered in process.SERVING
@@ -35,15 +36,15 @@ def watch(service: Aggregate, transition: Transition) -> Iterator[Dispatch]:
             yield Dispatch(ref, trigger.Armed() if up else trigger.Disarmed())
 
 
-@rule(on=life)
-def cut_off(service: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """What is still being run when the process is down is ended."""
-    if transition.entered in process.DOWN and not is_idle(service):
+@rule(on=life, enters=process.DOWN)
+def cut_off(service: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
+    """Cancel a run when its process is down."""
+    if not is_idle(service):
         yield Dispatch(invocation.REF, invocation.Cancelled("the service is down"))
 
 
 def serve(service: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
-    """What has waited longest is run, as soon as nothing else is."""
+    """Run the longest waiting item as soon as nothing else runs."""
     waiting: inbox.Inbox = service.record(inbox.REF)
     if waiting.items and may_begin(service):
         yield Dispatch(inbox.REF, inbox.Taken())
@@ -52,7 +53,7 @@ def serve(service: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
 
 @rule(on=life)
 def rest(service: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
-    """A process that has nothing to run and nothing waiting awaits its triggers."""
+    """Let a process without runs and waiting items await its triggers."""
     p: process.Process = service.record(PROCESS)
     free = is_idle(service) and not service.record(inbox.REF).items
     if p.state is process.State.RUNNING and p.suspended_for is None and free:
@@ -61,14 +62,14 @@ def rest(service: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
 
 @rule(on=life)
 def drain(service: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
-    """A process that stops is down when its run has ended."""
+    """Let a stopping process end when its run has ended."""
     if service.record(PROCESS).state is process.State.STOPPING and is_idle(service):
         yield Dispatch(PROCESS, process.Drained())
 
 
 @rule(on=life)
 def leave(service: Aggregate, _transition: Transition) -> Iterator[Dispatch | Tell]:
-    """Who is down for good takes nothing more, and the board hears why."""
+    """Close the inbox of a service that is down for good, and report the reason to the board."""
     if not is_down(service) or service.record(inbox.REF).state is inbox.State.CLOSED:
         return
     p: process.Process = service.record(PROCESS)
@@ -81,37 +82,34 @@ def leave(service: Aggregate, _transition: Transition) -> Iterator[Dispatch | Te
 # What comes, and what becomes of it
 
 
-@rule(on=trigger.machine)
+@rule(on=trigger.machine, event=trigger.Triggered)
 def fire(_service: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """A trigger that has come waits to be run."""
-    if isinstance(transition.event, trigger.Triggered):
-        yield Dispatch(inbox.REF, inbox.Fired(transition.entity, transition.event.what))
+    """Put what a trigger reports into the inbox."""
+    triggered = cast("trigger.Triggered", transition.event)
+    yield Dispatch(inbox.REF, inbox.Fired(transition.entity, triggered.what))
 
 
-@rule(on=inbox.machine)
-def wake(service: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """The process hears of what has come."""
-    came = isinstance(transition.event, inbox.MessageArrived | inbox.Fired)
-    if came and service.record(PROCESS).state in process.SERVING:
+@rule(on=inbox.machine, event=(inbox.MessageArrived, inbox.Fired))
+def wake(service: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
+    """Report new items of the inbox to the process."""
+    if service.record(PROCESS).state in process.SERVING:
         yield Dispatch(PROCESS, process.TriggerArrived())
 
 
-@rule(on=invocation.machine)
+@rule(on=invocation.machine, event=(session.SessionExited, invocation.Cancelled))
 def end(service: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """A run that is over is done with, however it went; the process hears how."""
-    match transition.event:
-        case session.SessionExited(outcome=session.Success()):
-            event: process.RunSucceeded | process.RunFailed = process.RunSucceeded()
-        case session.SessionExited(outcome=outcome):
-            event = process.RunFailed(session.describe(outcome))
-        case invocation.Cancelled():
-            yield Dispatch(inbox.REF, inbox.Finished())
-            return
-        case _:
-            return
+    """Finish a run, and report its outcome to the process."""
     yield Dispatch(inbox.REF, inbox.Finished())
-    if service.record(PROCESS).state in {*process.SERVING, process.State.STOPPING}:
-        yield Dispatch(PROCESS, event)
+    exited = transition.event
+    if isinstance(exited, session.SessionExited) and service.record(PROCESS).state in _HEARS:
+        succeeded = isinstance(exited.outcome, session.Success)
+        yield Dispatch(
+            PROCESS, process.RunSucceeded() if succeeded else process.RunFailed(session.describe(exited.outcome))
+        )
+
+
+_HEARS: Final = frozenset({*process.SERVING, process.State.STOPPING})
+"""In these a process takes in how a run went."""
 
 
 # What people want
@@ -119,7 +117,7 @@ def end(service: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 @rule(on=desired_state.machine)
 def obey(service: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """A pause suspends, and binds also who will come back; a stop ends what is being run, and the process."""
+    """Apply the desired state: a pause suspends, also a process that will restart; a stop ends run and process."""
     p: process.Process = service.record(PROCESS)
     if transition.entered is desired_state.State.PAUSE and not is_down(service):
         yield Dispatch(PROCESS, process.SuspendRequested())
@@ -137,7 +135,7 @@ def obey(service: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 
 def drained(service: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
-    """Who is to drain stops as soon as nothing is being run, also while it is held."""
+    """Stop a draining service as soon as nothing runs, also while it is held."""
     wanted: desired_state.DesiredState = service.record("desired_state")
     if wanted.state is desired_state.State.STOP or not is_idle(service):
         return

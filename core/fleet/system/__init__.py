@@ -1,1 +1,1 @@
-"""The aggregates of a fleet and their rules put together: the plan, the opening, plan changes, properties of the whole."""
+"""The fleet put together: aggregates and rules, plan and opening, plan changes, properties of the whole."""

@@ -1,13 +1,15 @@
 """The board: one aggregate with all tasks and a worker slot for every worker. It decides who works on what.
 
-A task is *ready* when it is OPEN and everything it depends on is CLOSED: verified is not enough, because a worktree
-starts from the fleet's branch, and only what is merged is in it. Its rules stand in modules of their own: ``claiming``
-says who gets what, ``preemption`` who makes room for what comes first, ``dependencies`` what one task means for
-another, ``aborts`` who is taken along when something is aborted, ``trusting`` what trust means for tasks, ``budgets``
-what may be spent, ``restarts`` who is restarted, ``proposal`` what becomes of a plan that a person has to approve,
-``doors`` whether more tasks may come, ``duty`` which services there are, ``changing`` how a changed plan comes in
-force. When nothing is left to do and no more will come, everybody is sent home; so it is over, too, when nobody is
-left. A spent budget does not end a fleet: what lacks money waits for it (``over``).
+A task is *ready* when it is OPEN and all of its dependencies are CLOSED. VERIFIED work is not enough: a worktree starts
+from the fleet's branch, which has only merged work. The rules are modules of ``dispatch``:
+
+- ``claims`` gives tasks to workers, ``preemption`` takes tasks back for more urgent ones;
+- ``dependencies`` and ``aborts`` carry what happens to one task to others;
+- ``trust``, ``budgets`` and ``restarts`` limit what agents may do;
+- ``plan_approval`` applies an operator's decision about the plan, ``plan_enforcement`` a plan change.
+
+When every task is settled and no more can come, all workers are stopped. A fleet is also over when no worker is left. A
+spent budget does not end a fleet: blocked tasks wait for an operator (``completion``).
 """
 
 from collections.abc import Iterator
@@ -48,14 +50,12 @@ NAME = "board"
 
 
 def send_home(board: Aggregate, transition: Transition) -> Iterator[Tell]:
-    """When every task is settled and no more will come, everybody may go; services end what they run first."""
+    """Stop all workers when every task is settled and no more can come. Services end their runs first."""
     if not nothing_is_left(board) or transition.before is None or work_of(board).changing:
         return
     if dependencies.gathered(board, transition) is not None or (
         transition.machine == fleet_task.machine.name and trust.frees(board, transition)
     ):  # something is blocked, but goes on at once
-        return
-    if transition.machine == plan_change.machine.name and transition.entered is not plan_change.State.IN_FORCE:
         return
     was: Any = transition.before.record
     if transition.machine in _ENDS_BY_ITSELF or not task.settled(was) or lacks_money(was):
@@ -73,15 +73,15 @@ _ENDS_BY_ITSELF = frozenset({intake.machine.name, plan_change.machine.name})
 """Machines whose transitions may leave nothing to do without any task being settled by them."""
 
 
-@rule(on=worker_slot.machine)
-def close_down(board: Aggregate, transition: Transition) -> Iterator[Tell]:
-    """When nobody is left for what is left, services go, too; when nothing is left, they have been told already."""
-    if transition.entered is worker_slot.State.GONE and work_of(board).present == 0 and not nothing_is_left(board):
-        yield from _drain_services(board, "nobody is left to do what is left")
+@rule(on=worker_slot.machine, enters=worker_slot.State.GONE)
+def close_down(board: Aggregate, _transition: Transition) -> Iterator[Tell]:
+    """Drain the services when no worker is left for the remaining tasks."""
+    if work_of(board).present == 0 and not nothing_is_left(board):
+        yield from _drain_services(board, "no worker is left for the remaining tasks")
 
 
 def _drain_services(board: Aggregate, why: str) -> Iterator[Tell]:
-    """Have every service that is on duty drain."""
+    """Drain every service that is on duty."""
     for name, each in service_slot.service_slots(board):
         if each.state is service_slot.State.ON:
             yield Tell(f"service/{name}", "desired_state", desired_state.DrainWanted(why))
@@ -147,7 +147,8 @@ aggregate = AggregateType(
         restarts.grant,
         restarts.spend,
         restarts.give_back,
-        *(rule(on=each)(send_home) for each in (fleet_task.machine, intake.machine, plan_change.machine)),
+        *(rule(on=each)(send_home) for each in (fleet_task.machine, intake.machine)),
+        rule(on=plan_change.machine, enters=plan_change.State.IN_FORCE)(send_home),
         close_down,
     ),
     views={

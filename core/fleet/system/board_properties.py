@@ -1,4 +1,4 @@
-"""What the board promises as a whole: who works at what, who is let in, and that what is looked up is so."""
+"""Properties of the whole board: who works at what, requirements, and the agreement of the task index."""
 
 from collections import Counter
 from typing import Final
@@ -25,7 +25,7 @@ from lifefold.core.lifecycles.task import Stage
 
 
 def owners_sit_at_their_tasks(board: Aggregate) -> bool:
-    """Who owns a task is there and sits at it, until it is home, and at no other one (E12, E21)."""
+    """The owner of a task is present, and its slot shows this task and no other (E12, E21)."""
     owned = [each for each in tasks_of(board) if each.state in claims.KEPT and each.owner]
     worker_slots = [board.entities.get(f"worker_slot:{each.owner}") for each in owned]
     at_them = all(
@@ -36,7 +36,7 @@ def owners_sit_at_their_tasks(board: Aggregate) -> bool:
 
 
 def dependencies_are_closed(board: Aggregate) -> bool:
-    """What is worked at depends on nothing that is not in the branch."""
+    """The dependencies of a task that is worked at are merged."""
     tasks = tasks_of(board)
     needed = {name for each in tasks if each.state in claims.KEPT for name in each.depends_on}
     return all(each.state is task.State.CLOSED for each in tasks if each.id in needed)
@@ -56,21 +56,21 @@ def rivals_take_turns(board: Aggregate) -> bool:
 
 
 def roles_are_kept(board: Aggregate) -> bool:
-    """Who works at a task has the role that it asks for."""
+    """The owner of a task has the role that the task requires."""
     asking = [each for each in tasks_of(board) if each.role and is_at_work(each)]
     worker_slots = [board.entities.get(f"worker_slot:{each.owner}") for each in asking]
     return all(sat is None or sat.record.may_take(each.role) for each, sat in zip(asking, worker_slots, strict=True))
 
 
 def trust_is_kept(board: Aggregate) -> bool:
-    """Who works at a task is trusted as far as it takes, and a person sees the work of who is not to merge (E34)."""
+    """The owner has the trust that the task requires, and untrusted work is reviewed (E34)."""
     gated = [each for each in tasks_of(board) if (each.level or each.merges) and each.state in trust.IN_HAND]
     worker_slots = [board.entities.get(f"worker_slot:{each.owner}") for each in gated]
     return all(sat is None or trust.is_allowed(each, sat.record) for each, sat in zip(gated, worker_slots, strict=True))
 
 
 def successes_are_counted(board: Aggregate) -> bool:
-    """Who is there has a success for every task of its that is closed, and no other (E34)."""
+    """A worker that is present has one success for each of its closed tasks, and no other (E34)."""
     closed = Counter(each.author for each in tasks_of(board) if each.author and each.state is task.State.CLOSED)
     there = [
         each
@@ -92,7 +92,7 @@ def wholes_wait_for_their_parts(board: Aggregate) -> bool:
 
 
 def parts_go_with_their_whole(board: Aggregate) -> bool:
-    """Nobody works at a part of a task that nobody wants any more (E36)."""
+    """No worker works at a part of a cancelled task (E36)."""
     tasks = {each.id: each for each in tasks_of(board)}
     return not any(
         each.parent in tasks and tasks[each.parent].state is task.State.CANCELLED
@@ -102,24 +102,24 @@ def parts_go_with_their_whole(board: Aggregate) -> bool:
 
 
 def nobody_waits_beside_work(board: Aggregate) -> bool:
-    """While somebody waits for work, no task is ready that he may take."""
+    """While a worker waits, no task is ready that it may take."""
     return claims.next_pair(board) is None
 
 
 def merges_what_was_agreed(step: Transition) -> bool:
-    """Work that a person has to agree to is closed only after he has (E2)."""
+    """Work that needs approval is closed only after the approval (E2)."""
     if step.machine != fleet_task.machine.name or step.entered is not task.State.CLOSED or step.before is None:
         return True
     return not step.after.record.asks or step.before.record.stage is Stage.MERGE
 
 
 def fails_by_its_worker(step: Transition) -> bool:
-    """That a task has failed is said by who had it, and decided by no rule: whoever goes gives it back."""
+    """Only the owner of a task reports that it has failed. A worker that leaves gives its task back."""
     return not isinstance(step.event, task.Failed) or not step.actor.startswith("rule:")
 
 
 def view_agrees(board: Aggregate) -> bool:
-    """What the rules look up is what the tasks and worker slots are."""
+    """The task index agrees with the tasks and worker slots."""
     work, tasks = work_of(board), tasks_of(board)
     worker_slots = [entity for ref, entity in board.entities.items() if ref.startswith("worker_slot:")]
     return (
@@ -156,12 +156,12 @@ def _parts(tasks: list[fleet_task.FleetTask]) -> dict[str, list[str]]:
 
 
 def _able(worker_slots: list[Entity[worker_slot.WorkerSlot]]) -> dict[Requirement, int]:
-    """Return how many of those who are not gone have each role, or none, at each level."""
+    """Return how many present workers have each role, or none, at each level."""
     return Counter(asked for each in worker_slots for asked in abilities(each.record))
 
 
 def _tasks_agree(work: TaskIndex, tasks: list[fleet_task.FleetTask]) -> bool:
-    """Say whether which tasks are offered, closed, ready, and what they wait for, is found again without the view."""
+    """Tell whether the tasks that are offered, closed and ready, and their dependencies, agree with the index."""
     closed = {each.id for each in tasks if each.state is task.State.CLOSED}
     at_work = {each.id for each in tasks if is_at_work(each)}
     offers = {each.id: found for each in tasks if (found := offer(each)) is not None}
@@ -193,24 +193,24 @@ def _tasks_agree(work: TaskIndex, tasks: list[fleet_task.FleetTask]) -> bool:
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     *localized(
         on_board,
-        always("no task has two owners, and every owner sits at its task", owners_sit_at_their_tasks),
-        always("nobody works at what depends on something that is not merged", dependencies_are_closed),
+        always("no task has two owners, and every owner is at its task", owners_sit_at_their_tasks),
+        always("no task is worked at before its dependencies are merged", dependencies_are_closed),
         always("tasks that change the same files take turns", rivals_take_turns),
-        always("who works at a task has the role that it asks for", roles_are_kept),
-        always("who works at a task is trusted as far as it takes", trust_is_kept),
-        always("a task is verified as a whole when its parts are closed", wholes_wait_for_their_parts),
+        always("a task's owner has the role that the task requires", roles_are_kept),
+        always("a task's owner has the trust that the task requires", trust_is_kept),
+        always("a split task is verified when all its parts are closed", wholes_wait_for_their_parts),
         always("the parts of a cancelled task are not worked at", parts_go_with_their_whole),
     ),
-    always_step("what a person has to agree to is merged when he has", merges_what_was_agreed),
+    always_step("work that needs approval is merged only after it", merges_what_was_agreed),
     always_step("a task does not fail because its owner is gone", fails_by_its_worker),
     *OF_TASKS,
     *budgets.PROPERTIES,
     *preemption.PROPERTIES,
     *aborts.PROPERTIES,
     *adaptive_timeout.PROPERTIES,
-    *localized(whole_board, always("nobody waits while a task is ready that he may take", nobody_waits_beside_work)),
-    always("a task that is closed is a success of whoever has done it", successes_are_counted),
-    always("what is looked up is what the tasks and worker slots are", view_agrees),
+    *localized(whole_board, always("no worker waits beside a ready task that it may take", nobody_waits_beside_work)),
+    always("a closed task counts as a success of its author", successes_are_counted),
+    always("the task index agrees with tasks and worker slots", view_agrees),
     sometimes("every task is closed", lambda b: all(each.state is task.State.CLOSED for each in tasks_of(b))),
-    sometimes("everybody is gone", lambda b: work_of(b).present == 0),
+    sometimes("every worker is gone", lambda b: work_of(b).present == 0),
 )

@@ -1,6 +1,6 @@
-"""Whether a fleet is over, as its board has it; and whether it only waits for people.
+"""The end of a fleet, as its board knows it, and whether a fleet waits only for operators.
 
-What is blocked for want of money holds a fleet: a person may let more be spent, and then it goes on.
+A task that is blocked by a budget keeps a fleet from its end: an operator may raise the budget.
 """
 
 from collections.abc import Mapping
@@ -14,17 +14,17 @@ from lifefold.core.lifecycles import session, task
 
 
 def finished(board: Aggregate) -> bool:
-    """Nothing is left to do and no more will come, or nobody is left to do it; where there never was, no service."""
+    """Tell whether no task is left or can come, or no worker is left. A fleet of services needs none."""
     return nothing_is_left(board) or (work_of(board).present == 0 and not service_slot.is_kept(board))
 
 
 def nothing_is_left(board: Aggregate) -> bool:
-    """Every task is settled, none for want of money, and no more will come."""
+    """Tell whether every task is settled, none is blocked by a budget, and no more can come."""
     return work_of(board).unsettled == 0 and not intake.are_open(board) and not waits_for_money(board)
 
 
 def waits_for_money(board: Aggregate) -> bool:
-    """Tell whether a task is blocked because a budget is spent that only a person can raise."""
+    """Tell whether a task is blocked by a budget that only an operator can raise."""
     return any(lacks_money(each) for each in tasks_of(board))
 
 
@@ -34,9 +34,9 @@ def lacks_money(record: fleet_task.FleetTask) -> bool:
 
 
 def only_people_move_it(aggregates: Mapping[str, Aggregate]) -> bool:
-    """Tell whether nothing of a fleet goes on, and no time that passes changes that: what it waits for is people.
+    """Tell whether a fleet waits only for operators: nothing runs, and no timer will change that.
 
-    A fleet that is over, or waits for more tasks, is none of these; nor is one in which a message is on its way.
+    It does not if it is over, if it waits for more tasks, or if a message is in flight.
     """
     desk = aggregates.get("board")
     if desk is None or finished(desk) or intake.are_open(desk):
@@ -47,13 +47,13 @@ def only_people_move_it(aggregates: Mapping[str, Aggregate]) -> bool:
 
 
 def _stands_still(worker: Aggregate) -> bool:
-    """Tell whether a worker waits for work, or for a word, or has stopped."""
+    """Tell whether a worker waits for work or for an operator, or has stopped."""
     at_rest = worker.record("session").state in _AT_REST
     return at_rest and worker.record("assignment").state in _NOT_ON_ITS_WAY
 
 
 def _message_is_on_its_way(aggregates: Mapping[str, Aggregate]) -> bool:
-    """Tell whether an aggregate has not taken a message that another has sent to it, as after a decision at rest."""
+    """Tell whether a message was sent and not yet received, as after a step without its deliveries."""
     return any(
         number > aggregates[peer].received.get(name, 0)
         for name, sender in aggregates.items()

@@ -1,4 +1,4 @@
-"""What the fleet promises as a whole: of its board, its workers, and what is under way between them."""
+"""Properties of the whole fleet: its board, its workers, and the messages in flight."""
 
 import msgspec
 
@@ -30,10 +30,10 @@ WORK_ENDS = (
     *weakly(desired_state.RunWanted, desired_state.ResumeWanted, plan_approval.PlanApproved, intake.LastTaskIn),
     *strongly(SUCCESS),
 )
-"""What is relied on: everything that is begun ends, and people do what only they can.
+"""Fairness: every activity ends, and operators do what only they can.
 
-They let go on whom they hold or pause, approve a plan, and say at last that no more tasks come. And a session may
-succeed at last: sessions may suspend themselves as long as somebody asks them to (D28).
+They end holds and pauses, approve a plan, and close the intake. A session may succeed at last: sessions may suspend
+themselves as long as operators ask for it (D28).
 """
 
 
@@ -47,11 +47,11 @@ def awaits_what_may_come(of: Aggregate) -> bool:
 
 
 class Course(msgspec.Struct, frozen=True):
-    """What is looked at, of a worker or the board, to see how far the fleet is.
+    """A projection of a worker or the board: how far the fleet is.
 
-    ``is_over``: everything of it is over. Of the board: every task is settled or nobody is left (``is_finished``), and
-    every task is closed (``is_closed``), and only a person can let go on what a spent budget holds (``is_dry``). Of a
-    worker: it is asked to hold.
+    ``is_over``: nothing of it is left. The rest is about the board. ``is_finished``: every task is settled or
+    no worker is left. ``is_closed``: every task is closed. ``is_dry``: only an operator can raise a spent budget.
+    ``is_held``: a worker is asked to hold.
     """
 
     is_over: bool
@@ -80,19 +80,19 @@ def is_held(fleet: Projection) -> bool:
 
 
 def is_dry(fleet: Projection) -> bool:
-    """Tell whether a budget is spent that only a person can raise: what needs it waits for that."""
+    """Tell whether a budget is spent that only an operator can raise, so that tasks wait for it."""
     dry: bool = fleet.aggregates[board.NAME].is_dry
     return dry
 
 
 def is_finished(fleet: Projection) -> bool:
-    """Tell whether every task is settled, or nobody is left."""
+    """Tell whether every task is settled, or no worker is left."""
     finished: bool = fleet.aggregates[board.NAME].is_finished
     return finished
 
 
 def is_over(fleet: Projection) -> bool:
-    """Tell whether the fleet has come to its end: everybody is gone, nothing runs, nothing is under way."""
+    """Tell whether the fleet is over: every worker is gone, nothing runs, and no message is in flight."""
     return is_finished(fleet) and all(each.is_over for each in fleet.aggregates.values()) and not fleet.under_way
 
 
@@ -102,10 +102,10 @@ def is_done(fleet: Projection) -> bool:
 
 
 def _waits(fleet: Projection) -> bool:
-    """Tell whether something is left to do, nobody was asked to hold, and no budget is spent for good.
+    """Tell whether a task is left to do, no worker is asked to hold, and no budget is spent for good.
 
-    That whoever holds is let go on at last is given, and then this is so again. So only people who ask him to hold
-    again, and so on without end, keep a task from being settled.
+    Fairness gives that each hold ends, and then this is so again. So only operators who hold workers again and again
+    keep a task from being settled.
     """
     return not is_finished(fleet) and not is_held(fleet) and not is_dry(fleet)
 
@@ -116,26 +116,25 @@ PROPERTIES: tuple[Property[SystemState], ...] = (
         ownership.nearby,
         *projected(
             awaits_what_may_come,
-            always("nobody waits for a task that is lost", lambda fleet: all(fleet.aggregates.values())),
+            always("no task waits for a task that is lost", lambda fleet: all(fleet.aggregates.values())),
         ),
     ),
     *ownership.AT_LAST,
     *projected(
         course,
         leads_to(
-            "every task is settled at last, or nobody is left, if what is begun ends,"
-            " nobody is held again and again, and no budget is spent",
+            "every task is settled at last, or no worker is left, if activities end, holds end and budgets last",
             _waits,
             lambda fleet: not _waits(fleet),
             given=WORK_ENDS,
         ),
         leads_to(
-            "when nothing is left to do everybody goes home, if what is begun ends",
+            "a fleet without tasks left ends, if activities end",
             is_finished,
             is_over,
             given=WORK_ENDS,
         ),
-        sometimes("a fleet closes all its tasks and goes home", is_done),
+        sometimes("a fleet closes all its tasks and ends", is_done),
         leads_to("every message arrives", lambda fleet: fleet.under_way > 0, lambda fleet: not fleet.under_way),
     ),
     *shutdown.OF_FLEETS,

@@ -1,4 +1,4 @@
-"""Who has which task in hand, as the board has it and as the workers have it, and what the fleet properties of that."""
+"""Ownership of tasks as the board and the workers have it, and the fleet properties about it."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -29,10 +29,10 @@ from lifefold.effects import MergeWork
 
 
 class Hand(msgspec.Struct, frozen=True):
-    """What is looked at of a worker: the claim in its hand, as task and epoch, and what is being done about it.
+    """The projection of a worker: its claim, as task and epoch, and what it does about it.
 
-    While it is worked at, a session has run at it or has not (``was_begun``); then it is merged (``is_merging``).
-    ``has_stopped`` is said of the agent, and ``known`` is what it knows of the task.
+    ``was_begun``: a session has run at the task. ``is_merging``: the work is being merged. ``has_stopped`` is about the
+    agent. ``known`` is what the worker knows of the task.
     """
 
     claim: tuple[str, int] | None
@@ -43,13 +43,13 @@ class Hand(msgspec.Struct, frozen=True):
 
 
 Known = tuple[bool, task.Stage, tuple[tuple[str, ...], ...]]
-"""Whether a person has to agree to a task, what is left to be done of it, and by which commands it is verified."""
+"""What the owner of a task must know: approval, stage, and the commands that verify it."""
 
 
 class Office(msgspec.Struct, frozen=True):
-    """What is looked at of the board: the tasks' last claims, those that are begun and that are closed, who owns what.
+    """The projection of the board: the last claims of tasks, begun and closed ones, and their owners.
 
-    And who is gone, and what is to be known of the tasks.
+    It also has the workers that are gone, and what owners must know of their tasks.
     """
 
     epochs: tuple[tuple[str, int], ...]
@@ -61,7 +61,7 @@ class Office(msgspec.Struct, frozen=True):
 
 
 def in_hand(of: Aggregate) -> Hand | Office | None:
-    """Return what is looked at to see who has which task in hand: a service never has one."""
+    """Return the projection of a board or a worker. A service has no task."""
     if of.kind == service.KIND:
         return None
     if of.kind == worker.KIND:
@@ -108,14 +108,14 @@ def claims_are_in_one_hand(fleet: Projection) -> bool:
 
 
 def claims_were_made(fleet: Projection) -> bool:
-    """Every claim in somebody's hand is one that the board has made (E12)."""
+    """Every claim of a worker was made by the board (E12)."""
     known = dict(_office(fleet).epochs)
     claims = (each.claim for each in _hands(fleet).values() if each.claim is not None)
     return all(1 <= epoch <= known[name] for name, epoch in claims)
 
 
 def hands_agree(fleet: Projection) -> bool:
-    """When nothing is under way, everybody has in hand what he owns, and nothing else but a merge that had begun."""
+    """With no message in flight, each worker holds what it owns, or finishes a merge."""
     office = _office(fleet)
     last = dict(office.epochs)
     owned = {name: (of, last[of]) for of, name in office.owners}
@@ -137,14 +137,14 @@ def progress_agrees(fleet: Projection) -> bool:
 
 
 def closed_is_left(fleet: Projection) -> bool:
-    """Nobody works any more at a task that is closed, under the claim that has closed it."""
+    """No worker works at a closed task under the claim that closed it."""
     office = _office(fleet)
     last = {(name, epoch) for name, epoch in office.epochs if name in office.closed}
     return not any(each.claim in last for each in _hands(fleet).values())
 
 
 def owners_work(fleet: Projection) -> bool:
-    """Nobody has the last claim of a task in hand that is another one's (E12)."""
+    """No worker holds the last claim of a task that is another worker's (E12)."""
     office = _office(fleet)
     last, owners = dict(office.epochs), dict(office.owners)
     claims = [(name, *each.claim) for name, each in _hands(fleet).items() if each.claim is not None]
@@ -152,9 +152,9 @@ def owners_work(fleet: Projection) -> bool:
 
 
 def owners_know_their_task(fleet: Projection) -> bool:
-    """Whoever owns a task knows what is left to be done of it, how it is verified, and whether a person has a word.
+    """The owner of a task knows its stage, its verification and whether it needs approval.
 
-    How it is verified may have changed in the plan: the owner knows as soon as every message has arrived.
+    A plan change may replace the verification: the owner knows the new one when every message has arrived.
     """
     office = _office(fleet)
     last, known, hands = dict(office.epochs), dict(office.known), _hands(fleet)
@@ -164,7 +164,7 @@ def owners_know_their_task(fleet: Projection) -> bool:
 
 
 def has_lost_work(fleet: Projection) -> bool:
-    """Tell whether somebody has a task in hand that was taken from him (E20)."""
+    """Tell whether a worker holds a task that was taken from it (E20)."""
     office = _office(fleet)
     last, owners = dict(office.epochs), dict(office.owners)
     claims = [(name, *each.claim) for name, each in _hands(fleet).items() if each.claim is not None]
@@ -172,20 +172,20 @@ def has_lost_work(fleet: Projection) -> bool:
 
 
 def gone_is_gone(fleet: Projection) -> bool:
-    """Whom the board takes for gone has stopped and has nothing in hand."""
+    """A worker that is gone for the board has stopped and holds no task."""
     hands = _hands(fleet)
     gone = _office(fleet).gone & hands.keys()
     return all(hands[name].has_stopped and hands[name].claim is None for name in gone)
 
 
 _TELLING = frozenset({"assignment", "session"})
-"""The entities of a worker that say what it has in hand."""
+"""The entities of a worker with its ownership."""
 
 
 def nearby(fleet: SystemState, name: str, transitions: Iterable[Transition]) -> SystemState | None:
-    """Return the workers that have to do with a step, and the part of the board that has to do with them.
+    """Return the workers near a step, and the part of the board near them.
 
-    Whoever has a task in hand has to do with the one who owns it, too.
+    A worker with a task is also near the owner of the task.
     """
     desk: Aggregate = fleet.aggregates[board.NAME]
     if name == board.NAME:
@@ -222,27 +222,27 @@ OF_FLEETS: Final[tuple[Property[SystemState], ...]] = localized(
     nearby,
     *projected(
         in_hand,
-        always("no claim of a task is in two hands", claims_are_in_one_hand),
-        always("nobody has a claim in hand that the board has not made", claims_were_made),
+        always("no two workers hold the same claim", claims_are_in_one_hand),
+        always("every claim of a worker was made by the board", claims_were_made),
         always(
-            "when every message has arrived, all have in hand what they own, or a merge that had begun",
+            "with no message in flight, each worker holds the task it owns, or finishes a merge",
             hands_agree,
         ),
         always(
-            "when every message has arrived, what a session has run at is in progress, and nothing else",
+            "with no message in flight, exactly the tasks with a session are in progress",
             progress_agrees,
         ),
-        always("whoever is gone has nothing in hand", gone_is_gone),
-        always("nobody works at a closed task under the claim that has closed it", closed_is_left),
-        always("nobody works at what another one has claimed", owners_work),
-        always("whoever owns a task knows what is to be done of it", owners_know_their_task),
+        always("a worker that is gone holds no task", gone_is_gone),
+        always("no worker works at a task that its claim has closed", closed_is_left),
+        always("no worker works at a task of another claim", owners_work),
+        always("the owner of a task knows its stage", owners_know_their_task),
     ),
 )
 
 AT_LAST: Final[tuple[Property[SystemState], ...]] = projected(
     in_hand,
     leads_to(
-        "whoever works at what was taken from him hears of it, if what is begun is merged",
+        "a worker whose task was taken learns it, if merges end",
         has_lost_work,
         lambda fleet: not has_lost_work(fleet),
         given=weakly(MergeWork),

@@ -1,4 +1,4 @@
-"""A fleet before it runs: who works, on what, within which limits; and the events that bring it to life."""
+"""A fleet before it runs: its agents, tasks, services and limits, and the inputs that open its log."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -31,7 +31,7 @@ from lifefold.core.policy.retry import RetryPolicy
 from lifefold.effects.service import Source
 
 _BOARD: Final = "board"
-"""The board's name. Its rules know what a plan is, so that this module cannot ask it."""
+"""The name of the board. The board imports plans, so that this module cannot import the board."""
 
 MOST_RETRIES: Final = 1_000
 """How often a task may say at most that it is to be tried again."""
@@ -39,7 +39,7 @@ MOST_RETRIES: Final = 1_000
 RETRIED_AS_OFTEN_AS_THE_TASK_SAYS: Final = RetryPolicy(
     max_retries=MOST_RETRIES, transient_retries=MOST_RETRIES, other_retries=MOST_RETRIES
 )
-"""What a fleet does unless it says otherwise: only a failure that cannot pass is not tried again (E5)."""
+"""The default retries: a failure is retried unless it is permanent (E5)."""
 
 
 class Budget(msgspec.Struct, frozen=True):
@@ -56,11 +56,11 @@ class Budget(msgspec.Struct, frozen=True):
 
 
 class AgentPlan(msgspec.Struct, frozen=True):
-    """One agent: its name, the limits of its sessions, the roles that tasks may ask for.
+    """One agent: its name, the limits of its sessions, its roles.
 
-    And how far it is trusted in the beginning, what it may spend, how long its sessions may be silent (without
-    ``stall`` they are not watched), and how it is restarted. ``adaptive``: how long its sessions may take is said by
-    how long others took; what ``limits`` say of it is the most.
+    ``stall``: how long its sessions may be silent; without it they are not watched. ``trust`` is its level in the
+    beginning, ``caps`` what it may spend, ``restart`` how often it is restarted. ``adaptive``: the time limit of its
+    sessions comes from earlier sessions, with ``limits`` as the maximum.
     """
 
     name: str
@@ -75,27 +75,28 @@ class AgentPlan(msgspec.Struct, frozen=True):
 
 
 class GatePlan(msgspec.Struct, frozen=True):
-    """How far an agent must be trusted to claim a task, and to have its work merged unseen by a person (E34)."""
+    """The trust levels that are required to claim a task, and to merge work without a review (E34)."""
 
     claim: AccessLevel = AccessLevel.UNTRUSTED
     merge: AccessLevel = AccessLevel.UNTRUSTED
 
 
 class Preemption(msgspec.Struct, frozen=True):
-    """That a task makes room for one that comes first. Its session may take ``within_ms`` to end; 0: its grace."""
+    """Preemption. A preempted session may take ``within_ms`` to end; 0: its grace."""
 
     within_ms: int = 0
 
 
 class TaskPlan(msgspec.Struct, frozen=True):
-    """One task. ``verify`` holds the commands that must agree before it counts as done.
+    """One task. ``verify`` holds the commands that must succeed before it counts as done.
 
-    ``role`` is what an agent must have to take it; ``files`` are the paths that it will change, each a file or a folder
-    with all that is in it. ``asks``: a person has to agree before it is merged. ``trust`` is how far an agent must be
-    trusted to take it, if the fleet gates anything. It may be split into ``most_subtasks``, which are waited for no
-    longer than ``subtasks_ms``. ``caps`` are what may be spent on it, and on its parts. ``orphaned`` is what becomes of
-    it when a session dies that works at it; with None it is what the plan says. ``on_nothing`` is what becomes of it
-    when a session says that it is done, has changed nothing, and no command of ``verify`` tells.
+    - ``role`` is required of its agent. ``trust`` is the required level, in a fleet with trust.
+    - ``files`` are the paths that it will change, each a file or a folder with its content.
+    - ``asks``: an operator has to approve the work before it is merged.
+    - It may be split into ``most_subtasks`` parts, and waits for them no longer than ``subtasks_ms``.
+    - ``caps`` are what may be spent on it and its parts.
+    - ``orphaned`` decides about it when its session dies; with None the plan does. ``on_nothing`` decides when a
+      session reports success, has changed nothing, and no command of ``verify`` tells.
     """
 
     id: str
@@ -126,17 +127,20 @@ class ServicePlan(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """A fleet's agents and tasks, in order, and its services.
+    """The agents, tasks and services of a fleet, in order.
 
-    ``approve_plan``: nothing is begun before a person has approved it. A person is waited for ``approval_ms`` when
-    finished work needs one; 0 is for as long as it takes. ``watch``: more tasks may come, until somebody says that
-    there are no more. ``retry`` says when what has failed is tried again. ``gates`` say what takes trust; without any,
-    trust does not count (E34).
-    ``budget`` is what may be spent. Agents that have stopped by their errors are restarted no more often, all of them
-    together, than ``restarts`` says; with None not at all. Without ``preemption`` nobody makes room for anything.
-    ``orphaned`` is what becomes of tasks whose sessions die. ``aborts`` says what an abort comes to (E37); with None
-    there are none. ``key`` is what the tokens of claims are derived from: random, and the log's own. ``guarded``: work
-    is merged into a branch of a repository.
+    - ``approve_plan``: nothing begins before an operator has approved the plan.
+    - ``approval_ms`` is how long finished work waits for an approval; 0 is without limit.
+    - ``watch``: more tasks may come until an operator closes the intake.
+    - ``retry`` decides when failed tasks are retried. ``gates`` say what requires trust; without them trust does not
+      count (E34).
+    - ``budget`` is what may be spent. ``restarts`` limits the restarts of all agents together; with None there are
+      none.
+    - ``preemption``: without it no task is preempted. ``aborts`` is the policy of aborts (E37); with None there are
+      none.
+    - ``orphaned`` decides about tasks whose sessions die.
+    - ``key`` is the source of the tokens of claims: random, and of this log only.
+    - ``guarded``: work is merged into a branch of a repository.
     """
 
     name: str
@@ -176,7 +180,7 @@ def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
 
 
 def working(agent: AgentPlan, plan: Plan) -> dict[str, Record]:
-    """Return what a worker begins with, but for the meter of a fleet that limits anything."""
+    """Return the entities that a worker begins with, except the meter of a fleet with budgets."""
     records: dict[str, Record] = {
         "desired_state": desired_state.DesiredState(),
         "mailbox": mailbox.Mailbox(),
@@ -221,7 +225,7 @@ def budget_of(ref: str, caps: Caps, rules: Budget) -> Iterator[tuple[str, budget
 
 
 def _permits(plan: Plan) -> dict[str, restart_permit.RestartPermit]:
-    """Return the permits for restarts that the board begins with; none if nobody is to be restarted."""
+    """Return the restart permits that the board begins with; none without restarts."""
     if plan.restarts is None:
         return {}
     own = [own_permits(each, plan) for each in plan.agents]
@@ -238,7 +242,7 @@ def own_permits(agent: AgentPlan, plan: Plan) -> dict[str, restart_permit.Restar
 
 
 def _rooms(plan: Plan) -> dict[str, preemption_request.PreemptionRequest]:
-    """Return the rooms that the board begins with; none if nobody is to make room."""
+    """Return the preemption requests that the board begins with; none without preemption."""
     if plan.preemption is None:
         return {}
     return preemption.preemption_requests(tuple(each.name for each in plan.agents), plan.preemption.within_ms)

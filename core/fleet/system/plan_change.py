@@ -1,10 +1,10 @@
-"""A change of the plan while its fleet lives: accepted, and then in force as a whole or refused as a whole.
+"""A change of the plan of a living fleet: accepted, and then in force as a whole or refused as a whole.
 
-Each change is an entity of its own on the board, ``change:1``, ``change:2`` and so on. It is created ACCEPTED: that the
-operator has seen it is what its creation says. The board's rules (``changing``) decide in the same step. A DRAFT is one
-that nobody has accepted yet; a check begins with one, and accepts it at any time.
+Each change is an entity of the board, ``change:1``, ``change:2`` and so on. It is created ACCEPTED: an operator has
+seen it. The rules in ``plan_enforcement`` decide in the same step. A DRAFT is a change before its acceptance. A check
+begins with one and accepts it at any time.
 
-The plan in force is the one that the log began with, and every change that is in force, in order (``in_force``).
+The plan in force is the plan that the log began with, with every change in force applied in order (``in_force``).
 """
 
 from collections.abc import Iterator
@@ -129,7 +129,7 @@ def removed(board: Aggregate) -> frozenset[str]:
 
 
 def terms_when_removed(board: Aggregate, name: str) -> TaskPlan | None:
-    """Return what the plan said last of a task that a change has taken out of it; None if none has."""
+    """Return the last terms of a task that a change has removed; None if none has."""
     found = None
     for _, each in changes_of(board):
         if each.state is State.IN_FORCE:
@@ -139,7 +139,7 @@ def terms_when_removed(board: Aggregate, name: str) -> TaskPlan | None:
 
 
 def says_why(step: Transition) -> bool:
-    """A change says why it is refused, and what it changes is what was accepted."""
+    """A refused change has its obstacles, and a change never differs from what was accepted."""
     if step.before is None:
         return True
     before: PlanChange = step.before.record
@@ -148,9 +148,9 @@ def says_why(step: Transition) -> bool:
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("a change is in force as it was accepted, or says why not", says_why),
+    always_step("a plan change is in force as accepted, or has its obstacles", says_why),
     leads_where(
-        "what is accepted is decided, and what is decided stays so",
+        "an accepted plan change is decided once",
         {
             ChangeAccepted: (State.ACCEPTED,),
             ChangeEnforced: (State.IN_FORCE,),

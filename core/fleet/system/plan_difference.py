@@ -1,7 +1,7 @@
-"""What differs between two plans of one fleet, as a value; and a plan as it is with such a value applied.
+"""The difference of two plans of one fleet, as a value, and the application of such a value.
 
-``difference(old, new)`` and ``changed(old, changes)`` belong together: what one finds the other one applies. A plan
-that was not changed has no difference. The reverse of a difference is the difference of the two plans the other way.
+``changed(old, difference(old, new))`` is ``new``. A plan has no difference to itself. The reverse of a difference is
+the difference of the two plans the other way.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -77,9 +77,9 @@ Change: TypeAlias = TaskChange | TaskMoved | AgentChange | ServiceChange | Fleet
 
 
 def difference(old: Plan, new: Plan) -> tuple[Change, ...]:
-    """Return what differs, in a fixed order: the fleet's rules, agents, services, tasks. Empty if nothing does.
+    """Return the differences in a fixed order: the fleet's rules, agents, services, tasks. Empty if there are none.
 
-    ``watch`` is no part of it: that is said where the fleet is run.
+    ``watch`` is no part of it: an option of the command line sets it.
     """
     rules = FleetChange(rules_of(old), rules_of(new))
     fleet = () if rules.was == rules.now else (rules,)
@@ -124,7 +124,7 @@ def rules_of(plan: Plan) -> Plan:
 
 
 def _of_tasks(old: Plan, new: Plan) -> Iterator[TaskChange | TaskMoved]:
-    """Yield what differs in the tasks, those that only moved included."""
+    """Yield the differences of the tasks, with those that only moved."""
     was = {each.id: (place, each) for place, each in enumerate(old.tasks)}
     there = {each.id for each in new.tasks}
     for each in old.tasks:
@@ -139,7 +139,7 @@ def _of_tasks(old: Plan, new: Plan) -> Iterator[TaskChange | TaskMoved]:
 
 
 def _pairs(old: Sequence[T], new: Sequence[T], name: Callable[[T], str]) -> Iterator[tuple[T | None, T | None]]:
-    """Yield what was and what is, of everything that is not as it was."""
+    """Yield the old and the new value of everything that differs."""
     was: dict[str, T] = {name(each): each for each in old}
     now: dict[str, T] = {name(each): each for each in new}
     for key in {**was, **now}:

@@ -1,14 +1,13 @@
 """How a plan change comes into force: all of it in one step, or nothing of it.
 
-What an operator accepts is decided in the step that takes it in. If nothing is in the way (``obstacles``), it is in
-force: tasks and agents that are new are created, tasks have their new terms, workers are told what concerns them, and
-who was removed is told to drain. What follows from that for others is decided by the rules that decide it always.
-Messages to workers are numbered like all others, so that a crash neither loses nor doubles any part of a change.
+The step that accepts a change decides about it. Without obstacles (``plan_obstacles``) it is in force: new tasks and
+agents are created, tasks get their new terms, workers are told, and removed agents drain. The other rules decide what
+follows from that. Messages to workers are numbered like all others, so a crash neither loses nor repeats a part.
 
-A change is in force when all of it is done. Until then no task is given out, no agent is asked to make room, and no
-agent is sent home (``work.Work.changing``). So a task that is removed is not claimed because the same change raises a
-budget, and a fleet that is given new tasks for old ones does not end in between. Who takes what is decided afterwards,
-by the board as it is then; in which order the parts of a change are done makes no difference to that.
+A change is in force when all of it is done. Until then no task is given out, no worker is preempted, and no worker is
+sent home (``TaskIndex.changing``). So a removed task is not claimed because the same change raises a budget. A fleet
+that gets new tasks for old ones does not end in between. Claims are decided afterwards, by the whole board. The order
+of the parts of a change makes no difference to them.
 """
 
 from collections.abc import Callable, Iterator
@@ -59,11 +58,9 @@ REMOVED: Final = fleet_task.NOT_IN_THE_PLAN
 """Why an agent drains, or a task is not done, that the plan has no more."""
 
 
-@rule(on=plan_change.machine)
+@rule(on=plan_change.machine, enters=plan_change.State.ACCEPTED)
 def enforce(board: Aggregate, transition: Transition) -> Iterator[RuleAction]:
     """What was accepted is in force as a whole, or refused as a whole."""
-    if transition.entered is not plan_change.State.ACCEPTED:
-        return
     accepted: PlanChange = transition.after.record
     found = obstacles(board, accepted)
     if found:
@@ -75,7 +72,7 @@ def enforce(board: Aggregate, transition: Transition) -> Iterator[RuleAction]:
 
 
 def _raise_caps(board: Aggregate, of: PlanChange) -> Iterator[RuleAction]:
-    """Let budgets have their new caps, and be there where somebody new has one."""
+    """Apply the new caps of budgets, and create the budgets of new agents and tasks."""
     for each in of.changes:
         match each:
             case FleetChange(was, now):
@@ -106,7 +103,7 @@ def _recap(ref: str, was: Caps, now: Caps) -> Iterator[Dispatch]:
 
 
 def _bring_agents(board: Aggregate, of: PlanChange) -> Iterator[RuleAction]:
-    """Let new agents and services be there, and those that stay hear of their new limits."""
+    """Create new agents and services, and send the others their new limits."""
     for each in of.changes:
         match each:
             case AgentChange(None, now) if now is not None:
@@ -147,7 +144,7 @@ def _changed_agent(was: AgentPlan, now: AgentPlan) -> Iterator[RuleAction]:
 
 
 def _replan(board: Aggregate, of: PlanChange) -> Iterator[RuleAction]:
-    """Let tasks have their new terms, those of the fleet's rules included; parts have only those."""
+    """Apply the new terms of tasks, with the fleet's rules. Parts have only those."""
     changed: dict[str, TaskChange] = {each.name: each for each in of.changes if isinstance(each, TaskChange)}
     moved = {each.name: each.place for each in of.changes if isinstance(each, TaskMoved)}
     rules = next((each for each in of.changes if isinstance(each, FleetChange)), None)
@@ -198,7 +195,7 @@ def _what(found: TaskChange) -> str:
 
 
 def _told(record: FleetTask, event: fleet_task.Replanned) -> Iterator[RuleAction]:
-    """Yield the new terms of a task, and who has it in hand hears how it is verified from now on."""
+    """Yield the new terms of a task, and its new verification for the worker that holds it."""
     yield Dispatch(f"task:{record.id}", event)
     if event.to.verify != record.verify and record.owner and record.state in fleet_task.IN_HAND:
         rebriefed = assignment.Rebriefed(record.id, record.epoch, event.to.verify)
@@ -221,7 +218,7 @@ def _remove_tasks(board: Aggregate, of: PlanChange) -> Iterator[RuleAction]:
 
 
 def _dismiss(board: Aggregate, of: PlanChange) -> Iterator[RuleAction]:
-    """Let agents and services go when they have finished what they have in hand; they are given nothing more."""
+    """Drain removed agents and services: they finish their work and get no more."""
     for each in of.changes:
         match each:
             case AgentChange(was, None) if was is not None:
@@ -243,27 +240,24 @@ _IN_ORDER: Final[tuple[Callable[[Aggregate, PlanChange], Iterator[RuleAction]], 
     _add_tasks,
     _remove_tasks,
 )
-"""What a change comes to, in the order in which it is done: a task is looked at by the agents that there are then."""
+"""The parts of a change in the order of their application: agents come before the tasks that need them."""
 
 
-@rule(on=fleet_task.machine)
-def look_anew(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """What was blocked or had failed for good goes on if its new terms let it.
+@rule(on=fleet_task.machine, event=fleet_task.Replanned)
+def look_anew(_board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """Let a blocked or failed task go on, if its new terms allow that.
 
-    Whatever still hinders it blocks it again; a part that is lost is no matter of its terms.
+    Anything that still hinders it blocks it again. A lost part is not a matter of terms.
     """
-    del board
-    if not isinstance(transition.event, fleet_task.Replanned) or transition.before is None:
-        return
     record: FleetTask = transition.after.record
     if record.state is task.State.BLOCKED and record.lacks and record.lacks not in record.parts_of_it():
         yield Dispatch(transition.entity, fleet_task.DependencyBack(record.lacks))
-    elif record.state is task.State.FAILED and fleet_task.comes_back(transition.before.record, record):
+    elif record.state is task.State.FAILED and fleet_task.comes_back(transition.was, record):
         yield Dispatch(transition.entity, task.Retried())
 
 
 def has_the_terms_in_force(board: Aggregate) -> bool:
-    """A task has the terms of the last change that is in force of it; one that was removed is not given out."""
+    """A task has the terms of the last change in force for it, and a removed task is not given out."""
     last = {
         each.name: (each, of.rules)
         for _, of in plan_change.changes_of(board)
@@ -285,9 +279,9 @@ def _has_terms(record: FleetTask, found: TaskChange, rules: Plan) -> bool:
 
 
 def has_whom_the_plan_has(board: Aggregate) -> bool:
-    """An agent or a service that the plan in force has is there, or was; one that was removed is to leave, or is gone.
+    """The agents and services of the plan in force exist; removed ones are leaving or gone.
 
-    And so it is with tasks: what the plan in force has is on the board.
+    The tasks of the plan in force are on the board.
     """
     last = {
         (type(each), each.name): each
@@ -309,12 +303,12 @@ def _is_there(board: Aggregate, found: TaskChange | AgentChange | ServiceChange)
 
 
 def is_not_claimed(board: Aggregate) -> bool:
-    """What is not in the plan any more is settled: no agent has it in hand, and none is given it."""
+    """A removed task is settled: no agent holds it, and none gets it."""
     return all(task.settled(each) for each in tasks_of(board) if each.removed)
 
 
 def gives_nothing_to_who_leaves(step: Transition) -> bool:
-    """Who was removed from the plan is given no task."""
+    """A removed agent is given no task."""
     return not isinstance(step.event, worker_slot.Seated) or step.before is None or not step.before.record.leaves
 
 

@@ -1,13 +1,12 @@
-"""What is in the way of a plan change: everything of it that cannot be while this board is as it is, by name.
+"""Obstacles of a plan change: every part of it that this board does not allow, by name.
 
-A change with any obstacle is refused as a whole. Each obstacle says what it is about, why it cannot be, and what can be
-done instead: a command, in which ``{fleet}`` stands for the fleet file and ``{fresh}`` for a log that is not there yet.
-What is not named here can change at any time:
+A change with an obstacle is refused as a whole. Each obstacle names its subject, the reason, and a command that helps.
+In the command, ``{fleet}`` stands for the fleet file and ``{fresh}`` for a new log. These can change at any time:
 
-- tasks that are added, and those that are removed before they are begun;
+- added tasks, and removed tasks that have not begun;
 - a task's prompt, ``verify`` and ``max_retries``, until it is CLOSED or CANCELLED;
-- everything else of a task while no agent has it in hand and it has no parts;
-- agents and services that are added or removed; limits and roles of agents; caps of budgets that there are;
+- everything else of a task while no agent holds it and it has no parts;
+- agents and services that are added or removed; limits and roles of agents; caps of existing budgets;
 - of the fleet ``approval_timeout`` and ``retry``.
 """
 
@@ -30,7 +29,7 @@ from lifefold.core.lifecycles.task import State
 
 
 class Obstacle(msgspec.Struct, frozen=True):
-    """Something of a change that cannot be: ``what`` it is about, ``why``, and a command that helps ``instead``."""
+    """An obstacle: its subject (``what``), the reason (``why``), and a command that helps ``instead``."""
 
     what: str
     why: str
@@ -49,10 +48,10 @@ ACCEPT: Final = "lifefold run {fleet} --accept"
 
 
 def obstacles(board: Aggregate, change: PlanChange, *, is_anything_left: bool = True) -> tuple[Obstacle, ...]:
-    """Return what is in the way of a change; nothing if all of it can be in force now.
+    """Return the obstacles of a change; none if all of it can be in force now.
 
-    ``is_anything_left``: another run of a fleet that is over would have something to do by the new plan. That decides
-    only which command helps.
+    ``is_anything_left``: another run of a fleet that is over would have work by the new plan. That decides only which
+    command helps.
     """
     if last_in_force(board) != change.after:
         why = f"another change is in force since this one was made: {ref_of(last_in_force(board))}"
@@ -127,7 +126,7 @@ def _is_the_last(board: Aggregate, name: str) -> bool:
 
 
 def _first(record: fleet_task.FleetTask) -> str:
-    """Say what has to become of a task first that is in the way."""
+    """Return what must become of a task first."""
     return (
         "cancel it first"
         if record.state in fleet_task.CANCELLABLE
@@ -136,7 +135,7 @@ def _first(record: fleet_task.FleetTask) -> str:
 
 
 def _ending(record: fleet_task.FleetTask) -> str:
-    """Return the command that ends a task; what cannot be cancelled now is looked at."""
+    """Return the command that ends a task, or shows a task that cannot be cancelled now."""
     return f"lifefold {'cancel' if record.state in fleet_task.CANCELLABLE else 'why'} {record.id}"
 
 
@@ -203,7 +202,7 @@ def _of_kept_agent(board: Aggregate, name: str, was: AgentPlan, now: AgentPlan) 
 
 
 def _of_trust(name: str, sat: worker_slot.WorkerSlot, was: AgentPlan, now: AgentPlan) -> Obstacle:
-    """Return that trust is not planned again, with the command by which a person moves it by one level."""
+    """Return the obstacle of planned trust, with the command by which an operator changes a level."""
     why = "is settled when an agent begins; put that back"
     if sat.trust is None or sat.state is worker_slot.State.GONE:
         return Obstacle(f"{name}.trust", why, ACCEPT)

@@ -1,9 +1,8 @@
-"""What is left of a plan when its fleet is over: what the next run of it begins with, in a log of its own.
+"""Reruns: the plan of the tasks that a finished fleet left undone, for a new log.
 
-A fleet that is over takes nothing more: everybody has gone home. Its log stays as it is, and another run takes up what
-was not CLOSED. What an attempt has failed by goes into the next one's prompt there, as it does within a run (E6). What
-somebody has cancelled stays so, with all that needs it. A task that was split is taken up as a whole, and is told which
-of its parts are merged.
+A fleet that is over accepts no more input, and its log stays as it is. The next run takes up the tasks that were not
+CLOSED. The failure of an earlier attempt goes into the next prompt, as it does within a run (E6). A cancelled task
+stays cancelled, with its dependents. A split task is taken up as a whole and is told which of its parts are merged.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,7 +22,7 @@ from lifefold.core.lifecycles.task import State
 
 
 class FinishedFleet(msgspec.Struct, frozen=True):
-    """How runs have ended, by the tasks' ids: what is closed and what cancelled, and what others have failed by."""
+    """The outcome of runs by task id: closed, cancelled, and the failures of the others."""
 
     closed: tuple[str, ...] = ()
     cancelled: tuple[str, ...] = ()
@@ -31,16 +30,16 @@ class FinishedFleet(msgspec.Struct, frozen=True):
 
 
 def is_over(aggregates: Mapping[str, Aggregate]) -> bool:
-    """Tell whether a fleet is over: all is settled, or nobody is left to do it, and nothing of anybody goes on."""
+    """Tell whether a fleet is over: all tasks are settled, or no worker is left, and nothing runs."""
     settled = {worker.KIND: shutdown.settled, service.KIND: service.settled}
     is_left = all(settled[each.kind](each) for each in aggregates.values() if each.kind in settled)
     return board.NAME in aggregates and board.finished(aggregates[board.NAME]) and is_left
 
 
 def ended(of: Aggregate, before: FinishedFleet) -> FinishedFleet:
-    """Return how a run has ended, by its board, that took up what earlier ones had left, if only that of none.
+    """Return the outcome of a run and of the runs before it, by its board.
 
-    What was declined with the whole plan was not cancelled: the plan may be another one by then.
+    A task that was declined with the whole plan does not count as cancelled: the plan may change.
     """
     tasks = sorted(tasks_of(of), key=lambda each: each.id)
     whole = [each for each in tasks if not each.parent]
@@ -53,7 +52,7 @@ def ended(of: Aggregate, before: FinishedFleet) -> FinishedFleet:
 
 
 def _failure(whole: FleetTask, tasks: Iterable[FleetTask]) -> str:
-    """Say by what a task has failed; of one that was split, what became of its parts, too."""
+    """Return the failure of a task; of a split task with the outcome of its parts."""
     parts = [each for each in tasks if each.parent == whole.id]
     merged = [f"{each.id} is merged already ({each.prompt})" for each in parts if each.state is State.CLOSED]
     failed = [f"{each.id} failed: {each.failure}" for each in parts if each.state is not State.CLOSED and each.failure]
@@ -62,16 +61,16 @@ def _failure(whole: FleetTask, tasks: Iterable[FleetTask]) -> str:
 
 
 def remainder(plan: Plan, before: FinishedFleet) -> Plan:
-    """Return what of a plan is left to be done: nothing waits any more for what is closed."""
+    """Return the part of a plan that is left to do, without dependencies on closed tasks."""
     unwanted = _unwanted(plan, before)
     tasks = (each for each in plan.tasks if each.id not in {*before.closed, *unwanted})
     return msgspec.structs.replace(plan, tasks=tuple(_left(each, before) for each in tasks))
 
 
 def left_out(plan: Plan, of: Aggregate, before: FinishedFleet) -> tuple[str, ...]:
-    """Return what is neither done nor cancelled, and is not done by a next run either.
+    """Return the tasks that are neither done nor cancelled, and that a next run does not do either.
 
-    It needs what was cancelled, or it was added to a run and is not in the plan.
+    They need a cancelled task, or they were added to a run and are not in the plan.
     """
     known = {each.id for each in plan.tasks} | {*before.closed, *before.cancelled}
     added = {each.id for each in tasks_of(of) if not each.parent} - known
@@ -85,7 +84,7 @@ def _left(each: TaskPlan, before: FinishedFleet) -> TaskPlan:
 
 
 def _unwanted(plan: Plan, before: FinishedFleet) -> set[str]:
-    """Return what of a plan was cancelled, and what needs that, if only through others."""
+    """Return the cancelled tasks of a plan, with all that depend on them at any distance."""
     unwanted = {each.id for each in plan.tasks if each.id in before.cancelled}
     left = [each for each in plan.tasks if each.id not in before.closed]
     while more := {each.id for each in left if each.id not in unwanted and unwanted.intersection(each.depends_on)}:

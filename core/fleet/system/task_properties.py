@@ -1,4 +1,4 @@
-"""What the board properties of tasks that have to do with each other: parts and their wholes, and what waits for what."""
+"""Properties of related tasks: parts and wholes, dependencies and dependents."""
 
 from typing import Final
 
@@ -28,7 +28,7 @@ def _is_like(part: fleet_task.FleetTask, whole: fleet_task.FleetTask) -> bool:
 
 
 def nobody_waits_in_vain(board: Aggregate) -> bool:
-    """Whoever waits for parts waits for one that is not closed yet, and may be; and nobody else has any to wait for."""
+    """A task waits for parts exactly while one of them is not closed and may be."""
     tasks = {each.id: each for each in tasks_of(board)}
     waiting = [each for each in tasks.values() if each.waits and each.state not in _LEFT]
     parts = [[tasks[name] for name in each.parts_of_it() if name in tasks] for each in waiting]
@@ -54,11 +54,11 @@ def parts_are_there(board: Aggregate) -> bool:
 
 
 _LEFT: Final = frozenset({task.State.BLOCKED, task.State.CANCELLED})
-"""In these nobody waits for the parts of a task, though there are some."""
+"""In these states a task that has parts does not wait for them."""
 
 
 def is_blocked_by_what_is_lost(board: Aggregate) -> bool:
-    """A task is blocked by another one as long as that one is lost, or by what it asks for if nobody has it (E19)."""
+    """A task is blocked exactly while another task is lost, or while no worker has what it requires (E19)."""
     tasks, work = {each.id: each for each in tasks_of(board)}, work_of(board)
     blocked = [each for each in tasks.values() if each.state is task.State.BLOCKED]
     in_vain = [each for each in blocked if each.lacks.startswith(("role:", "level:"))]
@@ -86,7 +86,7 @@ def is_tried_again(board: Aggregate) -> bool:
 
 
 def roles_are_there(board: Aggregate) -> bool:
-    """No task waits for a role, or for trust, that nobody has who is left."""
+    """No task waits for a role or a trust level that no remaining worker has."""
     work = work_of(board)
     asking = {each.asked for each in work.offered.values() if each.asked != ("", AccessLevel.UNTRUSTED)}
     return all(somebody_may(work, *asked) for asked in asking)
@@ -108,14 +108,14 @@ def keeps_what_is_done(step: Transition) -> bool:
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     *localized(
         on_board,
-        always("a part is given out and tried again as its whole would be", parts_are_like_their_whole),
-        always("whoever waits for parts waits for one that may still be closed", nobody_waits_in_vain),
-        always("a task whose parts are all closed goes on, however long that took", goes_on_with_its_parts),
-        always("a task is blocked as long as what it lacks is lost, and no longer", is_blocked_by_what_is_lost),
-        always("what may be tried again waits for the end of its rest alone", is_tried_again),
+        always("a part has the role, priority and retries of its whole", parts_are_like_their_whole),
+        always("a task that waits for parts has one that may still be closed", nobody_waits_in_vain),
+        always("a task whose parts are all closed goes on", goes_on_with_its_parts),
+        always("a task is blocked exactly while something that it needs is lost", is_blocked_by_what_is_lost),
+        always("a failed task with retries waits only for the end of its rest", is_tried_again),
     ),
     always("a task that was split has all its parts", parts_are_there),
-    always("no task waits for a role, or for trust, that nobody has", roles_are_there),
-    always("when a plan is decided, all its tasks are", decides_of_all),
-    always_step("what was agreed to is not lost because its owner is gone", keeps_what_is_done),
+    always("no task waits for a role or a trust level that no worker has", roles_are_there),
+    always("a decided plan has no undecided task", decides_of_all),
+    always_step("approved work survives its owner", keeps_what_is_done),
 )

@@ -1,13 +1,13 @@
-"""A worker: one aggregate with an agent's session, its assignment, its mailbox, and what was asked of it.
+"""A worker: one aggregate with an agent's session, its assignment, its mailbox, and its desired state.
 
-The session's own table knows nothing of tasks. These rules connect the two: they write its prompts and open its next
-round, and they tell the board what came of the work. BuildPrompt and RefreshWorktree are therefore served here, not by
-an interpreter. A task whose place cannot be made has no prompt: the session is told so (``PromptFailed``, D6), and
-backs off and gives up as after any other error of its own.
+The session's table knows nothing of tasks. These rules connect the session with the assignment. They write its prompts,
+start its next round, and report the outcome of its work to the board. So rules serve BuildPrompt and RefreshWorktree,
+not an interpreter. If the worktree of a task cannot be made, there is no prompt. The session is told so
+(``PromptFailed``, D6), and backs off and gives up as after any other error.
 """
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, cast
 
 from lifefold.core.fleet.board import adaptive_timeout, fleet_task, worker_slot
 from lifefold.core.fleet.system.worker_properties import PROPERTIES
@@ -43,7 +43,7 @@ _URGENT: Final = session.UrgentMessage()
 
 
 def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """Do the next thing for a session that waits for its prompt: ask for work, write the prompt, or say it failed."""
+    """Serve a session that waits for its prompt: ask for work, write the prompt, or report that it failed."""
     work: assignment.Assignment = worker.record("assignment")
     if isinstance(transition.event, assignment.CheckoutFailed):
         yield Dispatch(
@@ -69,9 +69,9 @@ def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
             yield Dispatch("mailbox", mailbox.MessagesTaken())
 
 
-@rule(on=desired_state.machine)
+@rule(on=desired_state.machine, enters=(*desired_state.RESTS, desired_state.State.STOP))
 def obey(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """Pause and hold interrupt what runs, which is no error; stop stops."""
+    """Interrupt a running session on pause and hold, which is no error; stop it on stop."""
     event = transition.event
     if transition.entered in desired_state.RESTS and isinstance(
         event, desired_state.PauseWanted | desired_state.HoldWanted
@@ -82,60 +82,59 @@ def obey(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         yield Dispatch("session", session.OperatorStop(getattr(event, "abort_reason", None)))
 
 
-@rule(on=assignment.machine)
+@rule(on=assignment.machine, enters=assignment.State.PREPARING)
 def leave_to_others(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
-    """Who is given a task while it is paused gives it back."""
+    """Give a task back that arrives while the agent is paused."""
     yield from decline(worker)
 
 
 def decline(worker: Aggregate) -> Iterator[Dispatch]:
-    """Give back what is not begun, if people have paused the agent: somebody else may be free."""
+    """Give a task back that has not begun, if the agent is paused: another worker may be free."""
     paused = worker.record("desired_state").state is desired_state.State.PAUSE
     if paused and worker.record("assignment").state is assignment.State.PREPARING:
         yield Dispatch("assignment", assignment.Dropped(f"{worker.key} is paused"))
 
 
-@rule(on=mailbox.machine)
+@rule(on=mailbox.machine, event=mailbox.OperatorMessageArrived)
 def interrupt(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """An urgent message interrupts; the next prompt has it."""
-    if isinstance(transition.event, mailbox.OperatorMessageArrived) and transition.event.urgent:
+    """Interrupt the session for an urgent message; the next prompt has it."""
+    arrived = cast("mailbox.OperatorMessageArrived", transition.event)
+    if arrived.urgent:
         yield from _interrupt(worker)
 
 
-@rule(on=assignment.machine)
+@rule(on=assignment.machine, event=assignment.Recalled)
 def abandon(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """A session whose task was recalled is interrupted, which is no error (E20); it has the time that is said."""
-    if isinstance(transition.event, assignment.Recalled):
-        within_ms = transition.event.within_ms
-        urgent = session.UrgentMessage(transition.event.abort_reason)
-        yield from _interrupt(worker, YieldWanted(within_ms) if within_ms else urgent)
+    """Interrupt a session whose task was recalled, which is no error (E20), within the given time."""
+    recalled = cast("assignment.Recalled", transition.event)
+    urgent = session.UrgentMessage(recalled.abort_reason)
+    yield from _interrupt(worker, YieldWanted(recalled.within_ms) if recalled.within_ms else urgent)
 
 
 def _interrupt(worker: Aggregate, by: session.UrgentMessage | YieldWanted = _URGENT) -> Iterator[Dispatch]:
-    """Interrupt a session that runs. One that is being spawned is interrupted as soon as it runs, and once (D14)."""
+    """Interrupt a running session. A session that is being spawned is interrupted once it runs (D14)."""
     agent_now = worker.entities["session"]
     spawning = agent_now.state is session.State.SPAWNING and not agent_now.postponed
     if spawning or agent_now.state is session.State.RUNNING:
         yield Dispatch("session", by)
 
 
-@rule(on=agent)
-def work_begins(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
-    """The board hears that the work has begun, once for each claim."""
+@rule(on=agent, enters=session.State.RUNNING)
+def work_begins(worker: Aggregate, _transition: Transition) -> Iterator[Tell]:
+    """Report to the board that work has begun, once for each claim."""
     work: assignment.Assignment = worker.record("assignment")
-    working = work.state is assignment.State.WORKING
-    if transition.entered is session.State.RUNNING and working and work.sessions == 1:
+    if work.state is assignment.State.WORKING and work.sessions == 1:
         yield Tell("board", f"task:{work.brief.task}", task.Started(work.brief.epoch))
 
 
-@rule(on=agent)
+@rule(on=agent, enters=(session.State.SESSION_COMPLETE, session.State.COOLING_DOWN, session.State.STOPPED))
 def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """What a session's end means for the work: finished, failed, orphaned, or given up with the agent.
+    """Report the end of a session to the assignment: finished, failed, orphaned, or given back with the agent.
 
-    A suspended session's work stays in hand, under the same claim and in the same place (D28).
+    A suspended session keeps its work, under the same claim and in the same worktree (D28).
     """
     exited = transition.event if isinstance(transition.event, session.SessionExited) else None
-    if exited and transition.before and session_profiles.may_go_on(transition.before.record, exited):
+    if exited and session_profiles.may_go_on(transition.was, exited):
         return
     working = worker.record("assignment").state is assignment.State.WORKING
     failed = stall_detector.told_with(worker, transition.event, session_profiles.said_to_fail(transition.event))
@@ -152,19 +151,19 @@ def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 
 def _stopped_by(worker: Aggregate, transition: Transition) -> str:
-    """Say why a task is given back whose agent has stopped."""
+    """Return the reason why a stopped agent gives its task back."""
     event = transition.event
     why: str = event.msg if isinstance(event, session.FatalError) else worker.record("desired_state").reason
     return f"its agent has stopped{f': {why}' if why else ''}"
 
 
 _GIVEN_UP = frozenset({assignment.State.WANTING, assignment.State.PREPARING, assignment.State.WORKING})
-"""What an agent that stops does not go on with."""
+"""In these states of its assignment an agent that stops gives its task back."""
 
 
 @rule(on=assignment.machine)
 def report(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
-    """The board hears what came of the work, under the epoch of its claim."""
+    """Report the outcome of the work to the board, under the epoch of its claim."""
     if transition.before is None:
         return
     before, brief = transition.before.state, transition.after.record.brief
@@ -197,23 +196,22 @@ def report(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
 
 
 def _given_back(brief: task.Brief, reason: str) -> task.Released | fleet_task.Returned:
-    """Return how a task is given back: to be worked at, or with what is left of it."""
+    """Return the event that gives a task back: released to be worked at, or returned with its finished work."""
     is_work = brief.stage is task.Stage.WORK
     return task.Released(brief.epoch, reason) if is_work else fleet_task.Returned(brief.epoch, reason)
 
 
-@rule(on=assignment.machine)
-def next_round(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """A completed session's agent goes on when its work is home."""
-    completed = worker.record("session").state is session.State.SESSION_COMPLETE
-    if transition.entered is assignment.State.IDLE and completed:
+@rule(on=assignment.machine, enters=assignment.State.IDLE)
+def next_round(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
+    """Start the next round of an agent whose session has completed, when its work is merged."""
+    if worker.record("session").state is session.State.SESSION_COMPLETE:
         yield Dispatch("session", session.WorktreeReady())
 
 
-@rule(on=agent)
-def deliver(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """Messages are done with when a session that had them completes, and not before (D14)."""
-    if transition.entered is session.State.SESSION_COMPLETE and worker.record("mailbox").taken:
+@rule(on=agent, enters=session.State.SESSION_COMPLETE)
+def deliver(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
+    """Mark messages as delivered when a session with them completes, and not before (D14)."""
+    if worker.record("mailbox").taken:
         yield Dispatch("mailbox", mailbox.MessagesDelivered())
 
 
@@ -239,7 +237,8 @@ aggregate = AggregateType(
         work_begins,
         deliver,
         work_ends,
-        *(rule(on=each)(orphans.bury) for each in (agent, assignment.machine)),
+        rule(on=agent)(orphans.bury),
+        rule(on=assignment.machine, enters=assignment.State.ORPHANED)(orphans.bury),
         report,
         usage.told,
         next_round,
@@ -247,17 +246,21 @@ aggregate = AggregateType(
             rule(on=each)(go_on)
             for each in (agent, assignment.machine, desired_state.machine, usage_meter.machine, stall_detector.machine)
         ),
-        *(rule(on=each)(shutdown.drained) for each in (assignment.machine, desired_state.machine)),
-        rule(on=agent)(restarts.fall),
+        rule(on=assignment.machine, enters=shutdown.NOT_BEGUN)(shutdown.drained),
+        rule(on=desired_state.machine, enters=desired_state.State.DRAIN)(shutdown.drained),
+        rule(on=agent, enters=session.State.STOPPED)(restarts.fall),
         restarts.dismiss,
-        *(rule(on=each)(restarts.ask) for each in (supervisor.machine, assignment.machine)),
+        rule(on=supervisor.machine, enters=supervisor.State.ASKING)(restarts.ask),
+        rule(on=assignment.machine, enters=assignment.State.IDLE)(restarts.ask),
         restarts.begin_anew,
-        *(rule(on=each)(shutdown.close_mailbox) for each in (agent, supervisor.machine)),
-        *(
-            rule(on=each)(shutdown.step_back)
-            for each in (assignment.machine, desired_state.machine, usage_meter.machine)
-        ),
-        *(rule(on=each)(shutdown.leave) for each in (agent, assignment.machine, supervisor.machine)),
+        rule(on=agent, enters=session.State.STOPPED)(shutdown.close_mailbox),
+        rule(on=supervisor.machine, enters=supervisor.OVER)(shutdown.close_mailbox),
+        rule(on=assignment.machine, enters=assignment.State.IDLE)(shutdown.step_back),
+        rule(on=desired_state.machine, enters=desired_state.RESTS)(shutdown.step_back),
+        rule(on=usage_meter.machine, event=usage_meter.SessionEnded)(shutdown.step_back),
+        rule(on=agent, enters=session.State.STOPPED)(shutdown.leave),
+        rule(on=assignment.machine, enters=assignment.State.IDLE)(shutdown.leave),
+        rule(on=supervisor.machine, enters=supervisor.OVER)(shutdown.leave),
     ),
     commands={
         agent.name: (),

@@ -1,4 +1,4 @@
-"""What a worker promises: it does what is wanted, has a task for every session, and leaves nothing behind."""
+"""Properties of a worker: it obeys, has a task for every session, and leaves nothing behind."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ from lifefold.effects import InspectWork, MergeWork, ParkWork, RunSession, Verif
 
 
 def wishes_are_obeyed(worker: Aggregate) -> bool:
-    """An agent that is to stop has stopped, and the session of one that is to hold is being interrupted."""
+    """An agent that is to stop has stopped, and a session that is to hold is being interrupted."""
     agent_now = worker.entities["session"]
     match worker.record("desired_state").state:
         case desired_state.State.STOP:
@@ -24,16 +24,16 @@ def wishes_are_obeyed(worker: Aggregate) -> bool:
 
 
 def stopped_has_no_work(worker: Aggregate) -> bool:
-    """An agent that has stopped has nothing in hand but work that is done and on its way home."""
+    """A stopped agent has no work except finished work on its way to the target branch."""
     return not _is_stopped(worker) or worker.record("assignment").state in _LEFT
 
 
 _LEFT: Final = frozenset({assignment.State.IDLE, *assignment.ON_ITS_WAY})
-"""What an agent that has stopped may have in hand."""
+"""The states of work that a stopped agent may still have."""
 
 
 def sessions_have_a_task(worker: Aggregate) -> bool:
-    """A session that is not being interrupted works at the task in hand."""
+    """A session that is not being interrupted works at the task of its worker."""
     at_work = worker.record("session").state in {session.State.SPAWNING, session.State.RUNNING}
     recalled = bool(worker.entities["session"].postponed)
     return not at_work or recalled or worker.record("assignment").state is assignment.State.WORKING
@@ -57,13 +57,13 @@ def goes_on_when_home(worker: Aggregate) -> bool:
 
 
 def paused_leaves_it_to_others(worker: Aggregate) -> bool:
-    """An agent that people have paused has nothing in hand that it has not begun."""
+    """A paused agent holds no task that it has not begun."""
     paused = worker.record("desired_state").state is desired_state.State.PAUSE
     return not paused or worker.record("assignment").state is not assignment.State.PREPARING
 
 
 def completed_is_delivered(worker: Aggregate) -> bool:
-    """What a session was told that has completed is not told again (D14)."""
+    """The messages of a completed session are not delivered again (D14)."""
     completed = worker.record("session").state is session.State.SESSION_COMPLETE
     return not completed or not worker.record("mailbox").taken
 
@@ -80,24 +80,24 @@ def has_erred(s: session.Session) -> bool:
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     *restarts.OF_WORKERS,
     *shutdown.PROPERTIES,
-    always("an agent that is to stop or to hold does so at once", wishes_are_obeyed),
-    always("an agent that has stopped has no work to be done", stopped_has_no_work),
-    always("no session is without a task", sessions_have_a_task),
-    always("no work is wanted while something of the last one is being ended", wants_when_all_is_over),
-    always("an agent goes on when its work is home", goes_on_when_home),
-    always("an agent that is paused leaves to others what it has not begun", paused_leaves_it_to_others),
-    always("a session that has completed has delivered its messages", completed_is_delivered),
+    always("stop and hold take effect at once", wishes_are_obeyed),
+    always("a stopped agent has no work to do", stopped_has_no_work),
+    always("no session runs without a task", sessions_have_a_task),
+    always("no task is requested while an activity is being ended", wants_when_all_is_over),
+    always("an agent goes on when its work is merged", goes_on_when_home),
+    always("a paused agent gives back a task that it has not begun", paused_leaves_it_to_others),
+    always("a completed session has delivered its messages", completed_is_delivered),
     *usage.PROPERTIES,
     *orphans.OF_WORKERS,
-    always("a session is watched exactly while it runs, if it is to be", stall_detector.watches_who_runs),
+    always("a session is watched exactly while it runs, if the fleet wants that", stall_detector.watches_who_runs),
     leads_to(
-        "every wish to stop, or to drain, ends with nothing left, or with a hold, if what is begun ends",
+        "every stop or drain ends with nothing left, or with a hold, if activities end",
         lambda w: w.record("desired_state").state in {desired_state.State.STOP, desired_state.State.DRAIN},
         lambda w: settled(w) or w.record("desired_state").state is desired_state.State.HOLD,
         given=(*weakly(RunSession, InspectWork, VerifyWork, ParkWork, MergeWork), *strongly(SUCCESS)),
     ),
     leads_to(
-        "whoever has stopped leaves nothing behind, or comes back, if work that is done is verified and merged at last",
+        "a stopped agent leaves nothing behind, or restarts, if finished work is merged",
         _is_stopped,
         lambda w: settled(w) or not _is_stopped(w),
         given=weakly(InspectWork, VerifyWork, ParkWork, MergeWork),

@@ -1,8 +1,8 @@
-"""Sessions that say they are done and have changed nothing: what the board hears of their tasks.
+"""Sessions that report success and have changed nothing: the message to the board about their tasks.
 
-Without commands nothing tells whether a task is done but what was changed. So the place of a task without commands is
-looked at when its session says it is done (``assignment.INSPECTING``), in a fleet with a repository, unless the task is
-meant to change nothing (``on_nothing``). Files that a rule of git ignores are no work: they would not be merged.
+A task without commands is judged by its changes alone. So its worktree is inspected when its session reports success
+(``assignment.INSPECTING``). That needs a repository and does not apply to a task that is meant to change nothing
+(``on_nothing``). Ignored files do not count as work, since git would not merge them.
 """
 
 from collections.abc import Iterator
@@ -14,11 +14,11 @@ from lifefold.core.kernel import Transition
 from lifefold.effects import Tell
 
 MOST_HIDDEN: Final = 5
-"""How many ignored files are named at most."""
+"""How many ignored files a message names at most."""
 
 
 def told(transition: Transition) -> Iterator[Tell]:
-    """Yield what the board hears of a task whose session, which has not died, has changed nothing."""
+    """Yield the message to the board about a task whose living session has changed nothing."""
     if transition.before is None or transition.entered is not assignment.State.IDLE:
         return
     was: assignment.Assignment = transition.before.record
@@ -29,6 +29,6 @@ def told(transition: Transition) -> Iterator[Tell]:
 
 
 def reason_of(hidden: tuple[str, ...]) -> str:
-    """Say that nothing was changed, and what is there besides that is ignored."""
+    """Return the reason: nothing was changed, with the ignored files that are there."""
     named = ", ".join(hidden[:MOST_HIDDEN]) + (" and more" if len(hidden) > MOST_HIDDEN else "")
     return f"nothing was changed{f'; git ignores what is there besides: {named}' if hidden else ''}"

@@ -1,16 +1,16 @@
-"""What becomes of a task whose session has died while it worked at it: the rules of a worker, and what they promise.
+"""Orphans: tasks whose session died while it worked at them. The rules of the worker, and their properties.
 
-A session that has died (it crashed, was killed, took too long, or hung) has said nothing of its work. Each task says
-what that means for it (``OnDeath``):
+A session that has died (it crashed, was killed, took too long, or hung) has reported nothing about its work. Each task
+says what that means for it (``OnDeath``):
 
-- It has failed, and is tried again as after any failure. No orphan is made of it.
-- It is an orphan, and given back at once: as often as its agents last, which stop by their errors.
-- It is an orphan, and stays with its worker, which finds out whether what the session has left is the work. Nothing is
-  looked at before nothing of the session is alive. If nothing differs from where the claim began, there is nothing to
-  be proven, whatever the commands would say (E40); nor is there if the task has no commands. What differs and agrees
-  is done, and goes its way as any other work; else the task has failed, by the death and by what was found.
+- FAIL: it has failed, and is retried like after any failure. It is no orphan.
+- REQUEUE: it is an orphan and given back at once. That ends when its agents have stopped by their errors.
+- VERIFY: it is an orphan and stays with its worker, which inspects the work of the session. Inspection begins when no
+  process of the session is left. Without a difference to the start of the claim there is nothing to verify (E40); the
+  same holds for a task without commands. Work that differs and passes is done like any other work. Otherwise the task
+  has failed, by the death and by the inspection.
 
-No session has died that was told to stop, was interrupted, was recalled from its task, or has suspended itself.
+A session did not die if it was told to stop, was interrupted, was recalled from its task, or has suspended itself.
 """
 
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ from lifefold.effects import InspectWork, RunSession, Tell, VerifyWork
 
 
 def ending(worker: Aggregate, transition: Transition, reason: str) -> assignment.SessionDied | assignment.WorkFailed:
-    """Return what it means for the task in hand that its session has failed."""
+    """Return the event for the assignment of a failed session."""
     brief: task.Brief = worker.record("assignment").brief
     found = stall_detector.judged_with(worker, session_profiles.diagnosed(transition.event))
     match brief.orphaned:
@@ -50,7 +50,7 @@ def ending(worker: Aggregate, transition: Transition, reason: str) -> assignment
 
 
 def has_died(transition: Transition) -> bool:
-    """Tell whether a session that ran has ended otherwise than by its own word, and nobody wanted that."""
+    """Tell whether a running session has died: it ended by itself, without an order, and reported no result."""
     ran = transition.before is not None and transition.before.state is session.State.RUNNING
     match transition.event:
         case session.SessionExited(outcome=session.Error() | session.Timeout()):
@@ -62,7 +62,7 @@ def has_died(transition: Transition) -> bool:
 
 
 def bury(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
-    """What a dead session has left is looked at when nothing of the session is alive any more."""
+    """Let the inspection of an orphan begin when no process of its session is left."""
     if worker.record("assignment").state is assignment.State.ORPHANED and not _is_alive(worker):
         yield Dispatch("assignment", assignment.Buried())
 
@@ -72,7 +72,7 @@ def _is_alive(worker: Aggregate) -> bool:
 
 
 def told(transition: Transition) -> Iterator[Tell]:
-    """Yield what the board hears of an orphan, under the epoch of its claim."""
+    """Yield the messages to the board about an orphan, under the epoch of its claim."""
     if transition.before is None:
         return
     was: assignment.Assignment = transition.before.record
@@ -91,7 +91,7 @@ _ADOPTED: Final = frozenset({assignment.State.PARKING, assignment.State.MERGING}
 
 
 def _found(event: Event) -> str:
-    """Say why what an orphan has left is not the work; nothing if that is not known."""
+    """Return the reason why the work of an orphan is not enough; empty if that is not known."""
     match event:
         case assignment.Inspected(differs=False):
             return "it has left nothing that could be verified"
@@ -102,14 +102,14 @@ def _found(event: Event) -> str:
 
 
 def is_looked_at_in_peace(worker: Aggregate) -> bool:
-    """Nobody looks at what a session has left, or verifies it, as long as something of the session is alive."""
+    """The work of a dead session is neither inspected nor verified while a process of the session is left."""
     work: assignment.Assignment = worker.record("assignment")
     looks = assignment.is_orphan(work) and work.state is not assignment.State.ORPHANED
     return not looks or not _is_alive(worker)
 
 
 OF_WORKERS: Final[tuple[Property[Aggregate], ...]] = (
-    always("what a dead session has left is looked at when nothing of it is alive", is_looked_at_in_peace),
+    always("the work of a dead session is inspected after its process has ended", is_looked_at_in_peace),
 )
 
 
@@ -121,7 +121,7 @@ class Orphans(msgspec.Struct, frozen=True):
 
 
 def orphans(of: Aggregate) -> Orphans:
-    """Return what is looked at to see who looks after which orphan."""
+    """Return the projection of a board or a worker: its orphans."""
     if of.kind == "worker":
         work: assignment.Assignment = of.record("assignment")
         return Orphans(((work.brief.task, work.brief.epoch),) if assignment.is_orphan(work) else ())
@@ -135,22 +135,22 @@ def _orphans(fleet: Projection, *, of_board: bool) -> set[tuple[str, int]]:
 
 
 def are_looked_after(fleet: Projection) -> bool:
-    """When nothing is under way, every orphan of the board is in the hands of who looks at it, and no other task is."""
+    """With no message in flight, the orphans of the board are exactly those of its workers."""
     return bool(fleet.under_way) or _orphans(fleet, of_board=True) == _orphans(fleet, of_board=False)
 
 
 OF_FLEETS: Final[tuple[Property[SystemState], ...]] = projected(
     orphans,
-    always("when every message has arrived, every orphan is looked after", are_looked_after),
+    always("with no message in flight, every orphan is with its worker", are_looked_after),
 )
 
 AT_LAST: Final[tuple[Property[SystemState], ...]] = projected(
     orphans,
     leads_to(
-        "no task stays an orphan, if what is left of it is inspected and verified at last",
+        "no task stays an orphan, if inspections and verifications end",
         lambda fleet: bool(_orphans(fleet, of_board=True)),
         lambda fleet: not _orphans(fleet, of_board=True),
         given=weakly(InspectWork, VerifyWork),
     ),
 )
-"""What else holds of fleets in which there can be orphans; of others there is nothing to be said."""
+"""Liveness of fleets that can have orphans."""

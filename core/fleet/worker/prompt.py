@@ -1,4 +1,4 @@
-"""What an agent is told: the task, what went wrong before, and what people want it to know."""
+"""The prompt of a session: the task, the failure of an earlier attempt, and operator messages."""
 
 from lifefold.core.lifecycles.task import Brief
 
@@ -6,8 +6,8 @@ from lifefold.core.lifecycles.task import Brief
 def compose(brief: Brief, messages: tuple[str, ...], *, continued: bool, repeated: int = 0) -> str:
     """Return the text of a prompt.
 
-    ``continued`` if an earlier session at the same task was interrupted; ``repeated`` is how many of the messages, the
-    oldest, an earlier session of this agent was told and did not complete with: it may have acted on them.
+    ``continued``: an earlier session at the same task was interrupted. ``repeated`` counts the oldest messages that an
+    earlier session of this agent had and did not complete with: it may have acted on them.
     """
     parts = [after_failure(brief.prompt, brief.failure)]
     if continued:
@@ -23,5 +23,5 @@ def compose(brief: Brief, messages: tuple[str, ...], *, continued: bool, repeate
 
 
 def after_failure(prompt: str, failure: str) -> str:
-    """Return what a task asks for, with what an earlier attempt at it has failed by, if there was one that did."""
+    """Return the prompt of a task, with the failure of an earlier attempt, if there was one."""
     return f"{prompt}\n\nAn earlier attempt at this task failed: {failure}" if failure else prompt

@@ -24,8 +24,8 @@ def comes_back(worker: Aggregate) -> bool:
 
 
 def fall(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """An agent that stops by its errors falls, and may be restarted; any other one stays down."""
-    if transition.entered is session.State.STOPPED and comes_back(worker):
+    """Report a stop by errors to the supervisor, which may restart the agent; any other stop is final."""
+    if comes_back(worker):
         wanted = not desired_state.is_to_end(worker.record("desired_state"))
         by_errors = wanted and isinstance(
             transition.event, session.SessionExited | session_profiles.PromptFailed | session_profiles.Stalled
@@ -34,33 +34,32 @@ def fall(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         yield Dispatch(supervisor.REF, supervisor.Fell(" ".join(said)) if by_errors else supervisor.Dismissed())
 
 
-@rule(on=desired_state.machine)
-def dismiss(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """An agent that is down when it is told to stop is not brought back."""
+@rule(on=desired_state.machine, enters=desired_state.State.STOP)
+def dismiss(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
+    """Do not restart an agent that is told to stop while it is down."""
     down = worker.record("session").state is session.State.STOPPED
-    if transition.entered is desired_state.State.STOP and down and comes_back(worker):
+    if down and comes_back(worker):
         yield Dispatch(supervisor.REF, supervisor.Dismissed())
 
 
-def ask(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
-    """Who fell asks the board, when nothing is in its hands any more: what its session has left comes first."""
+def ask(worker: Aggregate, _transition: Transition) -> Iterator[Tell]:
+    """Ask the board for a restart when the worker holds no task: the work of the session comes first."""
     found = worker.entities.get(supervisor.REF)
     asks = found is not None and found.state is supervisor.State.ASKING
     idle = worker.record("assignment").state is assignment.State.IDLE
-    if asks and idle and transition.entered in {supervisor.State.ASKING, assignment.State.IDLE}:
+    if asks and idle:
         yield Tell("board", f"worker_slot:{worker.key}", worker_slot.RestartWanted())
 
 
-@rule(on=supervisor.machine)
-def begin_anew(worker: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
-    """Who has rested is restarted, and the board hears of it."""
-    if isinstance(transition.event, supervisor.RestartDue):
-        yield Dispatch("session", session_profiles.Restarted())
-        yield Tell("board", f"worker_slot:{worker.key}", worker_slot.RestartDone())
+@rule(on=supervisor.machine, event=supervisor.RestartDue)
+def begin_anew(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch | Tell]:
+    """Restart the agent after its rest, and report it to the board."""
+    yield Dispatch("session", session_profiles.Restarted())
+    yield Tell("board", f"worker_slot:{worker.key}", worker_slot.RestartDone())
 
 
 def up_or_down(worker: Aggregate) -> bool:
-    """An agent that has not fallen has not stopped, and one that fell has."""
+    """An agent is down for its supervisor exactly while its session has stopped."""
     found = worker.entities.get(supervisor.REF)
     stopped = worker.record("session").state is session.State.STOPPED
     return found is None or (found.state is not supervisor.State.UP) is stopped
@@ -72,6 +71,6 @@ def stopped_stays_so(worker: Aggregate) -> bool:
 
 
 OF_WORKERS: Final[tuple[Property[Aggregate], ...]] = (
-    always("an agent is up until it stops, and then it is down", up_or_down),
+    always("an agent is up exactly until it stops", up_or_down),
     always("an agent that was told to stop is not restarted", stopped_stays_so),
 )

@@ -1,8 +1,8 @@
-"""When a worker is through: it has drained, or stopped for good, and the board hears that it is gone.
+"""The end of a worker: it has drained or stopped for good, and reports to the board that it is gone.
 
-What holds a drain up is what is in the worker's own hands: work that was begun, until it is home. A task that it has
-asked for, or whose place is still being made, was not begun, and is given back; what waits for a person, for parts or
-for another worker is in nobody's hand.
+A drain waits for work that the worker itself has begun, until it is merged or given back. A requested task, and a task
+whose worktree is still being made, have not begun and are given back. Work that waits for an operator, for parts or for
+another worker holds no drain up.
 """
 
 from collections.abc import Iterator
@@ -27,32 +27,31 @@ from lifefold.core.lifecycles import session
 from lifefold.effects import Tell
 
 
-def drained(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """Who is to drain stops when nothing that it has begun is in its hands any more."""
+def drained(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
+    """Stop a draining worker when it holds no work that it has begun."""
     drains = worker.record("desired_state").state is desired_state.State.DRAIN
-    came = transition.entered is desired_state.State.DRAIN or transition.machine == assignment.machine.name
-    if drains and came and transition.entered is not None and not has_begun(worker):
+    if drains and not has_begun(worker):
         yield Dispatch("desired_state", desired_state.Drained())
 
 
 def has_begun(worker: Aggregate) -> bool:
-    """Tell whether the worker has something in hand that it has begun."""
-    state = worker.record("assignment").state
-    return state is assignment.State.WORKING or state in assignment.ON_ITS_WAY
+    """Tell whether the worker holds work that it has begun."""
+    return worker.record("assignment").state not in NOT_BEGUN
 
 
-def close_mailbox(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """Nobody reads what is sent to an agent that has stopped for good: senders are told so (D14)."""
-    if transition.entered in _ENDS and is_gone(worker):
+NOT_BEGUN: Final = frozenset(assignment.State) - {assignment.State.WORKING, *assignment.ON_ITS_WAY}
+"""In these states of its assignment a worker has begun nothing."""
+
+
+def close_mailbox(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
+    """Close the mailbox of an agent that has stopped for good, so that senders get a refusal (D14)."""
+    if is_gone(worker):
         yield Dispatch("mailbox", mailbox.MailboxClosed())
 
 
-def step_back(worker: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
-    """Who is told to rest, and has nothing in hand, keeps no share of a budget for that: others may have it."""
-    came = transition.entered in {assignment.State.IDLE, *desired_state.RESTS} or isinstance(
-        transition.event, usage_meter.SessionEnded
-    )
-    if came and usage_meter.REF in worker.entities and _rests(worker):
+def step_back(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch | Tell]:
+    """Return the reservation of a worker that rests without a task: others may use it."""
+    if usage_meter.REF in worker.entities and _rests(worker):
         yield Tell("board", f"worker_slot:{worker.key}", worker_slot.WorkLeft(*usage.spent(worker)))
         yield Dispatch(usage_meter.REF, usage_meter.Told())
 
@@ -62,16 +61,12 @@ def _rests(worker: Aggregate) -> bool:
     return idle and worker.record("desired_state").state in desired_state.RESTS and not is_gone(worker)
 
 
-def leave(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
-    """The board hears that the worker is gone, as soon as it has stopped for good and has nothing in hand any more."""
+def leave(worker: Aggregate, _transition: Transition) -> Iterator[Tell]:
+    """Report to the board that the worker is gone, when it has stopped for good and holds no task."""
     idle = worker.record("assignment").state is assignment.State.IDLE
-    if is_gone(worker) and idle and transition.entered in {*_ENDS, assignment.State.IDLE}:
+    if is_gone(worker) and idle:
         reason = worker.record("desired_state").reason or _quarantined(worker) or "its session has stopped"
         yield Tell("board", f"worker_slot:{worker.key}", worker_slot.WorkerGone(reason, *usage.spent(worker)))
-
-
-_ENDS: Final = frozenset({session.State.STOPPED, *supervisor.OVER})
-"""Whoever enters the last of these that it can enter stops for good."""
 
 
 def _quarantined(worker: Aggregate) -> str:
@@ -92,9 +87,9 @@ def settled(worker: Aggregate) -> bool:
 
 
 def quiet(worker: Aggregate) -> bool:
-    """No session of the agent lives, and none will while it holds; no work is on its way home.
+    """Tell whether no session of the agent lives or will live while it holds, and no work is being merged.
 
-    A place may still be in the making, for a session or for a task: whoever goes on makes it again.
+    A worktree may still be in the making, for a session or a task: the next runner makes it again.
     """
     at_work = worker.record("session").state in {*session.SESSION_LIVES, session.State.SESSION_COMPLETE}
     on_its_way = worker.record("assignment").state in assignment.ON_ITS_WAY
@@ -107,36 +102,36 @@ def is_ending(worker: Aggregate) -> bool:
 
 
 def stopped_accepts_no_messages(worker: Aggregate) -> bool:
-    """Whoever writes to an agent that has stopped for good is told so, and only then (D14)."""
+    """The mailbox is closed exactly when the agent has stopped for good, so that senders get a refusal (D14)."""
     return is_gone(worker) is (worker.record("mailbox").state is mailbox.State.CLOSED)
 
 
 def quarantined_has_nothing(worker: Aggregate) -> bool:
-    """Whoever is quarantined has nothing in hand."""
+    """A quarantined agent holds no task."""
     return not _quarantined(worker) or (is_gone(worker) and assignment.rests(worker.record("assignment")))
 
 
 def drains_what_it_has(worker: Aggregate) -> bool:
-    """Who drains has something in hand that it has begun."""
+    """A draining worker holds work that it has begun."""
     return worker.record("desired_state").state is not desired_state.State.DRAIN or has_begun(worker)
 
 
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
-    always("messages are taken exactly as long as an agent may read them", stopped_accepts_no_messages),
-    always("an agent that drains finishes what it has in hand, and begins nothing new", drains_what_it_has),
-    always("an agent that is quarantined has nothing in hand", quarantined_has_nothing),
+    always("messages are accepted exactly while an agent may read them", stopped_accepts_no_messages),
+    always("a draining agent finishes its work and begins nothing", drains_what_it_has),
+    always("a quarantined agent holds no task", quarantined_has_nothing),
 )
 
 
 class Shares(msgspec.Struct, frozen=True):
-    """Who holds a share of a budget, as the board has it; of a worker, whether it rests with nothing in hand."""
+    """The projection of a board: the holders of reservations; of a worker: whether it rests without a task."""
 
     holders: frozenset[str] = frozenset()
     rests: bool = False
 
 
 def shares(of: Aggregate) -> Shares:
-    """Return what is looked at to see that nobody keeps a share for nothing."""
+    """Return the projection of a board or a worker about reservations."""
     if of.kind != "board":
         return Shares(rests=usage_meter.REF in of.entities and _rests(of))
     all_budgets = (each.record for ref, each in of.entities.items() if ref.startswith("budget:"))
@@ -144,7 +139,7 @@ def shares(of: Aggregate) -> Shares:
 
 
 def nobody_keeps_a_share_for_nothing(fleet: Projection) -> bool:
-    """When nothing is under way, who rests with nothing in hand holds no share."""
+    """With no message in flight, a worker that rests without a task holds no reservation."""
     seen = fleet.aggregates.items()
     held = {holder for _, each in seen if isinstance(each, Shares) for holder in each.holders}
     rest = {name.partition("/")[2] for name, each in seen if isinstance(each, Shares) and each.rests}
@@ -153,7 +148,5 @@ def nobody_keeps_a_share_for_nothing(fleet: Projection) -> bool:
 
 OF_FLEETS: Final[tuple[Property[SystemState], ...]] = projected(
     shares,
-    always(
-        "when every message has arrived, nobody who rests keeps a share for nothing", nobody_keeps_a_share_for_nothing
-    ),
+    always("with no message in flight, no resting worker keeps a reservation", nobody_keeps_a_share_for_nothing),
 )

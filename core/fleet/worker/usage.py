@@ -1,4 +1,4 @@
-"""How a worker keeps account of what its sessions cost, where something is limited."""
+"""The account of a worker of the costs of its sessions, in a fleet with budgets."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ def measuring(agent: Machine[session.Session]) -> Rule:
 
     @rule(on=agent)
     def measure(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-        """A session is counted from when it is begun to when it is over, or given up."""
+        """Count a session from its start to its end, or until it is given up."""
         if usage_meter.REF not in worker.entities or transition.before is None:
             return
         lived = transition.before.state in session.SESSION_LIVES
@@ -29,19 +29,19 @@ def measuring(agent: Machine[session.Session]) -> Rule:
 
 
 def _most_ms(limits: session.Limits) -> int | None:
-    """Return how long a session may take, the grace that it is ended with included; None if nobody ends it."""
+    """Return how long a session may take, with its grace; None without a time limit."""
     return None if limits.session_timeout_ms is None else limits.session_timeout_ms + limits.grace_ms
 
 
-@rule(on=assignment.machine)
-def told(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """When the board is asked for work it is told what was spent, so that nothing is told twice."""
-    if usage_meter.REF in worker.entities and isinstance(transition.event, assignment.WorkRequested):
+@rule(on=assignment.machine, event=assignment.WorkRequested)
+def told(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
+    """Reset the account when it goes to the board with a request for work, so that costs are reported once."""
+    if usage_meter.REF in worker.entities:
         yield Dispatch(usage_meter.REF, usage_meter.Told())
 
 
 def spent(worker: Aggregate) -> tuple[Amounts, bool]:
-    """Return what was spent since the board was told, and whether a session has not said what it has cost."""
+    """Return the costs since the last report, and whether a session has not reported its costs."""
     found = worker.entities.get(usage_meter.REF)
     return (Amounts(), False) if found is None else (found.record.spent, found.record.silent)
 
@@ -53,36 +53,36 @@ def is_counting(worker: Aggregate) -> bool:
 
 
 def is_used_up(worker: Aggregate) -> bool:
-    """Tell whether what a claim was given is spent, so that no other session of it may begin.
+    """Tell whether the reservation of a claim is used up, so that no other session of it may begin.
 
-    Sessions themselves do not count: who is interrupted by people, or for want of a runner, goes on.
+    Sessions do not count: an agent that was interrupted by an operator or by a crash of the runner goes on.
     """
     share, so_far = worker.record("assignment").brief.share, spent(worker)[0]
     return any(share.of(each) and so_far.of(each) >= share.of(each) for each in Resource if each != Resource.SESSIONS)
 
 
 def left(worker: Aggregate) -> Caps:
-    """Return what another session of the claim in hand may cost."""
+    """Return what another session of the claim may cost."""
     share, so_far = worker.record("assignment").brief.share, spent(worker)[0]
     return Caps(**{each: max(0, share.of(each) - so_far.of(each)) for each in Resource if share.of(each)})
 
 
 def counts_what_lives(worker: Aggregate) -> bool:
-    """The meter runs exactly as long as a session is alive, or is to be."""
+    """The meter counts exactly while a session lives, or is about to."""
     found = worker.entities.get(usage_meter.REF)
     lives = worker.record("session").state in session.SESSION_LIVES
     return found is None or is_counting(worker) is lives
 
 
 def tells_costs_once(worker: Aggregate) -> bool:
-    """Who waits for work has told the board what it has spent, and does not tell it again."""
+    """A worker that waits for work has reported its costs, and does not report them again."""
     found = worker.entities.get(usage_meter.REF)
     waits = worker.record("assignment").state is assignment.State.WANTING
     return found is None or not waits or found.record.spent == Amounts()
 
 
 def goes_on_with_something(worker: Aggregate) -> bool:
-    """Whoever begins another session for a claim has something left of all that it was given."""
+    """A session begins only while every part of the reservation has something left."""
     begins = worker.record("session").state is session.State.SPAWNING
     works = worker.record("assignment").state is assignment.State.WORKING
     rest = left(worker)
@@ -92,6 +92,6 @@ def goes_on_with_something(worker: Aggregate) -> bool:
 
 PROPERTIES: tuple[Property[Aggregate], ...] = (
     always("every session is counted while it lives", counts_what_lives),
-    always("what the board was told of costs is not told again", tells_costs_once),
-    always("no session begins of a claim whose share is used up", goes_on_with_something),
+    always("costs are reported to the board once", tells_costs_once),
+    always("no session begins when the reservation is used up", goes_on_with_something),
 )

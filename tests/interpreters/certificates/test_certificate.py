@@ -20,7 +20,7 @@ from lifefold.interpreters.certificates.certificate import (
     read,
     surroundings,
 )
-from lifefold.interpreters.certificates.code import checker, code_of
+from lifefold.interpreters.certificates.code import checker, checker_modules, code_of
 from lifefold.interpreters.check import Bounds, CrashBounds, check
 from lifefold.interpreters.search.crash_model import Fault
 from lifefold.interpreters.targets.check_targets import UnusableTarget, known, larger, named
@@ -151,6 +151,23 @@ def test_a_changed_docstring_invalidates_no_certificate_and_a_changed_rule_does(
     assert changes(certificate, named("lamps:machine")) == ("lamps has changed",)
 
 
+def test_a_property_that_is_named_otherwise_invalidates_no_certificate_and_another_property_does() -> None:
+    """The name of a property is prose. The functions that it is made of are its id."""
+    certificate = _certificate()
+    _forget()
+    assert 'always("' in LAMPS
+    Path("lamps.py").write_text(LAMPS.replace('always("', 'always("at all times: '))
+    assert changes(certificate, named("lamps:machine")) == ()
+    _forget()
+    Path("lamps.py").write_text(LAMPS.replace("always", "sometimes"))
+    assert changes(certificate, named("lamps:machine")) != ()
+
+
+def test_the_checker_is_all_that_searches() -> None:
+    """A certificate is of the search and of the crash model, too: a change there is another checker."""
+    assert {"check", "search", "crash"} <= {each.split(".")[2] for each in checker_modules()}
+
+
 def test_another_checker_or_library_is_named() -> None:
     """What a search is made with is part of what it shows."""
     certificate = _certificate()
@@ -238,7 +255,7 @@ def test_what_was_looked_at_of_crashes_is_certified(folder: Path) -> None:
     assert not list(differences(certificate, _with_crashes(bounds)))
     more = list(differences(certificate, _with_crashes(CrashBounds(2, 1, 1))))
     assert "crashes, inputs: 2, and was: 1" in more
-    assert any(line.startswith("crashes, states: ") for line in more)
+    assert any(line.startswith("crashes, moments: ") for line in more)
     without = list(differences(certificate, _certificate()))
     assert "crashes, inputs: nothing, and was: 1" in without
     assert f"3 properties hold, and were: {3 + len(Fault)}" in without

@@ -341,7 +341,7 @@ def test_tasks_whose_role_nobody_has_any_more_are_blocked_and_the_others_are_don
     left = tasks(ground)
     assert left["plain-1"]["state"] == "CLOSED"
     assert left["review-1"]["state"] == "BLOCKED"
-    assert left["review-1"]["reason"] == "asks for the role reviewer, and nobody is left who has it"
+    assert left["review-1"]["reason"] == "asks for the role reviewer, and no worker is left that has it"
 
 
 # -- tasks in parts

@@ -327,7 +327,7 @@ def repeats_itself(board: Aggregate, transition: Transition) -> Iterator[Dispatc
 
 def rightly(board: Aggregate, transition: Transition) -> Iterator[Any]:
     """Do what the rule does."""
-    return iter(aborts.spread.follow(board, transition))
+    return iter(aborts.spread(board, transition))
 
 
 def test_a_session_that_is_aborted_while_its_task_rests_takes_nobody_along() -> None:
@@ -338,13 +338,13 @@ def test_a_session_that_is_aborted_while_its_task_rests_takes_nobody_along() -> 
 
 
 @pytest.mark.parametrize(
-    ("wrong", "promise"),
+    ("wrong", "prop"),
     [
-        (forgets_what_is_below, "an abort reaches everything below"),
-        (forgets_one, "an abort reaches all of whom it was said"),
-        (takes_the_caller_along, "who aborts its siblings is spared, and so is their parent"),
-        (takes_the_parent_along, "who aborts its siblings is spared, and so is their parent"),
-        (repeats_itself, "nothing is aborted twice, nor what is over"),
+        (forgets_what_is_below, "an abort reaches all parts below a task"),
+        (forgets_one, "an abort reaches every task in its scope"),
+        (takes_the_caller_along, "an abort of siblings spares the caller and their parent"),
+        (takes_the_parent_along, "an abort of siblings spares the caller and their parent"),
+        (repeats_itself, "no task is aborted twice, nor after it is over"),
     ],
 )
 def test_a_rule_that_is_wrong_breaks_a_property(wrong: Rule, prop: str) -> None:
@@ -360,7 +360,7 @@ def test_without_the_rule_that_catches_up_a_property_is_broken() -> None:
     """What was aborted while it rested would be done after all."""
     of = fail(parts(max_retries=1), "T1+2")
     with_rule(of, "catch_up").give("task:T1+1", SIBLING)
-    assert broken(rest(of, "T1+2")) == {"nobody works at what was aborted, nor will"}
+    assert broken(rest(of, "T1+2")) == {"an aborted task is neither worked at nor given out"}
 
 
 def test_a_part_that_knows_no_policy_breaks_a_property() -> None:
@@ -369,15 +369,15 @@ def test_a_part_that_knows_no_policy_breaks_a_property() -> None:
     lost = replace(of.record("task:T1+1"), fate=None)
     entities = of.aggregate.entities.set("task:T1+1", replace(of.entity("task:T1+1"), record=lost))
     of.aggregate = replace(of.aggregate, entities=entities)
-    assert "a part is aborted as its whole would be" in broken(of)
+    assert "a part has the abort policy of its whole" in broken(of)
 
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize(
-    ("lost", "promise"),
+    ("lost", "prop"),
     [
-        ("spread", "an abort reaches all of whom it was said"),
-        ("recall", "when every message has arrived, all have in hand what they own, or a merge that had begun"),
+        ("spread", "an abort reaches every task in its scope"),
+        ("recall", "with no message in flight, each worker holds the task it owns, or finishes a merge"),
     ],
 )
 def test_the_check_finds_that_a_rule_is_lost(lost: str, prop: str) -> None:

@@ -412,12 +412,12 @@ def test_who_makes_room_is_given_no_work_before_but_may_bring_some_to_its_end(
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize(
-    ("rule", "promise"),
+    ("rule", "prop"),
     [
-        ("make_room", "nobody works at what comes later while a task waits that he may take"),
-        ("take_away", "who is asked to make room was at what it had to let go, and works at nothing"),
-        ("use_room", "who is asked to make room was at what it had to let go, and works at nothing"),
-        ("leave_room", "whoever makes room is there"),
+        ("make_room", "no worker keeps a later task while a task waits that it may take"),
+        ("take_away", "a preempted worker has lost its task and works at nothing"),
+        ("use_room", "a preempted worker has lost its task and works at nothing"),
+        ("leave_room", "a preempted worker is not gone"),
     ],
 )
 def test_a_rule_that_is_lost_breaks_a_property(rule: str, prop: str) -> None:
@@ -430,9 +430,7 @@ def test_who_is_not_told_to_end_his_session_would_be_at_lost_work_for_ever() -> 
     """What never comes is known when all is looked at; people need say nothing for that."""
     report = lost("abandon", commands=0)
     assert not report.truncated
-    assert "whoever has lost his task is free at last, or gone, however long his session would run" in [
-        each.name for each in report.broken()
-    ]
+    assert "a worker that lost its task is free at last, or gone" in [each.name for each in report.broken()]
 
 
 def lost(rule: str, **bounds: int) -> Report:

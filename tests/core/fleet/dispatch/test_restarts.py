@@ -281,10 +281,10 @@ def test_a_permit_that_is_held_or_spent_is_given_to_nobody() -> None:
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize(
-    ("rule", "promise"),
+    ("rule", "prop"),
     [
         ("dismiss", "an agent that was told to stop is not restarted"),
-        ("give_back", "when every message has arrived, nobody has permits that it does not use"),
+        ("give_back", "with no message in flight, only agents about to restart hold permits"),
     ],
 )
 def test_a_rule_that_is_lost_breaks_a_property(rule: str, prop: str) -> None:

@@ -62,8 +62,8 @@ def test_a_row_that_is_lost_breaks_a_property(name: str, place: int) -> None:
 
 NEVER_HERE: Final = {
     "what is not settled can go on",
-    "whoever works at what was taken from him hears of it, if what is begun is merged",
-    "whoever has lost his task is free at last, or gone, however long his session would run",
+    "a worker whose task was taken learns it, if merges end",
+    "a worker that lost its task is free at last, or gone",
 }
 """What a fleet of one service breaks as it is: nothing is taken from anybody, and a process that has stopped can be
 started again by hand only."""
@@ -332,4 +332,4 @@ def test_a_run_that_ends_when_its_service_is_down_counts_no_more() -> None:
         for state in (invocation.State.RUNNING, invocation.State.IDLE)
     )
     ended = Transition("invocation", before, after, session.SessionExited(session.Error("no")), 0, "runner", ())
-    assert list(rules.end.follow(down, ended)) == [Dispatch(inbox.REF, inbox.Finished())]
+    assert list(rules.end(down, ended)) == [Dispatch(inbox.REF, inbox.Finished())]

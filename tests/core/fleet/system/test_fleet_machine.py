@@ -26,11 +26,11 @@ def test_a_fleet_has_its_properties_whatever_happens_to_it(course: Any) -> None:
 
 LOST: Final = {
     "obey": "an? (agent|service) that is to stop",
-    "hand_over": "no task has two owners, and every owner sits at its task",
-    "settle": "whoever has a share set aside sits at a task",
-    "match": "nobody waits while a task is ready that he may take",
-    "work_ends": "an agent that has stopped has no work to be done",
-    "look_again": "no task waits for a role, or for trust, that nobody has",
+    "hand_over": "no task has two owners, and every owner is at its task",
+    "settle": "every holder of a reservation is at a task",
+    "match": "no worker waits beside a ready task that it may take",
+    "work_ends": "a stopped agent has no work to do",
+    "look_again": "no task waits for a role or a trust level that no worker has",
 }
 
 

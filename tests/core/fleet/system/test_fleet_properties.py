@@ -91,7 +91,7 @@ def test_two_agents_never_get_in_each_others_way() -> None:
 @rule(on=assignment.machine)
 def _says_nothing(of: Aggregate, transition: Transition) -> Any:
     """Report all but the failures of work."""
-    for wish in worker.report.follow(of, transition):
+    for wish in worker.report(of, transition):
         if not isinstance(transition.event, assignment.WorkFailed):
             yield wish
 
@@ -99,7 +99,7 @@ def _says_nothing(of: Aggregate, transition: Transition) -> Any:
 @rule(on=worker.agent)
 def _keeps_work(of: Aggregate, transition: Transition) -> Any:
     """Give nothing up when the agent stops."""
-    for wish in worker.work_ends.follow(of, transition):
+    for wish in worker.work_ends(of, transition):
         if not (isinstance(wish, Dispatch) and isinstance(wish.event, assignment.Dropped)):
             yield wish
 
@@ -114,7 +114,7 @@ def _is_deaf(of: Aggregate, transition: Transition) -> Any:
 @rule(on=fleet_task.machine)
 def _hands_over_to_nobody(of: Aggregate, transition: Transition) -> Any:
     """Hand the task over without taking the worker slot."""
-    for wish in claims.hand_over.follow(of, transition):
+    for wish in claims.hand_over(of, transition):
         if isinstance(wish, Tell):
             yield wish
 
@@ -122,7 +122,7 @@ def _hands_over_to_nobody(of: Aggregate, transition: Transition) -> Any:
 @rule(on=fleet_task.machine)
 def _old_number(of: Aggregate, transition: Transition) -> Any:
     """Hand the task over under the number of the claim before."""
-    for wish in claims.hand_over.follow(of, transition):
+    for wish in claims.hand_over(of, transition):
         if isinstance(wish, Tell) and isinstance(wish.event, assignment.Assigned):
             brief = replace(wish.event.brief, epoch=wish.event.brief.epoch - 1)
             yield replace(wish, event=assignment.Assigned(brief))
@@ -133,7 +133,7 @@ def _old_number(of: Aggregate, transition: Transition) -> Any:
 @rule(on=assignment.machine)
 def _gives_back_and_keeps(of: Aggregate, transition: Transition) -> Any:
     """Give a task back as soon as a session is at it, and go on with it."""
-    yield from worker.report.follow(of, transition)
+    yield from worker.report(of, transition)
     if isinstance(transition.event, assignment.Prompted):
         brief = transition.after.record.brief
         yield Tell("board", f"task:{brief.task}", task.Released(brief.epoch))
@@ -142,7 +142,7 @@ def _gives_back_and_keeps(of: Aggregate, transition: Transition) -> Any:
 @rule(on=assignment.machine)
 def _takes_a_conflict_for_a_merge(of: Aggregate, transition: Transition) -> Any:
     """Say that a task is home when its merge has failed."""
-    for wish in worker.report.follow(of, transition):
+    for wish in worker.report(of, transition):
         if isinstance(wish, Tell) and isinstance(transition.event, assignment.Conflicted):
             yield replace(wish, event=task.Verified(transition.after.record.brief.epoch))
         else:
@@ -152,7 +152,7 @@ def _takes_a_conflict_for_a_merge(of: Aggregate, transition: Transition) -> Any:
 @rule(on=fleet_task.machine)
 def _hands_over_to_both(of: Aggregate, transition: Transition) -> Any:
     """Hand the task over to its owner, and to another one."""
-    for wish in claims.hand_over.follow(of, transition):
+    for wish in claims.hand_over(of, transition):
         yield wish
         if isinstance(wish, Tell):
             yield replace(wish, aggregate={"worker/a0": "worker/a1", "worker/a1": "worker/a0"}[wish.aggregate])
@@ -207,7 +207,7 @@ def test_a_mistake_in_the_rules_of_a_fleet_breaks_a_property(
 def test_a_task_that_is_handed_over_to_two_is_in_two_hands() -> None:
     """Under one claim."""
     twice = witnessed(STOP, {"board": without(BOARD, "hand_over", _hands_over_to_both)})
-    assert "no claim of a task is in two hands" in broken(twice, planned(2, 1, max_retries=0))
+    assert "no two workers hold the same claim" in broken(twice, planned(2, 1, max_retries=0))
 
 
 def test_what_is_closed_without_a_merge_is_found() -> None:
@@ -216,13 +216,13 @@ def test_what_is_closed_without_a_merge_is_found() -> None:
     assert broken(witnessed(STOP, rules), planned(1, 1, max_retries=0)) - NEVER_HERE == {MERGED, OUTCOME}
 
 
-NO_ORPHANS: Final = "no task stays an orphan, if what is left of it is inspected and verified at last"
+NO_ORPHANS: Final = "no task stays an orphan, if inspections and verifications end"
 """What is promised of orphans is never due in a fleet whose tasks want none."""
 
 NEVER_HERE: Final = {
     NO_ORPHANS,
     "messages wait to be delivered",
-    "whoever works at what was taken from him hears of it, if what is begun is merged",
+    "a worker whose task was taken learns it, if merges end",
 }
 """Promises about messages, and about what is taken from somebody: where people only stop agents neither comes to be."""
 
@@ -243,7 +243,7 @@ def test_a_view_that_is_not_what_the_tasks_are_is_found(fold: Any) -> None:
     """Also where no rule looks at it before all is over."""
     tasks = (TaskPlan("T0", "do it"), TaskPlan("T1", "do that", priority=1))
     plan = Plan("small", (AgentPlan("a0", NEAR),), tasks)
-    assert "what is looked up is what the tasks and worker slots are" in broken(
+    assert "the task index agrees with tasks and worker slots" in broken(
         witnessed({}, fold=fold), list(opening(plan, 0)), 2_000
     )
 

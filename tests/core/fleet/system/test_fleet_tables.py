@@ -87,7 +87,7 @@ TABLES: dict[str, tuple[Machine[Any], str]] = {
     "assignment": (
         assignment.machine.starting(assignment.Assignment(guarded=True, found="bad")),
         """
-        Idle      Asked          -> Wanting
+        Idle      WorkRequested  -> Wanting
         Wanting   Assigned       -> Preparing
         Preparing CheckedOut     -> Working
         Preparing CheckoutFailed -> Idle

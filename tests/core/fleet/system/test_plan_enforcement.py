@@ -25,7 +25,7 @@ from lifefold.core.policy.retry import RetryPolicy
 from lifefold.interpreters.explain import status
 
 DRAIN: Final = desired_state.DrainWanted(plan_enforcement.REMOVED)
-GO_HOME: Final = desired_state.StopWanted("no work is left")
+GO_HOME: Final = desired_state.StopWanted("no work is left", None)
 ANN, BOB = AgentPlan("ann"), AgentPlan("bob")
 
 

@@ -1,8 +1,8 @@
-"""What is heard by an agent and of it, wherever it is.
+"""The accepted inputs of an agent, in any state.
 
-What is refused is no step, so that no other property can speak of it. Requests and sections stand beside the state, so
-they are taken in every one. The edges that the document draws can be asked for, whenever they are; who fails at
-something can say so; and a deadline that is due is not missed.
+A refused input is no step, so no other property covers it. Requests and sections are beside the state, so every state
+accepts them. Every edge of the document can be requested. An agent at work can report its failure, and a due deadline
+is accepted.
 """
 
 from typing import Any, Final
@@ -31,36 +31,34 @@ from lifefold.core.lifecycles.runtime.record import Runtime, State, due_ms
 
 
 def is_within_a_section(e: Entity[Runtime]) -> bool:
-    """Say: something is executed that is not to be interrupted."""
+    """Tell whether a section is running."""
     return bool(e.record.preemption.sections)
 
 
 def is_within_none(e: Entity[Runtime]) -> bool:
-    """Say: nothing is executed that is not to be interrupted."""
+    """Tell whether no section is running."""
     return not is_within_a_section(e)
 
 
 def is_due(e: Entity[Runtime]) -> bool:
-    """Say: the time is there at which an agent is signalled, or failed."""
+    """Tell whether a deadline is due."""
     due = due_ms(e.record)
     return due is not None and due <= e.record.at_ms
 
 
-HEARD: Final[tuple[Property[Any], ...]] = (
+ACCEPTED: Final[tuple[Property[Any], ...]] = (
     accepts(
-        "whoever wants an agent to yield is heard, wherever it is",
+        "a request to yield is accepted in every state",
         {ANY: (PreemptionRequested,), State.RUNNING: (PreemptionForced,)},
     ),
+    accepts("a section can begin in every state", {ANY: (SectionEntered,)}, when=is_within_none),
+    accepts("a section can end in every state", {ANY: (SectionLeft,)}, when=is_within_a_section),
     accepts(
-        "work that is not to be interrupted can begin wherever it is", {ANY: (SectionEntered,)}, when=is_within_none
-    ),
-    accepts("it can end wherever the agent is then", {ANY: (SectionLeft,)}, when=is_within_a_section),
-    accepts(
-        "who fails at his work, at ending or at recovering can say so",
+        "a failure at work, at shutdown or at recovery can be reported",
         {(State.RUNNING, State.SHUTTING_DOWN): (Fail,), State.RECOVERING: (Fail, FailRecovery)},
     ),
     accepts(
-        "what the document draws can be said of an agent",
+        "every edge of the document is accepted",
         {
             State.INITIALIZING: (Start,),
             State.RUNNABLE: (Schedule,),
@@ -70,9 +68,9 @@ HEARD: Final[tuple[Property[Any], ...]] = (
             State.RECOVERING: (CompleteRecovery,),
         },
     ),
-    accepts("a deadline that is due is not missed", {State.RUNNING: (DeadlinePassed,)}, when=is_due),
+    accepts("a due deadline is accepted", {State.RUNNING: (DeadlinePassed,)}, when=is_due),
 )
-"""Promises of all profiles."""
+"""Properties of all profiles."""
 
-ABORTS: Final[Property[Any]] = accepts("who recovers can be told to end", {State.RECOVERING: (Shutdown,)})
-"""A property of those profiles in which a recovery may be given up for a shutdown."""
+ABORTS: Final[Property[Any]] = accepts("a recovering agent can be shut down", {State.RECOVERING: (Shutdown,)})
+"""A property of the profiles in which a shutdown may abort a recovery."""

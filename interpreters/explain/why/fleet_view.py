@@ -1,4 +1,4 @@
-"""A fleet at one moment, looked at for the sake of one task."""
+"""The view of a fleet at one moment, for one task."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,9 +15,9 @@ from lifefold.core.lifecycles.session import Session
 
 
 class FleetView(msgspec.Struct, frozen=True):
-    """The aggregates, the task's name, the time. ``tasks`` has all of them, in the order in which they are given out.
+    """The aggregates, the name of the task, the time. ``tasks`` has all tasks in the order of dispatch.
 
-    ``sessions`` counts those that the task's present claim has had.
+    ``sessions`` counts the sessions of the task's current claim.
     """
 
     aggregates: Mapping[str, Aggregate]
@@ -29,62 +29,62 @@ class FleetView(msgspec.Struct, frozen=True):
 
     @property
     def entity(self) -> Entity[FleetTask]:
-        """The task."""
+        """The entity of the task."""
         return self.aggregates[board.NAME].entities[f"task:{self.name}"]
 
     @property
-    def job(self) -> FleetTask:
-        """Its record."""
+    def task(self) -> FleetTask:
+        """The record of the task."""
         return self.tasks[self.name]
 
     @property
     def work(self) -> TaskIndex:
-        """What the board looks up."""
+        """The index of the board."""
         return work_of(self.aggregates[board.NAME])
 
     @property
     def deadline_ms(self) -> int:
-        """When time brings something to the task; 0 if it brings nothing."""
+        """The next timer of the task, as Unix time in milliseconds; 0 without one."""
         return min((part.deadline_ms for part in self.entity.running if part.deadline_ms), default=0)
 
     @property
     def is_over(self) -> bool:
-        """Whether everybody has gone home, or is about to."""
+        """Whether all workers have stopped, or are about to."""
         return board.finished(self.aggregates[board.NAME])
 
     def about(self, name: str) -> "FleetView":
-        """Return the same moment, looked at for the sake of another task."""
+        """Return the view of another task at the same moment."""
         return replace(self, name=name, sessions=0)
 
     def assignment(self, agent: str) -> assignment.Assignment:
-        """Return what an agent does with the task in its hands."""
+        """Return the assignment of an agent."""
         record: assignment.Assignment = self._of(agent, "assignment", assignment.Assignment())
         return record
 
     def session(self, agent: str) -> Session:
-        """Return an agent's session."""
+        """Return the session of an agent."""
         record: Session = self._of(agent, "session", Session())
         return record
 
     def desired_state(self, agent: str) -> desired_state.DesiredState:
-        """Return what was asked of an agent."""
+        """Return the desired state of an agent."""
         record: desired_state.DesiredState = self._of(agent, "desired_state", desired_state.DesiredState())
         return record
 
     def supervisor(self, agent: str) -> supervisor.Supervisor:
-        """Return whether an agent that stops by its errors comes back."""
+        """Return the supervisor of an agent."""
         record: supervisor.Supervisor = self._of(agent, supervisor.REF, supervisor.Supervisor())
         return record
 
     def _of(self, agent: str, ref: str, none: Any) -> Any:
-        """Return a record of an agent's worker; of one that the log has not begun with yet, one without news."""
+        """Return a record of an agent's worker; ``none`` for a worker that the log does not have yet."""
         name = f"{worker.KIND}/{agent}"
         known = name in self.aggregates and ref in self.aggregates[name].entities
         return self.aggregates[name].record(ref) if known else none
 
 
 def look(aggregates: Mapping[str, Aggregate], name: str, now_ms: int) -> FleetView:
-    """Return the scene of a task, which the board must have."""
+    """Return the view of a task that the board has."""
     of = aggregates[board.NAME]
     tasks = sorted(tasks_of(of), key=lambda each: (each.priority, each.ordinal, each.id))
     worker_slots = {

@@ -1,7 +1,7 @@
-"""What a process hears from people, from the clock, and from what it serves, and what it makes of that.
+"""The accepted inputs of a process, from operators, from timers and from its activities, and their consequences.
 
-What is refused is no step, so that no other property can speak of it. Of those profiles only in which something drives
-the process; by hand, only its moves are asked for.
+A refused input is no step, so no other property covers it. These properties belong to the profiles with activities; by
+hand, a process accepts moves only.
 """
 
 from typing import Any, Final
@@ -33,17 +33,17 @@ from lifefold.core.lifecycles.property_forms import enters, goes_on, lasts_only
 
 
 def is_coming(e: Entity[Process]) -> bool:
-    """Say: the process is up, or coming up, or will come back by itself."""
+    """Tell whether the process is up, is coming up, or will restart by itself."""
     return e.state in {State.STARTING, *SERVING} or e.record.comeback is not Comeback.NONE
 
 
 def has_a_suspension_to_end(e: Entity[Process]) -> bool:
-    """Say: there is a suspension, or one to come."""
+    """Tell whether there is a suspension, present or planned."""
     return is_coming(e) and e.record.suspended_for is not None
 
 
 def counts_failed_runs(t: Transition) -> bool:
-    """Say: every failed run counts. A run that succeeds clears the count and the reason, a new start the count."""
+    """Every failed run counts. A successful run clears the count and the reason, a new start the count."""
     if t.before is None:
         return True
     before: Process = t.before.record
@@ -55,7 +55,7 @@ def counts_failed_runs(t: Transition) -> bool:
 
 
 def keeps_why_it_stops(t: Transition) -> bool:
-    """Say: why a process is to stop is what whoever asked for it said, or that it is old."""
+    """The reason of a stop is that of its request, or the age of the process."""
     why: str = t.after.record.stop_reason
     match t.event:
         case StopRequested(reason=reason):
@@ -67,7 +67,7 @@ def keeps_why_it_stops(t: Transition) -> bool:
 
 
 def keeps_the_suspension(t: Transition) -> bool:
-    """Say: who is asked to be suspended is, or will be, for the reason there is; who is asked to go on will not."""
+    """A requested suspension stands, or is planned, for the reason that holds; a requested resumption ends it."""
     now = t.after.record.suspended_for
     match t.event:
         case SuspendRequested(why=SuspendReason.IDLE) | IdleElapsed():
@@ -79,7 +79,7 @@ def keeps_the_suspension(t: Transition) -> bool:
 
 
 def wakes_the_idle(t: Transition) -> bool:
-    """Say: a trigger, and the way back, end a suspension for idleness, also one to come, and no other."""
+    """A trigger, and a restart, end a suspension for idleness, also a planned one, and no other."""
     comes_back = isinstance(t.event, BackoffElapsed) and enters(t, State.STARTING)
     if t.before is None or not (comes_back or isinstance(t.event, TriggerArrived)):
         return True
@@ -88,7 +88,7 @@ def wakes_the_idle(t: Transition) -> bool:
 
 
 def is_heard_for_something(t: Transition) -> bool:
-    """Say: nobody rests who is down for good, and nobody is told to go on who has no rest to end."""
+    """A process that is down for good cannot be suspended, and one without a suspension cannot be resumed."""
     match t.event:
         case SuspendRequested():
             return t.before is None or is_coming(t.before)
@@ -99,7 +99,7 @@ def is_heard_for_something(t: Transition) -> bool:
 
 
 def has_its_time_before_it(e: Entity[Process]) -> bool:
-    """Say: whoever grows old, idles, or is to be suspended has the timer running that ends it."""
+    """A process with a lifetime, an idle timeout or a planned suspension has the timer of it running."""
     p = e.record
     timed = {
         LifetimeElapsed: e.state in SERVING and bool(p.limits.max_lifetime_ms),
@@ -109,27 +109,27 @@ def has_its_time_before_it(e: Entity[Process]) -> bool:
     return all(e.find(kind.__name__) is not None for kind, runs in timed.items() if runs)
 
 
-HEARD: Final[tuple[Property[Any], ...]] = (
+ACCEPTED: Final[tuple[Property[Any], ...]] = (
     accepts(
-        "what comes of serving triggers is heard, also when there is nothing to be done",
+        "every report of serving triggers is accepted, also without a consequence",
         {
             SERVING: (TriggerArrived, QueueEmptied, RunSucceeded, RunFailed, Crashed),
             State.STOPPING: (RunSucceeded, RunFailed, Crashed, Drained),
         },
     ),
-    accepts("who is not up can be started", {(State.CREATED, *DOWN): (StartRequested,)}),
-    accepts("a stop can be asked for in every state", {tuple(State): (StopRequested,)}),
-    accepts("who is up, or will be, can be suspended", {tuple(State): (SuspendRequested,)}, when=is_coming),
+    accepts("a process that is not up can be started", {(State.CREATED, *DOWN): (StartRequested,)}),
+    accepts("a stop can be requested in every state", {tuple(State): (StopRequested,)}),
+    accepts("a process that is up, or will be, can be suspended", {tuple(State): (SuspendRequested,)}, when=is_coming),
     accepts("a suspension can be ended", {tuple(State): (ResumeRequested,)}, when=has_a_suspension_to_end),
     always_step("every failed run counts until one succeeds", counts_failed_runs),
-    always_step("who is to stop keeps why", keeps_why_it_stops),
-    always_step("a suspension is for what was asked, and is over when somebody says so", keeps_the_suspension),
-    always_step("idleness, and nothing else, is over with a trigger or a restart", wakes_the_idle),
-    always_step("a request to rest or to go on that could do nothing is refused", is_heard_for_something),
+    always_step("a process keeps the reason of its stop", keeps_why_it_stops),
+    always_step("a suspension is for the requested reason, and ends on request", keeps_the_suspension),
+    always_step("a trigger or a restart ends idleness, and nothing else", wakes_the_idle),
+    always_step("a request to suspend or to resume without a consequence is refused", is_heard_for_something),
     goes_on("StartProcess", State.STARTING),
     goes_on("ServeTriggers", *SERVING),
     goes_on("DrainProcess", State.STOPPING),
-    always("who grows old, idles, or is to be suspended has the time of it running", has_its_time_before_it),
+    always("a process with a lifetime, an idle timeout or a planned suspension has its timer", has_its_time_before_it),
     lasts_only("BackoffElapsed", *DOWN),
 )
-"""Promises of those profiles that have activities and timers."""
+"""Properties of the profiles with activities and timers."""

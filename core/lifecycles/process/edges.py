@@ -1,4 +1,4 @@
-"""Where a process may go: the edges that the document draws, and what leads along them."""
+"""The edges of a process as the document draws them, and the events that lead along them."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -42,7 +42,7 @@ EDGES: Final[Mapping[AnyLifecycleState, frozenset[State]]] = {
     State.STOPPED: frozenset({State.STARTING}),
     State.FAILED: frozenset({State.STARTING, State.STOPPING}),
 }
-"""What may follow what, as the document draws it; that a failed process is stopped is a profile's (C3)."""
+"""The edges as the document draws them; the stop of a failed process belongs to a profile (C3)."""
 
 
 def _to(target: State) -> Pattern[MoveRequested]:
@@ -53,11 +53,11 @@ MOVES: Final[Mapping[Source, tuple[Pattern[Any], ...]]] = {
     source: tuple(_to(target) for target in sorted(targets) if (source, target) != (State.FAILED, State.STOPPING))
     for source, targets in EDGES.items()
 }
-"""What may be asked for in each state."""
+"""The moves that can be requested in each state."""
 
 
 def follows_the_edges(t: Transition) -> bool:
-    """Say: a process goes from state to state as the document draws it, and as requests say, if it is as expected."""
+    """A process moves along the edges of the document, and as requested, if its state is the expected one."""
     if t.before is None:
         return True
     if isinstance(t.event, MoveRequested):
@@ -67,19 +67,19 @@ def follows_the_edges(t: Transition) -> bool:
 
 
 def goes_where_it_is_driven(t: Transition) -> bool:
-    """Say: what happens to a process leads it to one state, which depends on where it is and on what is to come."""
-    asked = isinstance(t.event, MoveRequested)
-    return asked or t.before is None or t.after.state in _targets(t.before.record, t.event)
+    """Each event leads to one state, which depends on the present state and the plans of the process."""
+    requested = isinstance(t.event, MoveRequested)
+    return requested or t.before is None or t.after.state in _targets(t.before.record, t.event)
 
 
-def stops_what_has_failed(t: Transition) -> bool:
-    """Say: who has failed and is asked to stop does (C3)."""
+def stops_a_failed_process(t: Transition) -> bool:
+    """A failed process that is asked to stop does so (C3)."""
     failed = t.before is not None and t.before.state is State.FAILED
     return not (failed and isinstance(t.event, StopRequested)) or t.entered is State.STOPPING
 
 
 def _targets(p: Process, event: Event) -> tuple[State, ...]:
-    """Return where something that happens may lead."""
+    """Return the possible targets of an event."""
     going = p.suspended_for is None
     match event:
         case StopRequested():
@@ -109,7 +109,7 @@ _STOPS: Final = {
     State.STOPPED: (State.STOPPED,),
     State.FAILED: (State.FAILED, State.STOPPING),
 }
-"""Where a stop leads whoever is not up."""
+"""The targets of a stop of a process that is not up."""
 
 _ALWAYS: Final[Mapping[type[Event], State]] = {
     StartRequested: State.STARTING,
@@ -122,4 +122,4 @@ _ALWAYS: Final[Mapping[type[Event], State]] = {
     Drained: State.STOPPED,
     DrainElapsed: State.STOPPED,
 }
-"""Where these lead from everywhere; what is not among them leads nowhere."""
+"""The targets of these events from any state; all other events lead nowhere."""
