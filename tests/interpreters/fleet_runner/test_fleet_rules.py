@@ -126,4 +126,4 @@ def test_a_letter_whose_session_is_interrupted_by_another_is_in_the_prompt_that_
         assert "1 of 1 tasks closed" in run.rest()
     assert ground.git("show", "main:plain-1.txt").endswith("You have messages:\n- use blue\n- write it in verse")
     (agent,) = ground.json("status")["agents"]
-    assert (agent["attempt"], agent["total_errors"], agent["letters"]) == (3, 0, 0)
+    assert (agent["attempt"], agent["total_errors"], agent["messages"]) == (3, 0, 0)

@@ -99,7 +99,7 @@ def test_work_that_nobody_agrees_to_in_time_has_failed_and_is_not_done_again(gro
     assert ground.merges() == ["Merge plain-2: Write plain-2.txt"]
     assert ground.sessions("ask-1") == 1
     left = tasks(ground)["ask-1"]
-    assert (left["state"], left["reason"]) == ("FAILED", "nobody approved within 1 s")
+    assert (left["state"], left["reason"]) == ("FAILED", "not approved within 1 s")
     assert ground.git("show", "lifefold/ground/ask-1/1:ask-1.txt").startswith("Write ask-1.txt")
     assert ground.processes() == []
 

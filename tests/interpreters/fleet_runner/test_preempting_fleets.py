@@ -137,8 +137,8 @@ def test_people_are_told_who_makes_room_as_long_as_it_lasts(tmp_path: Path) -> N
         with ground.at_gate("low"):
             add_urgent(ground)
             run.until("Running -> Interrupting")
-            assert "make room for urgent" in ground.call("status").stdout
-            assert "nobody is free: agent makes room for urgent" in ground.call("why", "urgent").stdout
+            assert "preempted by urgent" in ground.call("status").stdout
+            assert "no agent is free: agent is preempted for urgent" in ground.call("why", "urgent").stdout
             assert "it makes room for urgent" in ground.call("why", "low").stdout
             (agent,) = ground.json("status")["agents"]
             assert agent["makes_room_for"] == "urgent"

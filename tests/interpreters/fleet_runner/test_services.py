@@ -189,7 +189,7 @@ def test_a_service_that_is_paused_runs_nothing_until_it_is_resumed(tmp_path: Pat
         of.call("pause", "web", "--db", str(of.log))
         send(of, "one", "two")
         (agent,) = of.json("status", "--db", str(of.log))["agents"]
-        assert (agent["state"], agent["letters"], agent["attempt"]) == ("suspended", 2, 0)
+        assert (agent["state"], agent["messages"], agent["attempt"]) == ("suspended", 2, 0)
         told = of.call("why", "web", "--db", str(of.log)).stdout
         assert re.search(r"web is suspended for \d+ s \(manual\)\.\nWhat waits to be run: 'one' and 'two'\n", told)
         assert "lifefold resume web" in told
@@ -235,7 +235,7 @@ def test_a_closed_terminal_is_a_wish_to_leave_and_another_signal_ends_the_run(
         send(of, "slow one")
         run.until("Spawning -> Running")
         run.signal(signal.SIGHUP)
-        run.until("leaving: what runs is asked to end")
+        run.until("leaving: sessions are asked to end")
         run.process.stdout.close()
         run.signal_again(again)
         assert run.process.wait(HANG_S) == Verdict.LEFT
