@@ -145,7 +145,7 @@ def test_a_task_for_a_role_that_nobody_is_left_to_have_says_so(log: Path, capsys
     assert folded(log).record("board", "task:T3").state == "BLOCKED"
     printed = tell(log, capsys, "retry", "T3", code=2)
     assert (
-        "T3: refused: it is BLOCKED: it asks for the role cook, and no worker is left that has it; it goes on when the file"
+        "T3: refused: it is BLOCKED: it asks for the role cook, and no worker is left that has it; it goes on when"
         in printed
     )
 
