@@ -78,6 +78,6 @@ def test_a_git_that_takes_long_is_not_waited_for(ground: Ground) -> None:
     with ThreadPoolExecutor() as pool:  # all of them wait
         status, why, *found = pool.map(answer, asked)
     assert status.count(f"\n! {said}\n") == 1
-    assert f"\nI{said[1:]}.\n" in why
+    assert f"\nT{said[1:]}.\n" in why
     unmerged = [(each["unmerged"], each["doubts"]) for each in map(json.loads, found)]
     assert unmerged == [({}, [said]), ([], [said])]
