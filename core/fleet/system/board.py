@@ -101,8 +101,8 @@ aggregate = AggregateType(
         plan_change.machine,
     ),
     rules=(
-        # The rules of a transition see one aggregate, and their actions are done in this order. Where no comment says
-        # otherwise, the order makes no difference.
+        # The rules of a transition see one aggregate, and their actions are done in this order. The comments name the
+        # orders that are known to matter; each has a test.
         #
         # First, so that the pair is still right when it is done: `settle` after it may make other tasks ready.
         *(
