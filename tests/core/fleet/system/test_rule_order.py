@@ -10,11 +10,12 @@ from fleet_worker import merging
 from lifefold.core.fleet import system
 from lifefold.core.fleet.board import budget, worker_slot
 from lifefold.core.fleet.dispatch import budgets
-from lifefold.core.fleet.worker import assignment
-from lifefold.core.kernel import AggregateType
-from lifefold.core.lifecycles import task
+from lifefold.core.fleet.worker import assignment, desired_state
+from lifefold.core.kernel import AggregateType, Envelope
+from lifefold.core.lifecycles import session, task
 from lifefold.core.lifecycles.budget.account import Account
 from lifefold.core.lifecycles.budget.amounts import Resource
+from service_hand import send, serving
 
 ONE_SESSION: Final = budget.Budget(lines=(budget.Line(Resource.SESSIONS, 1, Account(cap=1)),))
 
@@ -96,3 +97,37 @@ def test_a_worker_that_went_on_before_its_report_would_ask_for_work_too_early() 
     wrong.of = swapped(system.aggregates["worker"], "assignment", "report", "next_round")
     wrong.report("assignment", "MergeWork", assignment.Merged("c0ffee"))
     assert [type(event).__name__ for _, _, event in wrong.told()] == ["WorkWanted", "Verified"]
+
+
+def test_a_run_is_finished_before_a_draining_service_stops() -> None:
+    """A service that stopped first could not close its inbox, with the run still in it, and would keep it open."""
+
+    def drained(kind: AggregateType) -> Hand:
+        of = send(serving(), "one").hear("board", "desired_state", desired_state.DrainWanted("no work is left"))
+        of.report("invocation", "RunSession", session.SessionStarted(of.record("invocation").session_seq))
+        of.of = kind
+        run = of.part("invocation", "RunSession")
+        over = Envelope(
+            "invocation",
+            session.SessionExited(session.Success()),
+            0,
+            "runner",
+            slot=run.slot,
+            generation=run.generation,
+        )
+        of.offer(over)
+        return of
+
+    service = system.aggregates["service"]
+    assert happened_to(drained(service), "inbox") == ["Finished", "InboxClosed"]
+    wrong = drained(swapped(service, "invocation", "end", "drained"))
+    assert (happened_to(wrong, "inbox"), wrong.state("process"), wrong.state("inbox")) == (
+        ["Finished"],
+        "stopped",
+        "Open",
+    )
+
+
+def happened_to(of: Hand, ref: str) -> list[str]:
+    """Return what has happened to an entity in the last reaction, by the names of the events."""
+    return [type(step.event).__name__ for step in of.reaction.transitions if step.entity == ref]
