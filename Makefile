@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test campaigns soak mutants xstate spin coverage lint format types contracts pages certificates notebooks bench wheel ci clean
+.PHONY: help demo test campaigns soak mutants xstate spin coverage lint format types contracts pages certificates notebooks bench site wheel ci clean
 
 PYTEST := .venv/bin/python -m pytest -n auto --maxprocesses 8 --dist worksteal
 PYTHONS := $(or $(PYTHON),python3.14 python3.13 python3.12 python3.11 python3)
@@ -12,7 +12,7 @@ BIN := .venv/bin
 TARGET := fleet
 LARGER := fleet-governed fleet-trusted fleet-limited fleet-stalling fleet-restarts fleet-orphans fleet-preempting fleet-aborts fleet-serving fleet-drained fleet-changing fleet-2x2 fleet-2x3
 PARTS := core effects interpreters
-PROGRAMS := $(foreach d,tests benchmarks examples notebooks,$(if $(wildcard $d/*.py $d/*/*.py),$d))
+PROGRAMS := $(foreach d,tests tools benchmarks examples notebooks,$(if $(wildcard $d/*.py $d/*/*.py),$d))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE # the tests start hundreds of programs, which then need not compile what they import
 
@@ -31,7 +31,7 @@ campaigns: .venv/.has-test ## run the long forms of tests: many examples of each
 soak: .venv/.has-runtime ## simulate seed after seed until stopped, and keep what is found in soak/ (TARGET=fleet-20x200, ARGS='--jobs 1')
 	$(BIN)/lifefold simulate $(TARGET) --soak soak --jobs 2 $(ARGS)
 
-mutants: .venv/.has-test ## plant every mistake in every lifecycle and in the fleet's rules (some hours), and write docs/mutants.md
+mutants: .venv/.has-test ## try every mutant of the lifecycles and of the fleet's rules (some hours), and write docs/mutants.md
 	$(PYTEST) tests/mutants/every_mutant.py tests/mutants/every_fleet_mutant.py tests/mutants/every_simulated_mutant.py $(ARGS); found=$$?; $(BIN)/python docs/write_mutants.py && exit $$found
 
 xstate: ## install XState, for the test that loads the diagrams into it (needs node and npm; skipped without)
@@ -55,7 +55,7 @@ format: .venv/.has-dev ## correct style and formatting where that can be done by
 
 types: .venv/.has-dev .types/lifefold/__init__.py ## check the types, with mypy and with pyright
 	MYPYPATH=.types $(BIN)/mypy $(PARTS:%=-p lifefold.%)
-	$(if $(PROGRAMS),MYPYPATH=.types:tests/support $(BIN)/mypy $(PROGRAMS))
+	$(if $(PROGRAMS),MYPYPATH=.types:tests/support:tools/mutation $(BIN)/mypy $(PROGRAMS))
 	$(BIN)/pyright --warnings -p .types/lifefold
 
 contracts: .venv/.has-dev .types/lifefold/__init__.py ## check who may import whom, and that core/ imports nothing impure
@@ -65,6 +65,7 @@ pages: .venv/.has-check ## write docs/lifecycles, the tables of docs/fleet-file.
 	$(BIN)/python docs/write_lifecycles.py
 	$(BIN)/python docs/write_fleet_file.py
 	$(BIN)/python docs/write_figures.py
+	$(BIN)/python docs/draw_architecture.py
 
 certificates: .venv/.has-check ## check what is shipped, and write docs/certificates anew
 	$(BIN)/lifefold check $$($(BIN)/lifefold machines | sed 's/ .*//') $(LARGER) --certificate docs/certificates/ $(ARGS)
@@ -76,6 +77,9 @@ notebooks: .venv/.has-notebook ## execute the notebooks, and write what they sho
 bench: .venv/.has-bench ## run the benchmarks
 	@$(BIN)/python -m benchmarks $(ARGS)
 
+site: .venv/.has-docs ## build the documentation as a site into site/, with warnings as errors
+	$(BIN)/python -m sphinx --nitpicky --fail-on-warning --quiet -b html docs site
+
 wheel: .venv/.has-runtime ## build the wheel into dist/
 	rm -rf build dist
 	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
@@ -85,7 +89,7 @@ ci: ## do all that the continuous integration does
 	@.ci/run
 
 clean: ## remove all that these targets made
-	rm -rf .venv .types build dist *.egg-info .coverage .*_cache .hypothesis .grimp_cache
+	rm -rf .venv .types build dist site *.egg-info .coverage .*_cache .hypothesis .grimp_cache
 	find $(PARTS) tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # The type checkers read the sources where they lie: through these links, core/ is lifefold/core/.

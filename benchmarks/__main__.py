@@ -1,4 +1,4 @@
-"""Measure: ``python -m benchmarks [NAME ...] [--write] [--folder PATH]``. See ``docs/benchmarks.md``."""
+"""Run benchmarks: ``python -m benchmarks [NAME ...] [--write] [--folder PATH]``. See ``docs/benchmarks.md``."""
 
 import argparse
 import sys
@@ -15,7 +15,7 @@ FOLDER = Path("build") / "benchmarks"
 
 
 def main() -> int:
-    """Run what was asked for; return 0 whether or not the targets are met, which is for people to judge."""
+    """Run the named benchmarks; return 0 even if targets are missed, because operators judge the figures."""
     arguments = _arguments()
     folder: Path = arguments.folder
     folder.mkdir(parents=True, exist_ok=True)
@@ -49,15 +49,15 @@ def _benchmarks(folder: Path) -> dict[str, Callable[[], Report]]:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure lifefold, side by side.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which of {', '.join(NAMES)} (default: all)")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(NAMES)} (default: all)")
     parser.add_argument("--write", action="store_true", help=f"write the results into docs/{DOCUMENT.name}")
-    parser.add_argument("--folder", type=Path, default=FOLDER, help=f"on a disk, for databases (default: {FOLDER})")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help=f"a folder on a disk (default: {FOLDER})")
     arguments = parser.parse_args()
     unknown = sorted(set(arguments.names) - set(NAMES))
     if unknown:
         parser.error(f"unknown: {', '.join(unknown)}; known are {', '.join(NAMES)}")
     if arguments.write and arguments.names:
-        parser.error("--write is for a whole run, so that all figures are of one machine; leave the names out")
+        parser.error("--write needs all benchmarks, so that all figures come from one machine; leave the names out")
     return arguments
 
 

@@ -1,7 +1,7 @@
 """Agents in memory: a system of one session each, served by handlers that report at once, or after a pause.
 
-A handler's first line takes the time since the event was offered that asked for it: by then the event has been decided
-on, written durably, and its effect has found its handler.
+The first line of a handler measures the time since its event was offered. By then the event has been decided on and
+written durably, and its effect has reached the handler.
 """
 
 import gc
@@ -34,10 +34,10 @@ system = System("agents", AggregateType("agent", machines=(session.machine,)))
 
 
 class Agents:
-    """So many agents, each with so many sessions to do. ``latencies_s`` has a time for every effect performed."""
+    """A number of agents with a number of sessions each. ``latencies_s`` has a time for every performed effect."""
 
     def __init__(self, count: int, sessions: int, pause_s: Callable[[], float] | None = None) -> None:
-        """Prepare the agents; ``pause_s`` says how long one thinks before it reports, None that it does not."""
+        """Prepare the agents. ``pause_s`` returns the pause before a report; None means no pause."""
         self.names = [f"agent/{number:04}" for number in range(count)]
         self.latencies_s: list[float] = []
         self._sessions = sessions
@@ -47,7 +47,7 @@ class Agents:
         self._engine: Engine | None = None
 
     async def live(self, store: EventStore) -> float:
-        """Live all the agents' lives; return how many seconds that took, from the first event offered."""
+        """Run all agents to their end; return the time in seconds since the first event was offered."""
         engine = self._engine = Engine(system, store, self.interpreter())
         await engine.load()
         start = perf_counter()
@@ -58,7 +58,7 @@ class Agents:
         return perf_counter() - start
 
     def finished(self, _engine: Engine) -> bool:
-        """Tell whether every agent has done what it has to."""
+        """Tell whether every agent has completed its sessions."""
         return self._left == 0
 
     def interpreter(self) -> Interpreter:
@@ -89,15 +89,15 @@ class Agents:
         await context.report(event)
 
     async def store_prompt(self, _effect: StorePrompt, occasion: EffectContext) -> None:
-        """Take the time."""
+        """Measure the latency."""
         self._arrived(occasion, session.PromptReady)
 
     async def increment_session(self, _effect: IncrementSession, occasion: EffectContext) -> None:
-        """Take the time."""
+        """Measure the latency."""
         self._arrived(occasion, session.WorktreeReady)
 
     async def log_fatal(self, _effect: LogFatal, occasion: EffectContext) -> None:
-        """Take the time; this agent has done all its sessions."""
+        """Measure the latency; this agent has completed all its sessions."""
         self._arrived(occasion, session.FatalError)
         self._finish()
 
@@ -107,15 +107,15 @@ class Agents:
             self._engine.wake()
 
     async def never(self, effect: CancelSession | ForceStopSession, _occasion: EffectContext) -> None:
-        """Fail: nobody interrupts these agents."""
+        """Fail: these agents are never interrupted."""
         raise AssertionError(effect)
 
     async def prepare_worktree(self, _activity: PrepareWorktree, context: ActivityContext) -> None:
-        """Report that the worktree is ready. The opening of all agents at once is not what the times are about."""
+        """Report that the worktree is ready. The simultaneous opening of all agents is not measured."""
         await self._report(context, session.WorktreeReady())
 
     async def build_prompt(self, activity: BuildPrompt, context: ActivityContext) -> None:
-        """Take the time; the prompt is ready, if there is a session left to do."""
+        """Measure the latency; the prompt is ready if a session is left."""
         self._arrived(context.occasion, session.WorktreeReady)
         if activity.session_seq < self._sessions:
             await self._report(context, session.PromptReady(PROMPT))
@@ -123,19 +123,19 @@ class Agents:
             await self._report(context, session.FatalError("all sessions are done"))
 
     async def run_session(self, activity: RunSession, context: ActivityContext) -> None:
-        """Take the time; the session starts, and succeeds."""
+        """Measure the latency; the session starts, and succeeds."""
         self._arrived(context.occasion, session.PromptReady)
         await self._report(context, session.SessionStarted(activity.session_seq))
         await self._report(context, session.SessionExited(session.Success()))
 
     async def refresh_worktree(self, _activity: RefreshWorktree, context: ActivityContext) -> None:
-        """Take the time; the worktree is ready again."""
+        """Measure the latency; the worktree is ready again."""
         self._arrived(context.occasion, session.SessionExited)
         await self._report(context, session.WorktreeReady())
 
 
 class Sitting(Agents):
-    """Agents whose first session never ends. ``bytes_each`` is what Python's objects take for each, all running."""
+    """Agents whose first session never ends. ``bytes_each`` is the size of Python's objects per running agent."""
 
     def __init__(self, count: int) -> None:
         """Prepare the agents."""
@@ -143,13 +143,13 @@ class Sitting(Agents):
         self.bytes_each = 0.0
 
     async def run_session(self, activity: RunSession, context: ActivityContext) -> None:
-        """Start the session, and sit in it."""
+        """Start the session, and never end it."""
         await self._report(context, session.SessionStarted(activity.session_seq))
         self._finish()
         await anyio.sleep_forever()
 
     def finished(self, engine: Engine) -> bool:
-        """Tell whether every session runs, and then weigh them."""
+        """Tell whether every session runs, and then measure the memory."""
         done = super().finished(engine)
         if done:
             gc.collect()

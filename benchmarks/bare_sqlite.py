@@ -1,24 +1,28 @@
-"""The floor under durable dispatch: SQLite alone, given the rows that an engine wrote, in the same transactions.
+"""The lower bound of durable dispatch: SQLite alone, with the rows of an engine's run, in the same transactions.
 
-The rows are ready before the time is taken; the schema, the indexes, the journal and the flushes are the store's own.
+The rows are made before the measurement. The schema, the indexes, the journal and the flushes are those of the store.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
 from lifefold.interpreters.store import Batch, Entry, Post, SqliteStore
+from lifefold.interpreters.store.chain import Anchor, linked
 
-ENTRIES = "INSERT INTO entries (stream, version, at_ms, key, envelope, effects, digest) VALUES (?, ?, ?, ?, ?, ?, ?)"
+ENTRIES = (
+    "INSERT INTO entries (stream, version, at_ms, key, envelope, effects, digest, link) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+ANCHOR = "UPDATE meta SET value = ? WHERE name = 'anchor'"
 PERFORMED = "INSERT INTO performed VALUES (?, ?) ON CONFLICT DO UPDATE SET version = excluded.version"
 
 
 class Recorder:
-    """A store that remembers how many entries each batch had, and what else; it passes everything on.
+    """A store that records the number of entries and the other contents of each batch, and passes all calls on.
 
-    The entries themselves are read from the file afterwards: kept, they would give the garbage collector more to do.
+    The entries are read from the file afterwards, because keeping them would give the garbage collector more work.
     """
 
     def __init__(self, store: SqliteStore) -> None:
@@ -27,61 +31,74 @@ class Recorder:
         self._store = store
 
     async def append(self, batch: Batch) -> None:
-        """Write a batch, and remember its size."""
+        """Write a batch, and record its size."""
         await self._store.append(batch)
         self._batches.append((len(batch.entries), batch.performed))
 
     async def batches(self) -> list[Batch]:
-        """Return the batches as they were."""
+        """Return the recorded batches."""
         entries = iter(await self._store.read())
         return [Batch(list(islice(entries, size)), performed) for size, performed in self._batches]
 
     async def read(self, stream: str | None = None, after: int = 0) -> Sequence[Entry]:
-        """Pass it on."""
+        """Pass the call on."""
         return await self._store.read(stream, after)
 
     async def performed(self) -> Mapping[str, int]:
-        """Pass it on."""
+        """Pass the call on."""
         return await self._store.performed()
 
     async def post(self, stream: str, envelope: bytes) -> int:
-        """Pass it on."""
+        """Pass the call on."""
         return await self._store.post(stream, envelope)
 
     async def posts(self, *, unanswered: bool = True) -> Sequence[Post]:
-        """Pass it on."""
+        """Pass the call on."""
         return await self._store.posts(unanswered=unanswered)
 
 
 class Rows(NamedTuple):
-    """A batch as rows."""
+    """A batch as rows, with the anchor of the log after it."""
 
-    entries: list[tuple[str, int, int, str, bytes, bytes, bytes]]
+    entries: list[tuple[str, int, int, str, bytes, bytes, bytes, bytes]]
+    anchor: Anchor
     performed: list[tuple[str, int]]
 
 
-def rows_of(batch: Batch) -> Rows:
-    """Return what is to be inserted for a batch."""
-    entries = [(e.stream, e.version, e.at_ms, e.key, e.envelope, e.effects, e.digest) for e in batch.entries]
-    return Rows(entries, list(batch.performed.items()))
+def rows_of(batch: Batch, anchor: Anchor) -> Rows:
+    """Return the rows of a batch that follows an anchor."""
+    written = list(linked(anchor, batch.entries))
+    entries = [(e.stream, e.version, e.at_ms, e.key, e.envelope, e.effects, e.digest, link) for e, link in written]
+    newest = Anchor(anchor.entries + len(written), written[-1][1]) if written else anchor
+    return Rows(entries, newest, list(batch.performed.items()))
+
+
+def transactions_of(batches: Sequence[Batch]) -> Iterator[Rows]:
+    """Yield the rows of all batches of a new log."""
+    anchor = Anchor()
+    for batch in batches:
+        rows = rows_of(batch, anchor)
+        anchor = rows.anchor
+        yield rows
 
 
 def replay(path: Path, batches: Sequence[Batch]) -> float:
-    """Write the batches to a new file, a transaction each; return how many seconds that took."""
-    transactions = [rows_of(batch) for batch in batches]
+    """Write the batches to a new file, one transaction each; return the time in seconds."""
+    transactions = list(transactions_of(batches))
     with SqliteStore.create(path, {}) as store:
         connection = store._connection  # noqa: SLF001 - with the store's own settings, but past the store
         start = perf_counter()
-        for entries, performed in transactions:
+        for entries, anchor, performed in transactions:
             connection.execute("BEGIN IMMEDIATE")
             connection.executemany(ENTRIES, entries)
+            connection.execute(ANCHOR, (f"{anchor.entries} {anchor.link.hex()}",))
             connection.executemany(PERFORMED, performed)
             connection.execute("COMMIT")
         return perf_counter() - start
 
 
 async def replay_in_store(path: Path, batches: Sequence[Batch]) -> float:
-    """Write the batches through the store, as the engine does; return how many seconds that took."""
+    """Write the batches through the store, as the engine does; return the time in seconds."""
     with SqliteStore.create(path, {}) as store:
         start = perf_counter()
         for batch in batches:

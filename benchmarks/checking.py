@@ -1,11 +1,11 @@
-"""The search for every state: sessions side by side, beside SPIN's own exhaustive search of the very same states.
+"""The exhaustive search of several independent sessions, beside SPIN's search of the same states.
 
-SPIN gets the product as a program that is generated from the tables (``tests/support/promela.py``), written so that
-SPIN is fastest with it, compiled with ``-O3``, for safety alone; it is timed without translating and compiling. The
-search is timed with making the tables. Processor time of the whole process, in SPIN's case; of this one, in ours.
+SPIN gets the product as a program that is generated from the tables (``tests/support/promela.py``). The program has the
+form with which SPIN is fastest, and is compiled with ``-O3``, for safety only. SPIN's time excludes translation and
+compilation; the search's time includes making the tables. Both are processor times of the whole process.
 
-``python -m benchmarks.checking race`` lets both have all the memory of this machine, and a product that is too large
-for SPIN in it. That takes an hour or two, nearly all of it SPIN's.
+``python -m benchmarks.checking race`` gives both all the memory of this machine, and a product that is too large for
+SPIN in it. That takes an hour or two, mostly for SPIN.
 """
 
 import json
@@ -45,7 +45,7 @@ OURS = "search"
 
 @dataclass(frozen=True)
 class Product:
-    """Sessions that have nothing to do with each other: how many, and what keeps each of them finite."""
+    """Independent sessions: their number, and the bounds that keep each of them finite."""
 
     sessions: int
     limits: session.Limits
@@ -53,7 +53,7 @@ class Product:
     postponed: int = 0
 
     def product_system(self, states: int = 100_000_000_000, memory_mib: int | None = None) -> ProductSystem:
-        """Return it as a search begins with it: with no table made yet."""
+        """Return the product system before a search, without tables."""
         machine = session.machine.starting(session.Session(limits=self.limits))
         system = System("sessions", AggregateType("session", machines=(machine,)))
         opening = [
@@ -84,7 +84,7 @@ ALONE = Product(1, session.Limits(), {}, postponed=2)
 
 @dataclass(frozen=True)
 class Setting:
-    """How SPIN is compiled beyond ``ALL``; ``distinct`` spares it steps that change nothing or lead the same way."""
+    """Compiler options of SPIN beyond ``ALL``; ``distinct`` omits steps without a change, and duplicate steps."""
 
     name: str
     directives: tuple[str, ...]
@@ -94,10 +94,10 @@ class Setting:
 UNCOMPRESSED = Setting("SPIN -DNOCOMP", ("-DNOCOMP",))
 DISTINCT = Setting("SPIN -DNOCOMP, distinct steps", ("-DNOCOMP",), distinct=True)
 BEST = (UNCOMPRESSED, DISTINCT)
-"""The fastest two of all the settings below; the second has fewer steps to take than the search."""
+"""The two fastest of all settings below; the second has fewer steps than the search."""
 
 REGULAR = Setting("SPIN -DMA", ("-DMA=64",))
-"""Needs next to no memory for a product of equal parts, and takes long."""
+"""Needs very little memory for a product of equal components, and much time."""
 
 OTHERS = (
     Setting("SPIN as it comes", ()),
@@ -106,12 +106,12 @@ OTHERS = (
     Setting("SPIN -DBFS", ("-DBFS", "-DNOCOMP")),
 )
 COMPACT = (UNCOMPRESSED, Setting("SPIN as it comes", ()), Setting("SPIN -DCOLLAPSE", ("-DCOLLAPSE",)))
-"""What is tried where memory is short."""
+"""The settings for short memory."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """What a product has, once it has been searched."""
+    """The size of a product after a search."""
 
     states: int
     steps: int
@@ -119,12 +119,12 @@ class Size:
 
     @property
     def hash_bits(self) -> str:
-        """SPIN's option for a hash table with four to eight places for every state: it is fastest with so many."""
+        """SPIN's option for a hash table with four to eight places per state, with which it is fastest."""
         return f"-w{self.states.bit_length() + 2}"
 
 
 def searched(product: Product) -> tuple[ProductSystem, Size]:
-    """Search a product once, to know its size and to have its tables."""
+    """Search a product once; return it with its tables, and its size."""
     product_system = product.product_system()
     graph = search(product_system)
     assert not graph.truncated, graph.truncated
@@ -132,7 +132,7 @@ def searched(product: Product) -> tuple[ProductSystem, Size]:
 
 
 def ours(product: Product) -> Turn:
-    """Search it; return nanoseconds per state."""
+    """Return a turn of the search, in nanoseconds per state."""
 
     def turn() -> tuple[float, object]:
         product_system = product.product_system()
@@ -144,7 +144,7 @@ def ours(product: Product) -> Turn:
 
 
 def spin(verifier: Verifier, size: Size) -> Turn:
-    """Let SPIN search it; return nanoseconds per state."""
+    """Return a turn of SPIN, in nanoseconds per state."""
 
     def turn() -> tuple[float, object]:
         found = verifier.run(size.hash_bits, "-m1000000")
@@ -154,14 +154,14 @@ def spin(verifier: Verifier, size: Size) -> Turn:
 
 
 def compiled(of: Model, setting: Setting, within: ExitStack, *more: str) -> Verifier:
-    """Translate and compile a model, in a folder that is there until ``within`` is left."""
+    """Translate and compile a model, in a folder that exists until ``within`` is left."""
     folder = Path(within.enter_context(TemporaryDirectory()))
     return Verifier(of, folder, (*ALL, *setting.directives, *more), level="-O3")
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A product's rounds."""
+    """The measured rounds of a product."""
 
     product: Product
     size: Size
@@ -169,11 +169,11 @@ class Compared:
 
     @property
     def title(self) -> str:
-        """Which product."""
+        """The name of the product."""
         return f"{self.product.sessions} sessions of {self.size.components[0]} states"
 
     def factors(self) -> list[float]:
-        """Return, round by round, how many times the search's cost that of SPIN's best setting is."""
+        """Return, round by round, the cost of SPIN's best setting over that of the search."""
         best = [min(each) for each in zip(*(self.costs[setting.name] for setting in BEST), strict=True)]
         return ratios(best, self.costs[OURS])
 
@@ -191,14 +191,14 @@ class Compared:
         ]
 
     def target(self) -> Target:
-        """Return what was to be reached."""
+        """Return the target, and whether it is met."""
         factors = self.factors()
         what = f"{self.title}: SPIN's best setting costs"
         return Target(what, f"at least {WANTED:g} x {OURS}", spread(factors, "{:.2f} x"), median(factors) >= WANTED)
 
 
 def compare(product: Product) -> Compared:
-    """Let the search and SPIN take turns; they must meet equally many states."""
+    """Measure the search and SPIN in turns; they must find equally many states."""
     product_system, size = searched(product)
     contenders: dict[str, Turn] = {OURS: ours(product)}
     with ExitStack() as stack:
@@ -227,7 +227,7 @@ def settings(product: Product) -> Table:
 
 
 def within(product: Product, memory_mib: int, of_spin: Sequence[Setting]) -> Table:
-    """See how far everybody gets with the same memory, each in a process of its own."""
+    """Measure how many states each contender finds with the same memory, in separate processes."""
     product_system = _tabulated(product)
     states = prod(len(part.states) for part in product_system.components)
     rows = [_ours_within(product, memory_mib)]
@@ -244,7 +244,7 @@ def within(product: Product, memory_mib: int, of_spin: Sequence[Setting]) -> Tab
 
 
 def _places_bits(memory_mib: int) -> int:
-    """Return how many places, as a power of two, SPIN's hash table has if it takes a sixteenth of the memory."""
+    """Return the binary logarithm of the places in SPIN's hash table if it takes a sixteenth of the memory."""
     place_bytes = 8
     return (memory_mib * 2**20 // 16 // place_bytes).bit_length() - 1
 
@@ -258,7 +258,7 @@ def _spin_within(setting: Setting, verifier: Verifier, hash_bits: int) -> tuple[
 
 
 def _tabulated(product: Product) -> ProductSystem:
-    """Return a product's tables without a search of the whole: every part goes its own way."""
+    """Return a product with tables but without a search: each component is explored separately."""
     product_system = product.product_system()
     product_system.initial()
     for part in product_system.components:
@@ -272,14 +272,14 @@ def _tabulated(product: Product) -> ProductSystem:
 def _ours_within(product: Product, memory_mib: int) -> tuple[str, ...]:
     name = "large" if product is LARGE else "huge"
     words = (sys.executable, "-m", "benchmarks.checking", name, str(memory_mib))
-    said = subprocess.run(words, check=True, capture_output=True, text=True)  # noqa: S603 - words of our own
-    ended: dict[str, Any] = json.loads(said.stdout)
+    printed = subprocess.run(words, check=True, capture_output=True, text=True)  # noqa: S603 - constant arguments
+    ended: dict[str, Any] = json.loads(printed.stdout)
     how = ended["truncated"] or "complete"
     return OURS, how, f"{ended['states']:,}", f"{ended['seconds']:,.0f}", f"{ended['mib']:,}"
 
 
 def alone_within(name: str, memory_mib: int) -> None:
-    """Search a product within the memory, and print what came of it, for ``within``."""
+    """Search a product within the memory, and print the result, for ``within``."""
     product_system = {"large": LARGE, "huge": HUGE}[name].product_system(memory_mib=memory_mib)
     begin = process_time()
     found = search(product_system)
@@ -288,7 +288,7 @@ def alone_within(name: str, memory_mib: int) -> None:
 
 
 def race() -> None:
-    """Let everybody have nearly all the memory that is not in use; with ``-DMA``, for less, as it takes long."""
+    """Run the contenders with nearly all free memory; ``-DMA``, which is slow, gets a smaller product."""
     available = re.search(r"MemAvailable: *(\d+) kB", Path("/proc/meminfo").read_text())
     assert available is not None
     memory_mib = int(available[1]) // 1024 * 15 // 16
@@ -308,7 +308,7 @@ def alone() -> tuple[Table, Target]:
 
 
 def measure() -> Report:
-    """Measure and report; without SPIN, the search alone."""
+    """Measure and report; without SPIN, only the search."""
     table, target = alone()
     if not available():
         return Report(
@@ -324,9 +324,9 @@ def measure() -> Report:
         within(LARGE, MEMORY_MIB, COMPACT),
     )
     note = (
-        f"{ROUNDS} rounds; all met equally many states. SPIN is compiled with -O3 {' '.join(ALL)}. Hash compaction and "
-        "bitstates are left out: they do not visit every state. -DMA stores a product in next to no memory, however "
-        "large it is; it pays in time."
+        f"{ROUNDS} rounds; all found equally many states. SPIN is compiled with -O3 {' '.join(ALL)}. Hash compaction "
+        "and bitstates are left out, because they do not visit every state. -DMA stores a product of any size in very "
+        "little memory, and needs much time."
     )
     return Report("checking", tables, (target, *(each.target() for each in compared)), (note,))
 

@@ -1,8 +1,7 @@
-"""Durable dispatch: agents in memory on the engine and the SQLite store, beside SQLite given the same rows.
+"""Durable dispatch: agents in memory on the engine and the SQLite store, beside SQLite alone with the same rows.
 
-The rate is that of entries: accepted inputs that are on the disk before any effect of theirs is performed. What an
-agent offers next waits for what it offered before, so as many inputs are under way as there are agents, and a batch
-holds at most as many.
+The rate is that of entries: accepted inputs that are on the disk before any of their effects is performed. An agent
+offers one input at a time. So there are at most as many inputs in a batch as there are agents.
 """
 
 import tracemalloc
@@ -30,7 +29,7 @@ WANTED = 0.5
 
 @dataclass(frozen=True)
 class Load:
-    """Agents at work: how many, how many sessions each, how long (at least, at most) each thinks before it reports."""
+    """The numbers of agents and of sessions each, and the pause (shortest, longest) before each report."""
 
     title: str
     agents: int
@@ -39,7 +38,7 @@ class Load:
     think_s: tuple[float, float] | None = None
 
     def pause_s(self) -> Callable[[], float] | None:
-        """Return what says how long to think: by chance, but the same in every run."""
+        """Return a function for pauses: random, but the same in every run."""
         if self.think_s is None:
             return None
         return partial(Random(1).uniform, *self.think_s)  # noqa: S311 - chance, not secrecy
@@ -53,7 +52,7 @@ LOADS = (FULL, ALONE, CALM)
 
 @dataclass(frozen=True)
 class Round:
-    """One run of a load and what was measured in it. Times in seconds."""
+    """The measurements of one run of a load. Times are in seconds."""
 
     engine_s: float
     processor_s: float
@@ -64,12 +63,12 @@ class Round:
 
     @property
     def entries(self) -> int:
-        """How many entries the run wrote."""
+        """The number of entries that the run has written."""
         return sum(len(batch.entries) for batch in self.batches)
 
 
 def run(load: Load, folder: Path) -> Round:
-    """Run a load on the engine, then write what it wrote with SQLite alone and with the store alone."""
+    """Run a load on the engine, then write its rows with SQLite alone and with the store alone."""
     agents = Agents(load.agents, load.sessions, load.pause_s())
     with SqliteStore.create(folder / "engine.db", {}) as store:
         recorder = Recorder(store)
@@ -84,7 +83,7 @@ def run(load: Load, folder: Path) -> Round:
 
 
 def memory_bytes(folder: Path) -> float:
-    """Return how many bytes Python's objects take for each of many agents whose sessions all run."""
+    """Return the size of Python's objects in bytes per agent, with all sessions running."""
     agents = Sitting(MANY)
     tracemalloc.start()
     try:
@@ -102,7 +101,7 @@ def _clear(folder: Path) -> None:
 
 
 def measure(folder: Path) -> Report:
-    """Measure every load, the loads taking turns, and report."""
+    """Measure the loads in turns, and report."""
     must_be_a_disk(folder)
     _clear(folder)
     rounds: dict[Load, list[Round]] = {load: [] for load in LOADS}

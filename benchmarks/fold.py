@@ -1,7 +1,7 @@
-"""A board with its workers, purely: how fast it decides, and how fast its log is folded again. No disk, no clock.
+"""Deciding and folding a pure fleet, with a board and its workers, without a disk and a clock.
 
-Measured in processor time of the thread. One input is one macrostep of one aggregate: the input's own transition, and
-all those that the aggregate's rules have follow from it.
+Times are processor times of the thread. One input is one macrostep of one aggregate: the input's own transition, and
+all transitions that follow from it by the aggregate's rules.
 """
 
 from collections.abc import Callable
@@ -24,10 +24,10 @@ FLEETS = ((20, 100), (100, 500))
 
 
 class Run:
-    """One life of a fleet, from its opening until nothing is left to do: the log, and what was accepted, in order."""
+    """One run of a fleet, from its opening until all tasks are closed: the log, and the accepted inputs in order."""
 
     def __init__(self, agents: int, tasks: int) -> None:
-        """Live it."""
+        """Run it."""
         self.title = f"{agents} agents, {tasks} tasks"
         self.ledger = Ledger(system)
         self.entries: list[Entry] = []
@@ -44,18 +44,18 @@ class Run:
 
     @property
     def aggregates(self) -> dict[str, Aggregate]:
-        """What it all came to."""
+        """The final aggregates."""
         return self.ledger.aggregates
 
     def _accept(self, name: str, decision: Decision, world: World) -> None:
         self.entries.append(decision.entry)
         self.taken.append((name, decision.envelope))
         self.transitions += len(decision.reaction.transitions)
-        for asked in decision.reaction.effects:
-            world.perform(name, asked)
+        for requested in decision.reaction.effects:
+            world.perform(name, requested)
 
     def react(self) -> dict[str, Aggregate]:
-        """Take every input again with the pure rules alone."""
+        """Apply only the pure rules to every input again."""
         aggregates: dict[str, Aggregate] = {}
         for name, envelope in self.taken:
             of = system.type_of(name)
@@ -65,21 +65,21 @@ class Run:
         return aggregates
 
     def decide(self) -> dict[str, Aggregate]:
-        """Take every input again, and make its log entry: encode, chain the digest."""
+        """Decide on every input again, and make its log entry: encode, chain the digest."""
         ledger = Ledger(system)
         for name, envelope in self.taken:
             ledger.decide(name, envelope)
         return ledger.aggregates
 
     def fold(self) -> dict[str, Aggregate]:
-        """Fold the log: decode, take, compare the digest."""
+        """Fold the log: decode, decide, compare the digest."""
         ledger = Ledger(system)
         for _decision in ledger.fold(self.entries):
             pass
         return ledger.aggregates
 
     def turn(self, work: Callable[[], dict[str, Aggregate]]) -> Turn:
-        """Return the turn of one way to do it all again; it must come to the same."""
+        """Return the turn of one way to repeat the run; it must end with equal aggregates."""
 
         def timed() -> tuple[float, object]:
             start = thread_time_ns()
@@ -91,9 +91,9 @@ class Run:
 
 
 def measure() -> Report:
-    """Measure and report, as information: there is no target."""
+    """Measure and report, without a target."""
     tables = tuple(_table(Run(agents, tasks)) for agents, tasks in FLEETS)
-    return Report("fold", tables, notes=(f"{ROUNDS} rounds; every way came to equal aggregates after every round.",))
+    return Report("fold", tables, notes=(f"{ROUNDS} rounds; every way ended with equal aggregates in every round.",))
 
 
 def _table(run: Run) -> Table:

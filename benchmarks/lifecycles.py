@@ -1,9 +1,9 @@
-"""An event in each of the documents' lifecycles, beside one in ``session``: none may cost more than twice as much.
+"""The cost of an event in each of the documents' lifecycles: at most twice that of an event in ``session``.
 
-A lease stands beside them without a target: it is not one of the seven, and keeps books with every event.
+A lease is measured too, without a target: it is not one of the seven, and does accounting with every event.
 
-Each is taken along a walk of its own: legal events chosen by chance among the examples of its events, restarted where
-nothing leads on. Measured in processor time of the thread.
+Each lifecycle has its own walk: legal events, chosen at random among the examples of its events, and restarted where no
+event is legal. Times are processor times of the thread.
 """
 
 from functools import partial
@@ -28,7 +28,7 @@ Walk = list[tuple[Record, Event]]
 
 
 def walk(machine: Machine[Any]) -> Walk:
-    """Return so many transitions of a machine, one leading to the next."""
+    """Return a sequence of ``EVENTS`` transitions of a machine."""
     random = Random(1)  # noqa: S311 - chance, not secrecy
     examples = [event for kind in machine.events for event in kind.examples()]
     taken: Walk = []
@@ -46,7 +46,7 @@ def walk(machine: Machine[Any]) -> Walk:
 
 
 def turn(machine: Machine[Any], taken: Walk) -> tuple[float, object]:
-    """Take the walk once; return nanoseconds per event, and how many there were."""
+    """Reduce the events of a walk once; return nanoseconds per event, and the number of events."""
     reduce = machine.reduce
     start = thread_time_ns()
     for record, event in taken:
@@ -55,7 +55,7 @@ def turn(machine: Machine[Any], taken: Walk) -> tuple[float, object]:
 
 
 def measure() -> Report:
-    """Measure the lifecycles side by side, and report."""
+    """Measure the lifecycles in turns, and report."""
     known = views.machines()
     contenders: dict[str, Turn] = {name: partial(turn, known[name], walk(known[name])) for name in LIFECYCLES}
     costs = take_turns(contenders, ROUNDS)
@@ -71,5 +71,5 @@ def measure() -> Report:
         )
         for name in TARGETED
     )
-    note = f"{ROUNDS} rounds of {EVENTS:,} legal events each, along a walk of each lifecycle's own."
+    note = f"{ROUNDS} rounds of {EVENTS:,} legal events each; every lifecycle has its own walk."
     return Report("lifecycles", (table,), targets, (note,))

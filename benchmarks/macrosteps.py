@@ -1,9 +1,9 @@
-"""How long the pure fleet takes for what happens to it: one event from outside with all rules and messages that follow.
+"""The cost of an event from outside in the pure fleet, with all rules and messages that follow from it.
 
-Nothing is performed and nothing is written: every activity that is begun reports at once what it would when nothing
-goes wrong, and every message is delivered before the next report. Agents ask for work, get it, work, verify and merge.
-Fleets of all sizes take turns, so that what an event costs can be compared with how many tasks there are. Processor
-time of the thread, without the opening of the fleet.
+Nothing is performed and nothing is written. Every activity reports its success at once, and every message is delivered
+before the next report. Agents ask for work, get it, work, verify and merge. Fleets of all sizes are measured in turns,
+so that the cost can be compared with the number of tasks. Times are processor times of the thread, without the opening
+of the fleet.
 """
 
 from collections import deque
@@ -24,30 +24,30 @@ ROUNDS: Final = 7
 EVENTS: Final = 3_000
 AGENTS: Final = 100
 SIZES: Final = (10, 100, 1_000, 10_000)
-"""How many tasks there are."""
+"""The numbers of tasks."""
 
 LARGE: Final = (AGENTS, 1_000)
 WANTED_PER_S: Final = 20_000
 WANTED_RATIO: Final = 1.5
 MICROSECONDS: Final = 1e6
 
-SAYS: Final[dict[str, tuple[Event, ...]]] = {
+REPORTS: Final[dict[str, tuple[Event, ...]]] = {
     "PrepareWorktree": (session.WorktreeReady(),),
     "CheckOutWork": (assignment.CheckedOut(),),
     "VerifyWork": (assignment.Verified(),),
     "MergeWork": (assignment.Merged("c0ffee"),),
 }
-"""What activities report; a session says that it has begun, and succeeds."""
+"""The reports of activities; a session reports its start, and its success."""
 
 
 class Pure:
-    """A fleet and nothing else: what is begun, what is under way, and what has happened."""
+    """A pure fleet: its aggregates, messages in flight, and pending reports of activities."""
 
     def __init__(self, agents: int, tasks: int) -> None:
         """Open the fleet."""
         names = [f"a{number}" for number in range(agents)]
         self.aggregates: Final[dict[str, Aggregate]] = {}
-        self._letters: Final[deque[tuple[str, Envelope]]] = deque()
+        self._messages: Final[deque[tuple[str, Envelope]]] = deque()
         self._reports: Final[deque[tuple[str, Envelope]]] = deque()
         plan = fleet.Plan(
             "pure",
@@ -58,13 +58,13 @@ class Pure:
             self._give(name, envelope)
 
     def run(self, most: int) -> int:
-        """Let so many things happen, or all that can, and return how many did."""
+        """Deliver up to ``most`` reports with the messages that follow; return the number of reports."""
         happened = 0
         while self._reports and happened < most:
             self._give(*self._reports.popleft())
             happened += 1
-            while self._letters:
-                self._give(*self._letters.popleft())
+            while self._messages:
+                self._give(*self._messages.popleft())
         return happened
 
     def _give(self, name: str, envelope: Envelope) -> None:
@@ -72,25 +72,25 @@ class Pure:
         reaction = react(of, self.aggregates.get(name) or of.start(name), envelope)
         assert isinstance(reaction, Reaction), reaction
         self.aggregates[name] = reaction.aggregate
-        for asked in reaction.effects:
-            match asked.effect:
+        for requested in reaction.effects:
+            match requested.effect:
                 case Tell(aggregate=to, entity=entity, event=event, ordinal=ordinal):
-                    self._letters.append((to, Envelope(entity, event, 0, name, sender=name, ordinal=ordinal)))
+                    self._messages.append((to, Envelope(entity, event, 0, name, sender=name, ordinal=ordinal)))
                 case Begin() as begun:
-                    self._reports.extend((name, each) for each in _said(asked.entity, begun))
+                    self._reports.extend((name, each) for each in _reported(requested.entity, begun))
                 case _:
                     pass
 
 
-def _said(entity: str, begun: Begin) -> Iterator[Envelope]:
-    """Yield what an activity reports."""
+def _reported(entity: str, begun: Begin) -> Iterator[Envelope]:
+    """Yield the reports of an activity."""
     started = session.SessionStarted(getattr(begun.activity, "session_seq", 0))
-    for event in SAYS.get(begun.slot, (started, session.SessionExited(session.Success()))):
+    for event in REPORTS.get(begun.slot, (started, session.SessionExited(session.Success()))):
         yield Envelope(entity, event, 0, begun.slot, slot=begun.slot, generation=begun.generation)
 
 
 def turn(agents: int, tasks: int) -> Turn:
-    """Return the turn of a size: what an event costs on the average."""
+    """Return the turn of a size: the mean cost of an event."""
 
     def timed() -> tuple[float, object]:
         happened, cost_s = 0, 0.0
@@ -99,13 +99,13 @@ def turn(agents: int, tasks: int) -> Turn:
             start_s = thread_time()
             happened += pure.run(EVENTS - happened)
             cost_s += thread_time() - start_s
-        return cost_s / happened, "as much as was wanted"
+        return cost_s / happened, "all events"
 
     return timed
 
 
 def measure() -> Report:
-    """Measure all sizes, in turns, and report."""
+    """Measure all sizes in turns, and report."""
     fleets = {f"{min(AGENTS, tasks)} agents, {tasks:,} tasks": (min(AGENTS, tasks), tasks) for tasks in SIZES}
     costs = take_turns({name: turn(*size) for name, size in fleets.items()}, ROUNDS)
     large, largest, middle = (

@@ -1,4 +1,4 @@
-"""The project's own session machine, driven by the tape of its peers and shown as they are."""
+"""The session machine of this project, driven by the tape of its peers, with the same observations."""
 
 from benchmarks.peers.ledger import UNLIMITED
 from benchmarks.peers.tape import SymbolicEvent
@@ -22,11 +22,11 @@ EVENTS: dict[str, type[Event]] = {
 }
 
 Making = tuple[type[Event], tuple[object, ...]]
-"""An event that is yet to be made: its type and its fields."""
+"""The type and the fields of an event to be made."""
 
 
 def makings(tape: list[SymbolicEvent]) -> list[Making]:
-    """Return what each event of the tape is made of."""
+    """Return the type and the fields of each event of the tape."""
     return [(EVENTS[name], tuple(map(_field, args))) for name, *args in tape]
 
 
@@ -40,12 +40,12 @@ def events(tape: list[SymbolicEvent]) -> list[Event]:
 
 
 def make() -> session.Session:
-    """Return the record of a new agent whose errors are never too many in total, as in the peers."""
+    """Return the record of a new agent without a limit of total errors, as in the peers."""
     return session.Session(limits=session.Limits(max_total_errors=UNLIMITED))
 
 
 def shown(record: session.Session) -> tuple[object, ...]:
-    """Return what the peers show as well: state, both counters, session number, prompt, pause."""
+    """Return the observation of the peers: state, both counters, session number, prompt, pause."""
     backoff_ms = session.backoff(record) if record.consecutive_errors else 0
     counters = (record.consecutive_errors, record.total_errors, record.session_seq, record.prompt)
     return (str(record.state), *counters, backoff_ms)

@@ -1,4 +1,4 @@
-"""A whole fleet without a disk, a clock or a process: every activity succeeds at once, messages arrive in order."""
+"""A whole fleet without a disk, a clock or a process: every activity succeeds at once, and messages arrive in order."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from lifefold.effects import (
 )
 
 Input = tuple[str, Envelope]
-"""An aggregate's name and what it is to take."""
+"""An aggregate's name and its input."""
 
 TEXT: Final = "Make the tests of the package pass, and say in two sentences what was wrong with them."
 
@@ -40,24 +40,24 @@ def plan(agents: int, tasks: int) -> Plan:
 
 
 class World:
-    """What goes on outside the reducers. ``inputs`` are those that nobody has taken yet."""
+    """The outside of the reducers. ``inputs`` are those that are not decided on yet."""
 
     def __init__(self, fleet: Plan) -> None:
-        """Begin with the inputs that create the fleet."""
+        """Start with the inputs that create the fleet."""
         self.at_ms = 1_700_000_000_000
         self.inputs: deque[Input] = deque(opening(fleet, self.at_ms))
 
-    def perform(self, aggregate: str, asked: RequestedEffect) -> None:
-        """Let an effect have its consequences, at once."""
+    def perform(self, aggregate: str, requested: RequestedEffect) -> None:
+        """Perform an effect at once."""
         self.at_ms += 1
-        match asked.effect:
+        match requested.effect:
             case Tell() as tell:
                 self._offer(tell.aggregate, tell.entity, tell.event, sender=aggregate, ordinal=tell.ordinal)
             case Begin(slot=slot, generation=generation, activity=activity):
                 for event in outcome(activity):
-                    self._offer(aggregate, asked.entity, event, slot=slot, generation=generation)
+                    self._offer(aggregate, requested.entity, event, slot=slot, generation=generation)
             case End(slot=slot, generation=generation):
-                self._offer(aggregate, asked.entity, ActivityEnded(slot, generation))
+                self._offer(aggregate, requested.entity, ActivityEnded(slot, generation))
             case _:
                 pass
 
@@ -66,7 +66,7 @@ class World:
 
 
 def outcome(activity: Activity) -> Iterator[Event]:
-    """Yield the events of an activity that goes well."""
+    """Yield the events of a successful activity."""
     match activity:
         case PrepareWorktree():
             yield session.WorktreeReady()

@@ -1,6 +1,6 @@
-"""An event in the session machine: this project's reducer beside three other libraries, over the same tape.
+"""The cost of an event in the session machine: this project's reducer beside three other libraries, on the same tape.
 
-Measured in processor time of the thread, which leaves out what other processes do meanwhile.
+Times are processor times of the thread, which exclude other processes.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ REDUCE = "reduce, value taken out"
 MAKING = "the same, event made first"
 STEP = "step"
 CONTAINER_COSTS_AT_MOST = 2.5
-"""What ``reduce`` with its ``Success``, made by the public constructor and taken apart, may cost beside ``step``."""
+"""The highest cost of ``reduce`` over ``step``; ``reduce`` makes a ``Success``, and its value is taken out."""
 
 TARGETS = (
     (REDUCE, "transitions", 10.0),
@@ -47,7 +47,7 @@ def by_reduce() -> Turn:
 
 
 def by_making() -> Turn:
-    """Make each event when its turn comes, then fold as ``by_reduce`` does."""
+    """Make each event right before its reduction; otherwise like ``by_reduce``."""
     makings, reduce = own_session.makings(TAPE), session.machine.reduce
 
     def fold(record: session.Session) -> session.Session:
@@ -59,7 +59,7 @@ def by_making() -> Turn:
 
 
 def by_step() -> Turn:
-    """Fold with ``step``, the reducer without the container; a refusal has no record and would be raised."""
+    """Fold with ``step``, the reducer without the container; a refusal has no record and raises an error."""
     events = own_session.events(TAPE)
     step: Callable[..., Any] = session.machine.step
 
@@ -82,7 +82,7 @@ def _own(fold: Callable[[session.Session], session.Session]) -> Turn:
 
 
 def by_peer(peer: ModuleType) -> Turn:
-    """Call the peer's machine, each method looked up beforehand."""
+    """Call the methods of the peer's machine, looked up beforehand."""
 
     def turn() -> tuple[float, object]:
         machine = peer.make()
@@ -96,15 +96,15 @@ def by_peer(peer: ModuleType) -> Turn:
 
 
 def measure() -> Report:
-    """Check that all end alike, measure, and report."""
+    """Measure all contenders, check that they end with equal observations, and report."""
     contenders = {REDUCE: by_reduce(), MAKING: by_making(), STEP: by_step()}
     contenders |= {name: by_peer(peer) for name, peer in PEERS.items()}
     costs = take_turns(contenders, ROUNDS)
     rows = tuple(_row(name, costs) for name in contenders)
     table = Table("Processor time per event", ("", "version", "median ns", "least ns", "x reduce", "x step"), rows)
     note = (
-        f"{ROUNDS} rounds of {len(TAPE):,} events each; after every round all had come to the same state, counters, "
-        "prompt and pause."
+        f"{ROUNDS} rounds of {len(TAPE):,} events each; after every round all had the same state, counters, prompt and "
+        "pause."
     )
     targets = (*(_target(*each, costs) for each in TARGETS), _price(costs))
     return Report("reduce", (table,), targets, (note,))
@@ -123,7 +123,7 @@ def _target(own: str, peer: str, wanted: float, costs: Costs) -> Target:
 
 
 def _price(costs: Costs) -> Target:
-    """Say what the container of ``returns`` costs: ``reduce`` with its value taken out, over the bare ``step``."""
+    """Return the target for the container of ``returns``: ``reduce`` with its value taken out, over ``step``."""
     factors = ratios(costs[REDUCE], costs[STEP])
     met = median(factors) <= CONTAINER_COSTS_AT_MOST
     return Target(

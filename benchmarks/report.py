@@ -1,16 +1,16 @@
-"""What a benchmark found: targets first, then tables; printed for a terminal or written as Markdown."""
+"""The report of a benchmark: targets first, then tables, as text for a terminal or as Markdown."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 BEGIN = "<!-- The rest of this file is written by `python -m benchmarks --write`. -->"
-"""Separates, in the document, what people wrote from what the benchmarks write."""
+"""The line in the document after which the benchmarks write."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """What was to be reached, and what was."""
+    """A target, with the measured value."""
 
     what: str
     wanted: str
@@ -34,7 +34,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Report:
-    """What one benchmark found. ``notes`` are sentences."""
+    """The results of one benchmark. ``notes`` are sentences."""
 
     name: str
     tables: tuple[Table, ...]
@@ -78,7 +78,7 @@ def markdown(report: Report) -> str:
 
 
 def write(document: Path, surroundings: Table, reports: Iterable[Report]) -> None:
-    """Replace the results in a document. Raises ``ValueError`` if it has no place for them."""
+    """Replace the results in a document. Raises ``ValueError`` if the line ``BEGIN`` is missing."""
     text, mark, _old = document.read_text().partition(BEGIN)
     if not mark:
         raise ValueError(f"{document}: there is no line {BEGIN!r}")

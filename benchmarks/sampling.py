@@ -1,8 +1,8 @@
-"""How to measure on a machine that others use too: contenders take turns, and are compared within a round only.
+"""Measuring on a shared machine: contenders take turns, and are compared within a round only.
 
-A *turn* is one measurement of one contender, a *round* a turn of each. Who begins changes from round to round. A ratio
-is computed within each round, so that a disturbance longer than a turn meets both sides of it; its median over the
-rounds is the result, and their least and greatest are printed beside it.
+A *turn* is one measurement of one contender, a *round* one turn of each. The first contender changes from round to
+round. Ratios are computed within each round, so a disturbance longer than a turn affects both sides. The result is the
+median over the rounds; the least and the greatest ratio are printed beside it.
 """
 
 import gc
@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 
 Turn = Callable[[], tuple[float, object]]
-"""Returns the cost, and what it came to: where that is not the same for all contenders, nothing was compared."""
+"""Returns the cost and an outcome, which must be equal for all contenders."""
 
 Costs = dict[str, list[float]]
-"""What each contender's turns cost, round by round."""
+"""The costs of each contender, round by round."""
 
 
 def take_turns(contenders: Mapping[str, Turn], rounds: int) -> Costs:

@@ -1,9 +1,9 @@
-"""A simulated fleet beside the bare event loop of SimPy: events per second, and how much longer a virtual day lasts.
+"""A simulated fleet beside the event loop of SimPy: events per second, and virtual time over real time.
 
-An event is what an entity of the fleet takes: an input, or what the rules have followed from one. The fleet decides by
-its rules, is asked for all its properties, and can have faults; what is asked, and when, stands in
-``docs/simulate.md``. SimPy gets as many timeouts as there are events, in as many processes as there are agents, and
-decides nothing. Processor time of the thread.
+An event is one that an entity of the fleet accepts: an input, or a consequence of one by the rules. The fleet decides
+by its rules, all its properties are evaluated (see ``docs/simulate.md``), and it can have faults. SimPy gets as many
+timeouts as there are events, in as many processes as there are agents, and decides nothing. Times are processor times
+of the thread.
 """
 
 from collections.abc import Generator
@@ -29,13 +29,13 @@ MS_PER_S = 1_000
 
 @dataclass(frozen=True)
 class Case:
-    """A virtual day of the fleet: with which faults."""
+    """A virtual day of the fleet, with or without faults."""
 
     title: str
     faults: Faults
 
     def run(self) -> Run:
-        """Live it."""
+        """Simulate it."""
         target = fleet_of(AGENTS, TASKS)
         run = simulate(
             target.subject, opening=target.opening, environment=target.environment, seed=SEED, faults=self.faults
@@ -44,7 +44,7 @@ class Case:
         return run
 
     def turn(self) -> tuple[float, object]:
-        """Live it once, and tell what that has cost."""
+        """Simulate it once; return the time, and the number of events."""
         start_s = thread_time()
         run = self.run()
         return thread_time() - start_s, run.counts.transitions
@@ -54,7 +54,7 @@ CASES = (Case("nothing goes wrong", NONE), Case("under faults", Faults()))
 
 
 def bare(events: int) -> Turn:
-    """Return the turn of SimPy: so many timeouts, and nothing else."""
+    """Return the turn of SimPy: ``events`` timeouts, and nothing else."""
 
     def process(environment: simpy.Environment, timeouts: int) -> Generator[simpy.Timeout, None, None]:
         for number in range(timeouts):
@@ -73,7 +73,7 @@ def bare(events: int) -> Turn:
 
 
 def measure() -> Report:
-    """Measure both, in turns, and report."""
+    """Measure both in turns, and report."""
     rows: list[tuple[str, ...]] = []
     targets: list[Target] = []
     for case in CASES:

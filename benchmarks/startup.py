@@ -1,4 +1,4 @@
-"""How long ``lifefold --help`` takes, beside a Python that does nothing at all. Wall-clock time of whole processes."""
+"""The time of ``lifefold --help``, beside a Python process that does nothing. Wall-clock times of whole processes."""
 
 import subprocess
 import sys
@@ -21,17 +21,17 @@ EVERYTHING = "python -c 'import lifefold.interpreters.engine'"
 
 
 def command() -> tuple[str, ...]:
-    """Return the installed command; where there is none beside this Python, its module."""
+    """Return the installed command beside this Python, or else a call of its module."""
     script = Path(sys.executable).with_name("lifefold")
     return (str(script),) if script.exists() else (sys.executable, "-m", MODULE)
 
 
 def process(words: Sequence[str]) -> Turn:
-    """Start a process and wait for its end, which must be a good one."""
+    """Return the turn of a process: the time until its end, and its exit status."""
 
     def turn() -> tuple[float, object]:
         start = perf_counter()
-        ended = subprocess.run(words, stdout=subprocess.DEVNULL, check=False)  # noqa: S603 - words of our own
+        ended = subprocess.run(words, stdout=subprocess.DEVNULL, check=False)  # noqa: S603 - constant arguments
         return 1_000 * (perf_counter() - start), ended.returncode
 
     return turn

@@ -1,4 +1,4 @@
-"""What a figure means nothing without: the processor, the disk, the versions. No names of hosts, people or folders."""
+"""The machine behind the figures: the processor, the disk, the versions. No names of hosts, users or folders."""
 
 import os
 import platform
@@ -17,11 +17,11 @@ PAGE_BYTES = 4_096
 
 
 class NotADisk(Exception):
-    """The folder for the databases does not lie on a disk; the message says what to do."""
+    """The folder for the databases is not on a disk; the message says what to do."""
 
 
 def describe(folder: Path) -> Table:
-    """Describe the machine, the disk that ``folder`` lies on, and the packages."""
+    """Describe the machine, the disk of ``folder``, and the packages."""
     flushes_ms = flush_ms(folder)
     disk = f"{file_system(folder)}; write and fsync of 4 KiB: median {median(flushes_ms):.2f} ms"
     rows = (
@@ -36,12 +36,12 @@ def describe(folder: Path) -> Table:
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def processor() -> str:
-    """Return the processor's model, as well as the system knows it."""
+    """Return the processor's model, or the machine's type if it is not known."""
     facts = Path("/proc/cpuinfo")
     lines = facts.read_text().splitlines() if facts.exists() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
@@ -49,7 +49,7 @@ def processor() -> str:
 
 
 def file_system(folder: Path) -> str:
-    """Return the type of the file system that a folder lies on; ``unknown`` where there is no ``/proc/mounts``."""
+    """Return the type of a folder's file system; "unknown file system" without ``/proc/mounts``."""
     mounts = Path("/proc/mounts")
     if not mounts.exists():
         return "unknown file system"
@@ -62,11 +62,11 @@ def must_be_a_disk(folder: Path) -> None:
     """Raise ``NotADisk`` for a folder in memory, where a flush costs nothing."""
     kind = file_system(folder)
     if kind in MEMORY_FILE_SYSTEMS:
-        raise NotADisk(f"{folder} lies in memory ({kind}); name a folder on a disk with --folder")
+        raise NotADisk(f"{folder} is in memory ({kind}); name a folder on a disk with --folder")
 
 
 def flush_ms(folder: Path) -> list[float]:
-    """Return how long it takes to write a page and have it on the disk, many times over, in milliseconds."""
+    """Return the times of many durable writes of a page, in milliseconds."""
     taken: list[float] = []
     path = folder / "flush"
     with path.open("wb", buffering=0) as file:

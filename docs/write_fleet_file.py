@@ -2,6 +2,7 @@
 
 import json
 import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ def page(text: str) -> str:
 
     with_tables = PART.sub(table, text)
     for what, names in (("passed", PASSED), ("secret", SECRET)):
-        listed = ", ".join(f"`{name}`" for name in names)
+        listed = f"```text\n{textwrap.fill(' '.join(names), 120, break_on_hyphens=False)}\n```"
         marks = f"<!-- {what} variables -->\n", f"<!-- end of {what} variables -->"
         head, _, rest = with_tables.partition(marks[0])
         _, _, tail = rest.partition(marks[1])

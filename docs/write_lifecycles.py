@@ -7,9 +7,9 @@ from lifefold.interpreters import views
 FOLDER = Path(__file__).parent / "lifecycles"
 HEAD = """# The lifecycles
 
-Each page is what `lifefold table NAME --format markdown` and `lifefold diagram NAME` print. `make pages` writes them.
+`make pages` writes these pages: the output of `lifefold table NAME --format markdown` and of `lifefold diagram NAME`.
 
-| Name | What it governs |
+| Name | Subject |
 | --- | --- |
 """
 

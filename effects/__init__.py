@@ -1,4 +1,4 @@
-"""The vocabulary: every effect and every activity that a reducer may ask for. Imports nothing of ours."""
+"""The vocabulary: every effect and every activity that a reducer may request. Imports nothing of lifefold."""
 
 from lifefold.effects.base import Activity, Effect
 from lifefold.effects.budget import ReturnBudget

@@ -1,12 +1,12 @@
-"""What becomes of money that was granted and is not needed."""
+"""The return of granted money that is not needed."""
 
 from lifefold.effects.base import Effect
 
 
 class ReturnBudget(Effect, frozen=True):
-    """Give ``amount_microusd`` (a millionth of a dollar each) back to whoever granted the lease of this holder.
+    """Return ``amount_microusd`` (a millionth of a dollar each) to the grantor of this holder's lease.
 
-    Whoever adds it up has to keep the identities of what was added.
+    An interpreter that adds the amounts up must keep the identities of the effects that it added.
     """
 
     recognised = True

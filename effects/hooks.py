@@ -7,8 +7,8 @@ class CallHook(Effect, frozen=True):
     """Call the user's hook of this name with these arguments.
 
     With ``before`` it is called before the transition is committed, and its failure prevents the transition (A11,
-    A14); otherwise the transition stands whatever the hook does. What the user's code does is unknown: a hook that must
-    not be called twice for one transition has to know the identity again.
+    A14). Otherwise the transition stands, with any outcome of the hook. The user's code is unknown to lifefold: a hook
+    that must not run twice for one transition has to recognise the effect's identity.
     """
 
     recognised = True

@@ -1,8 +1,8 @@
-"""The effects that the kernel itself derives; no row of any table returns one, except for ``Tell``.
+"""The effects that the kernel itself derives; no row of a table returns one, except for ``Tell``.
 
 ``Begin``, ``End``, ``StartTimer`` and ``CancelTimer`` come from the difference between two states, ``Tell`` from a rule
-or a row. A *slot* is the place that an activity takes in its entity: one activity at a time. The *generation* is the
-version of the transition that began the activity; everything that the activity reports carries it.
+or a row. A *slot* is the place of an activity in its entity: it holds one activity at a time. The *generation* is the
+version of the transition that began the activity; every report of the activity carries it.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ from lifefold.effects.base import Activity, Effect
 
 
 class Begin(Effect, frozen=True):
-    """Begin ``activity``; with ``resumed``, adopt what survived a crash of the runner, or begin anew if nothing did."""
+    """Begin ``activity``; with ``resumed``, adopt the one that survived a crash of the runner, or begin a new one."""
 
     slot: str
     activity: Activity
@@ -40,7 +40,7 @@ class StartTimer(Effect, frozen=True):
 
 
 class CancelTimer(Effect, frozen=True):
-    """The timer of this slot and generation is not wanted any more. Needs no confirmation: a late one is inert."""
+    """Cancel the timer of this slot and generation. Needs no confirmation: a late firing changes nothing."""
 
     idempotent = True
 
@@ -49,7 +49,7 @@ class CancelTimer(Effect, frozen=True):
 
 
 class Postpone(Effect, frozen=True):
-    """The event waits for the next state. Kept by the kernel, never given to an interpreter."""
+    """Keep the event for the next state. The kernel handles it; an interpreter never gets it."""
 
     event: Any
 

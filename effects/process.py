@@ -1,17 +1,17 @@
-"""What a long-lived process asks of the world: the work that its states stand for, and the news of it."""
+"""The effects of a long-lived process: the work of its states, and its news."""
 
 from typing import Literal
 
 from lifefold.effects.base import Activity, Effect
 
 ProcessNews = Literal["started", "stopped", "failed", "restarted", "restart_exhausted", "suspended", "resumed"]
-"""What may be told of a process; with ``process.`` before it, the name that it is published under."""
+"""The news of a process; with ``process.`` before it, the name that it is published under."""
 
 
 class NotifyProcess(Effect, frozen=True):
-    """Tell whoever listens what became of a process, and why.
+    """Publish a change of a process, and its reason.
 
-    ``restart_count`` says how often it was restarted since its last successful run.
+    ``restart_count`` is the number of restarts since its last successful run.
     """
 
     idempotent = True
@@ -22,19 +22,19 @@ class NotifyProcess(Effect, frozen=True):
 
 
 class PauseTriggers(Effect, frozen=True):
-    """Begin no more runs. One in flight goes on to its end; triggers are queued in order, and still reported."""
+    """Begin no more runs. One in flight continues to its end; triggers are queued in order, and still reported."""
 
     idempotent = True
 
 
 class ResumeTriggers(Effect, frozen=True):
-    """Begin runs again with what is queued; if nothing is, report that."""
+    """Begin runs again with the queue; report an empty queue."""
 
     idempotent = True
 
 
 class StartProcess(Activity, frozen=True):
-    """Build the agent and connect what it needs. ``restart_count`` is 0 for the first try."""
+    """Build the agent and connect its resources. ``restart_count`` is 0 for the first try."""
 
     restart_count: int = 0
 
@@ -42,8 +42,8 @@ class StartProcess(Activity, frozen=True):
 class ServeTriggers(Activity, frozen=True):
     """Take triggers into a queue of at most ``queue_limit`` and run the agent on them, ``concurrency`` at a time.
 
-    With ``paused``, begin as after ``PauseTriggers``. To end it is to take no more triggers; a run in flight is left to
-    ``DrainProcess`` if that begins with the same transition, and cancelled otherwise.
+    With ``paused``, begin as after ``PauseTriggers``. Ending it stops the intake of triggers. A run in flight is left
+    to ``DrainProcess`` if that begins with the same transition, and cancelled otherwise.
     """
 
     concurrency: int = 1
@@ -52,7 +52,7 @@ class ServeTriggers(Activity, frozen=True):
 
 
 class DrainProcess(Activity, frozen=True):
-    """Let the runs in flight come to their ends, and give back what is queued as undelivered.
+    """Let the runs in flight end, and return the queued triggers as undelivered.
 
-    To end it before it is over is to cancel those runs and to say of each that it was interrupted.
+    Ending it early cancels those runs and reports each as interrupted.
     """

@@ -1,10 +1,10 @@
-"""What a cooperative agent's runtime asks of the world, beside calls of the agent's hooks."""
+"""The effects of a cooperative agent's runtime, beside calls of the agent's hooks."""
 
 from lifefold.effects.base import Effect
 
 
 class LogFailure(Effect, frozen=True):
-    """Log a failure that no call of the agent's announced: a state lasted too long, or preemption was forced (A6, A17).
+    """Log a failure that no call of the agent announced: a state lasted too long, or preemption was forced (A6, A17).
 
     ``error_code`` is for programs, ``reason`` for people.
     """
@@ -16,7 +16,7 @@ class LogFailure(Effect, frozen=True):
 
 
 class ReportStuck(Effect, frozen=True):
-    """Tell an operator that an agent has been in ``state`` for ``after_ms`` and has no way out by itself (A8, A26)."""
+    """Tell an operator that an agent has been in ``state`` for ``after_ms`` and cannot leave it by itself (A8, A26)."""
 
     idempotent = True
 
@@ -25,7 +25,7 @@ class ReportStuck(Effect, frozen=True):
 
 
 class ReportTaskFailed(Effect, frozen=True):
-    """Tell whoever gave this task out that the agent has lost it (A23)."""
+    """Tell the owner of this task that the agent has lost it (A23)."""
 
     idempotent = True
 
@@ -35,7 +35,7 @@ class ReportTaskFailed(Effect, frozen=True):
 
 
 class SignalPreemption(Effect, frozen=True):
-    """Tell the agent that it is overdue: it is failed unless it yields within ``grace_ms`` (A17)."""
+    """Tell the agent that it is overdue: it fails unless it yields within ``grace_ms`` (A17)."""
 
     idempotent = True
 

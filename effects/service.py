@@ -1,4 +1,4 @@
-"""What a service asks of the world: that somebody waits for what triggers it, and says when it comes."""
+"""The activity of a service that waits for its trigger."""
 
 import msgspec
 
@@ -6,35 +6,35 @@ from lifefold.effects.base import Activity
 
 
 class Every(msgspec.Struct, frozen=True, tag=True):
-    """Time and again: ``every_ms`` after it was due last, and so on from when it was first waited for."""
+    """Repeatedly, ``every_ms`` after the previous due time, counted from the first wait."""
 
     every_ms: int
 
 
 class Cron(msgspec.Struct, frozen=True, tag=True):
-    """At the times of a cron expression of five fields, by the clock of a time zone (a name as ``Europe/Berlin``)."""
+    """At the times of a cron expression of five fields, in the clock of a time zone, such as ``Europe/Berlin``."""
 
     expression: str
     timezone: str = "UTC"
 
 
 class Changed(msgspec.Struct, frozen=True, tag=True):
-    """When a file changes, comes or goes: the one of this path, one in the folder of this path, or one of this glob.
+    """When a file changes, appears or disappears: the file of this path, one in this folder, or one of this glob.
 
-    The path is relative to the folder that the service runs in.
+    The path is relative to the folder of the service.
     """
 
     path: str
 
 
 Source = Every | Cron | Changed
-"""What a trigger is."""
+"""The kinds of triggers."""
 
 
 class AwaitTrigger(Activity, frozen=True):
-    """Wait for ``source``, and say each time that it has come, and that alone: whether anything is run is not for you.
+    """Wait for ``source``, and report each occurrence; the rules decide whether anything is run.
 
-    What was due, or has happened, while nobody waited is said once, however often that was.
+    Occurrences during a time without a watcher are reported as one.
     """
 
     source: Source

@@ -1,10 +1,10 @@
-"""What an agent's session asks of the world: the side effects of its table, and the work that its states stand for."""
+"""The effects of an agent's session: the side effects of its table, and the work of its states."""
 
 from lifefold.effects.base import Activity, Effect
 
 
 class StorePrompt(Effect, frozen=True):
-    """Keep the text of the prompt that the next session gets."""
+    """Keep the text of the next session's prompt."""
 
     idempotent = True
 
@@ -14,20 +14,20 @@ class StorePrompt(Effect, frozen=True):
 class CancelSession(Effect, frozen=True):
     """Ask the running session to end by itself; it may take its grace period.
 
-    Idempotent as long as the one that is asked is the one that ran when it was decided, and none after it.
+    Idempotent as long as it reaches the session that ran at the decision, and no later one.
     """
 
     idempotent = True
 
 
 class ForceStopSession(Effect, frozen=True):
-    """The grace period is over: kill the session now."""
+    """Kill the session now: the grace period is over."""
 
     idempotent = True
 
 
 class WarnOfSilence(Effect, frozen=True):
-    """Tell people that the session has shown no sign of progress for ``silent_ms``; after ``end_ms`` it is ended."""
+    """Tell the operator that the session has shown no progress for ``silent_ms``; after ``end_ms`` it is ended."""
 
     idempotent = True
 
@@ -36,9 +36,9 @@ class WarnOfSilence(Effect, frozen=True):
 
 
 class InterruptSession(Effect, frozen=True):
-    """Ask the session's own process to leave what it hangs in (SIGINT); it has been silent for ``silent_ms``.
+    """Send SIGINT to the session's own process, which has been silent for ``silent_ms``, to interrupt a hanging call.
 
-    An agent may take a second signal for the wish that it ends: who sends one keeps the identity of what was sent.
+    An agent may take a second signal as a request to end. So the sender keeps the identity of the signal it sent.
     """
 
     recognised = True
@@ -47,7 +47,7 @@ class InterruptSession(Effect, frozen=True):
 
 
 class LogFatal(Effect, frozen=True):
-    """Report an error that no retry will mend."""
+    """Report an error that no retry will fix."""
 
     idempotent = True
 
@@ -55,7 +55,7 @@ class LogFatal(Effect, frozen=True):
 
 
 class IncrementSession(Effect, frozen=True):
-    """The session number went up to ``session_seq``. A notification: the reducer has counted already."""
+    """Report that the session number rose to ``session_seq``. A notification: the reducer has counted already."""
 
     idempotent = True
 
@@ -63,11 +63,11 @@ class IncrementSession(Effect, frozen=True):
 
 
 class PrepareWorktree(Activity, frozen=True):
-    """Make the place where the agent works."""
+    """Make the agent's worktree."""
 
 
 class BuildPrompt(Activity, frozen=True):
-    """Find out what the agent is to do next and write its prompt."""
+    """Select the agent's next work and write its prompt."""
 
     session_seq: int
 
@@ -75,8 +75,8 @@ class BuildPrompt(Activity, frozen=True):
 class RunSession(Activity, frozen=True):
     """Run one session of the agent's command with ``prompt``, for at most ``timeout_ms``.
 
-    ``attempt`` counts every session of this agent, ``session_seq`` only those that were completed before it. To end a
-    session is to ask politely, to wait ``grace_ms`` and then to kill it.
+    ``attempt`` counts every session of this agent, ``session_seq`` only the completed ones before it. Ending a session
+    means to ask it to end, to wait ``grace_ms`` and then to kill it.
     """
 
     opaque = ("prompt",)
@@ -89,16 +89,16 @@ class RunSession(Activity, frozen=True):
 
 
 class RefreshWorktree(Activity, frozen=True):
-    """Bring the finished session's work home and make its worktree ready for the next session."""
+    """Merge the finished session's work and prepare its worktree for the next session."""
 
     session_seq: int
 
 
 class WatchOutput(Activity, frozen=True):
-    """Look for signs of progress of the session that runs: its output grows, or its heartbeat file is touched.
+    """Watch the running session for signs of progress: its output grows, or its heartbeat file is touched.
 
-    Say when there was none for as long as the next of ``steps_ms`` says, in milliseconds, and, on a step, when there is
-    one again. That the process is alive is none.
+    Report a silence as long as the next of ``steps_ms``, in milliseconds. After such a report, report the next sign,
+    too. A living process alone is no sign of progress.
     """
 
     steps_ms: tuple[int, ...]

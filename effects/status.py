@@ -1,10 +1,10 @@
-"""What an agent's status asks for: that it is kept, and that somebody is told."""
+"""The effects of an agent's status: its state is saved, and telemetry is told."""
 
 from lifefold.effects.base import Effect
 
 
 class SaveState(Effect, frozen=True):
-    """Keep the agent's state. It comes first: nobody is told of a transition that could not be kept (B10, B11)."""
+    """Save the agent's state. It comes first: a transition that could not be saved is reported nowhere (B10, B11)."""
 
     idempotent = True
 
@@ -12,7 +12,7 @@ class SaveState(Effect, frozen=True):
 
 
 class EmitTelemetry(Effect, frozen=True):
-    """Tell telemetry of an agent: ``agent_started``, ``agent_stopped``, ``agent_failed``, with what else is known."""
+    """Report an agent's start, stop or failure to telemetry (``agent_started``, ...), with the other known facts."""
 
     idempotent = True
 

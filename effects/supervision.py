@@ -1,17 +1,17 @@
-"""What is done about agents and claims that do not behave."""
+"""The effects on agents and claims that misbehave."""
 
 from typing import Literal
 
 from lifefold.effects.base import Effect
 
 Tier = Literal["warn", "usr1", "term", "kill"]
-"""The steps of the escalation: a line for people, SIGUSR1, SIGTERM, SIGKILL."""
+"""The steps of the escalation: a line for the operator, SIGUSR1, SIGTERM, SIGKILL."""
 
 
 class EscalateSilence(Effect, frozen=True):
-    """The agent has been silent for ``silent_ms``: take this step of the escalation, once.
+    """Take this step of the escalation, once: the agent has been silent for ``silent_ms``.
 
-    An agent may take a second signal for the next step: whoever sends one has to keep the identities of what was sent.
+    An agent may take a second signal for the next step. So the sender must keep the identities of the signals it sent.
     """
 
     recognised = True
@@ -22,7 +22,7 @@ class EscalateSilence(Effect, frozen=True):
 
 
 class KillOverdue(Effect, frozen=True):
-    """The agent has worked at its task for ``worked_ms``, which is longer than it may: end it."""
+    """End the agent: it has worked at its task for ``worked_ms``, longer than allowed."""
 
     idempotent = True
 
@@ -31,7 +31,7 @@ class KillOverdue(Effect, frozen=True):
 
 
 class AbortSession(Effect, frozen=True):
-    """End the session of ``owner``, whose work at ``task`` nobody wants any more; ``task`` is empty if it has none."""
+    """End the session of ``owner``, whose work at ``task`` is not wanted any more; ``task`` is empty if it has none."""
 
     idempotent = True
 

@@ -1,10 +1,10 @@
-"""What becomes of one task in an agent's hands: its place, the proof that it is done, and the way home."""
+"""The effects of one claimed task: its place, its verification, and the merge of its work."""
 
 from lifefold.effects.base import Activity
 
 
 class CheckOutWork(Activity, frozen=True):
-    """Give the task a clean place: a branch of its own in the agent's worktree, or a folder.
+    """Prepare a clean place for the task: a branch of its own in the agent's worktree, or a folder.
 
     ``epoch`` numbers the claims of the task, so that a branch belongs to exactly one of them.
     """
@@ -23,14 +23,14 @@ class VerifyWork(Activity, frozen=True):
 
 
 class InspectWork(Activity, frozen=True):
-    """Find out whether what is in the task's place differs from where the claim began; change nothing."""
+    """Find out whether the task's place differs from the start of the claim; change nothing."""
 
     task: str
     epoch: int
 
 
 class ParkWork(Activity, frozen=True):
-    """Commit what the task changed, and keep it for whoever merges it, or nobody does."""
+    """Commit the task's changes, and keep them for a later merge, if any."""
 
     opaque = ("title",)
 
@@ -40,11 +40,11 @@ class ParkWork(Activity, frozen=True):
 
 
 class MergeWork(Activity, frozen=True):
-    """Commit what the task changed and merge it into the fleet's branch, exactly once.
+    """Commit the task's changes and merge them into the target branch, exactly once.
 
-    What was parked is kept under the number of an earlier claim, ``result``; otherwise that is 0. ``commit`` is what is
-    to be merged, if it is made already. ``accepted`` is where the operator accepts the branch, though an agent has
-    moved it there.
+    Parked work is kept under the number of an earlier claim, ``result``; otherwise that is 0. ``commit`` is the commit
+    to merge, if it exists already. ``accepted`` is the position of the target branch that the operator accepts, though
+    an agent has moved it there.
     """
 
     opaque = ("title", "result", "commit")
@@ -58,7 +58,7 @@ class MergeWork(Activity, frozen=True):
 
 
 class WatchBranch(Activity, frozen=True):
-    """See whether the fleet's branch still is where an agent has moved it to, commit ``found``."""
+    """See whether the target branch still is at the commit ``found``, where an agent has moved it."""
 
     task: str
     found: str

@@ -1,13 +1,16 @@
-"""A shipped lifecycle with a state of one's own: after each task an agent rests for a while before it asks for more.
+"""A shipped lifecycle with an added state: after each task an agent rests for a while before it asks for more.
 
-What it shows: a state that the session's table does not have, added with its rows and its timer; which properties of
-the document a profile gives up, by name; the fleet's system with that session, checked, simulated and run.
+It shows three things:
+
+- a state that the session's table does not have, added with its rows and its timer
+- giving up properties of the document in a profile, by name
+- the fleet's system with that session, checked, simulated and run
 
     lifefold check examples.paced:fleet --commands 1
     python -m examples.paced fleet.toml fleet.log.db
 
-The command line reads a log by the rules that lifefold ships. A log that knows this state is read in Python, by
-``Ledger(system)``.
+The command line reads logs with the rules that lifefold ships. To read a log with this state, use ``Ledger(system)`` in
+Python.
 """
 
 import sys
@@ -25,11 +28,11 @@ from lifefold.interpreters.fleet_file import Fleet, load
 from lifefold.interpreters.fleet_runner import Runner, Verdict
 
 REST_MS: Final = 2_000
-"""How long an agent rests."""
+"""The time that an agent rests."""
 
 
 class Rest(State):
-    """What the session's own states do not have."""
+    """The state beside those of the session."""
 
     RESTING = "Resting"
 
@@ -45,12 +48,12 @@ agent: Final[Machine[Any]] = (
         added=Rest,
         during={Rest.RESTING: after(REST_MS, Rested)},
     )
-    .without_properties("a completed session counts once", "every event leads where the document says")
+    .without_properties("a completed session counts once", "every event leads to the document's state")
     .with_properties(
         leads_to("who rests goes on", lambda now: now.state is Rest.RESTING, lambda now: now.state is not Rest.RESTING)
     )
 )
-"""The session of a worker that rests. The two properties are about the step that leads elsewhere here."""
+"""The session of a worker that rests. The two removed properties are about the step with another target here."""
 
 resting: Final[System] = system.with_machine(worker.KIND, agent)
 """The fleet with that session."""
@@ -58,7 +61,7 @@ resting: Final[System] = system.with_machine(worker.KIND, agent)
 _ONCE: Final = AgentPlan("ann", session.Limits(max_consecutive_errors=1, max_total_errors=1))
 _PLAN: Final = Plan("resting", (_ONCE,), (TaskPlan("T1", "do it", max_retries=0),))
 fleet: Final = (resting, tuple(opening(_PLAN, 0)))
-"""A small one, for `lifefold check`: the agent gives up at its first error."""
+"""A small fleet, for `lifefold check`: the agent gives up at its first error."""
 
 
 async def run(of: Fleet, log: Path) -> Verdict:

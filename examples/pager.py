@@ -1,13 +1,16 @@
-"""A pager: whoever is on duty is called when an agent has given up. Replaces one effect, ``LogFatal``.
+"""A pager: the operator on duty is called when an agent has given up. Replaces one effect, ``LogFatal``.
 
-What it shows: a handler of one effect that hands over to the one below; an effect that is performed again after a crash
-and is not heard twice; a world that may be down, and does not stop the fleet.
+It shows three things:
+
+- a handler of one effect that calls the handler below it
+- an effect that is performed again after a crash, and reaches the receiver's operator once
+- an external service that may be down, and does not stop the fleet
 
     lifefold run examples/pager.toml
 
-The receiver gets a POST with a JSON object: ``id``, ``fleet``, ``agent``, ``message``. It may come more than once, with
-the same ``Idempotency-Key``: when no answer came in time, and when the runner died before it had noted that it was
-sent. Fleet, log and place in the log are in the key, so that no other message ever has it.
+The receiver gets a POST with a JSON object: ``id``, ``fleet``, ``agent``, ``message``. A message may come more than
+once, with the same ``Idempotency-Key``: if no answer came in time, or if the runner died before it recorded the effect.
+The key contains the fleet, the log, and the position in the log, so no other message has it.
 """
 
 import json
@@ -26,41 +29,41 @@ from lifefold.interpreters.fleet_file import parse_duration_ms
 from lifefold.interpreters.fleet_runner import RunContext
 
 TRIES: Final = 3
-"""How often it is tried. With the time-out and the pauses this bounds how long the agent's next effect waits."""
+"""The number of tries. With the timeout and the pauses, it limits how long the agent's next effect waits."""
 
 PAUSE_S: Final = 0.5
-"""The first pause between two tries; each is twice as long as the one before."""
+"""The first pause between two tries; each further pause doubles."""
 
 WORTH_ANOTHER_TRY: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""What a server says when the same message may be welcome later. Whatever else it refuses, it will refuse again."""
+"""The status codes after which the same message may succeed later. After any other error, it is not sent again."""
 
 
 class Pager:
-    """Calls a webhook for every ``LogFatal``, and then lets the fleet's own handler tell people as ever."""
+    """Calls a webhook for every ``LogFatal``, after the fleet's own handler."""
 
-    def __init__(self, surroundings: RunContext, url: str, timeout: str = "5s") -> None:
-        """Take the options of the fleet file. What is wrong with them is raised here, before anything has begun."""
+    def __init__(self, context: RunContext, url: str, timeout: str = "5s") -> None:
+        """Take the options of the fleet file. Invalid ones raise here, before the run begins."""
         parts = urlsplit(url)
         self._receiver: Final = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"  # the rest may be secret
         if parts.scheme not in {"http", "https"} or not parts.hostname or " " in url or not url.isprintable():
             raise ValueError(f"url: found {self._receiver!r}; accepted: http://... or https://... without blanks")
         self._url: Final = url
         self._timeout_s: Final = parse_duration_ms(timeout) / 1_000
-        self._surroundings: Final = surroundings
+        self._context: Final = context
 
     @handles(LogFatal)
-    async def page(self, effect: LogFatal, occasion: EffectContext) -> None:
-        """Tell people on the screen, then whoever is on duty; if that cannot be, say so on the screen."""
-        await self._surroundings.below.effects[LogFatal](effect, occasion)
-        agent = occasion.within.key
-        key = "/".join(str(part) for part in (self._surroundings.run, *occasion.identity))
-        message = {"id": key, "fleet": self._surroundings.fleet.name, "agent": agent, "message": effect.message}
+    async def page(self, effect: LogFatal, context: EffectContext) -> None:
+        """Report on the screen, then send the message; if that fails, report the failure on the screen."""
+        await self._context.below.effects[LogFatal](effect, context)
+        agent = context.within.key
+        key = "/".join(str(part) for part in (self._context.run, *context.identity))
+        message = {"id": key, "fleet": self._context.fleet.name, "agent": agent, "message": effect.message}
         trouble = await self._send(key, message)
         if trouble:
-            self._surroundings.tell(agent, f"nobody was paged: {trouble}")
+            self._context.tell(agent, f"the page was not sent: {trouble}")
 
     async def _send(self, key: str, message: dict[str, str]) -> str:
-        """Send a message until it is taken; return what is wrong if it is not. Nothing is raised."""
+        """Send a message until it is accepted; return the error if it is not. Nothing is raised."""
         trouble = ""
         for number in range(TRIES):
             if number:
@@ -70,7 +73,7 @@ class Pager:
                     await to_thread.run_sync(self._post, key, message, abandon_on_cancel=True)
             except HTTPError as error:
                 error.close()
-                trouble = f"{self._receiver} says {error.code} {error.reason}"
+                trouble = f"{self._receiver} answers {error.code} {error.reason}"
                 if error.code not in WORTH_ANOTHER_TRY:
                     return trouble
             except (OSError, HTTPException, ValueError) as error:
@@ -81,7 +84,7 @@ class Pager:
         return trouble
 
     def _post(self, key: str, message: dict[str, str]) -> None:
-        """Send a message once. Raises whatever is wrong; any answer of 2xx is a receipt, whatever else it says."""
+        """Send a message once. Every answer 2xx is a receipt; all failures are raised."""
         headers = {"Content-Type": "application/json", "Idempotency-Key": key}
         request = Request(self._url, json.dumps(message).encode(), headers, method="POST")  # noqa: S310 - see __init__
         with build_opener(NoRedirects).open(request, timeout=self._timeout_s):
@@ -89,7 +92,7 @@ class Pager:
 
 
 class NoRedirects(HTTPRedirectHandler):
-    """Takes a redirect for what it is here, a message that was not taken: it would be followed by a GET."""
+    """Treats a redirect as an error: following it would send a GET instead of the message."""
 
     def redirect_request(self, *_args: Any, **_kwargs: Any) -> None:
-        """Follow nothing."""
+        """Follow no redirect."""

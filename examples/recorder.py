@@ -1,14 +1,17 @@
-"""A rehearsal: nothing is done, and everything that is asked for is taken down. Replaces the whole interpreter.
+"""A rehearsal: all effects and activities are recorded, and none is performed. Replaces the whole interpreter.
 
-What it shows: one method for many types; what each activity has to report so that the fleet goes on; how something that
-is asked for again after a crash is known again.
+It shows three things:
+
+- one method for many types
+- the events that each activity must report, so that the fleet continues
+- recognizing an effect that is requested again after a crash
 
     lifefold run examples/recorder.toml
 
-The tasks come in their real order, to agents with their real names, with their real prompts, and every one of them
-succeeds at once. What was asked for is in ``asked.jsonl`` among the files of the log, one JSON object a line. Do not
-rehearse with the log of the performance: it says that all is done. (A fleet file with this interpreter and one without
-are two fleets, so that one log does not take both.)
+The tasks come in their real order, to agents with their real names, with their real prompts, and each task succeeds at
+once. The requests are in ``requested.jsonl`` among the files of the log, one JSON object per line. Use another log for
+the real run, because the log of the rehearsal has all tasks done. A fleet file with this interpreter and one without it
+are two fleets, so one log does not accept both.
 """
 
 import json
@@ -44,11 +47,11 @@ from lifefold.interpreters.fleet_runner import RunContext
 
 
 class Recorder:
-    """Takes down what it is asked for, once each, and says of every activity that it went well."""
+    """Records each request once, and reports the success of every activity."""
 
-    def __init__(self, surroundings: RunContext, file: str = "asked.jsonl") -> None:
-        """Read what an earlier runner of the same log was asked for; cut off a last line that a power cut has torn."""
-        self.file: Final = surroundings.folder.root / file
+    def __init__(self, context: RunContext, file: str = "requested.jsonl") -> None:
+        """Read the requests of earlier runners of the log; remove a last line that a power cut has left incomplete."""
+        self.file: Final = context.folder.root / file
         *lines, torn = self.file.read_bytes().split(b"\n") if self.file.exists() else [b""]
         if torn:
             os.truncate(self.file, self.file.stat().st_size - len(torn))
@@ -58,13 +61,13 @@ class Recorder:
         *(StorePrompt, CancelSession, InterruptSession, ForceStopSession, LogFatal, WarnOfSilence, IncrementSession),
         *(NotifyProcess, PauseTriggers, ResumeTriggers),
     )
-    async def note(self, effect: Effect, occasion: EffectContext) -> None:
-        """Take an effect down."""
-        self._write("/".join(str(part) for part in occasion.identity), occasion.within.key, effect)
+    async def note(self, effect: Effect, context: EffectContext) -> None:
+        """Record an effect."""
+        self._write("/".join(str(part) for part in context.identity), context.within.key, effect)
 
     @handles(PrepareWorktree, CheckOutWork, RunSession, VerifyWork, MergeWork)
     async def pretend(self, activity: Activity, context: ActivityContext) -> None:
-        """Take an activity down, and report that it went well. There is never anything of it to be ended."""
+        """Record an activity, and report its success. It has no processes, so there is nothing to end."""
         if context.cleanup_only:
             return
         occasion = context.occasion
@@ -74,17 +77,17 @@ class Recorder:
             await context.report(session.SessionStarted(activity.session_seq))
         await context.report(success_of(activity))
 
-    def _write(self, known_as: str, agent: str, asked: Effect | Activity) -> None:
-        if known_as not in self._known:
-            self._known.add(known_as)
-            told = {"id": known_as, "agent": agent, **msgspec.to_builtins(asked)}
+    def _write(self, identity: str, agent: str, requested: Effect | Activity) -> None:
+        if identity not in self._known:
+            self._known.add(identity)
+            line = {"id": identity, "agent": agent, **msgspec.to_builtins(requested)}
             self.file.parent.mkdir(parents=True, exist_ok=True)
             with self.file.open("a") as file:
-                file.write(json.dumps(told) + "\n")
+                file.write(json.dumps(line) + "\n")
 
 
 def success_of(activity: Activity) -> Event:
-    """Return what an activity reports last when all is well."""
+    """Return the last event of a successful activity."""
     match activity:
         case RunSession():
             return session.SessionExited(session.Success())

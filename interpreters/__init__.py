@@ -1,1 +1,1 @@
-"""The worlds: everything that touches the outside."""
+"""The interpreters: all code that touches the outside world."""

@@ -1,4 +1,4 @@
-"""What people call a thing that somebody gave where something else is accepted: ``a Record class``, ``an int``."""
+"""The name of a value for an error message about its type: ``a Record class``, ``an int``."""
 
 from enum import EnumMeta
 from inspect import isclass
@@ -8,11 +8,11 @@ from lifefold.core.kernel import Event, Machine, Record, State, System
 from lifefold.effects import Activity, Effect
 
 BASES: Final = (Machine, System, Record, Event, State, Effect, Activity)
-"""What a class of a user's is most often one of."""
+"""The usual base classes of a user's class."""
 
 
 def called(given: Any) -> str:
-    """Return what a thing is called, with its article; a class by what it is a class of."""
+    """Return the name of a value with its article; a class by its base."""
     if given is None:
         return "None"
     if not isclass(given):
@@ -22,13 +22,13 @@ def called(given: Any) -> str:
 
 
 def unaccepted(given: Any, accepted: str) -> TypeError:
-    """Return the error that says what was given, and what is accepted."""
+    """Return the error with the given and the accepted type."""
     what = f"{given.__name__} is {called(given)}" if isclass(given) else f"{called(given)} is given"
     return TypeError(f"{what}; accepted: {accepted}")
 
 
 def must_be(given: Any, kinds: type | tuple[type, ...], accepted: str) -> None:
-    """Raise that error unless something is one of these kinds."""
+    """Raise that error unless a value is of one of these kinds."""
     if not isinstance(given, kinds):
         raise unaccepted(given, accepted)
 

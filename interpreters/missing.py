@@ -1,15 +1,15 @@
-"""What a system asks for, and the refusal to begin of whoever performs it and has no handler for some of it."""
+"""The effects and activities of a system, and the error for those without a handler."""
 
 from lifefold.core.kernel import Does, System
 from lifefold.effects import Activity, Effect
 
 
 class MissingHandlersError(Exception):
-    """What is to be served asks for more than there are handlers for; the message names all that have none."""
+    """A system has effects or activities without a handler; the message names all of them."""
 
 
 def wanted(system: System) -> tuple[set[type[Effect]], set[type[Activity]]]:
-    """Return the types of effects and of activities that the system's machines can ask an interpreter for."""
+    """Return the types of effects and of activities that the system's machines can request."""
     machines = [machine for aggregate in system.aggregates.values() for machine in aggregate.machines.values()]
     effects = {effect for machine in machines for row in machine.rows for effect in row.effects}
     activities = {

@@ -1,6 +1,6 @@
-"""The pytest plugin: ``--lifefold-seed``, what a failed test needs to be repeated, and traces that are not equal.
+"""The pytest plugin: ``--lifefold-seed``, the seed of a failed test, and the first difference of two traces.
 
-pytest loads it wherever lifefold is installed, so it imports nothing of lifefold that imports anything itself.
+pytest loads it wherever lifefold is installed, so it imports only those modules of lifefold that import nothing.
 """
 
 from collections.abc import Generator
@@ -18,7 +18,7 @@ pytest.register_assert_rewrite("lifefold.interpreters.testing")
 
 @runtime_checkable
 class Comparable(Protocol):
-    """What can say in which step it is not like another one of its kind: a trace."""
+    """A value that can name the first step in which it differs from another one: a trace."""
 
     def first_difference(self, other: Any) -> list[str]:
         """Return lines about the first difference."""
@@ -45,20 +45,20 @@ def _seed(text: str) -> int:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Say which seed was given, if one was."""
+    """Show the seed, if one was given."""
     given = config.getoption("lifefold_seed")
     return [] if given is None else [f"lifefold: seed {given}"]
 
 
 @pytest.fixture
 def lifefold_seed(request: pytest.FixtureRequest) -> int:
-    """The seed of this test: that of ``--lifefold-seed``, or a new one, which a failure tells."""
+    """The seed of this test: that of ``--lifefold-seed``, or a new one, which a failure shows."""
     return _seed_of(cast("pytest.Item", request.node))
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Let the test have its seed, and hypothesis draw by it if it was given."""
+    """Give the test its seed, and hypothesis too if one was given."""
     given: int | None = item.config.getoption("lifefold_seed")
     if given is not None:
         _give_to_hypothesis(item, given)
@@ -86,7 +86,7 @@ def _give_to_hypothesis(item: pytest.Item, seed: int) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Tell the seed of a test that has asked for it and failed."""
+    """Add the seed to the report of a failed test that has used it."""
     report = yield
     asked = "lifefold_seed" in getattr(item, "fixturenames", ())
     if call.when == "call" and report.failed and asked:
@@ -95,7 +95,7 @@ def pytest_runtest_makereport(
 
 
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
-    """Explain of two traces that are not equal from which step on they are not."""
+    """Explain from which step on two traces differ."""
     if op != "==" or not isinstance(left, Comparable) or type(left) is not type(right):
         return None
     return ["two traces that are not equal", *left.first_difference(right)]

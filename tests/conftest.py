@@ -7,6 +7,8 @@ that are marked as such: the longer form of one that runs always.
 import gc
 import os
 import signal
+import sys
+import sysconfig
 from collections.abc import Generator
 
 import pytest
@@ -22,12 +24,27 @@ gc.set_threshold(50_000, 20, 50)  # tests make much that stays, and little that 
 def pytest_configure() -> None:
     """Let Ctrl-C mean what it does on a terminal, here and in what is started; a background job would ignore it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    scripts = sysconfig.get_path("scripts")
+    if scripts not in os.environ.get("PATH", "").split(os.pathsep):  # messages name commands as a shell finds them
+        os.environ["PATH"] = os.pathsep.join(filter(None, (scripts, os.environ.get("PATH", ""))))
 
 
 def pytest_collection_finish() -> None:
     """Let the collector leave alone what stays: thousands of tests, and all that they import."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Trace nothing in a test that is not to be covered: in a worker, pytest-cov pauses one of two tracers only."""
+    tracing = sys.gettrace()
+    if item.get_closest_marker("no_cover") is not None:
+        sys.settrace(None)
+    try:
+        return (yield)
+    finally:
+        sys.settrace(tracing)
 
 
 @pytest.hookimpl(optionalhook=True)

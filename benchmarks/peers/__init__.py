@@ -9,4 +9,4 @@ PEERS: dict[str, ModuleType] = {
     "python-statemachine": statemachine_session,
     "automat": automat_session,
 }
-"""By the name that each library is installed under."""
+"""The peers, by the name of the installed package."""

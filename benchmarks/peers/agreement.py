@@ -1,4 +1,4 @@
-"""The peers are the same machine: they are walked along the same tapes, and compared after each event."""
+"""The check that the peers are the same machine: they get the same tapes, and are compared after each event."""
 
 from random import Random
 from types import ModuleType
@@ -25,14 +25,14 @@ Observation = tuple[object, ...]
 
 
 def shown(peer: ModuleType, machine: object) -> Observation:
-    """Return all that the machine shows, but for its effects."""
+    """Return the machine's state and counters, without its effects."""
     ledger = peer.ledger_of(machine)
     counters = (ledger.consecutive_errors, ledger.total_errors, ledger.session_seq, ledger.prompt, ledger.backoff_ms)
     return (peer.state_of(machine), *counters)
 
 
 def observe(peer: ModuleType, machine: object) -> Observation:
-    """Return all that the machine shows, and forget its effects."""
+    """Return the machine's state, counters and effects, and clear the effects."""
     ledger = peer.ledger_of(machine)
     effects = tuple(ledger.effects)
     ledger.effects.clear()
@@ -40,7 +40,7 @@ def observe(peer: ModuleType, machine: object) -> Observation:
 
 
 def trace(peer: ModuleType, tape: list[SymbolicEvent], max_total_errors: int) -> list[Observation]:
-    """Return what the peer shows after each event of the tape, one that it rejects included."""
+    """Return the peer's observation after each event of the tape, also after rejected events."""
     machine = peer.make(max_total_errors)
     observations: list[Observation] = []
     for method, args in peer.compile_tape(machine, tape):
@@ -54,7 +54,7 @@ def trace(peer: ModuleType, tape: list[SymbolicEvent], max_total_errors: int) ->
 
 
 def agreed(tape: list[SymbolicEvent], max_total_errors: int) -> list[Observation]:
-    """Return what every peer shows after each event of the tape; fail where two of them differ."""
+    """Return the common observations of all peers after each event of the tape; fail if two peers differ."""
     first, *others = (trace(peer, tape, max_total_errors) for peer in PEERS.values())
     for name, other in zip(list(PEERS)[1:], others, strict=True):
         for event, expected, actual in zip(tape, first, other, strict=True):

@@ -1,7 +1,7 @@
 """The session lifecycle with Automat: a protocol of inputs over a core that holds the counters.
 
-Automat has no guards. Its documentation has an output call a further input where a transition is conditional; here a
-failed session leads to CoolingDown and, if a threshold is reached, by ``give_up`` straight on to Stopped. So only the
+Automat has no guards. For a conditional transition, its documentation recommends an output that sends a further input.
+Here a failed session leads to CoolingDown. If a threshold is reached, ``give_up`` then leads to Stopped. So only the
 rare case costs a second transition.
 """
 
@@ -21,37 +21,37 @@ class Session(Protocol):
     """The inputs."""
 
     def worktree_ready(self) -> None:
-        """Say that there is a place to work."""
+        """The worktree is ready."""
 
     def prompt_ready(self, prompt: str) -> None:
-        """Say what to do next."""
+        """The prompt is ready."""
 
     def session_started(self, session_seq: int) -> None:
-        """Say that the process runs."""
+        """The process runs."""
 
     def session_succeeded(self) -> None:
-        """Say that the process ended well."""
+        """The process has succeeded."""
 
     def session_failed(self, outcome: str) -> None:
-        """Say that the process ended in an error or a timeout."""
+        """The process has ended in an error or a timeout."""
 
     def give_up(self, outcome: str) -> None:
-        """Stop for too many errors; for the machine's own use."""
+        """Stop because of too many errors; only the machine itself sends it."""
 
     def urgent_message(self) -> None:
-        """Say that something cannot wait."""
+        """An urgent message has arrived."""
 
     def grace_exceeded(self) -> None:
-        """Say that the interrupted process did not end."""
+        """The interrupted process did not end in time."""
 
     def backoff_elapsed(self) -> None:
-        """Say that the pause is over."""
+        """The pause is over."""
 
     def operator_stop(self) -> None:
         """Stop for good."""
 
     def fatal_error(self, message: str) -> None:
-        """Stop for something no retry will mend."""
+        """Stop because of an error that no retry can fix."""
 
 
 builder = TypeMachineBuilder(Session, Ledger)
@@ -144,7 +144,7 @@ def make(max_total_errors: int = UNLIMITED) -> Session:
 
 
 def state_of(machine: Session) -> str:
-    """Return the name of its state, which Automat shows to no one; not for use while measuring."""
+    """Return the name of its state, which Automat keeps private; not for use while measuring."""
     return str(vars(machine)["__automat_transitioner__"]._state.name)  # noqa: SLF001
 
 

@@ -1,16 +1,16 @@
-"""What a session's table keeps and does besides changing the state: plain Python, the same for every peer."""
+"""The counters and actions of a session's table, beside its states: plain Python, the same for every peer."""
 
 from collections import deque
 from dataclasses import dataclass, field
 
 UNLIMITED = 10**9
-"""A threshold that no tape reaches, for measuring: ``total_errors`` is never reset."""
+"""A threshold that no tape reaches, for measurements: ``total_errors`` is never reset."""
 
 Effect = tuple[str, *tuple[object, ...]]
 
 
 def recent_effects() -> deque[Effect]:
-    """Return a log of effects that holds the last few, so that a long run fills no memory."""
+    """Return a log of the last few effects, of limited size."""
     return deque(maxlen=16)
 
 
@@ -28,7 +28,7 @@ class Ledger:
 
     @property
     def backoff_ms(self) -> int:
-        """How long CoolingDown lasts."""
+        """The duration of CoolingDown."""
         return min(2_000 << min(self.consecutive_errors - 1, 5), 60_000) if self.consecutive_errors else 0
 
     def store_prompt(self, prompt: str) -> None:
@@ -59,7 +59,7 @@ class Ledger:
         self.effects.append(("ForceStopSession",))
 
     def log_fatal(self, message: str) -> None:
-        """Report what ends the agent."""
+        """Report the fatal error."""
         self.effects.append(("LogFatal", message))
 
     def threshold_reached(self, _outcome: str) -> bool:

@@ -1,4 +1,4 @@
-"""The events that every peer is driven with, as names with their arguments, and how they become calls."""
+"""The events for all peers, as names with arguments, and their translation into calls."""
 
 from collections.abc import Callable, Iterable
 
@@ -10,10 +10,10 @@ BEGIN: SymbolicEvent = ("worktree_ready",)
 
 
 def cycle(session_seq: int = 0) -> list[SymbolicEvent]:
-    """Return 22 legal events from BuildingPrompt back to it, given how many sessions were completed before.
+    """Return 22 legal events from BuildingPrompt back to it, after ``session_seq`` completed sessions.
 
-    One session succeeds, two are interrupted (one exits, one exceeds its grace) and three fail: two in a row while
-    spawning and, after a start that resets the count, one while running. ``total_errors`` goes up by 3 and
+    One session succeeds. Two are interrupted: one exits, one exceeds its grace. Three fail: two in a row while
+    spawning, and one while running, after a start that resets the count. ``total_errors`` increases by 3, and
     ``session_seq`` by 1.
     """
     prompt: SymbolicEvent = ("prompt_ready", "text")
@@ -34,14 +34,14 @@ def cycle(session_seq: int = 0) -> list[SymbolicEvent]:
 
 
 def cycles(count: int) -> list[SymbolicEvent]:
-    """Return a tape of so many cycles from the initial state, each with the session numbers that are then due."""
+    """Return a tape of ``count`` cycles from the initial state, with consecutive session numbers."""
     return [BEGIN, *(event for session_seq in range(count) for event in cycle(session_seq))]
 
 
 def compile_tape(machine: object, tape: Iterable[SymbolicEvent]) -> list[Call]:
-    """Look up, once, the bound method of ``machine`` that stands for each event.
+    """Look up, once, the bound method of ``machine`` for each event.
 
-    How a session exited selects the method, which spares every peer a guard.
+    The outcome of a session selects the method, so no peer needs a guard for it.
     """
     calls: list[Call] = []
     for name, *args in tape:

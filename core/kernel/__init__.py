@@ -1,4 +1,4 @@
-"""The kernel: what every lifecycle has and none implements. See ``docs/design.md`` for the theory."""
+"""The kernel: the parts that all lifecycles share. See ``docs/design.md`` for the theory."""
 
 from lifefold.core.kernel.aggregate import (
     Aggregate,

@@ -1,11 +1,11 @@
-"""Events, envelopes and effects as bytes and back, and the digest that tells whether two folds agree.
+"""Events, envelopes and effects as bytes and back, and the digest that compares two folds.
 
-An event is written with the tag of its type, its envelope with everything else. Which types an event's tag can mean
-depends on the machine it is for, so a codec belongs to a system. Everything is JSON: a log can be read with any tool.
+An event is written with the tag of its type, and its envelope with all other fields. The machine of an event decides
+which types its tag can mean, so a codec belongs to a system. Everything is JSON: any tool can read a log.
 
-Equal values must have equal bytes, in every process. A plain dictionary keeps the order it was made in, which is read
-back as it was; a ``PMap`` is written in the order of its keys. The order of a set follows PYTHONHASHSEED, so nothing
-that is written may have one: a codec of such a system cannot be made.
+Equal values must have equal bytes, in every process. A plain dictionary keeps the order of its making, which is read
+back as it was. A ``PMap`` is written in the order of its keys. The order of a set follows PYTHONHASHSEED, so no written
+type may contain a set: a codec of such a system cannot be made.
 """
 
 import typing
@@ -30,7 +30,7 @@ DIGEST_BYTES = 16
 
 
 class UnreadableEntry(ValueError):
-    """An entry of a log does not fit the system that is to read it; the message says which and why."""
+    """An entry of a log does not fit the system of its reader; the message names the entry and the reason."""
 
 
 def encode(value: Any) -> bytes:
@@ -55,7 +55,7 @@ _ENCODER = msgspec.json.Encoder(enc_hook=_plain)
 
 
 def _persistent(kind: Any, value: Any) -> Any:
-    """Make the persistent collection that a field is declared to be, with its elements of their types."""
+    """Make the persistent collection of a field's declared type, with its elements of their types."""
     origin, arguments = typing.get_origin(kind) or kind, typing.get_args(kind)
     if origin is PMap:
         return pmap(_converted(value, GenericAlias(dict, arguments or (str, Any))))
@@ -74,7 +74,7 @@ def _decoder(kind: Any) -> "msgspec.json.Decoder[Any]":
 
 
 class _Wire(msgspec.Struct):
-    """An envelope whose event is still bytes."""
+    """An envelope with its event still as bytes."""
 
     entity: str
     event: msgspec.Raw
@@ -88,10 +88,10 @@ class _Wire(msgspec.Struct):
 
 
 class Codec:
-    """Reads the log of one system."""
+    """Reads and checks the entries of one system's log."""
 
     def __init__(self, system: System) -> None:
-        """Prepare a decoder for every machine. Raises ``TypeError`` for one with a set in it."""
+        """Prepare a decoder for every machine. Raises ``TypeError`` for a machine with a set in its types."""
         for each in system.aggregates.values():
             for machine in each.machines.values():
                 _must_be_ordered(machine)
@@ -143,9 +143,9 @@ class _OpenedWire(msgspec.Struct, frozen=True, tag="Opened"):
 
 
 class _OfSeveral:
-    """Reads the records of a machine with added states: their type knows the states of one enumeration only.
+    """Reads the records of a machine with added states: the record's type knows the states of one enumeration only.
 
-    They are read as a type that differs in this field alone, so that they are written, and refused, as all others are.
+    The decoder's type differs from it in this field alone, so such records are written and refused like all others.
     """
 
     def __init__(self, machine: Machine[Any]) -> None:
@@ -184,12 +184,13 @@ def _must_be_ordered(machine: Machine[Any]) -> None:
             origin = typing.get_origin(part) or part
             if isinstance(origin, type) and issubclass(origin, AbstractSet):
                 found = f"machine {machine.name!r}: {kind.__name__} has a {origin.__name__}"
-                message = f"{found}, whose order is another one in every process, and a log's must not: use a tuple"
+                message = f"{found}; its order differs between processes, and a log needs one order: use a tuple"
                 raise TypeError(message)
 
 
 def _parts(kind: Any) -> Iterator[Any]:
-    """Yield everything that a type is made of."""
+    """Yield a type and all types within it."""
+    # Generic aliases may be unhashable and structs refer to themselves: hence a list, and no recursion.
     seen: list[Any] = []
     waiting = [kind]
     while waiting:
@@ -204,15 +205,14 @@ def _parts(kind: Any) -> Iterator[Any]:
 
 
 def digest(before: bytes, wire: bytes, reaction: Reaction) -> bytes:
-    """Return the digest of an aggregate after a reaction, given the one before it and the envelope as it is written.
+    """Return the digest of an aggregate after a reaction, from the digest before it and the encoded envelope.
 
-    It covers the whole history: every input, every entity that changed, as it became, and every effect, in order. Two
-    folds with the same last digest have taken the same inputs, refused messages among them, gone through the same
-    states, and asked for the same things.
+    It covers the whole history: every input, every changed entity in its new form, and every effect, in order. Two
+    folds with the same last digest agree in all inputs, refused messages among them, in all states, and in all effects.
     """
     state = blake2b(before + wire, digest_size=DIGEST_BYTES)
     for ref in reaction.changed:
         state.update(encode(reaction.aggregate.entities[ref]))
-    for asked in reaction.effects:
-        state.update(encode(asked))
+    for requested in reaction.effects:
+        state.update(encode(requested))
     return state.digest()

@@ -1,8 +1,8 @@
 """The reducers of a machine as generated code: a function for every state and event, with its rows written out.
 
-``Machine.plain_step`` says what they mean, and a property test holds them equal to it. What is gained is time: no row
-is unpacked, nothing absent is asked for, no pattern is tested twice in a row, and ``reduce`` makes its container where
-it makes the step. A function is written when it is first needed: most programs need a few of the many that there are.
+``Machine.plain_step`` defines their meaning, and a property test compares them with it. They save time: no row is
+unpacked, no absent part is tested for, and no pattern is tested twice in a row. ``reduce`` makes its container where it
+makes the step. A function is written at its first use, because most programs need a few of them only.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -19,7 +19,7 @@ from lifefold.effects import Begin, Effect, StartTimer
 
 
 class Arm(msgspec.Struct, frozen=True):
-    """A row seen from one of its states: its pattern's test, guard, action, target, what ends and begins; the row."""
+    """A row from one of its source states: pattern test, guard, action, target, ends, beginnings, the row."""
 
     test: Callable[[Any], bool] | None
     when: Callable[[Any, Any], bool] | None
@@ -30,11 +30,11 @@ class Arm(msgspec.Struct, frozen=True):
     row: Row[Any]
 
 
-def misdone(row: Row[Any], record: Record, done: object) -> TypeError:
-    """Return what is wrong with what an action has returned."""
+def wrong_step(row: Row[Any], record: Record, done: object) -> TypeError:
+    """Return the error for an action that returned something else than a step of its row."""
     if isinstance(done, Step):
         state = cast("Step[Record, Effect]", done).record.state
-        return TypeError(f"{row}: its action sets state to {state}; accepted: {record.state}, for a row moves")
+        return TypeError(f"{row}: its action sets state to {state}; accepted: {record.state}, only rows change it")
     return TypeError(f"{row}: its action returned {done!r}; accepted: Step(record, effects)")
 
 
@@ -43,31 +43,31 @@ Reducer = Callable[[Any, Any], Any]
 
 
 def start_timer(slot: str, delay_ms: int | None) -> tuple[StartTimer, ...]:
-    """Return the effect that starts a timer; none if it has no duration."""
+    """Return the effect that starts a timer; none for a timer without a duration."""
     return () if delay_ms is None else (StartTimer(slot, delay_ms),)
 
 
-_WORDS: Mapping[str, object] = {
+_NAMES: Mapping[str, object] = {
     "Begin": Begin,
     "StartTimer": StartTimer,
     "Step": Step,
     "Success": Success,
-    "misdone": misdone,
+    "wrong_step": wrong_step,
     "replace": replace,
     "start_timer": start_timer,
 }
 _INDENT = "    "
-_SAID = {
-    False: """Take the transition as ``reduce`` does, with the bare answer: a ``Step``, or an ``IllegalTransition``.""",
+_DOCSTRINGS = {
+    False: """Take the transition as ``reduce`` does, without a container: a ``Step`` or an ``IllegalTransition``.""",
     True: """Take the transition: ``Success(Step)``, or ``Failure(IllegalTransition)`` with nothing changed.""",
 }
-"""What the reducers say of themselves, by whether what they return is contained."""
+"""The docstrings of the reducers, by whether they return a container."""
 _BARE = ("return Step(became, {effects})",)
 _CONTAINED = ("return Success(Step(became, {effects}))",)
 
 
 def compiled(arms: Arms, refused: Reducer, *, contained: bool) -> Reducer:
-    """Return a reducer; its steps are in a ``Success`` if ``contained``. ``refused`` answers where no row is taken."""
+    """Return a reducer; with ``contained`` its steps are in a ``Success``. ``refused`` answers if no row is taken."""
     answer = _CONTAINED if contained else _BARE
     functions: dict[State, dict[type[Event], Reducer]] = {state: {} for state in arms}
 
@@ -84,18 +84,18 @@ def compiled(arms: Arms, refused: Reducer, *, contained: bool) -> Reducer:
             take = written(record.state, type(event))
         return take(record, event)
 
-    reducer.__name__, reducer.__doc__ = "reduce" if contained else "step", _SAID[contained]
+    reducer.__name__, reducer.__doc__ = "reduce" if contained else "step", _DOCSTRINGS[contained]
     reducer.__qualname__ = f"Machine.{reducer.__name__}"
     return reducer
 
 
 class _Writer:
-    """Writes the function for one state and event. The text holds no values, only names that are given to them."""
+    """Writes the function for one state and event. The text contains no values, only names bound to them."""
 
     def __init__(self, state: State, answer: tuple[str, ...]) -> None:
         self._state = state
         self._answer = answer
-        self._names: dict[str, Any] = dict(_WORDS)
+        self._names: dict[str, Any] = dict(_NAMES)
 
     def function(self, arms: tuple[Arm, ...], refused: Reducer) -> Reducer:
         """Return the function."""
@@ -131,7 +131,7 @@ class _Writer:
         else:
             yield f"done = {self._name(arm.action)}(record, event)"
             yield "if done.__class__ is not Step or done.record.state is not record.state:"
-            yield f"{_INDENT}raise misdone({self._name(arm.row)}, record, done)"
+            yield f"{_INDENT}raise wrong_step({self._name(arm.row)}, record, done)"
             yield from self._moved(arm, target)
             effects.append("done.effects")
         if arm.ended:

@@ -1,20 +1,19 @@
-"""One machine's life: its record, its version, what is going on for it, and what waits.
+"""One life of a machine: its record, its version, its running activities and timers, and its postponed events.
 
-``advance`` is the machine's reducer with the kernel's promises around it:
+``advance`` is the machine's reducer with the kernel's guarantees around it:
 
 - Every accepted transition raises ``version`` by one. The *generation* of an activity is the version that began it.
-- An activity or timer is *live*, *ending* (its end was asked for and is not confirmed) or *waiting* (it may begin when
-  the one before it in its slot is confirmed gone, D13). An event of one that is not live is refused as stale
-  (D12), one that it does not yield as unsolicited. What is begun later than its state, or again after a crash, is what
-  the record says by then.
-- An activity is over by itself only when it says so itself. If its last event comes from somewhere else (a timer,
-  another activity, a rule, a person), its end is asked for like that of any other.
-- A timer's event is refused before its deadline (D20), which is the time of the transition that began it plus its
-  delay.
+- An activity or timer is *live*, *ending* or *waiting*. An ending one has no confirmed end yet. A waiting one begins
+  when the one before it in its slot is confirmed ended (D13). An event of one that is not live is refused as stale
+  (D12), and an event that it does not yield as unsolicited. An activity that begins late, or again after a crash, is
+  made from the record of that time.
+- An activity is over by itself only by its own report. If its last event has another source (a timer, another activity,
+  a rule, an operator), its end is requested like that of any other.
+- A timer's event is refused before its deadline (D20), the time of the transition that began it plus its delay.
 - Postponed events are tried again, in order, after the next change of state (D14).
 
-Inputs of the kernel's own (``Created``, ``Opened``, ``TimerFired``, ``ActivityEnded``, ``RunnerRecovered``) stand
-beside the lifecycle's events in the log.
+The kernel's own inputs (``Created``, ``Opened``, ``TimerFired``, ``ActivityEnded``, ``RunnerRecovered``) are entries of
+the log beside the lifecycle's events.
 """
 
 from enum import StrEnum
@@ -31,7 +30,7 @@ from lifefold.effects import Activity, Begin, CancelTimer, Effect, End, Postpone
 R = TypeVar("R", bound=Record)
 
 POSTPONED_LIMIT: Final = 1_000
-"""How many events an entity keeps waiting; one more is refused."""
+"""The number of events that an entity can postpone; one more is refused."""
 
 
 class Created(Event, frozen=True):
@@ -41,7 +40,7 @@ class Created(Event, frozen=True):
 
 
 class Opened(Event, frozen=True):
-    """The aggregate begins with these records, by reference, all at once: no rule sees a part of them."""
+    """The aggregate begins with all of these records at once, by reference: no rule sees a part of them."""
 
     records: dict[str, Any]
 
@@ -61,13 +60,13 @@ class ActivityEnded(Event, frozen=True):
 
 
 class RunnerRecovered(Event, frozen=True):
-    """The runner is back after ``down_ms`` without one; everything that should be going on is asked for again."""
+    """The runner is back after ``down_ms`` without one; all activities that should run are requested again."""
 
     down_ms: int
 
 
 class Envelope(msgspec.Struct, frozen=True, gc=False):
-    """An event on its way: to whom, when, from whom.
+    """An event in transport, with its receiver, its time and its sender.
 
     ``at_ms`` is Unix time in milliseconds. ``key`` makes a repeated delivery recognisable. An activity's event has the
     ``slot`` and ``generation`` of the activity, a message of another aggregate its ``sender`` and ``ordinal``.
@@ -85,7 +84,7 @@ class Envelope(msgspec.Struct, frozen=True, gc=False):
 
 
 class Phase(StrEnum):
-    """How far an activity is between its beginning and its confirmed end."""
+    """The progress of an activity from its beginning to its confirmed end."""
 
     LIVE = "live"
     ENDING = "ending"
@@ -93,7 +92,7 @@ class Phase(StrEnum):
 
 
 class Running(msgspec.Struct, frozen=True, gc=False):
-    """Something that goes on for an entity: an activity, or a timer with its ``deadline_ms`` (0 for activities)."""
+    """A running activity of an entity, or a timer with its ``deadline_ms`` (0 for activities)."""
 
     slot: str
     generation: int
@@ -119,7 +118,7 @@ class Entity(msgspec.Struct, Generic[R], frozen=True, gc=False):
         return state
 
     def find(self, slot: str, phase: Phase = Phase.LIVE) -> Running | None:
-        """Return what goes on in this slot in this phase, if anything does."""
+        """Return the activity or timer in this slot and phase, if there is one."""
         for part in self.running:
             if part.slot == slot and part.phase is phase:
                 return part
@@ -127,7 +126,7 @@ class Entity(msgspec.Struct, Generic[R], frozen=True, gc=False):
 
 
 class Transition(msgspec.Struct, frozen=True, gc=False):
-    """One step of one entity, as rules, journals and projections see it. ``before`` is None for its creation."""
+    """One step of one entity, for rules, journals and projections. ``before`` is None for its creation."""
 
     machine: str
     before: Entity[Any] | None
@@ -144,7 +143,7 @@ class Transition(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def entered(self) -> State | None:
-        """The state that this step entered; None if the state is the same as before."""
+        """The state that this step entered; None if the state did not change."""
         if self.before is None or self.before.record.state is not self.after.record.state:
             return self.after.state
         return None
@@ -163,7 +162,7 @@ class Transition(msgspec.Struct, frozen=True, gc=False):
 
 
 class Refusal(msgspec.Struct, frozen=True, gc=False):
-    """An event that changed nothing, and why. ``kind`` is a word for counting, ``reason`` a sentence for people."""
+    """An event that changed nothing, with the cause. ``kind`` is a word to count by, ``reason`` a sentence to read."""
 
     envelope: Envelope
     kind: str
@@ -171,7 +170,7 @@ class Refusal(msgspec.Struct, frozen=True, gc=False):
 
 
 class EntityStep(msgspec.Struct, frozen=True, gc=False):
-    """What an accepted input came to: the entity now, its steps and effects, and postponed events it then refused."""
+    """The result of an accepted input: the entity, its transitions, its effects, and postponed events then refused."""
 
     entity: Entity[Any]
     transitions: tuple[Transition, ...] = ()
@@ -181,15 +180,15 @@ class EntityStep(msgspec.Struct, frozen=True, gc=False):
 
 def create(machine: Machine[Any], ref: str, record: Record, at_ms: int, actor: str) -> EntityStep:
     """Begin an entity's life."""
-    born = Entity(ref, replace(record, at_ms=at_ms) if machine.clocked else record, 1, at_ms)
-    running, effects = _derive(machine, born, machine.entering(record), 1, at_ms)
-    entity = replace(born, running=running)
-    event = Created(born.record)
+    created = Entity(ref, replace(record, at_ms=at_ms) if machine.clocked else record, 1, at_ms)
+    running, effects = _derive(machine, created, machine.entering(record), 1, at_ms)
+    entity = replace(created, running=running)
+    event = Created(created.record)
     return EntityStep(entity, (Transition(machine.name, None, entity, event, at_ms, actor, effects),), effects)
 
 
 def advance(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> EntityStep | Refusal:
-    """Let an entity take an event, and then whatever waited for the state it comes to."""
+    """Let an entity take an event, and then the postponed events that its new state accepts."""
     event = envelope.event
     if isinstance(event, ActivityEnded):
         return _confirm(machine, entity, envelope, event)
@@ -198,21 +197,23 @@ def advance(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> E
     admitted = _elapse(machine, entity, envelope, event) if isinstance(event, TimerFired) else envelope
     if isinstance(admitted, Refusal):
         return admitted
+    # A report of an ended or replaced activity must not move the entity that has left its states (D12).
     if admitted.slot and not _is_live(entity, admitted):
         return _stale(entity, envelope, admitted.slot, admitted.generation)
+    # The event of a timer was just made by the kernel; only a report of an activity can be unsolicited.
     if admitted is envelope and envelope.slot and not _may_say(machine, envelope):
-        return Refusal(envelope, "unsolicited", f"{type(event).__name__} is not what {envelope.slot} yields")
+        return Refusal(envelope, "unsolicited", f"{envelope.slot} does not yield {type(event).__name__}")
     return _settle(machine, entity, admitted)
 
 
 def _may_say(machine: Machine[Any], envelope: Envelope) -> bool:
-    """Tell whether an activity yields this event. A timer says only that its time has come: ``TimerFired``."""
+    """Tell whether an activity yields this event. A timer reports only its deadline: ``TimerFired``."""
     during = machine.spans[envelope.slot].during
     return isinstance(during, Does) and type(envelope.event) in during.yields
 
 
 def _elapse(machine: Machine[Any], entity: Entity[Any], envelope: Envelope, event: TimerFired) -> Envelope | Refusal:
-    """Return the event that a timer stands for, if its time has come."""
+    """Return the event of a timer, or a refusal before its deadline."""
     timer, span = entity.find(event.slot), machine.spans.get(event.slot)
     if timer is None or span is None or not isinstance(span.during, After):
         return _stale(entity, envelope, event.slot, event.generation)
@@ -222,7 +223,7 @@ def _elapse(machine: Machine[Any], entity: Entity[Any], envelope: Envelope, even
 
 
 def _is_live(entity: Entity[Any], envelope: Envelope) -> bool:
-    """Tell whether the activity that an event comes from still goes on."""
+    """Tell whether the activity that sent an event is still live."""
     source = entity.find(envelope.slot)
     return source is not None and source.generation == envelope.generation
 
@@ -237,6 +238,7 @@ def _settle(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> E
         return first
     now = first
     waiting = list(now.entity.postponed)
+    # The queue is taken over as a whole: events that the new state postpones again line up in their old order.
     now = replace(now, entity=replace(now.entity, postponed=()))
     while waiting:
         taken = replace(waiting.pop(0), at_ms=envelope.at_ms)
@@ -247,6 +249,7 @@ def _settle(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> E
         if isinstance(then, Refusal):
             now = replace(now, refusals=(*now.refusals, then))
             continue
+        # A further change of state gives the events that wait again a chance, ahead of those not tried yet (D14).
         if then.entity.record.state is not now.entity.record.state:
             waiting = [*then.entity.postponed, *waiting]
             then = replace(then, entity=replace(then.entity, postponed=()))
@@ -262,38 +265,41 @@ def _take(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> Ent
     step = machine.step(record, event)
     if isinstance(step, IllegalTransition):
         return Refusal(envelope, "illegal", str(step))
-    became, asked = step.record, step.effects
-    if asked and type(asked[0]) is Postpone:
+    became, requested = step.record, step.effects
+    if requested and type(requested[0]) is Postpone:
         if len(entity.postponed) >= POSTPONED_LIMIT:
             return Refusal(envelope, "overflow", f"{POSTPONED_LIMIT} events are waiting in {entity.state} already")
         return EntityStep(replace(entity, postponed=(*entity.postponed, envelope)))
     version = entity.version + 1
-    running, effects = entity.running, asked
+    running, effects = entity.running, requested
     if running and type(event) in machine.yielded:
         running, ends = _over(machine, running, envelope, became.state)
-        asked += ends
+        requested += ends
     moved = became.state is not record.state
-    if moved or (asked and type(asked[-1]) in _OF_TIMERS):
-        running, effects = _derive(machine, replace(entity, record=became, running=running), asked, version, at_ms)
+    # A step without a change of state derives nothing, unless its row restarts timers: the common case stays cheap.
+    if moved or (requested and type(requested[-1]) in _OF_TIMERS):
+        running, effects = _derive(machine, replace(entity, record=became, running=running), requested, version, at_ms)
     entered_ms = at_ms if moved else entity.entered_ms
     now = Entity(entity.ref, became, version, entered_ms, running, entity.postponed)
     return EntityStep(now, (Transition(machine.name, entity, now, event, at_ms, envelope.actor, effects),), effects)
 
 
 _OF_TIMERS: Final = frozenset({CancelTimer, StartTimer})
-"""What a row that restarts timers ends its effects with, in whatever state."""
+"""The derived effects that end the effects of a row with ``restart``, in any state."""
 
 
 def _over(
     machine: Machine[Any], running: tuple[Running, ...], envelope: Envelope, state: State
 ) -> tuple[tuple[Running, ...], tuple[End, ...]]:
-    """Take off what an event says is over; return the rest, and the ends of what it is not the word of."""
+    """Remove the activities that reported their own end; return the others, and the ends to request of the rest."""
     left: list[Running] = []
     ends: list[End] = []
     for part in running:
         if part.phase is not Phase.ENDING and type(envelope.event) in machine.last[part.slot]:
+            # Rules end a served activity themselves, so there is no interpreter to confirm its end.
             if part.slot == envelope.slot or part.slot in machine.served:
                 continue
+            # The event came from elsewhere: the activity still runs, and its end is not in the row's effects.
             if state not in machine.spans[part.slot].states:
                 ends.append(End(part.slot))
         left.append(part)
@@ -301,16 +307,17 @@ def _over(
 
 
 def _derive(
-    machine: Machine[Any], entity: Entity[Any], asked: tuple[Effect, ...], generation: int, at_ms: int
+    machine: Machine[Any], entity: Entity[Any], requested: tuple[Effect, ...], generation: int, at_ms: int
 ) -> tuple[tuple[Running, ...], tuple[Effect, ...]]:
-    """Give the derived effects their generations and deadlines, and keep account of what goes on."""
+    """Give the derived effects their generations and deadlines, and keep the list of running activities."""
     running = list(entity.running)
     effects: list[Effect] = []
-    for effect in asked:
+    for effect in requested:
         match effect:
             case End(slot=slot) | CancelTimer(slot=slot):
                 effects += _end(machine, running, slot)
             case Begin(slot=slot, activity=activity):
+                # A slot with an unconfirmed end is not free: two sessions must never share one worktree (D13).
                 free = all(part.slot != slot for part in running)
                 running.append(Running(slot, generation, activity, 0, Phase.LIVE if free else Phase.WAITING))
                 if free and slot not in machine.served:
@@ -324,7 +331,7 @@ def _derive(
 
 
 def _end(machine: Machine[Any], running: list[Running], slot: str) -> list[Effect]:
-    """End what goes on in a slot. What only waited is forgotten; timers, and what rules serve, need no confirmation."""
+    """End the activity of a slot. A waiting one is forgotten; timers and served activities need no confirmation."""
     for index, part in enumerate(running):
         if part.slot != slot or part.phase is Phase.ENDING:
             continue
@@ -350,6 +357,7 @@ def _confirm(
     during = machine.spans[event.slot].during
     for index, part in enumerate(running):
         if part.slot == event.slot and part.phase is Phase.WAITING and isinstance(during, Does):
+            # The record may have changed while the activity waited, so it is made anew.
             activity = during.make(entity.record)
             running[index] = replace(part, activity=activity, phase=Phase.LIVE)
             effects = (Begin(part.slot, activity, part.generation),)
@@ -359,7 +367,7 @@ def _confirm(
 
 
 def _recover(machine: Machine[Any], entity: Entity[Any], envelope: Envelope, event: RunnerRecovered) -> EntityStep:
-    """Ask again for everything that should be going on: the runner that was asked first is gone."""
+    """Request again all activities that should run: the runner with the first request is gone."""
     running: list[Running] = []
     effects: list[Effect] = []
     for part in entity.running:
@@ -370,6 +378,7 @@ def _recover(machine: Machine[Any], entity: Entity[Any], envelope: Envelope, eve
             case Running(phase=Phase.LIVE), Does(make=make):
                 activity = make(entity.record)
                 restored = replace(part, activity=activity)
+                # The same generation lets an interpreter adopt the process that survived the runner.
                 if part.slot not in machine.served:
                     effects.append(Begin(part.slot, activity, part.generation, resumed=True))
             case _, After(restore=policy, duration_ms=duration_ms):
@@ -387,7 +396,7 @@ def _recover(machine: Machine[Any], entity: Entity[Any], envelope: Envelope, eve
 
 
 def quarantine(machine: Machine[Any], entity: Entity[Any]) -> EntityStep:
-    """Have all ended that goes on for an entity."""
+    """End all activities and timers of an entity."""
     running = list(entity.running)
     slots = dict.fromkeys(part.slot for part in entity.running)
     effects = [effect for slot in slots for effect in _end(machine, running, slot)]
@@ -395,7 +404,7 @@ def quarantine(machine: Machine[Any], entity: Entity[Any]) -> EntityStep:
 
 
 def release(machine: Machine[Any], entity: Entity[Any], at_ms: int) -> EntityStep:
-    """Let all go on that belongs to the state of an entity for which nothing goes on."""
+    """Begin the activities and timers of the state of an entity that has none running."""
     version = entity.version + 1
     running, effects = _derive(machine, entity, machine.entering(entity.record), version, at_ms)
     return EntityStep(replace(entity, version=version, running=running), (), effects)

@@ -1,8 +1,8 @@
-"""What may happen next to an entity or an aggregate: the adversary, read off the machines themselves.
+"""The possible next inputs of an entity or an aggregate: the adversary, derived from the machines themselves.
 
-Activities may report what they ``yield``, timers may elapse, ends that were asked for may be confirmed, people may say
-what is theirs to say, and the runner may come back from a crash. Nothing else models the world: the checker, the
-simulator and the tests all take it from here.
+Activities may report the events that they ``yield``, and timers may fire. Requested ends may be confirmed, operators
+may send commands, and the runner may recover from a crash. This module is the only model of the environment: the
+checker, the simulator and the tests all use it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ from lifefold.core.kernel.row import Does
 
 
 class Cause(StrEnum):
-    """Where an input comes from."""
+    """The source of an input."""
 
     COMMAND = "command"
     REPORT = "report"
@@ -40,17 +40,18 @@ class Cause(StrEnum):
 
 
 class Possible(msgspec.Struct, frozen=True, gc=False):
-    """An input that may come next, and where from."""
+    """A possible next input, with its source."""
 
     cause: Cause
     envelope: Envelope
 
 
 def possible(of: AggregateType, aggregate: Aggregate, now_ms: int) -> Iterator[Possible]:
-    """Yield what may come next to an aggregate at ``now_ms`` or later, in a fixed order. Messages are not among it."""
+    """Yield the possible next inputs of an aggregate at ``now_ms`` or later, in a fixed order, without messages."""
     for ref, entity in sorted(aggregate.entities.items()):
         machine = of.machines[ref.partition(":")[0]]
         yield from possible_of(machine, entity, now_ms, of.commands.get(machine.name))
+    # A crash of the runner is visible to running activities and timers only.
     if any(entity.running for entity in aggregate.entities.values()):
         yield Possible(Cause.RECOVERY, Envelope("", RunnerRecovered(0), now_ms, "engine"))
 
@@ -58,9 +59,10 @@ def possible(of: AggregateType, aggregate: Aggregate, now_ms: int) -> Iterator[P
 def possible_of(
     machine: Machine[Any], entity: Entity[Any], now_ms: int, commands: tuple[type[Event], ...] | None = None
 ) -> Iterator[Possible]:
-    """Yield what may come next to an entity. People may say ``commands``: if None, all that only they can say.
+    """Yield the possible next inputs of an entity. ``commands`` are the operators' events; None means all of them.
 
-    Each comes after all of the pauses that the record names; what only the kernel takes note of after the first.
+    Each input comes after all pauses that the record names. A confirmation or a postponed event, which changes no
+    record, comes after the first pause only.
     """
     waits = machine.postponed(entity.state)
     for index, pause_ms in enumerate(entity.record.pauses_ms()):
@@ -76,6 +78,7 @@ def _at(
         for event in kind.examples_for(entity.record):
             yield Possible(Cause.COMMAND, Envelope(entity.ref, event, at_ms))
     for part in entity.running:
+        # Reports of a served activity come from rules, not from the environment.
         if part.slot not in machine.served:
             yield from _of_part(machine, entity, part, at_ms)
 
@@ -92,9 +95,9 @@ def _of_part(machine: Machine[Any], entity: Entity[Any], part: Running, at_ms: i
 
 
 def restarted(before: Aggregate, reaction: Reaction) -> Iterator[tuple[str, str]]:
-    """Yield the timers that went on and are begun again by a reaction: each with its entity and its slot.
+    """Yield the running timers that a reaction restarts: each with its entity and its slot.
 
-    That a timer elapses cannot be put off for ever, but for this: a start of it takes the place of the one before.
+    A timer's firing cannot be put off for ever, except by a restart, which replaces the earlier start.
     """
     for ref in reaction.changed:
         known, now = before.entities.get(ref), reaction.aggregate.entities[ref]
@@ -105,7 +108,7 @@ def restarted(before: Aggregate, reaction: Reaction) -> Iterator[tuple[str, str]
 
 
 def late(machine: Machine[Any], entity: Entity[Any], now_ms: int) -> Iterator[Envelope]:
-    """Yield what an earlier generation of everything that can go on might still say: all of it is to be refused."""
+    """Yield the late reports of an earlier generation of each activity and timer: all of them are to be refused."""
     for slot, span in machine.spans.items():
         yield Envelope(entity.ref, ActivityEnded(slot, -1), now_ms, "engine")
         if isinstance(span.during, Does):
@@ -121,9 +124,9 @@ def _reports(machine: Machine[Any], slot: str, record: Any) -> Iterator[Event]:
 
 
 def alone(machine: Machine[Any]) -> tuple[System, Mapping[str, Envelope]]:
-    """Return a system of one aggregate in which there is only this machine, and the input with which it begins.
+    """Return a system of one aggregate with this machine only, and its first input.
 
-    The aggregate and the entity bear the machine's name.
+    The aggregate and the entity have the machine's name.
     """
     of = AggregateType(machine.name, machines=(machine,))
     return System(machine.name, of), {machine.name: Envelope(machine.name, Created(machine.initial), 0)}

@@ -1,9 +1,9 @@
-"""What went wrong where a lifecycle is run: rules that raise, handlers that raise, and entities that are quarantined.
+"""Failures at run time: rules that raise, handlers that raise, and quarantined entities.
 
-A reducer is to answer every input. One that raises has a mistake, and the log must not be poisoned by it: what raises
-is refused, or, where no sender is there to be told, the entity is quarantined. A quarantined entity takes nothing more
-until it is released; all that goes on for it is ended. What handlers have failed at stands in the log, too, so that a
-runner that comes back goes on from there.
+A reducer must answer every input. A reducer that raises has a defect, which must not poison the log. Its input is
+refused, or, for an input without a sender to tell, the entity is quarantined. A quarantined entity accepts no input
+until it is released, and all its activities are ended. The failures of handlers are in the log, too, so that a runner
+continues from there after a restart.
 """
 
 from typing import Final
@@ -14,8 +14,8 @@ from lifefold.core.kernel.record import Event
 class HandlerFailed(Event, frozen=True):
     """A handler has raised ``error``, for the ``attempt``-th time; it changes nothing.
 
-    ``handler`` is the type that it handles. An effect is meant by ``version`` and ``index``, which are its identity, an
-    activity by its ``slot`` and ``generation``. ``then`` says what follows: ``retry``, or the end of the policy.
+    ``handler`` is the type that it handles. ``version`` and ``index`` identify a failed effect, ``slot`` and
+    ``generation`` a failed activity. ``then`` is the consequence: ``retry``, or the end of the policy.
     """
 
     handler: str
@@ -29,20 +29,20 @@ class HandlerFailed(Event, frozen=True):
 
 
 class EntityQuarantined(Event, frozen=True):
-    """The entity takes nothing more, for this reason, until it is released. All that goes on for it is ended."""
+    """The entity accepts no input until it is released, for this reason. All its activities are ended."""
 
     reason: str
 
 
 class EntityReleased(Event, frozen=True):
-    """A quarantined entity goes on in the state that it is in, as if it had entered it now."""
+    """A quarantined entity continues in its present state, as if it entered the state now."""
 
 
 class DecisionError(Exception):
-    """Rules have raised an error: on which ``entity``, where, and which."""
+    """A rule, a guard or an action has raised an error; the message names the place and the error."""
 
     def __init__(self, entity: str, where: str, error: Exception) -> None:
-        """Say what has raised what."""
+        """Take the entity, the place and the error."""
         super().__init__(f"{where}: {type(error).__name__}: {error} (in {_innermost(error)})")
         self.entity: Final = entity
         self.error: Final = error

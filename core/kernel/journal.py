@@ -10,9 +10,9 @@ from lifefold.core.kernel.record import Event
 
 
 class LifecycleEvent(msgspec.Struct, frozen=True):
-    """What an audit, a metric or a screen wants to know of a transition: the document's nine fields, in its order.
+    """A transition for audits, metrics and screens: the document's nine fields, in its order.
 
-    ``timestamp`` is Unix time in seconds. Whatever else is known stands in ``metadata`` (E44).
+    ``timestamp`` is Unix time in seconds. All other known facts are in ``metadata`` (E44).
     """
 
     timestamp: float
@@ -30,7 +30,7 @@ class LifecycleEvent(msgspec.Struct, frozen=True):
 def journal(aggregate: str, transition: Transition) -> LifecycleEvent:
     """Return a transition's journal entry. ``entity_id`` is the entity's key, or else its aggregate's.
 
-    The canonical reasons are those that the event itself gives, in fields or properties of their names.
+    The canonical reasons come from the event itself, from fields or properties of their names.
     """
     machine, _, key = transition.entity.partition(":")
     owner = aggregate.partition("/")[2]
@@ -54,39 +54,40 @@ def journal(aggregate: str, transition: Transition) -> LifecycleEvent:
 
 
 def _text(event: Event, name: str) -> str | None:
-    """Return what an event says under one of the document's names for reasons; None if it has none."""
-    said = getattr(event, name, None)
-    return None if said is None else str(said)
+    """Return the reason that an event has under one of the document's names; None if it has none."""
+    reason = getattr(event, name, None)
+    return None if reason is None else str(reason)
 
 
 def describe(event: Event) -> str:
-    """Say what an event says, in a line: its fields; empty if it has none or is the kernel's own."""
-    says = {name: getattr(event, name) for name in event.__struct_fields__ if name not in _KERNEL_FIELDS | _APART}
-    fields = {name: value for name, value in says.items() if not _is_left_out(event, value)}
+    """Return an event's fields in one line; empty if it has none or is the kernel's own."""
+    values = {name: getattr(event, name) for name in event.__struct_fields__ if name not in _KERNEL_FIELDS | _APART}
+    fields = {name: value for name, value in values.items() if not _is_left_out(event, value)}
     texts = [text if name in _PLAIN_FIELDS else f"{name} {text}" for name, text in _texts(fields)]
     line = ", ".join(texts)
     return line if len(line) <= _LINE_CHARACTERS else line[: _LINE_CHARACTERS - 1] + "…"
 
 
 def _is_left_out(event: Event, value: object) -> bool:
-    """Tell whether a value is a struct that the event has unless somebody says otherwise."""
+    """Tell whether a value is a struct that is the event's default."""
     return isinstance(value, msgspec.Struct) and value in event.__struct_defaults__
 
 
-def _texts(said: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield each field that says something, with what it says: a text's first line, a struct by its name and fields."""
-    for name, value in said.items():
+def _texts(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield each field with a value, with its text: a text's first line, a struct by its name and fields."""
+    for name, value in values.items():
         if isinstance(value, msgspec.Struct):
-            fields = {each: said for each, said in msgspec.structs.asdict(value).items() if each not in _APART}
+            fields = {each: part for each, part in msgspec.structs.asdict(value).items() if each not in _APART}
             inside = ", ".join(text for _, text in _texts(fields))
             yield name, f"{type(value).__name__}({inside})" if inside else type(value).__name__
+        # An empty text or tuple says nothing that an operator needs to read.
         elif value not in ("", ()):
             yield name, str(value).strip().partition("\n")[0]
 
 
 _KERNEL_FIELDS = frozenset({"record", "records", "slot", "generation", "down_ms"})
 _APART = frozenset({"transition_reason", "abort_reason", "diagnosis"})
-"""What an entry has in fields of their own."""
+"""Facts that an entry has in fields of their own."""
 _PLAIN_FIELDS = frozenset({"brief", "commit", "message", "msg", "outcome", "owner", "prompt", "reason", "task", "text"})
-"""Fields whose value speaks for itself."""
+"""Fields that are printed without their names."""
 _LINE_CHARACTERS = 160

@@ -1,11 +1,12 @@
-"""A machine: a transition table, and the work that its states stand for, as one immutable value.
+"""A machine: a transition table, with the activities and timers of its states, as one immutable value.
 
-``reduce`` is the pure reducer of the lifecycle, ``step`` the same without the container; ``plain_step`` defines what
-both do, and is written to be read. A row fits if its source is the record's state, its event the event's type, and its
-guard agrees; the first that fits is taken. The record that its action returns goes to the row's target. What the
-change of state means for activities and timers (``Begin``, ``End``, ``StartTimer``, ``CancelTimer``) is derived from
-``during`` and follows the row's own effects, so that no row can forget it. An event with which something is over by
-itself is taken to come from there, so no end is derived; ``advance``, which knows the sender, sees to the other case.
+``reduce`` is the pure reducer of the lifecycle, ``step`` the same without the container. ``plain_step`` defines both,
+and is written to be read. A row fits if its source is the record's state, its event is the event's type, and its guard
+agrees. The first row that fits is taken, and the record of its action gets the row's target.
+
+The effects for activities and timers (``Begin``, ``End``, ``StartTimer``, ``CancelTimer``) are derived from ``during``
+and follow the row's own effects, so that no row can forget them. The last event of an activity is taken to come from
+that activity, so its end is not requested. ``advance`` knows the sender, and requests the end in the other case.
 
 A machine is checked when it is built (see ``problems``); profiles of it are made with ``with_rows`` and
 ``without_rows``.
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 import msgspec
 from returns.result import Failure, Result, Success
 
-from lifefold.core.kernel.compiled import Arm, Arms, compiled, misdone, start_timer
+from lifefold.core.kernel.compiled import Arm, Arms, compiled, start_timer, wrong_step
 from lifefold.core.kernel.property import Property, invariants_of, unprojected
 from lifefold.core.kernel.record import Event, Record, State, replace
 from lifefold.core.kernel.row import ANY, After, AnyState, Does, During, Row, Source, states
@@ -35,7 +36,7 @@ Invariant = Callable[[R], bool]
 
 
 class ActivityScope(msgspec.Struct, Generic[R], frozen=True):
-    """An activity or a timer together with the states that it lasts for."""
+    """An activity or a timer with the states that it lasts for."""
 
     during: During[R]
     states: frozenset[State]
@@ -44,12 +45,14 @@ class ActivityScope(msgspec.Struct, Generic[R], frozen=True):
 class Machine(Generic[R]):
     """One lifecycle. ``final`` states cannot be left; ``postpone`` maps states to events that wait for the next state.
 
-    ``during`` maps a state, or several, to what goes on in them. ``invariants`` hold of every reachable record, and
-    ``properties`` of every entity; both are checked by the worlds, not by the reducer. ``detached`` states are outside
-    the table: no row enters or leaves them, and ``ANY`` does not mean them. ``reports`` are the events that are
-    believed from an activity only, ``commands`` all others. A record is ``settled`` where nothing more need happen: in
-    final states, and where ``rests`` says so (``anywhere``: nobody owes it anything). Its states are all of the
-    enumeration that its initial record's state is one of, and those ``added``, which are of other enumerations.
+    ``during`` maps a state, or several, to their activities and timers. ``invariants`` hold of every reachable record,
+    and ``properties`` of every entity; checks and simulations verify both, the reducer does not. ``detached`` states
+    are outside the table: no row enters or leaves them, and ``ANY`` does not include them. ``reports`` are the events
+    that are accepted from an activity only, ``commands`` all others.
+
+    A record is ``settled`` if nothing more must happen to it: in final states, and where ``rests`` says so. With
+    ``anywhere`` that is every record. The states are those of the enumeration of the initial record's state, and the
+    ``added`` ones of other enumerations.
     """
 
     __slots__ = (
@@ -62,7 +65,7 @@ class Machine(Generic[R]):
     """Take the transition: ``Success(Step)``, or ``Failure(IllegalTransition)`` with nothing changed."""
 
     step: Callable[[R, Event], Step[R, Effect] | IllegalTransition]
-    """Take the transition as ``reduce`` does, with the bare answer."""
+    """Take the transition as ``reduce`` does, without the container."""
 
     def __init__(  # noqa: PLR0913 - the parts of a machine, each with its name
         self,
@@ -81,7 +84,7 @@ class Machine(Generic[R]):
         added: Iterable[State] = (),
         about: str = "",
     ) -> None:
-        """Build and check the machine. Raises ``InvalidMachine``, which lists everything that is wrong with it."""
+        """Build and check the machine. Raises ``InvalidMachine``, which lists all problems."""
         self.name: Final = name
         self.about: Final = about
         self.initial: Final = initial
@@ -113,23 +116,23 @@ class Machine(Generic[R]):
         self.reduce = compiled(self._arms, self._declined, contained=True)
 
     def __repr__(self) -> str:
-        """Return its name, where it starts, and how much there is of it."""
+        """Return its name, its size and its first state."""
         states, rows = len(self.states), len(self.rows)
         return f"<Machine {self.name!r}: {states} states, {rows} rows, starts in {self.initial.state}>"
 
     def plain_step(self, record: R, event: Event) -> Step[R, Effect] | IllegalTransition:
-        """Take the transition as ``step`` does, which is this in compiled form."""
+        """Take the transition as ``step`` does; ``step`` is the compiled form of this method."""
         for arm in self._arms[record.state].get(type(event), ()):
             if (arm.test is None or arm.test(event)) and (arm.when is None or arm.when(record, event)):
                 done = Step(record) if arm.action is None else arm.action(record, event)
                 if done.__class__ is not Step or done.record.state is not record.state:
-                    raise misdone(arm.row, record, done)
+                    raise wrong_step(arm.row, record, done)
                 became = replace(done.record, state=arm.target)
                 return Step(became, (*done.effects, *arm.ended, *_begin_all(arm.begun, became)))
         return self._refused(record, event)
 
     def _refused(self, record: R, event: Event) -> Step[R, Effect] | IllegalTransition:
-        """Answer for an event that no row takes: it waits for the next state, or is illegal."""
+        """Answer for an event that no row takes: it is postponed, or it is illegal."""
         if type(event) in self._waiting[record.state]:
             return Step(record, (Postpone(event),))
         return IllegalTransition(self.name, record.state, event, self._allowed[record.state])
@@ -139,19 +142,19 @@ class Machine(Generic[R]):
         return Failure(answer) if isinstance(answer, IllegalTransition) else Success(answer)
 
     def allowed(self, state: State) -> tuple[str, ...]:
-        """Return the names of the events that this state takes or postpones, in the order of the table."""
+        """Return the names of the events that this state accepts or postpones, in the order of the table."""
         return self._allowed[state]
 
     def postponed(self, state: State) -> frozenset[type[Event]]:
-        """Return the events that wait while this state holds."""
+        """Return the events that this state postpones."""
         return self._waiting[state]
 
     def settled(self, record: R) -> bool:
-        """Tell whether nothing more need happen to this record."""
+        """Tell whether nothing more must happen to this record."""
         return record.state in self.final or (self.rests is not None and self.rests(record))
 
     def entering(self, record: R) -> tuple[Effect, ...]:
-        """Return what begins when an entity starts its life with this record."""
+        """Return the effects that begin the activities and timers of a new entity with this record."""
         return _begin_all((span.during for span in self.spans.values() if record.state in span.states), record)
 
     def starting(self, initial: R, name: str | None = None) -> "Machine[R]":
@@ -168,9 +171,9 @@ class Machine(Generic[R]):
         return self._but(rows=(*rows, *self.rows), during=self._going_on(during), name=name or self.name)
 
     def without_rows(self, *pairs: tuple[Source, type[Event]], name: str | None = None) -> "Machine[R]":
-        """Return a profile of this machine that does not take these events in these states.
+        """Return a profile of this machine that does not accept these events in these states.
 
-        Raises ``InvalidMachine`` for a pair that no row is for.
+        Raises ``InvalidMachine`` for a pair without a row.
         """
         gone = [(self.over(source), event) for source, event in pairs]
         idle = [pair for pair in gone if not any(self._left(r, [pair]) != self.sources(r) for r in self.rows)]
@@ -186,12 +189,11 @@ class Machine(Generic[R]):
         added: Iterable[State] = (),
         name: str | None = None,
     ) -> "Machine[R]":
-        """Return a profile in which these rows stand for all that there was for their states and events.
+        """Return a profile in which these rows replace all rows for their states and events.
 
-        ``without`` are pairs of states and an event that are not taken any more, ``during`` what goes on in some states
-        instead, ``added`` states of another enumeration, which these rows lead to. What is declared for ``ANY`` means
-        the added states, too. All of it is checked once, together: so a timer can be replaced with the row that it
-        leads to.
+        ``without`` are pairs of states and an event without any row in the profile. ``during`` replaces the activities
+        of some states. ``added`` are states of another enumeration, the targets of these rows. Declarations for ``ANY``
+        include the added states. All changes are checked together, so a timer can be replaced with its row.
         """
         more = tuple(added)
         every = self.over(ANY).union(more)
@@ -203,11 +205,12 @@ class Machine(Generic[R]):
     def _rows_without(
         self, gone: list[tuple[frozenset[State], type[Event]]], added: tuple[State, ...] = ()
     ) -> list[Row[R]]:
-        """Return the rows without these pairs; one from ``ANY`` holds in ``added`` states, too."""
+        """Return the rows without these pairs; a row from ``ANY`` includes the ``added`` states."""
         kept: list[Row[R]] = []
         for r in self.rows:
             where = self.sources(r).union(added if r.everywhere or r.sources is None else ())
             left = where.difference(*(pair for pair, event in gone if event is r.event))
+            # An unchanged row from ANY keeps meaning any state, also of states that a later profile adds.
             if left == where and r.sources is None:
                 kept.append(r)
             elif left:
@@ -215,7 +218,7 @@ class Machine(Generic[R]):
         return kept
 
     def _going_on(self, during: Mapping[Source, During[R] | tuple[During[R], ...]] | None) -> "_Declared":
-        """Return what goes on in a profile: what is declared of the same states as before takes that one's place."""
+        """Return the activities of a profile: a declaration for the same states as before replaces the earlier one."""
         changed = _declared(during or {})
         names = {self.over(source): source for source in changed}
         kept: _Declared = {}
@@ -225,9 +228,9 @@ class Machine(Generic[R]):
         return {**kept, **changed}
 
     def without_properties(self, *names: str) -> "Machine[R]":
-        """Return this machine without the properties of these names: what it does is another matter than before.
+        """Return this machine without the properties of these names, for a profile that behaves differently.
 
-        Raises ``InvalidMachine`` for a name that no property has.
+        Raises ``InvalidMachine`` for an unknown name.
         """
         known = {each.name for each in self.properties}
         wrong = tuple(f"without_properties: there is no {name!r}" for name in names if name not in known)
@@ -240,7 +243,7 @@ class Machine(Generic[R]):
         return self._but(properties=(*self.properties, *properties))
 
     def serving(self, *slots: str) -> "Machine[R]":
-        """Return this machine with these activities served, too: by the rules of its aggregate, not an interpreter."""
+        """Return this machine with these activities served, too: by rules of its aggregate, not by an interpreter."""
         return self._but(served=self.served.union(slots))
 
     def _but(self, **changes: Any) -> "Machine[R]":
@@ -249,38 +252,38 @@ class Machine(Generic[R]):
         return Machine(**parts)
 
     def over(self, source: Source) -> frozenset[State]:
-        """Return the states that a source means in this machine."""
+        """Return the states that a source stands for in this machine."""
         found = states(source)
         return frozenset(self.states) - self.detached if found is None else found
 
     def sources(self, r: Row[Any]) -> frozenset[State]:
-        """Return the states that a row holds in."""
+        """Return the source states of a row."""
         return self.over(ANY) if r.sources is None else r.sources
 
     def _left(self, r: Row[R], gone: list[tuple[frozenset[State], type[Event]]]) -> frozenset[State]:
-        """Return the states that a row still holds in without these pairs."""
+        """Return the source states of a row without these pairs."""
         return self.sources(r).difference(*(where for where, event in gone if event is r.event))
 
     def _enumeration(self) -> Iterable[State]:
-        """Return the states that are not added: of the enumeration that the first state is of, if it is not added."""
+        """Return all states of the first enumeration: of the initial state, or of a row if that state is added."""
         named = (self.initial.state, *(state for r in self.rows for state in (r.target, *(r.sources or ()))))
         own = (state for state in named if state is not None and all(state is not each for each in self.added))
         return cast("type[State]", type(next(own, self.initial.state)))
 
     def _grouped(self, part: str) -> Mapping[frozenset[State], tuple[Any, ...]]:
-        """Return by states what is declared for them."""
+        """Return the declarations by states."""
         grouped: dict[frozenset[State], tuple[Any, ...]] = {}
         for source, parts in self._declared[part].items():
             grouped[self.over(source)] = grouped.get(self.over(source), ()) + parts
         return MappingProxyType(grouped)
 
     def _taken(self) -> tuple[type[Event], ...]:
-        """Return all events that are taken or postponed anywhere, in the order of the table."""
+        """Return all events that a state accepts or postpones, in the order of the table."""
         waiting = [event for events in self.postpone.values() for event in events]
         return tuple(dict.fromkeys([*(r.event for r in self.rows), *waiting]))
 
     def _must_be_sound(self) -> None:
-        """Raise ``InvalidMachine`` if anything is wrong with what was declared."""
+        """Raise ``InvalidMachine`` if the declarations have problems."""
         wrong = problems(self)
         if wrong:
             raise InvalidMachine(self.name, wrong)
@@ -317,7 +320,7 @@ class Machine(Generic[R]):
 
 
 def anywhere(_record: Record) -> bool:
-    """Say, as what a machine ``rests`` by, that nobody owes it anything wherever it is."""
+    """Return True: a machine that ``rests`` anywhere has no state that something must follow."""
     return True
 
 
@@ -330,7 +333,7 @@ _Declared = dict[frozenset[State] | AnyState, tuple[Any, ...]]
 
 
 def _declared(parts: Mapping[Any, Any]) -> _Declared:
-    """Return what is declared for one state or several, once or more often, in one form; ``ANY`` stays what it is."""
+    """Return declarations for one state or several, possibly repeated, in one form; ``ANY`` is kept."""
     declared: _Declared = {}
     for source, part in parts.items():
         found = states(source)
@@ -340,14 +343,14 @@ def _declared(parts: Mapping[Any, Any]) -> _Declared:
 
 
 def _spans(during: Mapping[frozenset[State], tuple[During[R], ...]]) -> Mapping[str, ActivityScope[R]]:
-    """Return what goes on in each slot, with the states that it lasts for."""
+    """Return the activity or timer of each slot, with its states."""
     return MappingProxyType(
         {part.slot: ActivityScope(part, where) for where, parts in during.items() for part in parts}
     )
 
 
 def _again(span: ActivityScope[Any], by: Row[Any]) -> bool:
-    """Tell whether what goes on beyond a row begins again with it."""
+    """Tell whether a row restarts a timer that continues beyond it."""
     return by.restart and isinstance(span.during, After)
 
 
@@ -356,7 +359,7 @@ def _yielded(spans: Iterable[ActivityScope[Any]], kind: type | tuple[type, ...])
 
 
 def _last(during: During[Any]) -> frozenset[type[Event]]:
-    """Return the events with which an activity or a timer is over by itself, so that nothing is left to be ended."""
+    """Return the events that end an activity or a timer by itself, so that no end must be requested."""
     return frozenset(during.last if isinstance(during, Does) else during.yields)
 
 

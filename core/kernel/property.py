@@ -1,20 +1,22 @@
-"""What a lifecycle promises: properties that the worlds check, named for what they promise.
+"""Properties of lifecycles and systems: the statements that checks and simulations verify, each with its name.
 
-A property looks at a *subject*: the entity, for properties of a machine; the aggregate, for those of an aggregate's
-type; the ``SystemState`` with all aggregates and the messages between them, for those of a system. It says that
-something holds ``always``; that it is possible, ``sometimes``; that every step is as it should be (``always_step``); or
-that something that is so ``leads_to`` something else, sooner or later. ``eventually`` is the last from the beginning. A
-machine may also promise what it ``accepts``: what it refuses is no step, so that no other property can speak of it.
+A property is about a *subject*. The subject is the entity for a machine, the aggregate for an aggregate's type, and the
+``SystemState`` with all aggregates and messages for a system. The kinds of properties:
 
-Nothing would ever follow if whoever has to act never did. That timers elapse, that ends are confirmed and that messages
-arrive is the engine's part and taken for granted. What else a property relies on it says itself, with ``given``:
-``weakly`` means that what is possible without interruption happens, ``strongly`` that what is possible again and again
-does. (The terms are those of L. Lamport, The Temporal Logic of Actions, 1994.)
+- ``always``: it holds at all times;
+- ``sometimes``: it can come to be;
+- ``always_step``: it holds of every transition;
+- ``leads_to``: one condition leads to another, sooner or later; ``eventually`` is the same from the beginning;
+- ``accepts``: a machine accepts some events. A refused event is no step, so no other property covers it.
 
-A system has many more states than its aggregates have together. A property of it that looks at little says at what
-(``projected``) and is then asked about an ``Projection``, once for all states that look alike. A property that speaks
-of everybody says what a transition can have touched (``localized``), and need not be asked of all of them at every
-step.
+Nothing follows if the environment never acts. The engine guarantees that timers fire, that ends are confirmed and that
+messages arrive. A property states any further assumption with ``given``. ``weakly``: an event that stays possible
+happens. ``strongly``: an event that is possible again and again happens. (L. Lamport, The Temporal Logic of Actions,
+1994.)
+
+A system has many more states than its aggregates together. A property that depends on little declares a projection
+(``projected``). It is then evaluated once for all states with the same ``Projection``. A property of all entities
+declares the part that a transition can affect (``localized``), and is then evaluated for that part only.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
@@ -45,16 +47,16 @@ class PropertyKind(StrEnum):
 
 
 class Fairness(msgspec.Struct, frozen=True):
-    """That something happens if it is possible: an event, a variant of one, or that an activity is over by itself.
+    """A fairness assumption: an event, a variant of one, or the end of an activity by itself happens if possible.
 
-    It is assumed of every entity and slot by itself. ``strong``: it suffices that it is possible again and again.
+    It is assumed of each entity and slot separately. ``strong``: being possible again and again suffices.
     """
 
     of: type[Event] | Pattern[Any] | type[Activity]
     strong: bool = False
 
     def __post_init__(self) -> None:
-        """Check what it is of. Raises ``TypeError``."""
+        """Check that ``of`` has a fairness. Raises ``TypeError``."""
         _see_to(
             _may_be_fair(self.of),
             f"weakly() and strongly() take classes of events and of activities, and patterns; not {self.of!r}",
@@ -72,10 +74,10 @@ def strongly(*of: type[Event] | Pattern[Any] | type[Activity]) -> tuple[Fairness
 
 
 class Property(msgspec.Struct, Generic[S], frozen=True):
-    """A property. For ``leads_to``, ``when`` is what leads to ``holds``, and None stands for the beginning.
+    """A property. For ``leads_to``, ``when`` is the condition that leads to ``holds``; None is the beginning.
 
-    With ``projection`` a property of a system is asked about an ``Projection`` (see ``projected``); with ``localized``
-    it need not be asked of all of its subject at every step.
+    A property of a system with ``projection`` is evaluated on a ``Projection`` (see ``projected``). With ``localized``
+    it is evaluated on the part that a transition can affect.
     """
 
     name: str
@@ -85,17 +87,17 @@ class Property(msgspec.Struct, Generic[S], frozen=True):
     given: tuple[Fairness, ...] = ()
     projection: Callable[[Any], Hashable] | None = None
     of: Callable[[Any], Callable[[S], bool]] | None = None
-    """How to make ``holds`` for a machine, of a property that asks its table."""
+    """Makes ``holds`` for a machine, for a property of its table."""
     localized: "Callable[[Any, str, tuple[Transition, ...]], Any] | None" = None
 
     def __post_init__(self) -> None:
         """Check its parts. Raises ``TypeError`` with what is accepted."""
         name, given = self.name, self.given
         _see_to(_is_text(name), f"a property begins with its name, a text; not {name!r}")
-        _see_to(callable(self.holds), f"{name!r}: what holds has to be a function, not {self.holds!r}")
+        _see_to(callable(self.holds), f"{name!r}: the condition has to be a function, not {self.holds!r}")
         _see_to(
             self.when is None or callable(self.when),
-            f"{name!r}: when it is due has to be a function, not {self.when!r}",
+            f"{name!r}: when= has to be a function, not {self.when!r}",
         )
         _see_to(
             _are_fair(given),
@@ -104,15 +106,15 @@ class Property(msgspec.Struct, Generic[S], frozen=True):
         )
         _see_to(
             self.projection is None or callable(self.projection),
-            f"{name!r}: seeing() takes a function first, not {self.projection!r}",
+            f"{name!r}: projected() takes a function first, not {self.projection!r}",
         )
         _see_to(
             self.localized is None or callable(self.localized),
-            f"{name!r}: near() takes a function first, not {self.localized!r}",
+            f"{name!r}: localized() takes a function first, not {self.localized!r}",
         )
 
     def about(self, machine: Any) -> "Property[S]":
-        """Return it as a property of this machine."""
+        """Return this property for one machine."""
         return self if self.of is None else msgspec.structs.replace(self, holds=self.of(machine))
 
 
@@ -122,7 +124,7 @@ def always(name: str, holds: Callable[[S], bool]) -> Property[S]:
 
 
 def always_step(name: str, holds: "Callable[[Transition], bool]") -> Property[Any]:
-    """Declare that this holds of every ``Transition`` of the subject's entities, whatever the subject is."""
+    """Declare that this holds of every ``Transition`` of the subject's entities, for any kind of subject."""
     return Property(name, PropertyKind.ALWAYS_STEP, holds)
 
 
@@ -132,14 +134,14 @@ def sometimes(name: str, holds: Callable[[S], bool]) -> Property[S]:
 
 
 def eventually(name: str, holds: Callable[[S], bool], *, given: tuple[Fairness, ...] = ()) -> Property[S]:
-    """Declare that this comes to be, whatever happens."""
+    """Declare that this comes to be in every run."""
     return Property(name, PropertyKind.LEADS_TO, holds, None, given)
 
 
 def leads_to(
     name: str, when: Callable[[S], bool], holds: Callable[[S], bool], *, given: tuple[Fairness, ...] = ()
 ) -> Property[S]:
-    """Declare that whenever ``when`` is so, ``holds`` is so then or later."""
+    """Declare that if ``when`` holds, ``holds`` holds then or later."""
     return Property(name, PropertyKind.LEADS_TO, holds, when, given)
 
 
@@ -149,13 +151,13 @@ def accepts(
     *,
     when: Callable[[Any], bool] | None = None,
 ) -> Property[Any]:
-    """Declare that in these states each of these events is taken, or waits: of its examples, one at least.
+    """Declare that in these states each of these events is accepted or postponed, in at least one of its examples.
 
-    With ``when`` it is promised of those entities only of which that is so.
+    With ``when`` the property is restricted to entities that satisfy it.
     """
 
     def of(machine: Any) -> Callable[[Any], bool]:
-        asked = {
+        expected = {
             state: [kind for source, kinds in events.items() if state in machine.over(source) for kind in kinds]
             for state in machine.states
         }
@@ -165,7 +167,7 @@ def accepts(
                 return True
             return all(
                 any(_is_taken(machine, entity.record, each) for each in _examples(kind, entity))
-                for kind in asked[entity.state]
+                for kind in expected[entity.state]
             )
 
         return holds
@@ -174,7 +176,7 @@ def accepts(
 
 
 def _unbound(_entity: Any) -> bool:
-    message = "what a machine takes can be asked of a machine only: give it properties="
+    message = "accepts() is a property of a machine: declare it in the machine's properties="
     raise TypeError(message)
 
 
@@ -199,9 +201,9 @@ class SystemState(msgspec.Struct, frozen=True):
 
 
 class Projection(msgspec.Struct, frozen=True):
-    """What a property sees of a system that says what it looks at: of each aggregate, and how much is ``under_way``.
+    """The part of a system that a projected property sees: a value for each aggregate, and the number of messages.
 
-    ``aggregates`` has by name what ``projection`` makes of them; ``under_way`` is how many messages have not arrived.
+    ``aggregates`` maps each name to the value of ``projection``; ``under_way`` counts the messages in flight.
     """
 
     aggregates: Mapping[str, Any]
@@ -211,61 +213,61 @@ class Projection(msgspec.Struct, frozen=True):
 def projected(
     projection: Callable[[Any], Hashable], *properties: Property[Projection]
 ) -> tuple[Property[SystemState], ...]:
-    """Let properties of a system look at nothing of an aggregate but what ``projection`` makes of it."""
+    """Evaluate properties of a system on nothing of an aggregate but the value of ``projection``."""
     return tuple(
         cast("Property[SystemState]", msgspec.structs.replace(each, projection=projection))
-        for each in properties_of("seeing()", properties)
+        for each in properties_of("projected()", properties)
     )
 
 
 def localized(
     touched: "Callable[[S, str, tuple[Transition, ...]], S | None]", *properties: Property[S]
 ) -> tuple[Property[S], ...]:
-    """Let properties that speak of everybody be asked, after a step, of those alone that it can have touched.
+    """Evaluate properties of all entities, after a step, on those alone that the step can affect.
 
     ``touched(subject, aggregate, transitions)`` returns a part of the subject, a smaller aggregate or ``SystemState``,
-    as it is after these transitions in the aggregate of this name; None if they touch nothing. What a property says of
-    the whole it says of a part as well, and what held before the step is broken after it only if it is broken there.
-    Worlds that visit many states of large systems rely on that, and ask of the whole now and then.
+    as it is after these transitions in this aggregate. It returns None if they affect nothing. A property that holds of
+    the whole must hold of each part. If it held before the step and not after it, it must not hold of the part either.
+    Searches of large systems rely on this, and evaluate the whole from time to time.
     """
-    return tuple(msgspec.structs.replace(each, localized=touched) for each in properties_of("near()", properties))
+    return tuple(msgspec.structs.replace(each, localized=touched) for each in properties_of("localized()", properties))
 
 
-def properties_of(whose: str, given: Iterable[Property[S]]) -> tuple[Property[S], ...]:
-    """Return what somebody is given as properties. Raises ``TypeError`` with what is accepted if it is something else."""
+def properties_of(owner: str, given: Iterable[Property[S]]) -> tuple[Property[S], ...]:
+    """Return the values of a ``properties=``. Raises ``TypeError``, which names the accepted ones, for other values."""
     _see_to(
         not isinstance(given, Property),
-        f"{whose}: properties= takes several properties, (promise,) if there is one; not {given!r}",
+        f"{owner}: properties= takes several properties, (property,) for one; not {given!r}",
     )
     found = tuple(given)
     for each in found:
         _see_to(
             not isinstance(each, tuple),
-            f"{whose}: several properties where one is accepted; a star is missing: *seeing(...) or *near(...)",
+            f"{owner}: several properties where one is accepted; a star is missing: *projected(...) or *localized(...)",
         )
         _see_to(
             _is_property(each),
-            f"{whose}: {each!r} is no property; accepted: always(), always_step(), sometimes(), eventually(), "
-            "leads_to(), takes(), *seeing(), *near()",
+            f"{owner}: {each!r} is no property; accepted: always(), always_step(), sometimes(), eventually(), "
+            "leads_to(), accepts(), *projected(), *localized()",
         )
     return found
 
 
-def unprojected(whose: str, given: Iterable[Property[S]]) -> tuple[Property[S], ...]:
-    """Return the properties of somebody who is no system. Raises ``TypeError`` for one that says what it looks at."""
-    found = properties_of(whose, given)
+def unprojected(owner: str, given: Iterable[Property[S]]) -> tuple[Property[S], ...]:
+    """Return the properties of a machine or an aggregate type. Raises ``TypeError`` for one with a projection."""
+    found = properties_of(owner, given)
     for each in found:
-        _see_to(each.projection is None, f"{whose}: {each.name!r}: seeing() is for properties of a System")
+        _see_to(each.projection is None, f"{owner}: {each.name!r}: projected() is for properties of a System")
     return found
 
 
-def invariants_of(whose: str, given: Iterable[C]) -> tuple[C, ...]:
-    """Return what somebody is given as invariants. Raises ``TypeError`` for what is no function."""
+def invariants_of(owner: str, given: Iterable[C]) -> tuple[C, ...]:
+    """Return the values of an ``invariants=``. Raises ``TypeError`` for a value that is no function."""
     found = tuple(given)
     for each in found:
         _see_to(
             callable(each),
-            f"{whose}: an invariant is a function of the record, a property goes to properties=: {each!r}",
+            f"{owner}: an invariant is a function of the record, a property goes to properties=: {each!r}",
         )
     return found
 
@@ -296,9 +298,9 @@ def _see_to(is_so: object, otherwise: str) -> None:
         raise TypeError(otherwise)
 
 
-def subject_of(declared: Property[Any], scene: SystemState) -> SystemState | Projection:
-    """Return what a property of a system is asked about in this scene."""
+def subject_of(declared: Property[Any], state: SystemState) -> SystemState | Projection:
+    """Return the subject of a property of a system in this state: the state, or its projection."""
     if declared.projection is None:
-        return scene
-    seen = {name: declared.projection(aggregate) for name, aggregate in scene.aggregates.items()}
-    return Projection(seen, len(scene.in_flight))
+        return state
+    projections = {name: declared.projection(aggregate) for name, aggregate in state.aggregates.items()}
+    return Projection(projections, len(state.in_flight))

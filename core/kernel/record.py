@@ -1,4 +1,4 @@
-"""The three kinds of data that a lifecycle is made of: its states, its events, its record."""
+"""The three kinds of data of a lifecycle: its states, its events, its record."""
 
 from enum import StrEnum
 from typing import Any, ClassVar, Self
@@ -6,28 +6,28 @@ from typing import Any, ClassVar, Self
 import msgspec
 
 replace = msgspec.structs.replace
-"""``replace(record, field=value)``: the same record but for the named fields."""
+"""``replace(record, field=value)``: the same record with other values of the named fields."""
 
 
 class State(StrEnum):
-    """Base of a lifecycle's states. The value is the spelling of the document that defines the lifecycle."""
+    """Base of a lifecycle's states. The value is the spelling of the lifecycle's document."""
 
 
 class Event(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """Something that happened, or that somebody asks for. ``opaque`` is the same as that of a ``Record``."""
+    """Something that happened, or a request. ``opaque`` has the meaning that it has for a ``Record``."""
 
     opaque: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
-        """A few small values, enough to take every branch: what a world uses that has to make events up."""
+        """A few small values, enough to take every branch, for checks and simulations that make up events."""
         return (cls(),)
 
     @classmethod
     def examples_for(cls, record: Any) -> tuple[Self, ...]:
-        """The examples that matter to this record: what an event must agree with, and what it may differ in.
+        """The examples for this record, with numbers that agree with it and numbers that differ from it.
 
-        Only events that refer to a number of the record need their own; by default they are those for any record.
+        Only events that refer to a number of the record need their own. The default is ``examples``.
         """
         del record
         return cls.examples()
@@ -40,16 +40,16 @@ class Event(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
-    """Base of a lifecycle's record: its ``state`` and whatever else decides about the next transition.
+    """Base of a lifecycle's record: its ``state`` and all other data that decide about the next transition.
 
-    A record that needs the time declares ``at_ms: int = 0``; the kernel sets it to the event's time before any guard or
-    action looks at it. There is no other clock.
+    A record that needs the time declares ``at_ms: int = 0``. The kernel sets it to the event's time before any guard or
+    action reads it. There is no other clock.
 
-    What a record means does not depend on all of what is in it, which is what lets a world look at all of its states:
-    ``identifiers`` names numbers that only identify (they are counted on and compared for being equal; 0 is none), and
-    ``timestamps`` those that are points in time, of which only the distances matter. ``opaque`` names texts and numbers
-    that are handed on only: no rule looks at more of them than whether there is anything (see ``opaque`` of events and
-    activities, too, and of any other struct that is part of these).
+    Parts of a record do not affect its meaning, so a search can treat many records as one. ``identifiers`` names the
+    numbers that only identify: they are incremented and compared for equality, and 0 means none. ``timestamps`` names
+    the points in time, of which only the distances matter. ``opaque`` names texts and numbers that are only handed on:
+    a rule reads of them only whether they are empty. Events, activities and structs within these can have ``opaque``,
+    too.
     """
 
     identifiers: ClassVar[tuple[str, ...]] = ()
@@ -59,13 +59,13 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     state: Any
 
     def normal_form(self) -> Self:
-        """Return the simplest record that means the same: without what no rule will look at any more."""
+        """Return the simplest record with the same meaning: without data that no rule will read again."""
         return self
 
     def pauses_ms(self) -> tuple[int, ...]:
-        """Return how long it may take until the next event: a few durations, enough to take every branch."""
+        """Return possible times until the next event: a few durations, enough to take every branch."""
         return (0,)
 
     def horizon_ms(self) -> int:
-        """Return how far apart two moments may lie so that a longer time makes no difference: 0 if it always does."""
+        """Return the distance of two timestamps beyond which a longer one makes no difference; 0 if it always does."""
         return 0

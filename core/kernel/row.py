@@ -1,11 +1,11 @@
 """The words of a table: ``row(source, Event, target, action, when=guard)``, ``does``, ``after``, ``ANY``, ``STAY``.
 
-A row says: in any of the ``source`` states, on this event, and if the guard agrees, go to ``target`` by way of
-``action``. The first row that fits wins, so an unguarded row ends the list for its state and event. A *pattern* names a
-variant of an event, as the documents do with ``SessionExited(Error)``; it is a guard that looks at the event alone.
+A row means: in any of the ``source`` states, on this event, and if the guard agrees, run ``action`` and go to
+``target``. The first row that fits wins, so an unguarded row ends the list for its state and event. A *pattern* names a
+variant of an event, as the documents do with ``SessionExited(Error)``. It is a guard that reads the event alone.
 
-The effects that an action may return are read from its annotation, ``-> Step[Session, LogFatal]``, which the type
-checkers hold it to; tables and diagrams print them from there.
+The effects that an action may return are declared by its annotation, ``-> Step[Session, LogFatal]``. Type checkers
+verify it, and tables and diagrams print it.
 """
 
 import typing
@@ -36,7 +36,7 @@ class Stays(msgspec.Struct, frozen=True):
 
 
 STAY = Stays()
-"""Whatever state the record is in: an event that only changes what stands beside it."""
+"""The present state of the record: the event changes other fields only."""
 
 Source = State | Iterable[State] | AnyState
 
@@ -52,8 +52,8 @@ class Pattern(msgspec.Struct, Generic[E], frozen=True):
 class Row(msgspec.Struct, Generic[R], frozen=True):
     """One line of a transition table. ``sources`` is None for ``ANY``, ``target`` for ``STAY``. Made by ``row``.
 
-    With ``restart`` the timers that go on beyond it begin again. A row from ``ANY`` from which a profile has taken some
-    states is still ``everywhere``: it holds in states that are added later.
+    With ``restart`` the row restarts the timers that continue beyond it. A row from ``ANY`` without some states, made
+    by a profile, is still ``everywhere``: it includes states that are added later.
     """
 
     sources: frozenset[State] | None
@@ -67,7 +67,7 @@ class Row(msgspec.Struct, Generic[R], frozen=True):
 
     @property
     def target_label(self) -> str:
-        """The name of the target; ``(same)`` if the state stays as it is."""
+        """The name of the target; ``(same)`` if the state does not change."""
         return "(same)" if self.target is None else str(self.target)
 
     @property
@@ -82,22 +82,22 @@ class Row(msgspec.Struct, Generic[R], frozen=True):
 
     @property
     def unguarded(self) -> bool:
-        """Whether the row is taken for its event in any case: it has neither a pattern nor a condition."""
+        """Whether the row is always taken for its event: it has neither a pattern nor a guard."""
         return self.pattern is None and self.when is None
 
     @property
     def effects(self) -> tuple[type[Effect], ...]:
-        """The effects that the action may return, as its annotation declares them."""
+        """The effects that the action may return, from its annotation."""
         return () if self.action is None else declared(self.action, 1, Effect)
 
     def __str__(self) -> str:
-        """Print as the line of the table that it is."""
+        """Return the row as a line of its table."""
         when = f" when {self.when.__name__}" if self.when else ""
         restart = ", restart" if self.restart else ""
         return f"row({self.source_label}, {self.event_label}, {self.target_label}{when}{restart})"
 
     def goes(self, state: State) -> State:
-        """Return the state that the row leads to from one of its sources."""
+        """Return the target of the row from one of its sources."""
         return state if self.target is None else self.target
 
 
@@ -112,8 +112,8 @@ def row(  # noqa: PLR0913 - the parts of a row, each with its name
 ) -> Row[R]:
     """Write one line of the table. An action or a guard for another record or event does not type-check.
 
-    A row back to its own state leaves the state's timers as they are; with ``restart`` they begin again, with the
-    durations that hold by then. So do, with ``restart``, the timers that the source and the target have in common.
+    A row back to its own state leaves the state's timers as they are. With ``restart`` they begin again, with the
+    durations of that time; so do the timers that the source and the target have in common.
     """
     pattern = event if isinstance(event, Pattern) else None
     kind = event.event if isinstance(event, Pattern) else event
@@ -122,14 +122,14 @@ def row(  # noqa: PLR0913 - the parts of a row, each with its name
 
 
 def states(source: Source) -> frozenset[State] | None:
-    """Return the states that a source means; None for ``ANY``."""
+    """Return the states that a source stands for; None for ``ANY``."""
     if isinstance(source, AnyState):
         return None
     return frozenset((source,)) if isinstance(source, State) else frozenset(source)
 
 
 class Does(msgspec.Struct, Generic[R], frozen=True):
-    """An activity of the states it is declared for. ``last`` are those events of ``yields`` with which it is over."""
+    """An activity of the states it is declared for. ``last`` are the events of ``yields`` that end it by itself."""
 
     make: Callable[[R], Activity]
     yields: tuple[type[Event], ...]
@@ -138,18 +138,18 @@ class Does(msgspec.Struct, Generic[R], frozen=True):
 
     @property
     def activity(self) -> type[Activity]:
-        """The type of the activity, as the factory's annotation declares it."""
+        """The type of the activity, from the factory's annotation."""
         return _activity(self.make)
 
 
 Restore = Literal["deadline", "remaining", "restart"]
-"""What a crash of the runner does to a timer: nothing (it keeps its deadline), it pauses, or it starts again."""
+"""A timer after a crash of the runner: it keeps its deadline, it pauses for the down time, or it starts again."""
 
 
 class After(msgspec.Struct, Generic[R], frozen=True):
     """A timer of the states it is declared for: ``duration_ms`` after they are entered, the event happens.
 
-    Where the duration is None there is no timer. A function that may return None says so: ``-> int | None``.
+    A duration of None means no timer. A function that may return None declares it: ``-> int | None``.
     """
 
     duration_ms: Callable[[R], int | None]
@@ -164,7 +164,7 @@ class After(msgspec.Struct, Generic[R], frozen=True):
 
     @property
     def is_optional(self) -> bool:
-        """Whether there may be no timer, as the annotation of the duration says."""
+        """Whether the timer may be absent, from the annotation of the duration."""
         return type(None) in typing.get_args(typing.get_type_hints(self.duration_ms).get("return"))
 
 
@@ -177,10 +177,10 @@ def does(
     yields: type[Event] | tuple[type[Event], ...] = (),
     last: type[Event] | tuple[type[Event], ...] = (),
 ) -> Does[R]:
-    """Declare an activity: ``make`` says what is to be done, ``yields`` which events may come of it.
+    """Declare an activity: ``make`` returns it for a record, ``yields`` are the events that it may report.
 
-    With one of ``last`` the activity is over by itself, confirmed; otherwise its end is asked for when the state is
-    left. Its slot is the name of the activity's type.
+    After one of ``last`` the activity is over and confirmed. Otherwise its end is requested when the state is left. Its
+    slot is the name of the activity's type.
     """
     over = last if isinstance(last, tuple) else (last,)
     may = yields if isinstance(yields, tuple) else (yields,)
@@ -193,8 +193,8 @@ def after(
 ) -> After[R]:
     """Declare a timer: the event happens ``duration_ms`` after the state was entered. Its slot is the event's name.
 
-    A row that leads back to its own state leaves the timer as it is, unless it says ``restart=True``. Raises
-    ``ValueError`` for a negative duration.
+    A row back to its own state leaves the timer as it is, unless it has ``restart=True``. Raises ``ValueError`` for a
+    negative duration.
     """
     if isinstance(duration_ms, int) and duration_ms < 0:
         raise ValueError(f"after({duration_ms}, {event.__name__}): accepted: 0 ms or more")
@@ -209,7 +209,7 @@ def _constant(duration_ms: int) -> Callable[[Any], int | None]:
 def declared(function: Callable[..., Any], argument: int | None, base: type) -> tuple[type, ...]:
     """Return the types of ``base`` that a function's return annotation names, itself or as its n-th type argument.
 
-    ``Never`` names none. Raises ``TypeError`` if the annotation does not say it, or names anything else.
+    ``Never`` names none. Raises ``TypeError`` if the annotation is missing or names any other type.
     """
     hint = function if isinstance(function, type) else typing.get_type_hints(function).get("return")
     if argument is not None:
@@ -232,4 +232,4 @@ def _activity(make: Callable[..., Activity]) -> type[Activity]:
 
 def _unsaid(function: Callable[..., Any], base: type) -> str:
     name = f"{function.__module__}.{function.__qualname__}"
-    return f"{name} needs a return annotation that says which {base.__name__} it returns"
+    return f"{name} needs a return annotation with the {base.__name__} that it returns"

@@ -1,4 +1,4 @@
-"""What a reducer answers: the step it took, or why it took none."""
+"""The answers of a reducer: the step it took, or the reason for none."""
 
 from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
@@ -13,7 +13,7 @@ E_co = TypeVar("E_co", bound=Effect, covariant=True)
 
 
 class Step(msgspec.Struct, Generic[R_co, E_co], frozen=True, gc=False):
-    """The record after a transition and the effects it asks for, in order. Unpacks as ``record, effects = step``."""
+    """The record after a transition and its effects, in order. Unpacks as ``record, effects = step``."""
 
     record: R_co
     effects: tuple[E_co, ...] = ()
@@ -25,7 +25,7 @@ class Step(msgspec.Struct, Generic[R_co, E_co], frozen=True, gc=False):
 
 
 class IllegalTransition(msgspec.Struct, frozen=True):
-    """An event that the state does not take. Nothing has changed; ``allowed`` names the events that it would take."""
+    """An event that the state does not accept. Nothing has changed; ``allowed`` names the accepted events."""
 
     machine: str
     state: State
@@ -33,7 +33,7 @@ class IllegalTransition(msgspec.Struct, frozen=True):
     allowed: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Say what was refused, where, and why: a condition does not hold, or something else is accepted."""
+        """Return what was refused, where, and why: a guard is false, or the state accepts other events."""
         name = type(self.event).__name__
         refused = f"{self.machine}: {name} is not possible in {self.state}"
         if name in self.allowed:

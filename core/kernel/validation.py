@@ -1,4 +1,4 @@
-"""What can be wrong with a machine, found when it is built, each problem named with the row or the state it is in."""
+"""The problems that a machine can have, found when it is built; each names its row or its state."""
 
 import typing
 from collections import Counter
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class InvalidMachine(ValueError):
-    """The machine cannot be built; ``problems`` says why, a line each."""
+    """The machine cannot be built; ``problems`` has the reasons, a line each."""
 
     def __init__(self, name: str, wrong: tuple[str, ...]) -> None:
         """Take the machine's name and the problems found."""
@@ -24,8 +24,9 @@ class InvalidMachine(ValueError):
 
 
 def problems(machine: "Machine[Any]") -> tuple[str, ...]:
-    """Return what is wrong with a machine, in words; empty if nothing is."""
+    """Return the problems of a machine as sentences; empty if it has none."""
     misnamed = (*_mutable(machine), *_unknown_states(machine), *_without_states(machine))
+    # Wrong states and types would make all other checks report consequences of the same mistake.
     if misnamed:
         return misnamed
     finders = (
@@ -35,7 +36,7 @@ def problems(machine: "Machine[Any]") -> tuple[str, ...]:
 
 
 def _mutable(machine: "Machine[Any]") -> Iterator[str]:
-    """Check that nothing of a record or an event can change once it is made, and that its type says what it is."""
+    """Check that records and events cannot change once they are made, and that their types are precise."""
     for kind in (machine.record, *dict.fromkeys(row.event for row in machine.rows)):
         if not kind.__struct_config__.frozen:
             yield f"{kind.__name__} is not frozen: class {kind.__name__}({kind.__mro__[1].__name__}, frozen=True)"
@@ -52,11 +53,11 @@ _INSTEAD: Final = {
     "bytearray": "bytes",
     "object": "the type that it has",
 }
-"""What stands for types that can be changed, those that a log is read back as such among them."""
+"""The accepted types in place of mutable ones, among them the types that a log is read back as."""
 
 
 def _changeable(kind: Any) -> Iterator[str]:
-    """Yield the names of the types within a field's that can be changed, or say nothing of a value."""
+    """Yield the names of the mutable or unspecific types within a field's type."""
     name = getattr(typing.get_origin(kind) or kind, "__name__", "")
     if name in _INSTEAD:
         yield name
@@ -94,12 +95,12 @@ def _unknown_states(machine: "Machine[Any]") -> Iterator[str]:
 
 
 def _is_of(machine: "Machine[Any]", state: State) -> bool:
-    """Tell whether a state is this machine's own: those of two machines may be spelled the same."""
+    """Tell whether a state is this machine's own: states of two machines may be spelled the same."""
     return any(state is each for each in machine.states)
 
 
 def _without_states(machine: "Machine[Any]") -> Iterator[str]:
-    """Check that everything is declared for some state: an empty source means none."""
+    """Check that every declaration has a state: an empty source means none."""
     for row in machine.rows:
         if not machine.sources(row):
             yield f"{row} has no source"
@@ -107,7 +108,7 @@ def _without_states(machine: "Machine[Any]") -> Iterator[str]:
 
 
 def _outside(machine: "Machine[Any]") -> Iterator[str]:
-    """Check that served activities exist, and that nothing leads into or out of detached states."""
+    """Check that served activities exist, and that no row enters or leaves a detached state."""
     activities = {slot for slot, span in machine.spans.items() if isinstance(span.during, Does)}
     for slot in sorted(machine.served - activities):
         yield f"serving: there is no activity {slot}; there are {', '.join(sorted(activities))}"
@@ -126,7 +127,7 @@ def _slots(machine: "Machine[Any]") -> Iterator[str]:
 
 
 def _shadowed(machine: "Machine[Any]") -> Iterator[str]:
-    """Check that no row stands, in all of its states, behind one that is taken whenever it would be."""
+    """Check that no row is shadowed in all of its states by an earlier row that is taken whenever it would be."""
     before: dict[tuple[object, ...], Row[Any]] = {}
     for row in machine.rows:
         places = [(state, row.event) for state in sorted(machine.sources(row))]
@@ -140,7 +141,7 @@ def _shadowed(machine: "Machine[Any]") -> Iterator[str]:
 
 
 def _reached(machine: "Machine[Any]", start: State) -> frozenset[State]:
-    """Return the states that rows lead to from one, itself included."""
+    """Return the states that rows lead to from one state, itself included."""
     reached, frontier = {start}, [start]
     while frontier:
         state = frontier.pop()
@@ -187,7 +188,7 @@ def _waits_in_vain(machine: "Machine[Any]", state: State, event: type[Event]) ->
         yield f"{event.__name__} never waits, because a row takes it there"
     for slot, span in machine.spans.items():
         if isinstance(span.during, Does) and state in span.states and event in machine.last[slot]:
-            yield f"{event.__name__} cannot wait: {slot} is over with it"
+            yield f"{event.__name__} cannot wait: it ends {slot}"
 
 
 def _yields(machine: "Machine[Any]") -> Iterator[str]:
@@ -199,21 +200,24 @@ def _yields(machine: "Machine[Any]") -> Iterator[str]:
 
 
 def _timers(machine: "Machine[Any]") -> Iterator[str]:
-    """Check that a timer, which happens once in a stay, is heard then: in each of its states, or soon after."""
+    """Check that a timer, which fires once in a stay, is accepted in each of its states, or soon after."""
     for slot, span in machine.spans.items():
         if not isinstance(span.during, After):
             continue
         event = span.during.event
         if any(field.required for field in msgspec.structs.fields(event)):
             yield f"during {', '.join(sorted(span.states))}: {event.__name__} has fields that no timer can fill"
-        heard = {state for state in span.states if _surely_takes(machine, state, event)}
-        waits = {state for where, events in machine.postpone.items() if heard and event in events for state in where}
-        for state in sorted(span.states - heard - waits):
-            yield f"during {state}: {slot} happens once, and {state} has no row for it that has no guard"
+        accepting = {state for state in span.states if _surely_takes(machine, state, event)}
+        # A postponed firing is accepted later, if some state of the timer accepts it at all.
+        waits = {
+            state for where, events in machine.postpone.items() if accepting and event in events for state in where
+        }
+        for state in sorted(span.states - accepting - waits):
+            yield f"during {state}: {slot} fires once, and {state} has no unguarded row for it"
 
 
 def _last(machine: "Machine[Any]") -> Iterator[str]:
-    """Check that an activity that is over by itself leaves its states: nothing would go on in them."""
+    """Check that an activity that ends by itself leaves its states: otherwise it would be missing in them."""
     for slot, span in machine.spans.items():
         if not isinstance(span.during, Does):
             continue
@@ -223,4 +227,4 @@ def _last(machine: "Machine[Any]") -> Iterator[str]:
                     yield f"during {state}: {slot} ends with {event.__name__}, for which {state} has no row"
             for row in machine.rows:
                 if row.event is event and any(row.goes(s) in span.states for s in span.states & machine.sources(row)):
-                    yield f"{row} stays where {slot} is declared to go on, but {event.__name__} is its last event"
+                    yield f"{row} stays where {slot} is declared to run, but {event.__name__} is its last event"

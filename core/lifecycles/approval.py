@@ -1,15 +1,15 @@
-"""A person's word on finished work, and on a plan. PENDING_APPROVAL is entered and left here and nowhere else (E2).
+"""Approval by a person, of finished work and of a plan. PENDING_APPROVAL is entered and left here only (E2).
 
-The task's own table has no row into PENDING_APPROVAL and none out of it. Asking for approval is an operation of its
-own, with a table of its own over the same record: what is done waits for a person; a grant makes it done again, a
-refusal fails it. Nobody can grant what nobody has asked for, so that an approval never completes a task that is
-somewhere else. Every one of these steps is a transition like any other: it has an actor, and stands in the journal.
+The task's own table has no row into PENDING_APPROVAL and none out of it. Approval is an operation of its own, with a
+table of its own over the same record. Finished work waits for a person. A grant makes it done again, a refusal fails
+it. A grant needs a request, so an approval never completes a task in another state. Each of these steps is a transition
+like any other: it has an actor, and an entry in the journal.
 
-*Silence is a refusal* (E41): after ``APPROVAL_TIMEOUT_MS`` without a word the task has failed. A task that waits for a
-person is *parked* (E3): it is not finished, and a run that has only parked tasks left is not complete.
+*Silence is a refusal* (E41): after ``APPROVAL_TIMEOUT_MS`` without an answer the task fails. A task that waits for a
+person is *parked* (E3): it is not finished, and a run with parked tasks only is not complete.
 
-A *plan* is decided as a whole or task by task (E43). A decision about the plan takes all its tasks that nobody has
-decided about yet, in one step; if there is none left, the plan was decided before.
+A *plan* is decided as a whole or task by task (E43). A decision about the plan applies to all its undecided tasks, in
+one step. If none is left, the plan was decided before.
 """
 
 from collections.abc import Iterable
@@ -39,11 +39,11 @@ from lifefold.core.lifecycles.property_forms import lasts_only, leads_where
 from lifefold.core.lifecycles.task import State, Task, failed
 
 APPROVAL_TIMEOUT_MS: Final = 3_600_000
-"""For how long a person is waited for."""
+"""The time in which a person must answer."""
 
 
 class ApprovalRequested(Event, frozen=True):
-    """What is done shall take effect only when a person has agreed."""
+    """The finished work takes effect only after a person agrees."""
 
 
 class ApprovalGranted(Event, frozen=True):
@@ -55,23 +55,23 @@ class ApprovalGranted(Event, frozen=True):
 
 
 class ApprovalRefused(Event, frozen=True):
-    """A person does not agree."""
+    """A person refuses."""
 
     reason: str = ""
 
 
 class ApprovalExpired(Event, frozen=True):
-    """Nobody has said anything in time."""
+    """No person has answered in time."""
 
 
 def refuse(t: Task, e: ApprovalRefused) -> Step[Task, Never]:
-    """Keep why, for the next attempt."""
+    """Keep the reason, for the next attempt."""
     return Step(failed(t, e.reason, kept=0))
 
 
-def lapse(t: Task, _e: ApprovalExpired) -> Step[Task, Never]:
-    """Keep that nobody answered."""
-    reason = f"nobody approved within {APPROVAL_TIMEOUT_MS // 1_000} s"
+def expire(t: Task, _e: ApprovalExpired) -> Step[Task, Never]:
+    """Keep that no answer came."""
+    reason = f"not approved within {APPROVAL_TIMEOUT_MS // 1_000} s"
     return Step(failed(t, reason, kept=0))
 
 
@@ -79,61 +79,59 @@ ROWS: Final[tuple[Row[Task], ...]] = (
     row(State.DONE, ApprovalRequested, State.PENDING_APPROVAL),
     row(State.PENDING_APPROVAL, ApprovalGranted, State.DONE),
     row(State.PENDING_APPROVAL, ApprovalRefused, State.FAILED, refuse),
-    row(State.PENDING_APPROVAL, ApprovalExpired, State.FAILED, lapse),
+    row(State.PENDING_APPROVAL, ApprovalExpired, State.FAILED, expire),
 )
 
 
 def agreed_by_a_person(step: Transition) -> bool:
-    """Work that waits for a person takes effect by that person's word and by nothing else (E2, E41)."""
+    """Work that waits for a person is done only by that person's grant (E2, E41)."""
     waited = step.before is not None and step.before.state is State.PENDING_APPROVAL and step.entered is not None
     expected = State.DONE if isinstance(step.event, ApprovalGranted) else State.FAILED
     return not waited or step.entered is expected
 
 
 def waits_only_when_done(step: Transition) -> bool:
-    """A person is asked about what is done, and about nothing else (E2)."""
-    asked = step.entered is State.PENDING_APPROVAL and step.before is not None
-    return not asked or (step.before is not None and step.before.state is State.DONE)
+    """Only finished work waits for a person (E2)."""
+    waits = step.entered is State.PENDING_APPROVAL and step.before is not None
+    return not waits or (step.before is not None and step.before.state is State.DONE)
 
 
-def agrees_to_what_was_asked(step: Transition) -> bool:
-    """Nobody agrees to what nobody has asked about: an agreement completes no task that is somewhere else (E2)."""
+def grants_what_was_requested(step: Transition) -> bool:
+    """A grant needs a request: it completes no task in another state (E2)."""
     if step.before is None or not isinstance(step.event, ApprovalGranted):
         return True
     return step.before.state is State.PENDING_APPROVAL
 
 
-def says_why_it_was_refused(step: Transition) -> bool:
-    """Work that a person has not agreed to has failed for what that person says, or for want of a word (E41)."""
+def keeps_the_reason_of_its_refusal(step: Transition) -> bool:
+    """Refused work has failed for the person's reason, or for the missing answer (E41)."""
     t: Task = step.after.record
     match step.event:
         case ApprovalRefused(reason=reason):
             return t.reason == t.failure == reason
         case ApprovalExpired():
-            return t.reason == t.failure and t.reason.startswith("nobody approved")
+            return t.reason == t.failure and "approved within" in t.reason
         case _:
             return True
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("what waits for a person is done again by that person's word only", agreed_by_a_person),
-    always_step("nobody agrees to what was not asked", agrees_to_what_was_asked),
-    always_step("a person is asked about what is done only", waits_only_when_done),
+    always_step("work that waits for a person is done by that person's grant only", agreed_by_a_person),
+    always_step("a grant needs a request", grants_what_was_requested),
+    always_step("only finished work waits for a person", waits_only_when_done),
     leads_where(
-        "a person's word decides: agreed is done, refused or not said in time is failed",
+        "granted work is done, work that is refused or not answered in time is failed",
         {
             ApprovalGranted: (State.DONE,),
             ApprovalRefused: (State.FAILED,),
             ApprovalExpired: (State.FAILED,),
         },
     ),
-    accepts(
-        "a person who is asked can agree, and can refuse", {State.PENDING_APPROVAL: (ApprovalGranted, ApprovalRefused)}
-    ),
-    always_step("work that is refused says why", says_why_it_was_refused),
+    accepts("waiting work can be granted and refused", {State.PENDING_APPROVAL: (ApprovalGranted, ApprovalRefused)}),
+    always_step("refused work has the reason", keeps_the_reason_of_its_refusal),
     lasts_only("ApprovalExpired", State.PENDING_APPROVAL),
     leads_to(
-        "nobody is waited for for ever",
+        "no work waits for a person for ever",
         lambda e: e.state is State.PENDING_APPROVAL,
         lambda e: e.state is not State.PENDING_APPROVAL,
     ),
@@ -145,7 +143,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
 machine = Machine(
     "task-approval",
     Task(state=State.DONE),
-    about="what a person's approval does to a task that is done",
+    about="the approval of a finished task by a person",
     rows=ROWS,
     final={State.FAILED},
     detached=frozenset(State) - {State.DONE, State.PENDING_APPROVAL, State.FAILED},
@@ -156,7 +154,7 @@ machine = Machine(
 
 @lru_cache
 def with_approval(tasks: Machine[Any], name: str) -> Machine[Any]:
-    """Return a profile of a machine of tasks that has the rows of the approval behind its own, built once."""
+    """Return a profile of a machine of tasks with the rows of the approval behind its own, built once."""
     during: dict[Any, Any] = {**tasks.during, **machine.during}
     postpone: dict[Any, Any] = {**tasks.postpone}
     return Machine(
@@ -171,12 +169,12 @@ def with_approval(tasks: Machine[Any], name: str) -> Machine[Any]:
         properties=(*tasks.properties, *PROPERTIES),
         rests=tasks.rests,
         detached=tasks.detached - {State.PENDING_APPROVAL},
-        about=f"{tasks.about}; and what a person's approval does to it",
+        about=f"{tasks.about}; with a person's approval",
     )
 
 
 class PlanConflict(msgspec.Struct, frozen=True):
-    """Nothing of the plan could be decided as asked; nothing has changed. ``tasks`` are those in the way."""
+    """The decision does not fit the plan, and nothing has changed. ``tasks`` are those that refused it."""
 
     tasks: tuple[str, ...]
     reason: str
@@ -189,7 +187,7 @@ def decide_plan(
 ) -> Result[tuple[Task | None, ...], PlanConflict]:
     """Approve or decline a plan, all of it or nothing (E43).
 
-    Return for each task what it becomes; None for one that was decided before, which stays as it is.
+    Return the new record of each task; None for a task that was decided before, which is unchanged.
     """
     every = tuple(tasks)
     steps = [tasks_machine.step(each, decision) if each.state is State.PLANNED else None for each in every]

@@ -1,4 +1,4 @@
-"""Promises that lifecycles of all kinds make, as each of them says for its own activities and states."""
+"""Forms of properties that many lifecycles share, for their own activities and states."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -21,9 +21,9 @@ from lifefold.effects import Activity, Begin, StartTimer
 
 
 def ends_confirmed(activity: type[Activity]) -> tuple[Property[Any], ...]:
-    """Declare that whatever of this activity begins ends and is confirmed gone, and that no two are alive together.
+    """Declare that each such activity ends, that its end is confirmed, and that two never run together.
 
-    That it ends needs the activity itself: nobody else knows when its work is done.
+    Only the activity itself can report its end, so its fairness is assumed.
     """
     slot = activity.__name__
     return (
@@ -38,7 +38,7 @@ def ends_confirmed(activity: type[Activity]) -> tuple[Property[Any], ...]:
 
 
 def is_alone(activity: type[Activity]) -> tuple[Property[Any], ...]:
-    """Declare that no two of this activity are alive together, and that what is to end is confirmed gone."""
+    """Declare that two such activities never run together, and that a requested end is confirmed."""
     slot = activity.__name__
 
     def is_ending(entity: Entity[Any]) -> bool:
@@ -52,31 +52,31 @@ def is_alone(activity: type[Activity]) -> tuple[Property[Any], ...]:
         return not begun or (step.after.find(slot) is not None and not is_ending(step.after))
 
     return (
-        always(f"there is never a second {slot} beside one that is not confirmed gone", has_one),
-        always_step(f"no {slot} begins before the one before it is confirmed gone", begins_alone),
-        leads_to(f"every {slot} that is to end is confirmed gone", is_ending, lambda e: not is_ending(e)),
+        always(f"no second {slot} runs beside one without a confirmed end", has_one),
+        always_step(f"no {slot} begins before the end of the one before it is confirmed", begins_alone),
+        leads_to(f"the end of every {slot} is confirmed once requested", is_ending, lambda e: not is_ending(e)),
     )
 
 
 def is_transient(state: State, *given: Fairness) -> Property[Any]:
-    """Declare that nobody stays in a state for ever."""
+    """Declare that no entity stays in a state for ever."""
     return leads_to(
         f"{state} does not last for ever", lambda e: e.state is state, lambda e: e.state is not state, given=given
     )
 
 
 def rests_in(*states: State) -> Property[Any]:
-    """Declare that whoever is in one of these states comes to have nothing going on, or leaves them."""
+    """Declare that an entity in one of these states comes to have no running activity, or leaves them."""
     names = " or ".join(states)
     return leads_to(
-        f"nothing is left of who is {names}",
+        f"nothing runs on in {names}",
         lambda e: e.state in states,
         lambda e: e.state not in states or not e.running,
     )
 
 
 def leads_where(name: str, targets: Mapping[type[Event], Collection[State]]) -> Property[Any]:
-    """Promise of events that whoever takes one is then in one of these states."""
+    """Declare that each of these events leads to one of its states."""
 
     def is_there(step: Transition) -> bool:
         expected = targets.get(type(step.event))
@@ -86,10 +86,10 @@ def leads_where(name: str, targets: Mapping[type[Event], Collection[State]]) -> 
 
 
 def exits_on(state: State, *events: type[Event] | Pattern[Any]) -> tuple[Property[Any], ...]:
-    """Declare that each of these events is taken in a state that only lasts until something is said, and ends it."""
+    """Declare that each of these events, if it stays possible, ends the stay in a state."""
     return tuple(
         leads_to(
-            f"{state} is over with {_label(event)}",
+            f"{state} exits on {_label(event)}",
             lambda e: e.state is state,
             lambda e: e.state is not state,
             given=weakly(event),
@@ -99,21 +99,21 @@ def exits_on(state: State, *events: type[Event] | Pattern[Any]) -> tuple[Propert
 
 
 def _label(event: type[Event] | Pattern[Any]) -> str:
-    """Return an event's name, with the variant of it that is meant."""
+    """Return an event's name, with its variant."""
     if isinstance(event, Pattern):
         return f"{event.event.__name__}({event.label})"
     return event.label().partition("(")[0]
 
 
 def lasts_only(slot: str, *states: State) -> Property[Any]:
-    """Declare that an activity or a timer goes on in these states alone."""
-    return always(f"{slot} goes on in {' or '.join(states)} only", lambda e: e.find(slot) is None or e.state in states)
+    """Declare that an activity or a timer runs in these states only."""
+    return always(f"{slot} runs in {' or '.join(states)} only", lambda e: e.find(slot) is None or e.state in states)
 
 
 def keeps_time(
     timers: Mapping[type[Event], tuple[Collection[State], Callable[[Any], int | None]]],
 ) -> tuple[Property[Any], ...]:
-    """Promise of timers, by their events, that each goes on in these states alone and lasts as long as it is said."""
+    """Declare that each timer, by its event, runs in its states only, and for its duration."""
     slots = {event.__name__: of for event, of in timers.items()}
 
     def is_at_its_place(entity: Entity[Any]) -> bool:
@@ -124,30 +124,30 @@ def keeps_time(
         return all(each.delay_ms == slots[each.slot][1](step.after.record) for each in started)
 
     return (
-        always("every timer goes on in its own states only", is_at_its_place),
-        always_step("every timer lasts as long as the limits say", lasts_as_it_should),
+        always("every timer runs in its own states only", is_at_its_place),
+        always_step("every timer lasts as long as its limit", lasts_as_it_should),
     )
 
 
 def goes_on(slot: str, *states: State) -> Property[Any]:
-    """Declare that an activity goes on in these states, or waits for its turn there, and goes on in no other."""
+    """Declare that an activity runs in these states, or waits for its turn there, and runs in no other."""
 
     def is_where_it_belongs(entity: Entity[Any]) -> bool:
         begun = any(part.slot == slot and part.phase is not Phase.ENDING for part in entity.running)
         return begun == (entity.state in states)
 
-    return always(f"{slot} goes on in {' and '.join(states)}, and in no other state", is_where_it_belongs)
+    return always(f"{slot} runs in {' and '.join(states)}, and in no other state", is_where_it_belongs)
 
 
 def asks_once() -> Property[Any]:
-    """Declare that no step asks for the same thing twice."""
+    """Declare that no step requests the same effect twice."""
 
     def is_asked_once(step: Transition) -> bool:
         return all(each not in step.effects[:place] for place, each in enumerate(step.effects))
 
-    return always_step("nothing is asked for twice in one step", is_asked_once)
+    return always_step("no effect is requested twice in one step", is_asked_once)
 
 
 def enters(step: Transition, *states: State) -> bool:
-    """Tell whether a step comes to one of these states, from another one."""
+    """Tell whether a step enters one of these states from another one."""
     return step.entered in states

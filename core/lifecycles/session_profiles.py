@@ -1,11 +1,11 @@
-"""Profiles of the session: errors of long ago are forgotten; writing a prompt may fail; a session may suspend itself.
+"""Profiles of the session: old errors are forgotten; writing a prompt may fail; a session may suspend itself.
 
-*A stalled session is an error* (``in_fleet``). Whoever watches it says so; it is ended as one that is stopped, TERM,
-grace, KILL, and the next one begins only when that is confirmed.
+*A stalled session is an error* (``in_fleet``). Its watcher reports it. It is ended like a stopped one, by TERM, grace
+and KILL, and the next one begins only when that is confirmed.
 
-*A suspended session is no error* (``in_fleet``, D28). The next one goes on with the same work in the same place, after
-a pause that grows as that after errors does. Nobody can go on for ever like that: the session by which an agent has
-suspended itself ``max_total_errors`` times in a row, without having been asked, is an error like any.
+*A suspended session is no error* (``in_fleet``, D28). The next one continues the same work in the same place, after a
+pause that grows as it does after errors. An agent cannot continue like that for ever. Its
+``max_total_errors``-th suspension in a row without a request is an error like any other.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -64,15 +64,15 @@ class WindowedSession(Session, frozen=True):
     errors_at_ms: tuple[int, ...] = ()
 
     def pauses_ms(self) -> tuple[int, ...]:
-        """Return no time, and half a window: two of them, and what was is forgotten."""
+        """Return no time, and half a window: after two of them, earlier errors are forgotten."""
         return 0, (self.limits.total_errors_window_ms + 1) // 2
 
     def horizon_ms(self) -> int:
-        """Return the window: who errs after a longer pause has forgotten all that was before."""
+        """Return the window: an error after a longer pause follows no remembered one."""
         return self.limits.total_errors_window_ms
 
     def recent(self) -> tuple[int, ...]:
-        """Return when the errors within the window happened, one more at ``at_ms`` included."""
+        """Return the times of the errors within the window, one more at ``at_ms`` included."""
         since_ms = self.at_ms - self.limits.total_errors_window_ms
         return (*(at_ms for at_ms in self.errors_at_ms if at_ms > since_ms), self.at_ms)
 
@@ -87,7 +87,7 @@ class WindowedSession(Session, frozen=True):
 
 
 def remembers_the_window(t: Transition) -> bool:
-    """Say: what counts among all errors is each of the last window, with its time, and no older one."""
+    """The total of errors has each error of the last window, with its time, and no older one."""
     if t.before is None:
         return True
     was: WindowedSession = t.before.record
@@ -102,7 +102,7 @@ def remembers_the_window(t: Transition) -> bool:
 windowed: Machine[Any] = machine.starting(WindowedSession(), "session-windowed").with_properties(
     always_step("the errors of the last window count, and no older ones", remembers_the_window)
 )
-"""The profile in which errors of long ago are forgotten (D22)."""
+"""The profile in which old errors are forgotten (D22)."""
 
 
 class PromptFailed(Event, frozen=True):
@@ -122,7 +122,7 @@ def prompt_threshold_reached(s: Session, e: PromptFailed) -> bool:
 
 
 def counts_prompt_failures(t: Transition) -> bool:
-    """Say: a prompt that cannot be written counts as an error, once, and is followed by a pause or the end."""
+    """A prompt that cannot be written counts as an error, once, and is followed by a pause or the end."""
     if t.before is None or not isinstance(t.event, PromptFailed):
         return True
     added: int = t.after.record.consecutive_errors - t.before.record.consecutive_errors
@@ -151,26 +151,26 @@ def may_go_on(s: Session, e: SessionExited) -> bool:
 
 
 def failure(outcome: Outcome) -> str:
-    """Say why a session has failed."""
-    said = describe(outcome)
-    return f"{said}, too often in a row" if isinstance(outcome, Suspended) else said
+    """Return the reason of a session's failure."""
+    ended = describe(outcome)
+    return f"{ended}, too often in a row" if isinstance(outcome, Suspended) else ended
 
 
 def count_suspension(s: Session, e: SessionExited) -> Step[Session, Never]:
-    """Count it, if nobody had asked for it."""
+    """Count the suspension, unless it was requested."""
     unasked = isinstance(e.outcome, Suspended) and not e.outcome.asked
     return Step(replace(s, suspensions=s.suspensions + unasked))
 
 
 def pause(s: Session) -> int:
-    """Return how many milliseconds to wait after so many errors, or so many suspensions, in a row."""
+    """Return the delay after so many errors, or so many suspensions, in a row, in milliseconds."""
     return backoff(replace(s, consecutive_errors=max(s.suspensions, s.consecutive_errors)))
 
 
 def counts_suspensions(t: Transition) -> bool:
-    """Say: a session that suspends itself is followed by a pause and counts, till it is too often: then it is an error.
+    """A session that suspends itself counts and is followed by a pause; one too many is an error.
 
-    One that was asked to does not count, and an error or a success forgets those before it (D28).
+    A requested suspension does not count, and an error or a success forgets the earlier ones (D28).
     """
     if t.before is None:
         return True
@@ -196,7 +196,7 @@ class Stalled(Event, frozen=True):
 
     @property
     def reason(self) -> str:
-        """Say what is wrong with it."""
+        """The problem of the session."""
         return f"silent for {self.silent_ms // 1_000} s"
 
 
@@ -211,7 +211,7 @@ def give_up_stalled(s: Session, e: Stalled) -> Step[Session, LogFatal]:
 
 
 def counts_stalls(t: Transition) -> bool:
-    """Say: a session that has stalled counts as an error, once, is ended, and is followed by a pause or the end."""
+    """A stalled session counts as an error, once, is ended, and is followed by a pause or the end."""
     if t.before is None or not isinstance(t.event, Stalled):
         return True
     added: int = t.after.record.consecutive_errors - t.before.record.consecutive_errors
@@ -220,7 +220,7 @@ def counts_stalls(t: Transition) -> bool:
 
 
 def said_to_fail(event: Event) -> str:
-    """Say why a session has failed, of the event by which it did; nothing, if it is none by which a session fails."""
+    """Return the reason of a session's failure by this event; empty for an event without a failure."""
     match event:
         case SessionExited(outcome=outcome):
             return failure(outcome)
@@ -231,7 +231,7 @@ def said_to_fail(event: Event) -> str:
 
 
 def diagnosed(event: Event) -> Diagnosis:
-    """Return what the end of a session means, of the event by which it has failed."""
+    """Return the meaning of a session's failure by this event."""
     match event:
         case SessionExited(diagnosis=Diagnosis() as known):
             return known
@@ -242,18 +242,18 @@ def diagnosed(event: Event) -> Diagnosis:
 
 
 class TimeLimited(Event, frozen=True):
-    """From now on a session may take so long: somebody knows how long others took (E33)."""
+    """The time limit of a session from now on, from the durations of others (E33)."""
 
     timeout_ms: int = 1
 
     @classmethod
     def examples(cls) -> tuple["TimeLimited", ...]:
-        """Return one: how long it is decides nothing here."""
+        """Return one: its duration decides nothing here."""
         return (cls(7),)
 
 
 def limit_time(s: Session, e: TimeLimited) -> Step[Session, Never]:
-    """Keep how long the next session may take."""
+    """Keep the time limit of the next session."""
     return Step(replace(s, limits=replace(s.limits, session_timeout_ms=e.timeout_ms)))
 
 
@@ -264,7 +264,7 @@ class LimitsChanged(Event, frozen=True):
 
     @classmethod
     def examples_for(cls, record: Any) -> tuple["LimitsChanged", ...]:
-        """Return the limits that there are, and some that differ in all: a rule that forgets one is to be found out."""
+        """Return the present limits, and some that differ in every field: a rule that forgets a field is detected."""
         return cls(record.limits), cls(_OTHER_LIMITS)
 
 
@@ -283,7 +283,7 @@ _OTHER_LIMITS: Final = Limits(
 
 
 def change_limits(s: Session, e: LimitsChanged) -> Step[Session, Never]:
-    """Keep the limits. An agent that has erred as often as they allow already may err once more."""
+    """Keep the limits. An agent that has reached their number of errors already may fail once more."""
     limits = replace(
         e.limits,
         max_consecutive_errors=max(e.limits.max_consecutive_errors, s.consecutive_errors + 1),
@@ -292,8 +292,8 @@ def change_limits(s: Session, e: LimitsChanged) -> Step[Session, Never]:
     return Step(replace(s, limits=limits))
 
 
-def limits_what_was_said(t: Transition) -> bool:
-    """Say: how long a session may take is what was said of it last; other limits change with the plan alone."""
+def has_the_last_time_limit(t: Transition) -> bool:
+    """The time limit of a session is the last one set; other limits change with the plan only."""
     if t.before is None:
         return True
     was: Session = t.before.record
@@ -305,11 +305,11 @@ def limits_what_was_said(t: Transition) -> bool:
     return now.limits == was.limits
 
 
-def _least(said: Limits, was: Session) -> Limits:
-    """Return limits that were said, as they hold for a session that has erred: it may err once more at least."""
-    again = max(said.max_consecutive_errors, was.consecutive_errors + 1)
+def _least(limits: Limits, was: Session) -> Limits:
+    """Return new limits as they hold for a session with errors: it may fail once more at least."""
+    again = max(limits.max_consecutive_errors, was.consecutive_errors + 1)
     return replace(
-        said, max_consecutive_errors=again, max_total_errors=max(said.max_total_errors, was.total_errors + 1)
+        limits, max_consecutive_errors=again, max_total_errors=max(limits.max_total_errors, was.total_errors + 1)
     )
 
 
@@ -327,31 +327,31 @@ in_fleet = prompt_failures.with_rows(
     name="session-in-fleet",
 ).with_properties(
     always_step("suspensions count until they are too many, and are then an error", counts_suspensions),
-    accepts("whoever suspends himself too often is heard, too", {State.RUNNING: (UNASKED,)}),
+    accepts("a suspension is accepted also if it is one too many", {State.RUNNING: (UNASKED,)}),
     *exits_on(State.RUNNING, SUSPENDED),
-    always_step("a session may take as long as was said last", limits_what_was_said),
-    accepts("how long a session may take can be said before it begins", {State.BUILDING_PROMPT: (TimeLimited,)}),
-    accepts("other limits are heard by whoever has not stopped", {_NOT_STOPPED: (LimitsChanged,)}),
-    always_step("a session that has stalled counts as an error, and is ended", counts_stalls),
+    always_step("the time limit of a session is the last one set", has_the_last_time_limit),
+    accepts("the time limit of a session can be set before it begins", {State.BUILDING_PROMPT: (TimeLimited,)}),
+    accepts("other limits are accepted unless the agent has stopped", {_NOT_STOPPED: (LimitsChanged,)}),
+    always_step("a stalled session counts as an error, and is ended", counts_stalls),
     *exits_on(State.RUNNING, Stalled),
 )
 """The profile for a fleet: a prompt may fail, and a session may suspend itself (D28), or stall.
 
-How long the next session may take can be said before it begins (E33).
+The time limit of the next session can be set before it begins (E33).
 """
 
 
 class Restarted(Event, frozen=True):
-    """Somebody begins the agent anew that has stopped (profile ``session-supervised``)."""
+    """The supervisor restarts the stopped agent (profile ``session-supervised``)."""
 
 
 class SupervisedSession(YieldingSession, frozen=True):
-    """A session that is restarted after it has stopped, if it is ``supervised``; and may be told to yield."""
+    """A session that is restarted after it has stopped, if it is ``supervised``, and that can be told to yield."""
 
     supervised: bool = False
 
     def normal_form(self) -> "SupervisedSession":
-        """Return it without its numbers where no session follows, and without the time of a wish that is over."""
+        """Return it without its numbers where no session follows, and without the time of an old request to yield."""
         unhurried = self if self.state is State.INTERRUPTING else replace(self, within_ms=0)
         if self.supervised or self.state is not State.STOPPED:
             return unhurried
@@ -359,17 +359,17 @@ class SupervisedSession(YieldingSession, frozen=True):
 
 
 def is_supervised(s: SupervisedSession, _e: Restarted) -> bool:
-    """Somebody sees to it that it is not restarted too often."""
+    """A supervisor limits the number of restarts."""
     return s.supervised
 
 
-def begin_anew(s: Session, _e: Restarted) -> Step[Session, Never]:
-    """Forget all errors; the numbers of sessions go on."""
+def restart(s: Session, _e: Restarted) -> Step[Session, Never]:
+    """Forget all errors; the numbers of sessions continue."""
     return Step(replace(s, consecutive_errors=0, total_errors=0, suspensions=0))
 
 
 def begins_anew(t: Transition) -> bool:
-    """Say: who is restarted had stopped, begins with its worktree, and has no errors; everything else is as it was."""
+    """A restarted agent had stopped, begins with its worktree, and has no errors; everything else is unchanged."""
     if t.before is None or not isinstance(t.event, Restarted):
         return t.before is None or t.before.state is not State.STOPPED or t.entered is None
     fresh = replace(t.before.record, state=State.INITIALIZING, consecutive_errors=0, total_errors=0, suspensions=0)
@@ -377,7 +377,7 @@ def begins_anew(t: Transition) -> bool:
 
 
 def _but_for_restarts(properties: Iterable[Property[Any]]) -> Iterator[Property[Any]]:
-    """Yield the properties that are left: of steps, those that are no restarts; and none that an end is for good."""
+    """Yield the properties that remain: those of steps for all but restarts, and none of a final end."""
     for each in properties:
         if each.property_kind is PropertyKind.ALWAYS_STEP:
             yield replace(each, holds=partial(_holds_but_for_restarts, each.holds))
@@ -392,11 +392,11 @@ def _holds_but_for_restarts(holds: Callable[[Transition], bool], t: Transition) 
 supervised: Machine[Any] = Machine(
     "session-supervised",
     SupervisedSession(supervised=True),
-    about="session-in-fleet, but an agent that has stopped may be restarted, and a session has its time to yield",
+    about="session-in-fleet, but a stopped agent may be restarted, and a session has its time to yield",
     rows=(
         *(INSTEAD.get((r.sources, r.event), r) for r in in_fleet.rows),
         *ROWS,
-        row(State.STOPPED, Restarted, State.INITIALIZING, begin_anew, when=is_supervised),
+        row(State.STOPPED, Restarted, State.INITIALIZING, restart, when=is_supervised),
     ),
     during=dict(in_fleet.during.items()),
     postpone={State.SPAWNING: (UrgentMessage, YieldWanted)},
@@ -407,13 +407,13 @@ supervised: Machine[Any] = Machine(
         lasts_only("PrepareWorktree", State.INITIALIZING),
         lasts_only("BuildPrompt", State.BUILDING_PROMPT),
         lasts_only("RefreshWorktree", State.SESSION_COMPLETE),
-        always_step("only who has stopped is restarted, and has no errors then", begins_anew),
+        always_step("only a stopped agent is restarted, and has no errors then", begins_anew),
         accepts(
-            "whoever has stopped can be restarted",
+            "a stopped agent can be restarted",
             {State.STOPPED: (Restarted,)},
             when=lambda e: e.record.supervised,
         ),
     ),
     rests=lambda s: s.state is State.STOPPED,
 )
-"""The profile of a worker's session: what has stopped stays so unless its supervision begins it anew."""
+"""The profile of a worker's session: a stopped session stays stopped unless its supervisor restarts it."""

@@ -1,7 +1,7 @@
 """Part of the profile ``session-supervised``: an interrupted session may have more, or less, time than its grace.
 
-Whoever is to make room for something else has the time that is said with the wish (document 000: a deadline). It is
-asked, has that time to come to a point where it can leave off, and is killed when the time is over; that is no error.
+A preempted session has the time that comes with the request (document 000: a deadline). It is asked to end, has that
+time to reach a point where it can stop, and is killed at the end of the time; that is no error.
 """
 
 from typing import Any, ClassVar, Final, Never
@@ -29,51 +29,51 @@ class YieldWanted(Event, frozen=True):
 
 
 class YieldingSession(Session, frozen=True):
-    """A session that is interrupted may take ``within_ms`` to end, if that is not 0."""
+    """A session that may take ``within_ms`` to end when it is interrupted, if that is not 0."""
 
     within_ms: int = 0
 
     @property
     def patience_ms(self) -> int:
-        """How long it may take to end when it is asked to now."""
+        """The time that the session has to end if it is asked to now."""
         return (self.within_ms if self.state is State.INTERRUPTING else 0) or self.limits.grace_ms
 
 
-def begin_unhurried(s: YieldingSession, e: SessionStarted) -> Step[YieldingSession, Never]:
-    """Do what is done at a start; of this session nobody wants anything yet."""
+def begin_without_request(s: YieldingSession, e: SessionStarted) -> Step[YieldingSession, Never]:
+    """Do the action of a start; this session has no request to yield yet."""
     return Step(replace(s, consecutive_errors=begin(s, e).record.consecutive_errors, within_ms=0))
 
 
 def yield_(s: YieldingSession, e: YieldWanted) -> Step[YieldingSession, CancelSession]:
-    """Ask the session to end, and remember how long it may take."""
+    """Ask the session to end, and keep the time that it has."""
     return Step(replace(s, within_ms=e.within_ms), cancel(s, e).effects)
 
 
-def has_the_time_it_is_told(t: Transition) -> bool:
-    """Say: whoever is to yield has the time that is said with it; whoever is interrupted otherwise has its grace."""
-    told = t.event.within_ms if isinstance(t.event, YieldWanted) else 0
+def has_the_time_of_its_request(t: Transition) -> bool:
+    """A yielding session has the time of its request; a session that is interrupted otherwise has its grace."""
+    within_ms = t.event.within_ms if isinstance(t.event, YieldWanted) else 0
     given = [each.delay_ms for each in t.effects if isinstance(each, StartTimer) and each.slot == "GraceExceeded"]
     began = t.before is not None and t.entered is State.INTERRUPTING
-    return given == ([told or t.after.record.limits.grace_ms] if began else [])
+    return given == ([within_ms or t.after.record.limits.grace_ms] if began else [])
 
 
 def is_asked_to_yield(t: Transition) -> bool:
-    """Say: whoever is to yield is asked to end, before anybody kills it."""
+    """A yielding session is asked to end before it is killed."""
     return not isinstance(t.event, YieldWanted) or any(isinstance(each, CancelSession) for each in t.effects)
 
 
 INSTEAD: Final[dict[tuple[frozenset[Any] | None, type[Event]], Row[Any]]] = {
     (each.sources, each.event): each
-    for each in (row(State.SPAWNING, SessionStarted, State.RUNNING, begin_unhurried, when=is_expected),)
+    for each in (row(State.SPAWNING, SessionStarted, State.RUNNING, begin_without_request, when=is_expected),)
 }
-"""Rows that take the place of a session's for the same state and event: they do a little more."""
+"""Rows that replace a session's for the same state and event, with one more change."""
 
 ROWS: Final[tuple[Row[Any], ...]] = (row(State.RUNNING, YieldWanted, State.INTERRUPTING, yield_),)
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("whoever is to yield has the time that is said with it", has_the_time_it_is_told),
-    always_step("whoever is to yield is asked to end", is_asked_to_yield),
-    leads_where("whoever is to yield is being interrupted", {YieldWanted: (State.INTERRUPTING,)}),
-    accepts("a session that runs can be told to yield", {State.RUNNING: (YieldWanted,)}),
-    accepts("what interrupts a session that starts waits for it", {State.SPAWNING: (UrgentMessage, YieldWanted)}),
+    always_step("a yielding session has the time of its request", has_the_time_of_its_request),
+    always_step("a yielding session is asked to end", is_asked_to_yield),
+    leads_where("a yielding session is being interrupted", {YieldWanted: (State.INTERRUPTING,)}),
+    accepts("a running session can be told to yield", {State.RUNNING: (YieldWanted,)}),
+    accepts("an interruption of a starting session waits for it", {State.SPAWNING: (UrgentMessage, YieldWanted)}),
 )

@@ -1,17 +1,17 @@
 """Profiles of the task's table, as values.
 
-``bernstein_1_9`` has the document's thirty edges and the four that the code of that version has besides (E1): what is
+``bernstein_1_9`` has the document's thirty edges and the four further ones of that version's code (E1). A task that is
 planned, open, blocked or waiting may be given up, too. The seventeen states of version 3.23 are no profile of twelve,
 and are left out.
 
-``governed`` has the document's thirty edges and no others, and enforces beside them what the document only mentions:
+``governed`` has the document's thirty edges and no others. It also enforces rules that the document only mentions:
 
-- a task that is opened again rests before it may be claimed (E6), and a failure that cannot pass is not retried (E5);
-- a claim that nobody starts to work at runs out (E11); work of a dead owner is orphaned by whoever watches the owners,
-  which ends the claim: whoever recovers the work speaks under the next epoch, and its former owner is late;
+- a task that is reopened rests before it may be claimed (E6), and a lasting failure is not retried (E5);
+- a claim without work expires (E11). The work of a dead owner is orphaned by the watcher of owners, which ends the
+  claim. The recovery of the work reports under the next epoch, and the former owner is late;
 - subtasks have a limit of time (E9), and a lost one blocks its parent with the reason (E7);
-- cancelling a task that somebody works at ends that session (E20);
-- a report of a claim that is over changes nothing and is kept as a dead message (E12).
+- cancelling a task at work ends its session (E20);
+- a report of a claim that is over changes nothing and is kept as a late report (E12).
 """
 
 from typing import Any, ClassVar, Final, Never
@@ -57,7 +57,7 @@ from lifefold.effects import AbortSession, KeepDeadLetter
 
 
 class GivenUp(Event, frozen=True):
-    """Nobody will do this task: it has failed without having been begun (profile ``bernstein_1_9``)."""
+    """The task will not be done: it has failed without having been begun (profile ``bernstein_1_9``)."""
 
     reason: str = ""
 
@@ -68,7 +68,7 @@ def give_up(t: Task, e: GivenUp) -> Step[Task, Never]:
 
 
 def given_up_has_failed(step: Transition) -> bool:
-    """Who gives a task up says why it has failed (profile ``bernstein_1_9``)."""
+    """A task that is given up has failed, with the reason (profile ``bernstein_1_9``)."""
     if not isinstance(step.event, GivenUp):
         return True
     t: Task = step.after.record
@@ -85,11 +85,11 @@ bernstein_1_9 = (
     )
     .with_properties(
         accepts(
-            "what has not been begun can be given up",
+            "a task that has not been begun can be given up",
             {(State.PLANNED, State.OPEN, State.BLOCKED, State.WAITING_FOR_SUBTASKS): (GivenUp,)},
         )
     )
-    .with_properties(always_step("a task that is given up has failed, and says why", given_up_has_failed))
+    .with_properties(always_step("a task that is given up has failed, with the reason", given_up_has_failed))
 )
 """The profile with thirty-four edges (E1)."""
 
@@ -107,25 +107,25 @@ class GovernedTask(Task, frozen=True):
     subtasks_ms: int = 1_800_000
 
     def __post_init__(self) -> None:
-        """Refuse limits that could never work. Raises ``ValueError`` naming the field."""
+        """Refuse limits that cannot work. Raises ``ValueError``, which names the field."""
         at_least(1, self, "lease_ms", "subtasks_ms")
 
     def pauses_ms(self) -> tuple[int, ...]:
-        """Return no time, and what a task may have to rest at most."""
+        """Return no time, and the longest rest of a task."""
         return 0, max(1, self.retry_policy.backoff_cap_ms)
 
     def horizon_ms(self) -> int:
-        """Return that it does not matter for how long a task may be claimed already."""
+        """Return 0: the time since a task could first be claimed makes no difference."""
         return 1
 
     @property
     def allowed_retries(self) -> int:
-        """The task's own limit, the fleet's, and none for a failure that cannot pass (E5)."""
+        """The least of the task's own limit and the fleet's, and 0 for a failure that cannot pass (E5)."""
         return retry_limit(self.max_retries, self.trouble, self.retry_policy)
 
 
 class LeaseExpired(Event, frozen=True):
-    """The owner has not begun for as long as its lease (E11)."""
+    """The owner has not begun to work within its lease (E11)."""
 
 
 _Report = Started | Completed | Failed | Released | Decomposed | Blocked
@@ -138,7 +138,7 @@ def is_due(t: GovernedTask, _e: Claimed) -> bool:
 
 
 def is_late(t: GovernedTask, e: _Report) -> bool:
-    """The claim that is reported of is over (E12)."""
+    """The report is of a claim that is over (E12)."""
     return 0 < e.epoch < t.epoch or (e.epoch == t.epoch != 0 and not t.owner)
 
 
@@ -149,7 +149,7 @@ def retry_later(t: GovernedTask, e: Retried) -> Step[Task, Never]:
 
 
 def cancel(t: GovernedTask, e: Cancelled) -> Step[Task, AbortSession]:
-    """Keep the reason, and end the session of who works at the task (E20)."""
+    """Keep the reason, and end the session that works at the task (E20)."""
     return Step(task.explain(t, e).record, (AbortSession(t.owner, t.id),))
 
 
@@ -159,38 +159,40 @@ def lose(t: GovernedTask, _e: LeaseExpired) -> Step[Task, Never]:
 
 
 def orphan(t: GovernedTask, _e: Orphaned) -> Step[Task, Never]:
-    """End the claim: its number is used up, and whoever recovers the work reports under the next one (E12)."""
+    """End the claim: its number is used up, and the recovery of the work reports under the next one (E12)."""
     return Step(replace(t, epoch=t.epoch + 1))
 
 
-def keep_letter(t: GovernedTask, e: _Report) -> Step[GovernedTask, KeepDeadLetter]:
-    """Change nothing, and keep what was said."""
+def keep_report(t: GovernedTask, e: _Report) -> Step[GovernedTask, KeepDeadLetter]:
+    """Change nothing, and keep the report."""
     return Step(t, (KeepDeadLetter(t.id, type(e).__name__, e.epoch, t.epoch),))
 
 
 def lease(t: GovernedTask) -> int:
-    """Return how long a claim may stand without work, in milliseconds."""
+    """Return the time that a claim may stand without work, in milliseconds."""
     return t.lease_ms
 
 
 def subtasks_limit(t: GovernedTask) -> int:
-    """Return how long subtasks may take, in milliseconds."""
+    """Return the time limit of subtasks, in milliseconds."""
     return t.subtasks_ms
 
 
 def claims_wait(step: Transition) -> bool:
-    """Nobody claims a task that has to rest (E6)."""
+    """A task that has to rest cannot be claimed (E6)."""
     waited: bool = step.before is None or step.at_ms >= step.before.record.not_before_ms
     return waited or not isinstance(step.event, Claimed)
 
 
 def cancelled_is_ended(step: Transition) -> bool:
-    """The session of whoever works at a cancelled task is ended (E20)."""
+    """The session that works at a cancelled task is ended (E20)."""
     before = step.before
     worked_at = before is not None and before.state in {State.CLAIMED, State.IN_PROGRESS}
-    asked = [each.owner for each in step.effects if isinstance(each, AbortSession)]
+    aborted = [each.owner for each in step.effects if isinstance(each, AbortSession)]
     return (
-        step.entered is not State.CANCELLED or not worked_at or (before is not None and asked == [before.record.owner])
+        step.entered is not State.CANCELLED
+        or not worked_at
+        or (before is not None and aborted == [before.record.owner])
     )
 
 
@@ -202,13 +204,13 @@ def late_is_kept(step: Transition) -> bool:
     return unchanged is any(isinstance(each, KeepDeadLetter) for each in step.effects)
 
 
-def lease_is_for_who_has_not_begun(step: Transition) -> bool:
-    """Nobody who works at a task loses it by the lease that he had for beginning (E11)."""
+def lease_expires_before_work_only(step: Transition) -> bool:
+    """Only an owner that has not begun to work loses its task by the lease (E11)."""
     return step.before is None or not isinstance(step.event, LeaseExpired) or step.before.state is State.CLAIMED
 
 
 def hopeless_is_not_retried(step: Transition) -> bool:
-    """A failure that cannot pass is not tried again (E5)."""
+    """A failure that cannot pass is not retried (E5)."""
     if step.before is None or not isinstance(step.event, Retried):
         return True
     before: GovernedTask = step.before.record
@@ -216,7 +218,7 @@ def hopeless_is_not_retried(step: Transition) -> bool:
 
 
 def rests_before_a_retry(step: Transition) -> bool:
-    """A task that is tried again rests first, twice as long as before, up to the longest rest (E6)."""
+    """A retried task rests first, twice as long as before, up to the longest rest (E6)."""
     if step.before is None or not isinstance(step.event, Retried):
         return True
     policy: RetryPolicy = step.before.record.retry_policy
@@ -225,14 +227,14 @@ def rests_before_a_retry(step: Transition) -> bool:
 
 
 def ends_the_claim_of_an_orphan(step: Transition) -> bool:
-    """Whoever recovers the work of an agent that died reports under the next number (E12)."""
+    """The recovery of a dead agent's work reports under the next number (E12)."""
     if step.before is None or not isinstance(step.event, Orphaned):
         return True
     return bool(step.after.record.epoch == step.before.record.epoch + 1)
 
 
-def says_whose_lease_ran_out(step: Transition) -> bool:
-    """A task whose owner has not begun is open again, and says who has not (E11)."""
+def names_the_owner_of_an_expired_lease(step: Transition) -> bool:
+    """A task whose owner has not begun is open again, with the owner's name in the reason (E11)."""
     if step.before is None or not isinstance(step.event, LeaseExpired):
         return True
     owner: str = step.before.record.owner
@@ -241,41 +243,41 @@ def says_whose_lease_ran_out(step: Transition) -> bool:
 
 
 def claim_is_over(e: Entity[GovernedTask]) -> bool:
-    """The task was claimed, and nobody has it any more."""
+    """Tell whether the task was claimed, and the claim is over."""
     return e.record.epoch > 0 and not e.record.owner
 
 
 def of_a_claim(kind: type[Event]) -> Pattern[Any]:
-    """Return those reports that have the number of a claim."""
+    """Return the pattern of reports with the number of a claim."""
     return Pattern(kind, "epoch", lambda e: e.epoch > 0)
 
 
 def of_no_claim(kind: type[Event]) -> Pattern[Any]:
-    """Return what somebody says who has no claim."""
+    """Return the pattern of reports without a claim."""
     return Pattern(kind, "nobody", lambda e: e.epoch == 0)
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
     accepts(
-        "what is reported of a claim that is over is taken, to be kept",
+        "a report of a claim that is over is accepted, to be kept",
         {ANY: tuple(of_a_claim(kind) for kind in _REPORTS)},
         when=claim_is_over,
     ),
-    accepts("a lost subtask can block whoever waits for it", {State.WAITING_FOR_SUBTASKS: (of_no_claim(Blocked),)}),
-    always_step("nobody claims a task that has to rest", claims_wait),
-    always_step("the session of who works at a cancelled task is ended", cancelled_is_ended),
+    accepts("a lost subtask can block its parent", {State.WAITING_FOR_SUBTASKS: (of_no_claim(Blocked),)}),
+    always_step("a task that has to rest cannot be claimed", claims_wait),
+    always_step("the session that works at a cancelled task is ended", cancelled_is_ended),
     always_step("a report that changes nothing is kept, and no other one is", late_is_kept),
-    always_step("a lease runs out for who has not begun, and for nobody else", lease_is_for_who_has_not_begun),
-    always_step("a task rests before it is tried again", rests_before_a_retry),
-    always_step("whoever recovers a task has a number of its own", ends_the_claim_of_an_orphan),
-    always_step("an owner who has not begun loses the task, and is named", says_whose_lease_ran_out),
+    always_step("a lease expires only before its owner has begun", lease_expires_before_work_only),
+    always_step("a task rests before it is retried", rests_before_a_retry),
+    always_step("the recovery of a task has a number of its own", ends_the_claim_of_an_orphan),
+    always_step("an owner that has not begun loses the task, and is named", names_the_owner_of_an_expired_lease),
     *keeps_time(
         {
             LeaseExpired: ((State.CLAIMED,), lambda t: t.lease_ms),
             SubtasksOverdue: ((State.WAITING_FOR_SUBTASKS,), lambda t: t.subtasks_ms),
         }
     ),
-    always_step("a failure that cannot pass is not tried again", hopeless_is_not_retried),
+    always_step("a failure that cannot pass is not retried", hopeless_is_not_retried),
     is_transient(State.CLAIMED),
     is_transient(State.WAITING_FOR_SUBTASKS),
     sometimes("a task has to rest", lambda e: e.record.not_before_ms > e.record.at_ms),
@@ -288,7 +290,7 @@ STRICTER: Final[tuple[Row[Any], ...]] = (
     row(State.IN_PROGRESS, Orphaned, State.ORPHANED, orphan, when=task.is_owner),
     row(State.FAILED, Retried, State.OPEN, retry_later, when=task.retries_left),
 )
-"""Rows that take the place of the literal ones for the same state and event."""
+"""Rows that replace the literal ones for the same state and event."""
 
 _instead = {(r.sources, r.event): r for r in STRICTER}
 
@@ -299,12 +301,12 @@ governed: Machine[Any] = Machine(
         *(_instead.get((r.sources, r.event), r) for r in task.machine.rows),
         row(State.CLAIMED, LeaseExpired, State.OPEN, lose),
         row(State.WAITING_FOR_SUBTASKS, Blocked, State.BLOCKED, task.explain, when=task.is_of_no_claim),
-        row(ANY, Started, STAY, keep_letter, when=is_late),
-        row(ANY, Completed, STAY, keep_letter, when=is_late),
-        row(ANY, Failed, STAY, keep_letter, when=is_late),
-        row(ANY, Released, STAY, keep_letter, when=is_late),
-        row(ANY, Decomposed, STAY, keep_letter, when=is_late),
-        row(ANY, Blocked, STAY, keep_letter, when=is_late),
+        row(ANY, Started, STAY, keep_report, when=is_late),
+        row(ANY, Completed, STAY, keep_report, when=is_late),
+        row(ANY, Failed, STAY, keep_report, when=is_late),
+        row(ANY, Released, STAY, keep_report, when=is_late),
+        row(ANY, Decomposed, STAY, keep_report, when=is_late),
+        row(ANY, Blocked, STAY, keep_report, when=is_late),
     ),
     final=task.machine.final,
     properties=(*task.PROPERTIES, *PROPERTIES),
@@ -314,6 +316,6 @@ governed: Machine[Any] = Machine(
         State.CLAIMED: after(lease, LeaseExpired),
         State.WAITING_FOR_SUBTASKS: after(subtasks_limit, SubtasksOverdue),
     },
-    about="task, with rest before a retry, leases, limits for subtasks, and dead messages",
+    about="task, with rest before a retry, leases, limits for subtasks, and late reports",
 )
-"""The profile in which what the document says about retries, leases and subtasks is enforced."""
+"""The profile that enforces the document's remarks about retries, leases and subtasks."""

@@ -1,15 +1,15 @@
 """One handling of one task by one worker: claimed, spawned, at work, verified, reaped. The table is document 004's.
 
-Eighteen lines, taken literally. ``verify_requested`` means two things, and ``compact_needed`` in VERIFYING leads to
-RUNNING although the document's note speaks of compaction (E25); what a tool in use does not list is illegal (E28).
-A failure while COMPLETING is in no line; ``completing_fails`` is the profile in which it is (E24).
+It has eighteen lines, taken literally. ``verify_requested`` means two things, and ``compact_needed`` in VERIFYING leads
+to RUNNING although the document's note speaks of compaction (E25). An event that is not listed for a tool in use is
+illegal (E28). A failure while COMPLETING is in no line; ``completing_fails`` is the profile with one (E24).
 
-*A report is recognised when it comes again* (E26). ``agent_spawned`` happens twice, at launch and at readiness, so a
-launch that is delivered twice would look like readiness. A report with an ``id`` that this turn has taken already
-changes nothing, in whatever state, also when the turn is over. The last ``SEEN_LIMIT`` ids are remembered.
+*A repeated report is recognised* (E26). ``agent_spawned`` happens twice, at launch and at readiness, so a launch that
+is delivered twice would look like readiness. A report with a known ``id`` of this turn changes nothing, in any state,
+also when the turn is over. The last ``SEEN_LIMIT`` ids are remembered.
 
-*A turn has a number* (E27). REAPED is final; ``following`` makes the next turn out of it, and what the process of an
-earlier turn still says is refused.
+*A turn has a number* (E27). REAPED is final; ``following`` makes the next turn out of it. Late reports of the process
+of an earlier turn are refused.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ from lifefold.core.lifecycles.property_forms import exits_on
 from lifefold.core.policy.reasons import AbortReason, TransitionReason
 
 SEEN_LIMIT: Final = 256
-"""How many ids of reports a turn remembers."""
+"""The number of report ids that a turn remembers."""
 
 
 class State(AnyLifecycleState):
@@ -56,7 +56,7 @@ class State(AnyLifecycleState):
 
 
 class _Report(Event, frozen=True):
-    """Said of turn number ``turn``; ``id``, if there is one, is the same when it is said again."""
+    """A report of turn number ``turn``; a repetition has the same ``id``, if there is one."""
 
     turn: int = 1
     id: str = ""
@@ -103,7 +103,7 @@ class TaskCompleted(_Report, frozen=True, tag="task_completed"):
 
 
 class TaskFailed(_Report, frozen=True, tag="task_failed"):
-    """What is going on cannot be continued."""
+    """The present work cannot be continued."""
 
     reason: str = ""
     transition_reason: TransitionReason | None = None
@@ -146,12 +146,12 @@ def following(t: Turn) -> Turn | None:
 
 
 def is_repeated(t: Turn, e: _Report) -> bool:
-    """This turn has taken the very report before (E26)."""
+    """This turn has accepted the same report before (E26)."""
     return e.turn == t.number and e.id in t.seen
 
 
 def is_news(t: Turn, e: _Report) -> bool:
-    """The report is of this turn and of no earlier one (E27), and is said for the first time (E26)."""
+    """The report is of this turn and of no earlier one (E27), and comes for the first time (E26)."""
     return e.turn == t.number and e.id not in t.seen
 
 
@@ -169,7 +169,7 @@ def noted(t: Turn, e: _Report) -> Turn:
 
 
 def take_on(t: Turn, e: TaskClaimed) -> Step[Turn, Never]:
-    """Keep which task the turn is about."""
+    """Keep the task of the turn."""
     return Step(replace(noted(t, e), task=e.task))
 
 
@@ -192,17 +192,17 @@ def fail(t: Turn, e: TaskFailed) -> Step[Turn, Never]:
 
 
 def failed_only_with_a_reason(t: Turn) -> bool:
-    """Why a turn failed is known of those that failed only."""
+    """Only a failed turn has the reason of a failure."""
     return t.state in {State.FAILED, State.REAPED} or (t.abort_reason is None and not t.reason)
 
 
 def remembers_within_bounds(t: Turn) -> bool:
-    """The ids that are remembered are bounded, and each stands there once."""
+    """The number of remembered ids is bounded, and each is there once."""
     return len(t.seen) <= SEEN_LIMIT and len(set(t.seen)) == len(t.seen) and "" not in t.seen
 
 
 def repetitions_change_nothing(step: Transition) -> bool:
-    """A report that comes again, and one of another turn, changes nothing (E26, E27)."""
+    """A repeated report, and one of another turn, changes nothing (E26, E27)."""
     if step.before is None or not isinstance(step.event, _Report):
         return True
     before: Turn = step.before.record
@@ -211,14 +211,14 @@ def repetitions_change_nothing(step: Transition) -> bool:
 
 
 def reports_are_remembered(step: Transition) -> bool:
-    """A report that can come again is recognised when it does (E26)."""
+    """A report that can be repeated is recognised when it is (E26)."""
     if step.before is None or not isinstance(step.event, _Report):
         return True
     return not step.event.id or step.event.id in step.after.record.seen
 
 
 def leads_where_it_says(step: Transition) -> bool:
-    """Whatever is news leads where the document says: four of the nine reports depend on where the turn is (E25)."""
+    """Every new report leads to the document's state: four of the nine depend on the present state (E25)."""
     before, event = step.before, step.event
     if before is None or not isinstance(event, _Report) or event.id in before.record.seen:
         return True
@@ -240,7 +240,7 @@ _AFTER: Final[Mapping[tuple[object, type[Event]], State]] = {
     (None, TaskFailed): State.FAILED,
     (None, AgentReaped): State.REAPED,
 }
-"""Where a report leads, if need be by where it is heard."""
+"""The target of a report, for some by the present state."""
 
 
 def counts_what_is_done(step: Transition) -> bool:
@@ -259,12 +259,12 @@ def is_verified_first(step: Transition) -> bool:
 
 
 def is_reaped_at_the_end(step: Transition) -> bool:
-    """A turn is reaped when it has completed or failed, so what is cleaned up is not at work."""
+    """A turn is reaped when it has completed or failed, so no working process is cleaned up."""
     return step.entered is not State.REAPED or _came_from(step, State.COMPLETING, State.FAILED)
 
 
 def failure_is_reaped(step: Transition) -> bool:
-    """What has failed is cleaned up, and comes to nothing else."""
+    """A failed turn is cleaned up, and nothing else happens to it."""
     return step.entered is None or not _came_from(step, State.FAILED) or step.entered is State.REAPED
 
 
@@ -273,15 +273,15 @@ def _came_from(step: Transition, *states: State) -> bool:
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("a report that comes again, or of another turn, changes nothing", repetitions_change_nothing),
-    always_step("every report that can come again is remembered", reports_are_remembered),
-    always_step("every report that is news leads where the document says", leads_where_it_says),
+    always_step("a repeated report, or one of another turn, changes nothing", repetitions_change_nothing),
+    always_step("every report that can be repeated is remembered", reports_are_remembered),
+    always_step("every new report leads to the document's state", leads_where_it_says),
     always_step("every tool call and every compaction counts", counts_what_is_done),
     always_step("a turn completes only from its verification", is_verified_first),
     always_step("a turn is reaped only when it has completed or failed", is_reaped_at_the_end),
-    always_step("a turn that has failed is reaped, and nothing else", failure_is_reaped),
+    always_step("a failed turn is reaped, and nothing else", failure_is_reaped),
     leads_to(
-        "every turn that began is reaped, if what cannot go on is said to fail and what is over is cleaned up",
+        "every turn that began is reaped, if a failure is reported and an ended turn is cleaned up",
         lambda e: e.state is not State.IDLE,
         lambda e: e.state is State.REAPED,
         given=weakly(TaskFailed, AgentReaped),
@@ -329,5 +329,5 @@ machine = Machine(
 completing_fails = machine.with_rows(
     row(State.COMPLETING, TaskFailed, State.FAILED, fail, when=is_news),
     name="turn-completing-fails",
-).with_properties(accepts("a crash while COMPLETING is heard", {State.COMPLETING: (TaskFailed,)}))
+).with_properties(accepts("a crash while COMPLETING is accepted", {State.COMPLETING: (TaskFailed,)}))
 """The profile in which a crash while COMPLETING fails the turn instead of leaving it where it is (E24)."""

@@ -1,1 +1,1 @@
-"""What is decided beside the tables: policies and classifications, as pure functions with exact formulas."""
+"""Decisions beside the tables: policies and classifications, as pure functions with exact formulas."""

@@ -1,18 +1,18 @@
-"""Who is taken along when something is aborted: the document's chain of tool, siblings and session.
+"""The reach of an abort: the document's chain of tool, siblings and session.
 
-The family is one immutable map from each session to its parent, recorded when a session is spawned (E38); everything
-else is read from it. ``affected`` answers for a scope:
+The family is one immutable map from each session to its parent, recorded when a session is spawned (E38). Everything
+else is derived from it. ``affected`` answers for a scope:
 
-- ``TOOL``: nobody. The session goes on without that tool's result.
-- ``SIBLING``: the other children of the same parent, each with everything below it; not the session itself, and not
-  the parent (E36).
+- ``TOOL``: no session. The session goes on without that tool's result.
+- ``SIBLING``: the other children of the same parent, each with everything below it. The session itself and the parent
+  are not among them (E36).
 - ``SESSION``: the session itself and everything below it.
 
-Escalation is opt-in (E37): ``tool_to_sibling`` makes the loss of a tool the loss of its session's siblings,
-``sibling_to_session`` makes an abort of siblings the abort of their parent, with all that is below it. A session
-without a parent has no siblings and nothing to escalate to.
+Escalation is opt-in (E37). ``tool_to_sibling`` makes the loss of a tool the loss of its session's siblings.
+``sibling_to_session`` makes an abort of siblings the abort of their parent, with everything below it. A session without
+a parent has no siblings and nothing to escalate to.
 
-Nobody is named twice, and a map with a cycle in it is walked once round (E36).
+No session is named twice, and a cycle in the map is followed once (E36).
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,14 +23,14 @@ import msgspec
 from lifefold.core.policy.reasons import AbortReason
 
 Parents = Mapping[str, str]
-"""The parent of each session that has one, in the order in which they were spawned: that is the order of the answers.
+"""The parent of each session that has one, in the order of spawning; answers keep this order.
 
-A map without an order of its own, as a ``PMap``, makes the order of equals that of PYTHONHASHSEED.
+A map without an order of its own, such as a ``PMap``, orders equal entries by PYTHONHASHSEED.
 """
 
 
 class AbortScope(StrEnum):
-    """How far an abort reaches by itself."""
+    """The scope of an abort, before any escalation."""
 
     TOOL = "tool"
     SIBLING = "sibling"
@@ -38,21 +38,21 @@ class AbortScope(StrEnum):
 
 
 class AbortPolicy(msgspec.Struct, frozen=True):
-    """Which scope becomes the next wider one; by default none does (E37)."""
+    """The scopes that become the next wider one; by default none does (E37)."""
 
     tool_to_sibling: bool = False
     sibling_to_session: bool = False
 
 
 class Target(msgspec.Struct, frozen=True):
-    """A session that is to end, and why."""
+    """A session to end, and the reason."""
 
     session: str
     abort_reason: AbortReason
 
 
 def children(parents: Parents, session: str) -> tuple[str, ...]:
-    """Return the sessions that this one is the parent of, in the order of the map, itself never."""
+    """Return the children of a session, in the order of the map; the session itself is never among them."""
     return tuple(child for child, parent in parents.items() if parent == session != child)
 
 
@@ -64,12 +64,12 @@ def siblings(parents: Parents, session: str) -> tuple[str, ...]:
 
 
 def descendants(parents: Parents, session: str) -> tuple[str, ...]:
-    """Return everybody below a session, the nearest first, each once; never the session itself."""
+    """Return all sessions below a session, the nearest first, each once; never the session itself."""
     return tuple(_below(parents, (session,), frozenset((session,))))
 
 
 def escalated(scope: AbortScope, policy: AbortPolicy) -> AbortScope:
-    """Return the scope that an abort of ``scope`` comes to under a policy."""
+    """Return the scope that an abort of ``scope`` has under a policy."""
     if scope is AbortScope.TOOL and policy.tool_to_sibling:
         return escalated(AbortScope.SIBLING, policy)
     return AbortScope.SESSION if scope is AbortScope.SIBLING and policy.sibling_to_session else scope
@@ -82,9 +82,9 @@ def affected(
     policy: AbortPolicy = AbortPolicy(),  # noqa: B008 - an immutable value
     cause: AbortReason = AbortReason.UNKNOWN,
 ) -> tuple[Target, ...]:
-    """Return who is to end because of an abort at ``session``, in the order in which they are to be told.
+    """Return the sessions to end because of an abort at ``session``, in the order of their abort.
 
-    ``cause`` is why a session that is torn down itself is; those below it end because their parent did.
+    ``cause`` is the reason of a session that is aborted itself. Sessions below it end because their parent did.
     """
     reach = escalated(scope, policy)
     if reach is AbortScope.TOOL:
@@ -108,7 +108,7 @@ def _without_siblings(parents: Parents, session: str) -> tuple[Target, ...]:
 
 
 def _below(parents: Parents, roots: tuple[str, ...], seen: frozenset[str]) -> Iterator[str]:
-    """Yield everybody below the roots, level by level, but those seen already and whoever is reached through them."""
+    """Yield the sessions below the roots, level by level, without those in ``seen`` and everything below these."""
     level = roots
     while level:
         found = (child for each in level for child in children(parents, each))

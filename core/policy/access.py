@@ -1,11 +1,11 @@
-"""What an agent may do is earned: the document's graduated access (E34, E35).
+"""Earned access: the document's graduated access levels (E34, E35).
 
-Four levels, reached at 0, 1, 3 and 10 successes. A recorded success promotes by one level at most, and only an agent
-without violations. A violation demotes by one level and stays on record: it blocks promotion until a person promotes
-by hand, which clears it (E35). A failure is neutral.
+The four levels are reached at 0, 1, 3 and 10 successes. A recorded success promotes by one level at most, and only an
+agent without violations. A violation demotes by one level and stays on record. It blocks promotion until an operator
+promotes by hand, which clears it (E35). A failure is neutral.
 
-Which transitions of a lifecycle need which level is the user's to say, as a map; what is not in it is allowed to
-everybody, so that without a map nothing is gated (E34).
+The user maps transitions of a lifecycle to the level they need. A transition outside the map needs none, so without a
+map nothing is gated (E34).
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from lifefold.core.kernel import replace
 
 
 class AccessLevel(IntEnum):
-    """How far an agent is trusted; a higher level may do whatever a lower one may."""
+    """The trust in an agent; a higher level includes all rights of a lower one."""
 
     UNTRUSTED = 0
     PROBATIONARY = 1
@@ -27,12 +27,12 @@ class AccessLevel(IntEnum):
 
     @property
     def word(self) -> str:
-        """Its name as people write it: ``probationary``."""
+        """The name in the spelling of fleet files: ``probationary``."""
         return self.name.lower()
 
 
 class Capabilities(msgspec.Struct, frozen=True):
-    """What a level may touch. ``folders`` are those an agent may write to; None means any."""
+    """The rights of a level. ``folders`` are those an agent may write to; None means any."""
 
     write: bool
     network: bool
@@ -41,7 +41,7 @@ class Capabilities(msgspec.Struct, frozen=True):
 
 
 class Trust(msgspec.Struct, frozen=True):
-    """An agent's track record and the level it has come to."""
+    """An agent's track record and its present level."""
 
     level: AccessLevel = AccessLevel.UNTRUSTED
     successes: int = 0
@@ -54,7 +54,7 @@ SUCCESSES: Final = {
     AccessLevel.TRUSTED: 3,
     AccessLevel.ELEVATED: 10,
 }
-"""How many successes a level takes."""
+"""The number of successes that each level takes."""
 
 CAPABILITIES: Final = {
     AccessLevel.UNTRUSTED: Capabilities(write=False, network=False, max_files=0, folders=("docs/",)),
@@ -66,11 +66,11 @@ CAPABILITIES: Final = {
 }
 
 Gates = Mapping[tuple[str, str], AccessLevel]
-"""The least level that a transition needs, by its (from, to); what is not listed needs none."""
+"""The least level that a transition needs, by its (from, to); a transition that is absent needs none."""
 
 
 def succeeded(trust: Trust) -> Trust:
-    """Record a success; it promotes by one level if the record allows."""
+    """Record a success; it promotes by one level if the record allows it."""
     counted = replace(trust, successes=trust.successes + 1)
     above = _above(trust.level)
     return replace(counted, level=above) if not trust.violations and counted.successes >= SUCCESSES[above] else counted
@@ -87,7 +87,7 @@ def promoted(trust: Trust) -> Trust:
 
 
 def demoted(trust: Trust) -> Trust:
-    """Demote by one level by hand; nobody falls below UNTRUSTED."""
+    """Demote by one level by hand; UNTRUSTED is the lowest."""
     return replace(trust, level=AccessLevel(max(trust.level - 1, AccessLevel.UNTRUSTED)))
 
 

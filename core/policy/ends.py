@@ -1,9 +1,9 @@
-"""What the end of an agent's session means: why it ended, and what another try is worth (E5, E39).
+"""The meaning of a session's end: its cause, and the worth of another try (E5, E39).
 
-*Only the agent's own end is looked at*: its exit status, what was done to it, and its last words. Output of a
-verification is no agent's word: a failing test that prints "401 Unauthorized" is no login failure. What was recorded
-of real agent programs is ``WORDS``, one row for each kind of end; the first row that finds its words decides, and the
-rows whose trouble cannot pass come first. What has no words is judged by its status.
+*Only the agent's own end counts*: its exit status, the signals that it was sent, and its last words. The output of a
+verification is not the agent's: a failing test that prints "401 Unauthorized" is no login failure. ``WORDS`` holds the
+last words of real agent programs, one row for each kind of end. The first row that matches decides, and rows of lasting
+trouble come first. An end without known words is judged by its status.
 """
 
 import re
@@ -22,7 +22,7 @@ from lifefold.core.policy.reasons import (
 
 
 class Trouble(StrEnum):
-    """What kind of failure it was: whether it passes by itself (E5)."""
+    """The kind of a failure: whether it passes by itself (E5)."""
 
     TRANSIENT = "transient"
     FATAL = "fatal"
@@ -30,7 +30,7 @@ class Trouble(StrEnum):
 
 
 class Program(StrEnum):
-    """Whose exit statuses are read: document 004 has a table for ``claude``, and 75 suspends a cooperative agent."""
+    """The program that exited: document 004 has a table for ``claude``; status 75 suspends a cooperative agent."""
 
     ANY = ""
     CLAUDE = "claude"
@@ -38,7 +38,7 @@ class Program(StrEnum):
 
 
 class Diagnosis(msgspec.Struct, frozen=True):
-    """Why a session ended otherwise than well, and what kind of failure that is."""
+    """The cause of an abnormal end of a session, and the kind of failure."""
 
     transition_reason: TransitionReason = TransitionReason.RETRY
     abort_reason: AbortReason = AbortReason.UNKNOWN
@@ -46,7 +46,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
 
 
 class Diagnosed:
-    """Base of events that tell of an abnormal end; if its ``diagnosis`` is known, the journal has the reasons."""
+    """Base of events of an abnormal end; the journal takes the reasons from its ``diagnosis``, if that is known."""
 
     __slots__ = ()
 
@@ -54,19 +54,19 @@ class Diagnosed:
 
     @property
     def transition_reason(self) -> TransitionReason | None:
-        """Why the transition happened; None if that is not known."""
+        """The reason of the transition; None if unknown."""
         return None if self.diagnosis is None else self.diagnosis.transition_reason
 
     @property
     def abort_reason(self) -> AbortReason | None:
-        """Why the session ended otherwise than well; None if that is not known."""
+        """The reason of the abnormal end; None if unknown."""
         return None if self.diagnosis is None else self.diagnosis.abort_reason
 
 
 class Words(msgspec.Struct, frozen=True):
-    """What programs say at an end of one kind, in lower case, and what that means.
+    """The last words of programs at one kind of end, in lower case, and their meaning.
 
-    Words of a trouble that cannot pass count by themselves only: ``billing`` is not said by ``test_billing failed``.
+    Words of a trouble that cannot pass match as whole words only: ``test_billing failed`` does not contain ``billing``.
     """
 
     said: tuple[str, ...]
@@ -139,24 +139,24 @@ WORDS: Final = (
         Diagnosis(TransitionReason.RETRY, AbortReason.BASH_ERROR),
     ),
 )  # fmt: skip
-"""What agent programs print last, by the kind of end; in this order."""
+"""The last words of agent programs, by the kind of end, in order of precedence."""
 
 TIMED_OUT: Final = Diagnosis(abort_reason=AbortReason.TIMEOUT)
-"""Its time was over, or it was silent for too long: another session may be faster."""
+"""The session exceeded its time, or was silent for too long: another session may be faster."""
 
 LEFT: Final = Diagnosis(abort_reason=AbortReason.SHUTDOWN_SIGNAL)
-"""It was asked to end because no runner was there, or because it had to make room."""
+"""The session was asked to end, because it had no runner or was preempted."""
 
 
 def diagnosis(said: str, status: int | None = None, program: Program = Program.ANY) -> Diagnosis:
-    """Return what an end means, by the agent's own last words and its exit status (-n if signal n ended it)."""
+    """Return the meaning of an end, by the agent's last words and its exit status (-n for a death by signal n)."""
     text = said.lower()
     found = next((row.means for row in WORDS if _says(row, text)), None)
     return found or by_status(status, program)
 
 
 def by_status(status: int | None, program: Program = Program.ANY) -> Diagnosis:
-    """Return what an exit status means by itself. A program that may not be executed is not worth another try."""
+    """Return the meaning of an exit status by itself. A program that may not be executed is not worth another try."""
     if program is Program.CLAUDE:
         verdict = claude_verdict(status)
         trouble = Trouble.OTHER if verdict.retry else Trouble.FATAL
@@ -175,5 +175,5 @@ def _says(row: Words, text: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _as_words(said: str) -> re.Pattern[str]:
-    """Return what finds words that are no part of a longer name and no part of a path."""
+    """Return a pattern that finds these words, unless they are part of a longer name or of a path."""
     return re.compile(rf"(?<![\w/.-]){re.escape(said)}(?![\w/-]|\.\w)")

@@ -1,7 +1,8 @@
-"""How often those who fail are restarted: restart intensity, as supervisors in Erlang/OTP have it.
+"""Restart intensity: how often failing entities are restarted, as supervisors in Erlang/OTP limit it.
 
-At most ``max_restarts`` within any ``window_ms``; whoever would need one more is not begun again. *Only time makes
-room*: neither a start that works nor a success does, or one that starts and then fails would be restarted for ever.
+At most ``max_restarts`` happen within any ``window_ms``; an entity that needs one more is not restarted. *Only time
+frees a restart*: a start that works or a success does not. Otherwise an entity that starts and then fails would be
+restarted for ever.
 """
 
 import msgspec
@@ -11,19 +12,19 @@ from lifefold.core.policy.recovery import Retry
 
 
 class Intensity(msgspec.Struct, frozen=True):
-    """How many restarts there may be within how many milliseconds; 0 means that there are none at all."""
+    """The number of restarts within so many milliseconds; 0 means none at all."""
 
     max_restarts: int = 10
     window_ms: int = 3_600_000
 
     def __post_init__(self) -> None:
-        """Refuse what could never work. Raises ``ValueError`` naming the field."""
+        """Refuse values that cannot work. Raises ``ValueError``, which names the field."""
         at_least(0, self, "max_restarts")
         at_least(1, self, "window_ms")
 
 
 class Restart(Intensity, frozen=True):
-    """How often one is restarted, and how long it rests before: longer with each restart in the same window."""
+    """The restart intensity of one entity, and its delay before a restart, longer with each one in a window."""
 
     max_restarts: int = 3
     pause: Retry = Retry(base_ms=10_000, cap_ms=300_000)

@@ -1,4 +1,4 @@
-"""What a number that somebody sets must be: limits refuse what could never work, by the name of its field."""
+"""Checks of configured numbers: a value that cannot work is refused, by the name of its field."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 def at_least(least: int, limits: msgspec.Struct, *fields: str) -> None:
-    """Raise ``ValueError`` for the first of these fields that is less; None is no number, and no limit."""
+    """Raise ``ValueError`` for the first of these fields that is less than ``least``; None means no limit."""
     for field in fields:
         value = getattr(limits, field)
         if value is not None and value < least:
@@ -15,7 +15,7 @@ def at_least(least: int, limits: msgspec.Struct, *fields: str) -> None:
 
 
 def between(least: float, most: float, limits: msgspec.Struct, field: str) -> None:
-    """Raise ``ValueError`` if this field is outside of a range, or no number at all."""
+    """Raise ``ValueError`` if this field is outside of a range or not a number."""
     value = getattr(limits, field)
     if not least <= value <= most:
         message = f"{field} must be between {least} and {most}, not {value}"
@@ -23,7 +23,7 @@ def between(least: float, most: float, limits: msgspec.Struct, field: str) -> No
 
 
 def one_of(words: Iterable[str], limits: msgspec.Struct, field: str) -> None:
-    """Raise ``ValueError`` if this field is none of these words."""
+    """Raise ``ValueError`` unless this field is one of these words."""
     allowed, value = tuple(words), getattr(limits, field)
     if value not in allowed:
         message = f"{field} must be one of {', '.join(allowed)}, not {value!r}"

@@ -1,12 +1,12 @@
-"""Why a lifecycle moved: the document's thirteen reasons of a transition and eleven reasons of an abnormal end.
+"""The reasons of transitions: the document's thirteen, and its eleven reasons of an abnormal end.
 
-An event that knows its reason has a field, or a property, named ``transition_reason`` or ``abort_reason``; it is from
-there that a journal takes it (E44).
+An event that knows its reason has a field, or a property, named ``transition_reason`` or ``abort_reason``. The journal
+takes it from there (E44).
 
-*How a process ended is classified by a pure function* of its exit status and of what was done to it (E39). A negative
-status is the signal that ended the process, as the operating system's wait reports it; 128 + n is a shell's word for
-signal n. If we ended the process ourselves, our own cause wins over whatever status came of it: a session that was
-asked to go because of a timeout, and went politely with status 0, has timed out.
+*A pure function classifies the end of a process* by its exit status and by the cause that the runner gave it (E39). A
+negative status is the signal that ended the process, as the operating system's wait reports it. 128 + n is a shell's
+status for signal n. If the runner ended the process, the runner's cause wins over any status. A session that was asked
+to end because of a timeout has timed out, even if it exits with status 0.
 """
 
 from enum import StrEnum
@@ -16,7 +16,7 @@ import msgspec
 
 
 class TransitionReason(StrEnum):
-    """Why a transition happened; the document's thirteen."""
+    """The reason of a transition; the document's thirteen."""
 
     COMPLETED = "completed"
     ABORTED = "aborted"
@@ -34,7 +34,7 @@ class TransitionReason(StrEnum):
 
 
 class AbortReason(StrEnum):
-    """Why an agent ended otherwise than well; the document's eleven."""
+    """The reason of an agent's abnormal end; the document's eleven."""
 
     USER_INTERRUPT = "user_interrupt"
     SHUTDOWN_SIGNAL = "shutdown_signal"
@@ -63,9 +63,9 @@ _OF_STATUS: Final = {
 
 
 def abort_reason_of(status: int | None, cause: AbortReason | None = None) -> AbortReason | None:
-    """Return why a process ended that has this exit status; None if it ended well (E39).
+    """Return the reason of a process's end by its exit status; None if it ended well (E39).
 
-    ``status`` is None if nobody could learn it. ``cause`` is given if we ended the process, and wins.
+    ``status`` is None if it could not be learnt. ``cause`` is given if the runner ended the process, and wins.
     """
     if cause is not None:
         return cause
@@ -73,11 +73,11 @@ def abort_reason_of(status: int | None, cause: AbortReason | None = None) -> Abo
 
 
 SUSPENDED_STATUS: Final = 75
-"""The exit status of a cooperative agent that has kept where it was: go on later (``EX_TEMPFAIL`` of sysexits)."""
+"""The exit status of a cooperative agent that saved its position, to continue later (``EX_TEMPFAIL`` of sysexits)."""
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What an exit status means: the reasons that a transition carries, and whether another try makes sense."""
+    """The meaning of an exit status: the reasons of the transition, and whether another try makes sense."""
 
     transition_reason: TransitionReason
     abort_reason: AbortReason | None
@@ -99,6 +99,6 @@ _OF_CLAUDE: Final = {
 
 
 def claude_verdict(status: int | None) -> Verdict:
-    """Return what an exit status of the ``claude`` command means. What it has no word for may be tried again."""
+    """Return the meaning of an exit status of the ``claude`` command. An unknown status may be tried again."""
     unknown = Verdict(_RETRY, AbortReason.UNKNOWN, retry=True)
     return unknown if status is None else _OF_CLAUDE.get(status, unknown)

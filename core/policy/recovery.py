@@ -1,8 +1,8 @@
-"""How long to wait before an agent tries to recover: the three strategies that document 000 recommends.
+"""The delay before an agent tries to recover: the three strategies that document 000 recommends.
 
 *Exponential* doubles with each attempt, for network failures and rate limits. *Fixed* is the same each time, for
-resources that others hold. *Jittered* is exponential with a little more, so that many who failed together do not come
-back together; the little more is a hash of who waits and for which attempt, so that a replay waits as long.
+resources that other processes hold. *Jittered* is exponential with a small addition, so that agents that failed
+together do not return together. The addition is a hash of the agent and the attempt, so a replay waits as long.
 """
 
 from typing import Literal, get_args
@@ -14,12 +14,12 @@ from lifefold.core.policy.limits import at_least, between, one_of
 
 
 def fixed_ms(_attempt: int, *, base_ms: int) -> int:
-    """Return ``base_ms``, whichever attempt it is."""
+    """Return ``base_ms`` for every attempt."""
     return base_ms
 
 
 def jittered_ms(attempt: int, *, base_ms: int, cap_ms: int, jitter: float, who: str = "") -> int:
-    """Return the exponential delay and up to the fraction ``jitter`` of it on top, which may exceed the cap by that."""
+    """Return the exponential delay plus up to the fraction ``jitter`` of it; the sum may exceed the cap by that."""
     delay_ms = exponential_ms(attempt, base_ms=base_ms, cap_ms=cap_ms)
     return 2 * delay_ms - spread_ms(delay_ms, jitter, who, attempt)
 
@@ -36,13 +36,13 @@ class Retry(msgspec.Struct, frozen=True):
     jitter: float = 0.1
 
     def __post_init__(self) -> None:
-        """Refuse what could never work. Raises ``ValueError`` naming the field."""
+        """Refuse values that cannot work. Raises ``ValueError``, which names the field."""
         one_of(get_args(Strategy), self, "strategy")
         at_least(1, self, "base_ms", "cap_ms")
         between(0, 1, self, "jitter")
 
     def delay_ms(self, attempt: int, who: str = "") -> int:
-        """Return how long to wait before this attempt (1 is the first); ``who`` waits decides the jitter."""
+        """Return the delay before this attempt (1 is the first); ``who``, the agent's name, decides the jitter."""
         if self.strategy == "fixed":
             return fixed_ms(attempt, base_ms=self.base_ms)
         if self.strategy == "exponential":

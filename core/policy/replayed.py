@@ -1,10 +1,10 @@
-"""Transitions that may be asked for twice: what was done under which id (E14).
+"""Repeated requests for a transition: the outcomes of earlier ones, by their ids (E14).
 
-A ledger remembers, for an entity and an id of the caller's choice, what was asked for and what came of it. Asking again
-for the same is answered with the original outcome; asking for something else under the same id is a conflict. Only what
-succeeded is recorded: a refused transition uses up no id. The same id at another entity is another matter.
+A ledger keeps, for an entity and an id of the caller's choice, the request and its outcome. The same request again gets
+the original outcome. Another request under the same id is a conflict. Only successes are recorded: a refused transition
+uses up no id. Ids of different entities are independent.
 
-The ledger is a value and remembers the last ``LEDGER_LIMIT`` successes; older ones are forgotten, the oldest first.
+The ledger is a value and keeps the last ``LEDGER_LIMIT`` successes; the oldest are dropped first.
 """
 
 from typing import Any, Final, Generic, TypeVar
@@ -16,14 +16,14 @@ from returns.result import Failure, Result, Success
 T = TypeVar("T")
 
 LEDGER_LIMIT: Final = 10_000
-"""How many successes a ledger remembers."""
+"""The number of successes that a ledger keeps."""
 
 Key = tuple[str, str]
 """An entity, and an id that is unique within it."""
 
 
 class Conflict(msgspec.Struct, frozen=True):
-    """The id was used for something else at this entity."""
+    """The id was used for another request at this entity."""
 
     entity: str
     id: str
@@ -31,26 +31,26 @@ class Conflict(msgspec.Struct, frozen=True):
     now: Any
 
     def __str__(self) -> str:
-        """Say which id was used for what."""
+        """Return a sentence with the id, the earlier request and the present one."""
         return f"transition id {self.id!r} of {self.entity} was used for {self.before!r}, not for {self.now!r}"
 
 
 class Entry(msgspec.Struct, Generic[T], frozen=True):
-    """What was asked for, and what came of it."""
+    """A request, and its outcome."""
 
     payload: Any
     outcome: T
 
 
 class Ledger(msgspec.Struct, Generic[T], frozen=True):
-    """What was done under which id, the oldest first in ``order``."""
+    """The recorded successes by entity and id; ``order`` has the oldest first."""
 
     entries: PMap[Key, Entry[T]] = pmap()
     order: PDeque[Key] = pdeque()
     limit: int = LEDGER_LIMIT
 
     def recall(self, entity: str, name: str, payload: Any) -> Result[T | None, Conflict]:
-        """Return what came of this before, None if it was never done, or the conflict with what was."""
+        """Return the recorded outcome, None if there is none, or the conflict with the recorded request."""
         entry = self.entries.get((entity, name))
         if entry is None:
             return Success(None)
@@ -59,7 +59,7 @@ class Ledger(msgspec.Struct, Generic[T], frozen=True):
         return Success(entry.outcome)
 
     def with_success(self, entity: str, name: str, payload: Any, outcome: T) -> "Ledger[T]":
-        """Return the ledger with one more success, and without the oldest if there are too many."""
+        """Return the ledger with one more success, without the oldest if the limit is exceeded."""
         key = (entity, name)
         order = self.order if key in self.entries else self.order.append(key)
         entries = self.entries.set(key, Entry(payload, outcome))

@@ -1,9 +1,9 @@
-"""When a failed task is tried again, and how often (E5, E6).
+"""Retries of a failed task: how many, and when (E5, E6).
 
-The number of retries is the least of the task's own limit, the fleet's, and what the kind of the failure suggests
-(``lifefold.core.policy.ends``): a trouble that cannot pass is not worth another try; all others are worth three, unless
-the policy says that what is not known to pass is worth fewer. Before the n-th retry (n from
-0) the task rests ``min(30 * 2^n, 300)`` seconds: ``not_before_ms`` is a time that a claim has to respect, not a wish.
+The number of retries is the least of three: the task's own limit, the fleet's, and the limit of the kind of failure
+(``lifefold.core.policy.ends``). A lasting trouble is not worth another try. All others are worth three, unless the
+policy sets fewer for failures of an unknown kind. Before the n-th retry (n from 0) the task rests
+``min(30 * 2^n, 300)`` seconds. ``not_before_ms`` is a time that a claim must respect.
 """
 
 from typing import Final
@@ -16,7 +16,7 @@ from lifefold.core.policy.limits import at_least
 
 
 class RetryPolicy(msgspec.Struct, frozen=True):
-    """What a fleet may set. Times in milliseconds."""
+    """The settings of a fleet for retries. Times in milliseconds."""
 
     max_retries: int = 3
     transient_retries: int = 3
@@ -26,7 +26,7 @@ class RetryPolicy(msgspec.Struct, frozen=True):
     backoff_cap_ms: int = 300_000
 
     def __post_init__(self) -> None:
-        """Refuse negative numbers. Raises ``ValueError`` naming the field."""
+        """Refuse negative numbers. Raises ``ValueError``, which names the field."""
         at_least(0, self, "max_retries", "transient_retries", "fatal_retries", "other_retries")
         at_least(0, self, "backoff_base_ms", "backoff_cap_ms")
 
@@ -35,7 +35,7 @@ DEFAULT: Final = RetryPolicy()
 
 
 def retry_limit(max_retries: int, trouble: Trouble, policy: RetryPolicy = DEFAULT) -> int:
-    """Return how often a task with its own limit may be tried again after a failure of this kind."""
+    """Return the number of retries of a task with its own limit, after a failure of this kind."""
     suggested = {
         Trouble.TRANSIENT: policy.transient_retries,
         Trouble.FATAL: policy.fatal_retries,
@@ -45,10 +45,10 @@ def retry_limit(max_retries: int, trouble: Trouble, policy: RetryPolicy = DEFAUL
 
 
 def rest_ms(retries: int, policy: RetryPolicy = DEFAULT) -> int:
-    """Return ``min(base * 2^retries, cap)`` milliseconds, ``retries`` being those that there were already (E6)."""
+    """Return ``min(base * 2^retries, cap)`` milliseconds, ``retries`` being the retries so far (E6)."""
     return exponential_ms(retries + 1, base_ms=policy.backoff_base_ms, cap_ms=policy.backoff_cap_ms)
 
 
 def not_before_ms(at_ms: int, retries: int, policy: RetryPolicy = DEFAULT) -> int:
-    """Return the earliest time at which a task that is opened again at ``at_ms`` may be claimed (E6)."""
+    """Return the earliest time at which a task that is reopened at ``at_ms`` may be claimed (E6)."""
     return at_ms + rest_ms(retries, policy)

@@ -1,19 +1,18 @@
-"""What a screen shows of an agent: the document's seven visual states, derived and never stored.
+"""The document's seven visual states of an agent, derived for a screen and never stored.
 
-A status word of either vocabulary is understood, in whatever case (E30): the four of the agent's own lifecycle, and
-those that tasks and process monitors use. An agent whose task is closed or orphaned is gone; one whose task is planned,
-blocked, or waits for a person or for its subtasks is not at work. What is decided, in this order:
+A status word of either vocabulary is understood, in any case (E30): the four words of the agent's own lifecycle, and
+those of tasks and process monitors. An agent whose task is closed or orphaned is gone. An agent is not at work if its
+task is planned, is blocked, or waits for a person or for its subtasks. The decision, in this order:
 
-1. a word that means the end is DEAD, one that means waiting is IDLE;
-2. a word that means launching is SPAWNING until the launch has taken *longer* than the spawn timeout, then DEAD,
-   whether there is a process id or not (E29, E31);
+1. a word for the end is DEAD, a word for waiting is IDLE;
+2. a word for launching is SPAWNING until the launch has taken *longer* than the spawn timeout, then DEAD, with or
+   without a process id (E29, E31);
 3. without a process id everything else is DEAD, except that the agent's own word ``working`` stands without one;
-4. merging is MERGING; running is RUNNING until nothing was heard for *longer* than the stall threshold, then STALLED
-   (E29);
-5. what remains is UNKNOWN.
+4. merging is MERGING; running is RUNNING until the silence is *longer* than the stall threshold, then STALLED (E29);
+5. any other word is UNKNOWN.
 
-An agent that has never been heard of is measured from its start (E32). A merge never becomes STALLED, but
-``Classification.stalled`` says that one hangs (E32).
+The silence of an agent without any sign is measured from its start (E32). A merge never becomes STALLED, but
+``Classification.stalled`` reports one that hangs (E32).
 """
 
 from enum import StrEnum
@@ -38,12 +37,12 @@ class VisualState(StrEnum):
 
     @property
     def indicator(self) -> str:
-        """The one character that stands for the state."""
+        """The one character of the state."""
         return _LOOKS[self][0]
 
     @property
     def colour(self) -> str:
-        """The colour it is shown in, in the document's words."""
+        """The colour of the state, in the document's words."""
         return _LOOKS[self][1]
 
 
@@ -67,18 +66,18 @@ RUNS: Final = frozenset({"working", "in_progress", "running"})
 
 
 class Thresholds(msgspec.Struct, frozen=True):
-    """From when on silence is worth showing, in milliseconds; both are exceeded strictly (E29)."""
+    """The silence that a screen shows, in milliseconds; both limits are exceeded strictly (E29)."""
 
     stall_ms: int = 300_000
     spawn_timeout_ms: int = 60_000
 
     def __post_init__(self) -> None:
-        """Refuse negative thresholds. Raises ``ValueError`` naming the field."""
+        """Refuse negative thresholds. Raises ``ValueError``, which names the field."""
         at_least(0, self, "stall_ms", "spawn_timeout_ms")
 
 
 class Observation(msgspec.Struct, frozen=True):
-    """What is known of an agent from outside: Unix times in milliseconds, None for what was never seen."""
+    """The facts known of an agent from outside: Unix times in milliseconds, None for what was never seen."""
 
     status: str
     started_at_ms: int = 0
@@ -87,7 +86,7 @@ class Observation(msgspec.Struct, frozen=True):
 
 
 class Classification(msgspec.Struct, frozen=True):
-    """The visual state, and whether the agent has been silent for longer than the stall threshold while active."""
+    """The visual state, and whether an active agent has been silent for longer than the stall threshold."""
 
     state: VisualState
     stalled: bool = False
@@ -97,7 +96,7 @@ DEFAULT: Final = Thresholds()
 
 
 def classify(seen: Observation, now_ms: int, thresholds: Thresholds = DEFAULT) -> Classification:
-    """Return what a screen shows of an agent at ``now_ms``."""
+    """Return the visual state of an agent at ``now_ms``."""
     stalled = now_ms - last_sign_ms(seen.started_at_ms, seen.heartbeat_at_ms) > thresholds.stall_ms
     state = _state(seen, now_ms - seen.started_at_ms > thresholds.spawn_timeout_ms)
     if state is VisualState.RUNNING and stalled:

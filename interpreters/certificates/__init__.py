@@ -1,1 +1,1 @@
-"""Certificates: what a check has shown, of which code, and tests written from counterexamples."""
+"""Certificates: the result of a check with the code that it is about; and tests from counterexamples."""

@@ -1,12 +1,12 @@
-"""Certificates: what was proven, of which code, by which checker, within which bounds; and whether that still holds.
+"""Certificates: what a check has proven, of which code, within which bounds, and whether that is current.
 
-A certificate names every module that the target is made of, each with a digest of its syntax tree. It has one digest of
-the checker's own code and the versions of the libraries. As long as none of these, and nothing of the question, has
-changed, another search would come to the same. Otherwise the search is done again and compared.
+A certificate names every module of the target, each with a digest of its syntax tree. It has one digest of the
+checker's code and the versions of the libraries. While these and the configuration are unchanged, another search would
+have the same result. Otherwise the search is repeated and compared.
 
-A certificate has a digest of its own content, which shows that the file was changed by accident or by hand. The digest
-is no signature: only a search tells whether what a certificate says is true. Nothing in a certificate depends on the
-computer, the folder or the hour.
+A certificate has a digest of its own content, which reveals an accidental change of the file. The digest is no
+signature: only a search can confirm a certificate. The content does not depend on the computer, the folder or the
+time.
 """
 
 import platform
@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import msgspec
 
-from lifefold.core.kernel import Machine, alone
+from lifefold.core.kernel import Machine, Property, alone
 from lifefold.interpreters.certificates.code import checker, code_of, digest
 from lifefold.interpreters.certificates.source import Names
 from lifefold.interpreters.search.configuration import Bounds, Judge
@@ -26,25 +26,24 @@ from lifefold.interpreters.search.crash_model import CrashBounds
 from lifefold.interpreters.search.report import CrashReport, Outcome, Report
 from lifefold.interpreters.targets.check_targets import Target
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 
 
 class UnreadableCertificate(ValueError):
-    """A file is no certificate, or one of another format; the message says which."""
+    """A file is not a certificate, or one of another format; the message says which."""
 
 
 class NoCertificate(ValueError):
-    """A report proves nothing that a certificate could say; the message says why."""
+    """A report proves nothing that a certificate could state; the message says why."""
 
 
 class Question(msgspec.Struct, frozen=True):
-    """What was asked: how it begins, which properties, where those besides its own are, and the bounds.
+    """The configuration of a check: the opening, the properties, the module of additional ones, and the bounds.
 
-    ``properties`` is a digest of the kinds and names of all properties that the target declares. ``added`` has the
-    properties of the configuration besides those. ``within`` has digests
-    of what records are to be like.
+    ``properties`` is a digest of the kinds and ids of all properties that the target declares (see ``id_of``).
+    ``added`` has the additional properties of the configuration. ``within`` has digests of the bounds on records.
 
-    Seconds and memory are not among the ``limits``: what they would end is not certified.
+    Seconds and memory are not among the ``limits``: a search that they end has no certificate.
     """
 
     opening: tuple[str, ...]
@@ -55,7 +54,7 @@ class Question(msgspec.Struct, frozen=True):
 
 
 class Open(msgspec.Struct, frozen=True):
-    """A property that is not known to hold, and what came of it."""
+    """A property that is not known to hold, with its outcome."""
 
     owner: str
     name: str
@@ -64,7 +63,7 @@ class Open(msgspec.Struct, frozen=True):
 
 
 class Verdicts(msgspec.Struct, frozen=True):
-    """How many properties hold, a digest of the kinds and names of all that were asked, and those that are open."""
+    """The number of properties that hold, a digest of the owners and kinds of all, and those that do not hold."""
 
     held: int
     asked: str
@@ -72,7 +71,7 @@ class Verdicts(msgspec.Struct, frozen=True):
 
 
 class Counts(msgspec.Struct, frozen=True):
-    """How much was looked at. ``local_states`` are those of each aggregate by itself."""
+    """The size of the search. ``local_states`` are those of each aggregate by itself."""
 
     states: int
     steps: int
@@ -84,20 +83,20 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 class Crashes(msgspec.Struct, frozen=True):
-    """What was looked at of crashes: how many inputs, crashes and decisions at once, and how much that was."""
+    """The crash search: its bounds on inputs, crashes and batches, and its size."""
 
     inputs: int
     crashes: int
     batch: int
     begun: int
-    timestamps: int
+    moments: int
     steps: int
     depth: int
     performed_again: int
 
 
 class Certificate(msgspec.Struct, frozen=True):
-    """What a check has proven."""
+    """The proven result of a check."""
 
     format: int
     target: str
@@ -113,42 +112,42 @@ class Certificate(msgspec.Struct, frozen=True):
     versions: Mapping[str, str]
     crashes: Crashes | None = None
     content: str = ""
-    """A digest of everything else in it."""
+    """The digest of all other fields."""
 
     def encode(self) -> bytes:
-        """Return it as JSON, in lines, with the digest of its content."""
+        """Return the certificate as JSON, in lines, with the digest of its content."""
         whole = msgspec.structs.replace(self, content=self.content_digest())
         return msgspec.json.format(msgspec.json.encode(whole), indent=2) + b"\n"
 
     def content_digest(self) -> str:
-        """Return the digest of everything in it but that digest."""
+        """Return the digest of all other fields."""
         bare = msgspec.structs.replace(self, content="")
         return digest({"certificate": msgspec.json.encode(bare).decode()})
 
     def lacking(self) -> str:
-        """Return in words why it is no proof: a search that was ended has not proven all; empty if it is one."""
+        """Return in words why it is no proof, such as a search that ended early; empty if it is one."""
         open_ = sum(each.outcome == Outcome.UNDECIDED for each in self.verdicts.open)
         return f"the search ended after {self.truncated}, and {open_} undecided" if self.truncated or open_ else ""
 
     def bounds(self, of: Bounds) -> Bounds:
-        """Return the bounds that it was made with; ``of`` the target it has the limits that are functions."""
+        """Return its bounds; functions among them are those of the target, ``of``."""
         return msgspec.structs.replace(of, seconds=None, memory_mib=None, **self.question.limits)
 
     def crash_bounds(self) -> CrashBounds | None:
-        """Return the bounds that crashes were looked at with, if they were: whatever number of states that needs."""
+        """Return the bounds of its crash search, if it has one, without a bound on states."""
         if self.crashes is None:
             return None
         return CrashBounds(self.crashes.inputs, self.crashes.crashes, self.crashes.batch)
 
 
 def certify(target: Target, report: Report) -> Certificate:
-    """Return the certificate of a report. Raises ``NoCertificate`` if it says nothing that would hold again."""
+    """Return the certificate of a report. Raises ``NoCertificate`` if another search could have another result."""
     if report.broken():
         raise NoCertificate("not every property holds")
     if report.truncated and not report.truncated.endswith(("states", "steps deep")):
         raise NoCertificate(f"the search ended after {report.truncated}, and would end elsewhere the next time")
     if report.crashes is not None and report.crashes.truncated:
-        raise NoCertificate(f"what crashes do was looked at only in part: {report.crashes.truncated}")
+        raise NoCertificate(f"the crash search is not complete: {report.crashes.truncated}")
     modules = code_of(target)
     certificate = Certificate(
         format=FORMAT,
@@ -177,7 +176,7 @@ def certify(target: Target, report: Report) -> Certificate:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of what a search is made with, besides the checker."""
+    """Return the versions of the libraries that a search uses."""
     return {name: version(name) for name in LIBRARIES} | {"python": platform.python_version()}
 
 
@@ -188,12 +187,12 @@ def _verdicts(report: Report) -> Verdicts:
     open_ = tuple(
         Open(v.owner, v.name, v.property_kind, v.outcome) for v in report.verdicts if v.outcome is not Outcome.HOLDS
     )
-    asked = _names((each.owner, each.property_kind, each.name) for each in report.verdicts)
+    asked = _listed((each.owner, each.property_kind) for each in report.verdicts)
     return Verdicts(len(report.verdicts) - len(open_), asked, open_)
 
 
-def _names(properties: Iterable[tuple[str, str, str]]) -> str:
-    """Return a digest of the owners, kinds and names of properties."""
+def _listed(properties: Iterable[tuple[str, ...]]) -> str:
+    """Return a digest of what identifies properties, in any order."""
     return digest({"properties": "\n".join(sorted("\t".join(map(str, each)) for each in properties))})
 
 
@@ -203,7 +202,7 @@ def _of_crashes(report: CrashReport) -> Crashes:
 
 
 def question(target: Target, bounds: Bounds) -> Question:
-    """Return what is asked of a target within bounds."""
+    """Return the configuration of a check of a target within bounds."""
     names = Names()
     begins = (target.record,) if target.record is not None else target.opening
     within = {name: _digest_of(holds) for name, holds in bounds.within.items()}
@@ -213,14 +212,23 @@ def question(target: Target, bounds: Bounds) -> Question:
 
 
 def _declared(target: Target) -> str:
-    """Return a digest of the properties that a target declares: its own, and those of all that it is made of."""
+    """Return a digest of the properties that a target declares: its own, and those of all its parts."""
     if isinstance(target.subject, Machine):
         system, _ = alone(target.subject)
         kinds = None
     else:
         system, kinds = target.subject, {name.partition("/")[0] for name, _ in target.opening}
     declared = Judge(system, (), kinds).properties
-    return _names((each.owner, each.property.property_kind, each.property.name) for each in declared)
+    return _listed((each.owner, each.property.property_kind, id_of(each.property)) for each in declared)
+
+
+def id_of(prop: Property[Any]) -> str:
+    """Return the id of a property: the names of the functions that it is made of. A property's own name is prose.
+
+    Properties that one function makes for several states share an id; a list of ids has each of them once more.
+    """
+    made_of = (prop.of, prop.when, prop.projection, prop.localized, prop.holds)
+    return " ".join(each.__qualname__ for each in made_of if each is not None)
 
 
 _NO_LIMITS: Final = {"within", "seconds", "memory_mib"}
@@ -239,14 +247,14 @@ def read(path: Path) -> Certificate:
             raise UnreadableCertificate(f"{path} has format {known.format}; this version of lifefold reads {FORMAT}")
         found = msgspec.json.decode(text, type=Certificate)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UnreadableCertificate(f"{path} is no certificate: {error}") from error
+        raise UnreadableCertificate(f"{path} is not a certificate: {error}") from error
     if found.content != found.content_digest():
         raise UnreadableCertificate(f"{path} was changed after it was written: its content has another digest")
     return found
 
 
 def is_certificate(text: bytes) -> bool:
-    """Tell whether a file's text is a certificate, of this format or of another one."""
+    """Tell whether the text of a file is a certificate, of any format."""
     try:
         msgspec.json.decode(text, type=_Any)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -255,7 +263,7 @@ def is_certificate(text: bytes) -> bool:
 
 
 class _Any(msgspec.Struct):
-    """What certificates of all formats have."""
+    """The common field of certificates of all formats."""
 
     format: int
     target: str
@@ -263,18 +271,18 @@ class _Any(msgspec.Struct):
 
 
 def changes(certificate: Certificate, target: Target) -> tuple[str, ...]:
-    """Return what of the target's code or of the question is not as it was; nothing if both are."""
+    """Return the changes of the target's code and of the configuration; empty if there are none."""
     now = code_of(target)
     told = [f"{name} is new" for name in now if name not in certificate.modules]
     told += [f"{name} has gone" for name in certificate.modules if name not in now]
     told += [f"{name} has changed" for name, each in now.items() if certificate.modules.get(name, each) != each]
     if question(target, certificate.bounds(target.bounds)) != certificate.question:
-        told.append("it begins otherwise, has other properties, or has other bounds")
+        told.append("its opening, its properties or its bounds have changed")
     return tuple(told)
 
 
 def surroundings(certificate: Certificate) -> tuple[str, ...]:
-    """Return what of the checker's code and of the libraries' versions is not as it was."""
+    """Return the changes of the checker's code and of the libraries' versions."""
     told = [] if certificate.checker == checker() else ["the checker has changed"]
     now = versions()
     names = dict.fromkeys((*certificate.versions, *now))
@@ -287,7 +295,7 @@ def surroundings(certificate: Certificate) -> tuple[str, ...]:
 
 
 def differences(then: Certificate, now: Certificate) -> Iterator[str]:
-    """Yield in words what a search has come to that it did not come to before."""
+    """Yield in words the differences between the results of two searches."""
     if then.truncated != now.truncated:
         yield f"truncated: {now.truncated or 'no'}, and was: {then.truncated or 'no'}"
     yield from _of_verdicts(then.verdicts, now.verdicts)
@@ -298,7 +306,7 @@ def differences(then: Certificate, now: Certificate) -> Iterator[str]:
 
 def _of_verdicts(then: Verdicts, now: Verdicts) -> Iterator[str]:
     if then.asked != now.asked:
-        yield f"other properties are asked: {now.held + len(now.open)} in all, and were: {then.held + len(then.open)}"
+        yield f"other properties are checked: {now.held + len(now.open)} in all, and were: {then.held + len(then.open)}"
     if then.held != now.held:
         yield f"{now.held} properties hold, and were: {then.held}"
     before = {(each.owner, each.kind, each.name): each.outcome for each in then.open}

@@ -1,8 +1,8 @@
-"""Which modules what is checked is made of: where its parts come from, and everything that these import.
+"""The modules of a target: those of its parts, and all modules that these import.
 
-Each module counts by its syntax tree: a changed docstring or comment changes no digest. Of lifefold these are the
-kernel, the vocabulary of effects, and those lifecycles that the target is made of, the module that its table stands in
-above all; of a user's own program, what is not installed as a library.
+Each module has a digest of its syntax tree, so a changed docstring or comment changes no digest. Of lifefold these are
+the kernel, the effects, and the lifecycles of the target with the modules of their tables. Of a user's program they
+are all modules that are not installed as a library.
 """
 
 import ast
@@ -23,11 +23,11 @@ from lifefold.interpreters.targets.check_targets import Target
 OURS: Final = ("lifefold.core", "lifefold.effects")
 _ALWAYS: Final = ("lifefold.core.kernel", "lifefold.effects")
 _TEXTS: Final = 512
-"""Of how many texts it is remembered what stands in them: several targets are made of the same modules."""
+"""The number of texts whose imports are remembered: several targets share modules."""
 
 
 def code_of(target: Target) -> dict[str, str]:
-    """Return the digests of all modules that a target is made of, by name, in the order of the names."""
+    """Return the digests of all modules of a target, by name, in the order of the names."""
     todo = [*_ALWAYS, *filter(None, (target.module,)), *_homes(target.subject), *_modules(target.subject)]
     found: dict[str, str] = {}
     while todo:
@@ -49,7 +49,12 @@ def digest(texts: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=1)
 def checker() -> str:
-    """Return one digest for the checker's own code: the modules that a search and its verdicts are made of."""
+    """Return one digest of the checker's own code: the modules that a search and its verdicts use."""
+    return digest(checker_modules())
+
+
+def checker_modules() -> dict[str, str]:
+    """Return the digests of the checker's own modules, by name."""
     todo, found = [_CHECKER], dict[str, str]()
     while todo:
         name = todo.pop()
@@ -59,18 +64,18 @@ def checker() -> str:
         text = Path(spec.origin).read_text(encoding="utf-8")
         found[name] = digest_of(text)
         todo += (each for each in _imports(name, text) if each.startswith(_CHECKERS))
-    return digest(found)
+    return found
 
 
 _CHECKER: Final = "lifefold.interpreters.check.checking"
-_CHECKERS: Final = "lifefold.interpreters.check."
+_CHECKERS: Final = tuple(f"lifefold.interpreters.{room}." for room in ("check", "search", "crash"))
 
 
 def _homes(subject: Machine[Any] | System) -> set[str]:
-    """Return the modules of lifefold that make the subject, whatever record it starts with here.
+    """Return the modules of lifefold that define the subject, whatever its first record is.
 
-    A machine that is called otherwise here than where it is made is known by its rows, and a system that promises more
-    here by its rules.
+    A machine with another name here than in its module is found by its rows, and a system with more properties here by
+    its rules.
     """
     ours = [(name, module) for name, module in list(sys.modules.items()) if _is_ours(name)]
     named = [(name, word, thing) for name, module in ours for word, thing in list(vars(module).items())]
@@ -95,13 +100,13 @@ def _has_rows(thing: Any, subject: Machine[Any]) -> bool:
 
 
 def _makes(name: str, word: str) -> bool:
-    """Tell whether a module gives this name to something by itself, and does not only import it."""
+    """Tell whether a module defines this name, and does not only import it."""
     return word in _assigned(_text(name) or "")
 
 
 @lru_cache(maxsize=_TEXTS)
 def _assigned(text: str) -> frozenset[str]:
-    """Return the names that a module gives to something at its top."""
+    """Return the names that a module assigns at its top level."""
     top = ast.parse(text).body
     targets = [each for node in top if isinstance(node, ast.Assign) for each in node.targets]
     targets += [node.target for node in top if isinstance(node, ast.AnnAssign)]
@@ -149,7 +154,7 @@ def _module(thing: Any) -> str:
 
 
 def _text(name: str) -> str | None:
-    """Return the source of a module that counts, else None; line ends are all the same."""
+    """Return the source of a module that counts, else None; line ends are normalised."""
     module = sys.modules.get(name)
     file = None if module is None else _file(module)
     if file is None or not _counts(name, file):
@@ -174,7 +179,7 @@ _LIBRARIES: Final = tuple(
 
 
 def _imports(name: str, text: str) -> Iterator[str]:
-    """Yield the modules that one imports. A package is only one if something of its own is imported from it."""
+    """Yield the modules that one imports. A package is one only if a name of its own is imported from it."""
     module = sys.modules[name]
     package = name if hasattr(module, "__path__") else name.rpartition(".")[0]
     for node in _import_statements(text):

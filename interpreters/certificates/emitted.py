@@ -1,6 +1,6 @@
-"""A check's counterexamples as a test file: it fails as long as the rules allow them, and passes when they do not.
+"""The counterexamples of a check as a test file: it fails as long as the rules allow them.
 
-Each way is gone here before it is written, so that what is written is known to fail.
+Each trace is replayed before it is written, so the written test is known to fail.
 """
 
 import re
@@ -27,7 +27,7 @@ Call = tuple[str, tuple[Any, ...], dict[str, Any]]
 
 
 def emitted(checked: Sequence[tuple[Target, Report]]) -> tuple[str, tuple[str, ...]]:
-    """Return the file for all broken properties, empty if there are none, and of which there is no test, and why."""
+    """Return the file for all broken properties, empty if there are none, and those without a test, with reasons."""
     names = Names(_RUN, "print", "range")
     tests: dict[str, str] = {}
     without: list[str] = []
@@ -41,12 +41,12 @@ def emitted(checked: Sequence[tuple[Target, Report]]) -> tuple[str, tuple[str, .
                     without.append(f"{verdict.owner}: {verdict.name}: {error}")
     if not tests:
         return "", tuple(without)
-    head = f'{_HEAD}: ways on which a property is broken. Fails until they are fixed."""'
+    head = f'{_HEAD}: traces on which a property is broken. Fails until they are fixed."""'
     return "\n".join([head, "", *names.lines(), "", *tests.values(), ""]), tuple(without)
 
 
 def is_emitted(text: bytes) -> bool:
-    """Tell whether a file's text was written here, by its head."""
+    """Tell whether the text of a file was written here, by its head."""
     return text.startswith(_HEAD.encode())
 
 
@@ -58,15 +58,15 @@ def _title(target: Target, verdict: Verdict, taken: Container[str]) -> str:
 
 def _test(title: str, target: Target, verdict: Verdict, trace: Trace, names: Names) -> Iterator[str]:
     if isinstance(trace, CrashTrace):
-        raise Unwritable("it is about what a runner does, and no test of the rules can show that")
+        raise Unwritable("it is about a runner, and no test of the rules can show that")
     if verdict.name == ADDRESSED:
-        raise Unwritable("the rules go on after it; who is missing is missing in the opening")
+        raise Unwritable("the rules go on after it; the opening lacks an aggregate")
     spelled, retrace = _begun(target, names)
     lines = list(_body(target, retrace, trace, names))
     if trace.attempt is not None:
         lines.append(_attempted(target, retrace, trace.attempt, names))
     elif _is_kept(retrace, verdict):
-        raise Unwritable("the property is kept when its steps are taken alone")
+        raise Unwritable("the property holds when its steps are taken alone")
     yield f"\ndef {title}() -> None:"
     yield f"    {_quoted(f'{verdict.owner}: {verdict.name}.')}"
     yield f"    {_RUN} = {spelled}"
@@ -114,7 +114,7 @@ def _body(target: Target, run: Retrace, trace: Trace, names: Names) -> Iterator[
 
 
 def _choice(run: Retrace, happening: Happening) -> int:
-    """Return the how-manieth of what is possible a step is; -1 for a message."""
+    """Return the number of a step among the possible ones; -1 for a message."""
     if happening.cause is Cause.MESSAGE:
         return -1
     name = happening.aggregate
@@ -123,7 +123,7 @@ def _choice(run: Retrace, happening: Happening) -> int:
 
 
 def _chosen(run: Retrace, choice: int, happening: Happening) -> Happening:
-    """Return the same step once more: numbers that it refers to may be others now."""
+    """Return the same step in this run: the numbers in it may differ."""
     name = happening.aggregate
     if choice < 0:
         return happening
@@ -132,7 +132,7 @@ def _chosen(run: Retrace, choice: int, happening: Happening) -> Happening:
 
 
 def _attempted(target: Target, run: Retrace, attempt: Attempt, names: Names) -> str:
-    """Return how that is written which raises an error now. Raises ``Unwritable`` if it is no step and no property."""
+    """Return the text of the step that raises an error now. Raises ``Unwritable`` if it is no step and no property."""
     if attempt.prop is not None:
         owner, prop = attempt.prop
         asked = f"keeps({names.expression(prop)}, of={names.expression(owner)})"
@@ -145,7 +145,7 @@ def _attempted(target: Target, run: Retrace, attempt: Attempt, names: Names) -> 
 
 
 def _line(target: Target, run: Retrace, happening: Happening, names: Names) -> Iterator[str]:
-    """Take a step, and yield how it is written."""
+    """Take a step, and yield its text."""
     method, arguments, options = _call(target, run, happening.aggregate, happening.cause, happening.envelope)
     before = len(run.taken)
     getattr(run, method)(*arguments, **options)

@@ -11,19 +11,19 @@ from pyrsistent import PMap, PVector
 
 
 class Unwritable(ValueError):
-    """There is no expression for a value, or no way to import its type; the message says which."""
+    """A value has no expression, or its type cannot be imported; the message says which."""
 
 
 class Names:
-    """The names that a file imports: each type under its own, or under another one if that is taken."""
+    """The names that a file imports: each type under its own name, or under another one if that is taken."""
 
     def __init__(self, *taken: str) -> None:
-        """Begin with no imports; ``taken`` are names that stand for something else."""
+        """Begin without imports; ``taken`` are names with another meaning."""
         self._of: Final[dict[tuple[str, str], str]] = {}
         self._taken: Final = set(taken)
 
     def of(self, module: str, name: str) -> str:
-        """Return under which name something is known in the file."""
+        """Return the name of an imported object in the file."""
         key = (module, name)
         if key not in self._of:
             known, number = name, 2
@@ -41,7 +41,7 @@ class Names:
         return [f"from {module} import {', '.join(sorted(modules[module]))}" for module in sorted(modules)]
 
     def expression(self, value: Any) -> str:
-        """Return a value as an expression, without what is so by default. Raises ``Unwritable``."""
+        """Return a value as an expression, without default fields. Raises ``Unwritable``."""
         for kind, write in _WRITERS:
             if isinstance(value, kind):
                 return write(self, value)
@@ -49,7 +49,7 @@ class Names:
 
 
 def _struct(names: Names, value: msgspec.Struct) -> str:
-    """Write the fields that are not as they are by default."""
+    """Write the fields that differ from their defaults."""
     every, defaults = value.__struct_fields__, value.__struct_defaults__
     usual = dict(zip(every[len(every) - len(defaults) :], defaults, strict=True))
     shown = {name: getattr(value, name) for name in every}
@@ -70,7 +70,7 @@ def _type(names: Names, kind: type) -> str:
 
 
 def _exporter(module: str, name: str) -> str:
-    """Return the outermost package that has the same thing under the same name."""
+    """Return the outermost package that has the same object under the same name."""
     thing = getattr(sys.modules.get(module), name, None)
     components = module.split(".")
     above = (".".join(components[:length]) for length in range(1, len(components)))
@@ -133,4 +133,4 @@ _WRITERS: Final[tuple[tuple[Any, Callable[[Names, Any], str]], ...]] = (
     (PMap, _pmap),
     (PVector, _pvector),
 )
-"""How each kind of value is written; the first that fits counts."""
+"""The writers of each kind of value; the first that fits is used."""

@@ -1,7 +1,8 @@
-"""What a module's text means to the interpreter, as a text of its own: its syntax tree without prose and positions.
+"""The meaning of a module's text, as a text of its own: its syntax tree without prose and positions.
 
-Two texts that differ only in docstrings, comments and layout have the same meaning, also for different versions of
-Python: fields that are empty, as those that a version has added, are left out.
+Prose is a docstring, a comment, the name of a property, and the ``about`` of a machine. Two texts that differ only in
+prose and layout have the same digest, also for different versions of Python: empty fields, such as those that a version
+has added, are left out.
 """
 
 import ast
@@ -11,38 +12,55 @@ from hashlib import sha256
 from typing import Any, Final, cast
 
 DIGITS: Final = 32
-"""How many hexadecimal digits of a digest are kept."""
+"""The number of hexadecimal digits of a digest."""
 
 _TEXTS: Final = 512
-"""Of how many texts the digest is remembered: several targets are made of the same modules."""
+"""The number of texts whose digest is remembered: several targets share modules."""
+
+_DECLARE: Final = frozenset({"accepts", "always", "always_step", "eventually", "leads_to", "sometimes"})
+"""The functions that declare a property; the first argument is its name."""
 
 
 @lru_cache(maxsize=_TEXTS)
 def digest_of(text: str) -> str:
-    """Return a digest of what a module's text means. Raises ``SyntaxError``."""
-    return sha256("".join(_written(ast.parse(text))).encode()).hexdigest()[:DIGITS]
+    """Return a digest of the meaning of a module's text. Raises ``SyntaxError``."""
+    return sha256("".join(_written(_Prose().visit(ast.parse(text)))).encode()).hexdigest()[:DIGITS]
 
 
-def _written(component: Any) -> Iterator[str]:
-    match component:
+class _Prose(ast.NodeTransformer):
+    """Takes the prose out of a syntax tree."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        """Leave out a statement that is a string: a docstring of a module, class, function or attribute."""
+        return None if _is_text(node.value) else self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Leave out the name of a property, and ``about=``."""
+        declares = isinstance(node.func, ast.Name) and node.func.id in _DECLARE
+        if declares and node.args and _is_text(node.args[0]):
+            node.args = node.args[1:]
+        node.keywords = [each for each in node.keywords if each.arg != "about"]
+        return self.generic_visit(node)
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _written(node: Any) -> Iterator[str]:
+    match node:
         case ast.AST():
-            yield f"{type(component).__name__}("
-            for name, value in ast.iter_fields(component):
+            yield f"{type(node).__name__}("
+            for name, value in ast.iter_fields(node):
                 if value is not None and value != []:
                     yield f"{name}="
                     yield from _written(value)
             yield ")"
         case list():
             yield "["
-            for each in cast("list[object]", component):
-                if not _is_prose(each):
-                    yield from _written(each)
-                    yield ","
+            for each in cast("list[object]", node):
+                yield from _written(each)
+                yield ","
             yield "]"
         case _:
-            yield repr(component)
-
-
-def _is_prose(node: Any) -> bool:
-    """Tell whether a statement is a string by itself: a docstring, of a module, class, function or attribute."""
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+            yield repr(node)

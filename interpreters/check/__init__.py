@@ -1,8 +1,8 @@
-"""Check: every state that the shipped reducers can reach, and whether what they promise holds there.
+"""Check: every state that the shipped reducers can reach, and whether their properties hold there.
 
-``check`` takes a machine or a system and returns a ``Report``. The environment is read off the machines (see
-``core.kernel.environment``); nothing is modelled a second time. The search itself needs NumPy and SciPy, the extra
-``check``; it is imported when it is first asked for, and what other worlds have of this one, they have without.
+``check`` takes a machine or a system and returns a ``Report``. The environment is derived from the machines (see
+``core.kernel.environment``), so no separate model is needed. The search needs NumPy and SciPy, the extra ``check``. It
+is imported when it is first used, so other packages can use the rest without the extra.
 """
 
 from importlib import import_module
@@ -39,11 +39,11 @@ __all__ = [
 ]
 
 _SEARCHING: Final = {"check": "check.checking", "check_crashes": "crash.crash_search"}
-"""What needs the extra, each with its module."""
+"""The names that need the extra, each with its module."""
 
 
 def __getattr__(name: str) -> Any:
-    """Import what needs the extra."""
+    """Import a name that needs the extra."""
     if name not in _SEARCHING:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)

@@ -1,4 +1,4 @@
-"""``check``: everything that a machine or a system promises, held against every state that it can reach."""
+"""``check``: all properties of a machine or a system, in every state that it can reach."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -15,7 +15,7 @@ from lifefold.interpreters.search.bitset_search import Product, search
 from lifefold.interpreters.search.component import Carried
 from lifefold.interpreters.search.configuration import Bounds, Judge, NamedProperty, Subject
 from lifefold.interpreters.search.crash_model import CrashBounds
-from lifefold.interpreters.search.cross_check import Comparison, gate
+from lifefold.interpreters.search.cross_check import Comparison, cross_check
 from lifefold.interpreters.search.determinism import REPEATABLE
 from lifefold.interpreters.search.disagreement import Unsound
 from lifefold.interpreters.search.findings import Findings, Progress
@@ -34,7 +34,7 @@ from lifefold.interpreters.search.witness import Witness
 NEVER_STUCK: Final = "what is not settled can go on"
 SAME_STEPS: Final = "the reduced search takes the steps of the unreduced rules"
 _NOT_GONE_ON: Final = {ADDRESSED, ANSWERED, REPEATABLE, SAME_STEPS}
-"""The properties that, broken, leave nothing for a runner to do."""
+"""The properties that leave nothing for a crash search if they are broken."""
 
 
 def check(  # noqa: PLR0913 - what may be chosen, each with its name
@@ -46,16 +46,16 @@ def check(  # noqa: PLR0913 - what may be chosen, each with its name
     crashes: CrashBounds | None = None,
     tell: Callable[[Progress], None] | None = None,
 ) -> Report:
-    """Look at every state that the target can reach, and say which of its properties hold.
+    """Search every state that the target can reach, and return its properties with their outcomes.
 
-    A system needs its ``opening``: the input that each of its aggregates begins with. ``properties`` are properties
-    besides its own: of the entity for a machine, of the ``SystemState`` for a system. With ``crashes``, runners die in
-    the states that it can reach (see ``nearest``), and what they property is part of the report; if so many inputs
-    would be more than the states that it is bounded to, there are fewer of them.
+    A system needs its ``opening``: the first input of each of its aggregates. ``properties`` are additional
+    properties: of the entity for a machine, of the ``SystemState`` for a system. With ``crashes``, runners crash in
+    the states that it can reach (see ``nearest``), and their properties are part of the report. If so many inputs
+    would exceed the bound on states, fewer are used.
 
-    Raises ``TypeError`` if the target, or a property, is none; ``ValueError`` if the opening is none, or an aggregate
-    refuses it, or if one machine of a system goes by the time and another one lets it pass (see ``clocks``);
-    ``NotAlike`` if symmetry is asked for and there is none.
+    Raises ``TypeError`` if the target or a property is of another type. Raises ``ValueError`` for a wrong opening, for
+    an aggregate that refuses it, or if one machine of a system reads the time while another one lets it pass (see
+    ``clocks``). Raises ``NotAlike`` for symmetry without alike aggregates.
     """
     if isinstance(target, Machine):
         unopened(opening)
@@ -101,7 +101,7 @@ class _Check:
     def _found(self, product_system: ProductSystem) -> Graph | Product:
         try:
             return search(product_system, tell=self._tell)
-        except RuleError as rule_error:  # nothing can begin
+        except RuleError as rule_error:  # no step is possible
             nothing = Graph(product_system)
             nothing.end(rule_error)
             return nothing
@@ -142,14 +142,14 @@ class _Check:
         )
 
     def _compared(self, product_system: ProductSystem, graph: Findings) -> tuple[Comparison, int, RuleError | None]:
-        """Compare the search with the unreduced rules; return that, how many names were exchanged, and a rule error."""
+        """Return the cross-check, the number of exchanged states, and a rule error if there is one."""
         nothing = Comparison(0, 0, {}, None)
         if graph.truncated:
             return nothing, 0, graph.rule_error
         try:
             symmetry = graph.symmetry if isinstance(graph, Graph) else None
             exchanged = 0 if symmetry is None else symmetry.hold(self._bounds.compared)
-            return gate(product_system, graph), exchanged, None
+            return cross_check(product_system, graph), exchanged, None
         except (MemoryError, NotAlike, Refused):
             raise
         except Exception as error:  # noqa: BLE001 - whatever the rules raise is what is to be told
@@ -157,11 +157,11 @@ class _Check:
             return (
                 nothing,
                 0,
-                RuleError(rule_error.name, Place(), f"in a state that was taken for another one, {rule_error.said}"),
+                RuleError(rule_error.name, Place(), f"in a state with another representative, {rule_error.said}"),
             )
 
     def _of_no_proof(self, verdicts: Iterable[Verdict], trace: Trace) -> list[Verdict]:
-        """Return the verdicts of a search that took other steps than the rules: nothing is known to hold."""
+        """Return the verdicts of a search whose steps differ from those of the rules: no property is known to hold."""
         weaker = [
             msgspec.structs.replace(each, outcome=Outcome.UNDECIDED) if each.outcome is Outcome.HOLDS else each
             for each in verdicts
@@ -198,7 +198,7 @@ class _Check:
 
 
 def _unasked(product_system: ProductSystem) -> list[NamedProperty]:
-    """Return the properties that are not asked: with symmetry, what follows, which needs to know who goes on."""
+    """Return the properties that symmetry excludes: liveness properties, which need to know the entity that acts."""
     of_what_follows = (
         each for each in product_system.judge.properties if each.property.property_kind is PropertyKind.LEADS_TO
     )
@@ -213,19 +213,19 @@ def _alike(graph: Findings, exchanged: int, unasked: list[NamedProperty]) -> Ali
 
 
 class _Liveness:
-    """Answers whether what should follow does follow."""
+    """Checks liveness properties."""
 
     def __init__(self, product_system: ProductSystem, graph: Graph) -> None:
-        self._house = product_system
+        self._product = product_system
         self._graph = graph
         self._steps: Steps | None = None
         self._scenes = SystemProperties(product_system)
 
     def lasso(self, number: int, declared: Property[Any]) -> tuple[bool, Lasso | None]:
-        """Return whether anything was ever due, and a run on which it does not follow."""
+        """Return whether the property was ever due, and a run on which it fails."""
         if self._steps is None:
             self._steps = Steps(self._graph)
-        fair = assumptions(self._house, declared.given)
+        fair = assumptions(self._product, declared.given)
         ever = False
         for due, holds in self._truths(number, declared):
             ever = ever or bool(due.any())
@@ -235,30 +235,30 @@ class _Liveness:
         return ever, None
 
     def _left_out(self, labels: frozenset[int]) -> Flags:
-        """Tell of each state whether a step of these labels is possible there, and leads out of the bounds."""
+        """Tell of each state whether a step with one of these labels is possible there, and leaves the bounds."""
         found = np.zeros(self._graph.count, dtype=np.bool_)
-        commands = self._house.bounds.commands
-        for component in self._house.components:
+        commands = self._product.bounds.commands
+        for component in self._product.components:
             cut = [local for local, left in component.left_out.items() if left & labels]
             if cut:
                 found |= np.isin(self._graph.seen.column(component.number), cut)
             if commands is not None and (said := component.said_at(labels)):
-                spent = self._graph.seen.column(self._house.width - 1) >= commands
+                spent = self._graph.seen.column(self._product.width - 1) >= commands
                 found |= spent & np.isin(self._graph.seen.column(component.number), said)
         return found
 
     def _truths(self, number: int, declared: Property[Any]) -> Iterable[tuple[Flags, Flags]]:
-        subjects = [subject for subject in self._house.judge.truths if subject.prop == number]
+        subjects = [subject for subject in self._product.judge.truths if subject.prop == number]
         for subject in subjects:
             yield self._of_part(subject, declared)
-        if number in self._house.judge.of_system:
+        if number in self._product.judge.of_system:
             holds = [self._scenes.holds(number, columns, begin) for begin, columns in self._graph.chunks()]
             due = [self._scenes.is_due(number, columns, begin) for begin, columns in self._graph.chunks()]
             yield self._beginning() if declared.when is None else np.concatenate(due), np.concatenate(holds)
 
     def _of_part(self, subject: Subject, declared: Property[Any]) -> tuple[Flags, Flags]:
-        truths = self._house.judge.truths[subject]
-        count = len(self._house.components[subject.component].states)
+        truths = self._product.judge.truths[subject]
+        count = len(self._product.components[subject.component].states)
         due, holds = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)
         for local, (is_due, does_hold) in truths.items():
             due[local], holds[local] = is_due, does_hold
@@ -277,7 +277,7 @@ _AnyLiveness = _Liveness | LivenessApart
 def _verdict(  # noqa: PLR0913, PLR0917 - the property, and all that is known of it
     number: int, prop: NamedProperty, graph: Findings, witness: Witness, liveness: _AnyLiveness, unsound: Trace | None
 ) -> Verdict:
-    """Return the verdict on a property; ``unsound`` leads to where the comparison found that its truth differs."""
+    """Return the verdict on a property; ``unsound`` is the trace to a state in which its truth differs."""
     outcome, trace = _outcome(number, prop.property, graph, witness, liveness)
     if unsound is not None:
         outcome, trace = Outcome.UNSOUND, unsound
@@ -296,7 +296,7 @@ def _outcome(
 
 
 def _shown(broken: Callable[[], Trace]) -> tuple[Outcome, Trace]:
-    """Return that something is broken with the trace to it, or that the unreduced rules do not agree."""
+    """Return the outcome of a broken property with its trace, or that the unreduced rules disagree."""
     try:
         return Outcome.BROKEN, broken()
     except Unsound as unsound:

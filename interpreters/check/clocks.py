@@ -1,9 +1,9 @@
-"""Whose time a system goes by, and whether a search may look at each aggregate in a time of its own.
+"""The time of a system, and whether a search may give each aggregate a time of its own.
 
-The form in which aggregates are looked at (see ``canonical``) knows how far apart the times of one record lie, and how
-long it may be until *its* next event. How long it waits while others go on is not known there. So a machine that goes
-by the time is looked at together with machines for which no time passes: no clock, and no timer; and where there are no
-rules, by which it would hear of something at another's time.
+The canonical form of aggregates (see ``canonical``) keeps the distances of times in one record, and the time until
+*its* next event. How long it waits while others act is not kept. So a machine that reads the time can be checked
+beside machines for which no time passes only: without clocks and timers. It must also be without rules, because a rule
+could act on it at another machine's time.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,28 +13,28 @@ from lifefold.core.kernel import After, Envelope, Machine, Opened, System
 
 
 class Crossed(ValueError):
-    """A machine goes by the time, and another one lets time pass that it does not know of."""
+    """A machine reads the time, and another one lets time pass."""
 
     def __init__(self, system: System, clock: str, other: str) -> None:
         super().__init__(
-            f"{clock} goes by the time, and {other} lets it pass: how long one waits while the other goes on is not"
-            f" looked at, so nothing could be said of {system.name}; check {clock} by itself, or beside what has no"
-            " clock and no timer"
+            f"{clock} reads the time, and {other} lets it pass: how long one waits while the other acts is not"
+            f" searched, so nothing is proven about {system.name}; check {clock} by itself, or beside machines without"
+            " clocks and timers"
         )
 
 
 class Driven(ValueError):
-    """A machine goes by the time, and there are rules, or several of it."""
+    """A machine reads the time, and there are rules, or several entities of it."""
 
     def __init__(self, system: System, clock: str, why: str) -> None:
         super().__init__(
-            f"{clock} goes by the time, and {why}: when it hears of what others do is not looked at, so nothing could"
-            f" be said of {system.name}; check {clock} by itself"
+            f"{clock} reads the time, and {why}: the time at which others act on it is not searched, so nothing"
+            f" is proven about {system.name}; check {clock} by itself"
         )
 
 
 def see_to_clocks(system: System, opening: Iterable[tuple[str, Envelope]]) -> None:
-    """See to it that no time passes that a machine goes by and does not know of. Raises ``Crossed``, ``Driven``."""
+    """Check that no time passes for a machine that reads it. Raises ``Crossed``, ``Driven``."""
     opening = tuple(opening)
     machines = list(_machines(system, (name for name, _ in opening)))
     for place, clock in machines:

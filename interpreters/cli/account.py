@@ -1,8 +1,6 @@
-"""What a log says beyond how things stand: what was spent, who has paused whom, by what agents have stopped.
+"""The account of a log: costs, the operators who paused agents, and the errors that have stopped agents.
 
-It is folded along with the log.
-
-A run observes what happens; one that goes on with a log begins with what that says.
+It is folded from the transitions of a log. A run that continues a log begins with the account of that log.
 """
 
 from collections.abc import Mapping
@@ -15,28 +13,28 @@ from lifefold.core.fleet.worker import desired_state
 from lifefold.core.kernel import Reaction, Refusal, Transition
 from lifefold.core.lifecycles.session import Usage
 from lifefold.effects import LogFatal
-from lifefold.interpreters.cli.story import PEOPLE
+from lifefold.interpreters.cli.story import OPERATOR
 from lifefold.interpreters.engine import Ledger
 from lifefold.interpreters.explain.spending import Spending, spend
 from lifefold.interpreters.store import SqliteStore
 
 SESSION: Final = "session"
-"""The entity of a worker that stops by its errors, and says then which they were."""
+"""The entity of a worker whose fatal error stops the agent."""
 
 _AGENTS: Final = frozenset({worker.KIND, service.KIND})
 
 
 class Account:
-    """What was spent, by whom each agent was paused, and by what errors those have stopped that are down by errors."""
+    """Costs, the operator who paused each agent, and the message of each agent that its errors have stopped."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Begin an empty account."""
         self.spending = Spending()
         self.paused_by: dict[str, str] = {}
         self.stopped_by: dict[str, str] = {}
 
     def observe(self, aggregate: str, outcome: Reaction | Refusal) -> None:
-        """Take into account what an input came to."""
+        """Add the transitions of one input."""
         for transition in outcome.transitions if isinstance(outcome, Reaction) else ():
             self.spending = spend(self.spending, aggregate, transition)
             self._note(aggregate, transition)
@@ -44,16 +42,16 @@ class Account:
     def _note(self, aggregate: str, transition: Transition) -> None:
         agent = aggregate.partition("/")[2]
         if isinstance(transition.event, desired_state.PauseWanted):
-            self.paused_by[agent] = transition.actor.removeprefix(PEOPLE)
+            self.paused_by[agent] = transition.actor.removeprefix(OPERATOR)
         if transition.entity == SESSION and transition.entered is not None:
             self.stopped_by.pop(agent, None)
-            for said in transition.effects:
-                if isinstance(said, LogFatal):
-                    self.stopped_by[agent] = said.message
+            for effect in transition.effects:
+                if isinstance(effect, LogFatal):
+                    self.stopped_by[agent] = effect.message
 
 
 async def account_of(log: Path) -> Account:
-    """Return what a log has come to so far: only agents are folded, for all of it happens to them."""
+    """Return the account of a log; only workers and services are folded, because the account is about them."""
     account = Account()
     with SqliteStore.peek(log) as store:
         of_agents = (each for each in await store.read() if each.stream.partition("/")[0] in _AGENTS)
@@ -63,7 +61,7 @@ async def account_of(log: Path) -> Account:
 
 
 def usage_json(usage: Usage) -> Mapping[str, Any]:
-    """Return what was spent as programs read it: dollars, and tokens; null is what nobody has said anything of."""
+    """Return the costs for JSON, in US dollars and tokens; null for what no session has reported."""
     return {
         "cost_usd": usage.cost_microusd / 1_000_000 if usage.cost_microusd else None,
         "input_tokens": usage.input_tokens or None,

@@ -1,8 +1,14 @@
-"""The ``lifefold`` command: has the module answer that the grammar names, and says what went wrong.
+"""The ``lifefold`` command: calls the function that the grammar names, and reports errors.
 
-A command imports what it needs when it is called, so that ``lifefold --help`` is there at once. Exit codes are public:
-0 all is well, 1 something failed, 2 bad input, 3 an error of ours or of the machine, 4 held, because
-only people can move the fleet on and --no-wait was said, 130 left before the end.
+Commands import their modules when they are called, so that ``lifefold --help`` answers at once. The exit codes are
+public:
+
+- 0: success;
+- 1: something failed;
+- 2: bad input;
+- 3: an error of lifefold or of the machine;
+- 4: held: with ``--no-wait``, only an operator can move the fleet on;
+- 130: left before the end.
 """
 
 import os
@@ -20,7 +26,7 @@ _COMMANDS = "lifefold.interpreters.cli.commands"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit code."""
+    """Run a command and return its exit code."""
     _ready_to_speak()
     typed = sys.argv[1:] if argv is None else argv
     whole = parser()
@@ -43,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _must_be_permitted(arguments: Namespace) -> None:
-    """Raise ``BadInput`` for what a process of a fleet may not do."""
+    """Raise ``BadInput`` for a command that a process of a fleet may not give."""
     if any(name.startswith("LIFEFOLD_") for name in os.environ):
         from lifefold.interpreters.cli.inside import must_be_permitted  # noqa: PLC0415 - slow, and seldom needed
 
@@ -54,11 +60,13 @@ def _unknown(word: str, commands: Sequence[str]) -> int:
     from lifefold.interpreters.cli.names import like  # noqa: PLC0415 - slow to import, and only a mistake needs it
 
     meant = " or ".join(f"lifefold {each}" for each in like(word, commands))
-    return _complain(f"there is no command {word!r}; {f'did you mean {meant}?' if meant else 'see lifefold --help'}", 2)
+    return _complain(
+        f"there is no command {word!r}; {f'did you mean {meant}?' if meant else f'see {_this_command()} --help'}", 2
+    )
 
 
 def _failed(error: Exception) -> int:
-    """Say what went wrong, and return the exit code for it; raise what is a mistake of this program."""
+    """Report an error and return its exit code; raise an error of this program again."""
     import sqlite3  # noqa: PLC0415 - slow to import, and only an error needs it
 
     from lifefold.interpreters.store import Busy, Full, NotAStore, StoreError, Unwritable  # noqa: PLC0415 - as above
@@ -66,27 +74,35 @@ def _failed(error: Exception) -> int:
     if isinstance(error, BadInput | NotAStore):
         return _complain(error, 2)
     if isinstance(error, Busy):
-        then = "there is room" if isinstance(error, Full) else "that program is done"
+        then = "there is room" if isinstance(error, Full) else "that program has ended"
         return _complain(f"{error}; give the command again when {then}", 3)
     if isinstance(error, Unwritable):
         return _complain(f"{error}; {FOR_ANOTHER}", 2)
     if isinstance(error, PermissionError) and error.filename is not None:
         return _complain(denied(error), 2)
     if isinstance(error, StoreError | sqlite3.Error):
-        return _complain(f"{error}\nlifefold status and lifefold log show what is there; then try again", 3)
+        return _complain(f"{error}\nlifefold status and lifefold log show the state of the fleet; then try again", 3)
     if isinstance(error, OSError):
         _give_up_output()
         return 0 if isinstance(error, BrokenPipeError) else _complain(error, 3)
     raise error
 
 
+def _this_command() -> str:
+    from lifefold.interpreters.cli.wording import this_command  # noqa: PLC0415 - slow to import, as above
+
+    return this_command()
+
+
 def _complain(what: object, code: int) -> int:
-    print(f"lifefold: {what}", file=sys.stderr)
+    from lifefold.interpreters.cli.wording import as_typed  # noqa: PLC0415 - slow to import, and only an error needs it
+
+    print(f"lifefold: {as_typed(str(what))}", file=sys.stderr)
     return code
 
 
 def _ready_to_speak() -> None:
-    """Let any text be printed: with escapes where the encoding has no character, to nowhere if output is closed."""
+    """Make any text printable: as escapes where the encoding lacks a character, discarded if the output is closed."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -96,5 +112,5 @@ def _ready_to_speak() -> None:
 
 
 def _give_up_output() -> None:
-    """Write nothing more: whoever was reading has gone. The interpreter would complain when it flushes at its end."""
+    """Discard all further output, because its reader is gone; Python would report an error when it flushes at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -1,4 +1,4 @@
-"""What an operator should look at first, where not everything has room: what failed for good, then what waits."""
+"""The order of agents and tasks where not all fit: final failures first, then decisions that the fleet waits for."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -21,11 +21,11 @@ _TASKS: Final = (
     State.CANCELLED,
     State.CLOSED,
 )
-"""From what does not go on by itself to what is over. A failure that is retried stands with what is orphaned."""
+"""From states that need an operator to final states. A failure that is retried ranks with ORPHANED."""
 
 
 def tasks_first(tasks: Iterable[TaskStatus]) -> list[TaskStatus]:
-    """Return the tasks by how much they need an operator; those alike stay in the order of the plan."""
+    """Return the tasks by their need of an operator; equal ones keep the order of the plan."""
     return sorted(tasks, key=_of_task)
 
 
@@ -35,12 +35,12 @@ def _of_task(task: TaskStatus) -> int:
 
 
 def agents_first(agents: Iterable[AgentStatus]) -> list[AgentStatus]:
-    """Return the agents by how much they need an operator; those alike stay in the order in which they come."""
+    """Return the agents by their need of an operator; equal ones keep their order."""
     return sorted(agents, key=_of_agent)
 
 
 def _of_agent(agent: AgentStatus) -> int:
-    if agent.supervisor == "Quarantined" or agent.state == "failed" or _has_fallen(agent):
+    if agent.supervisor == "Quarantined" or agent.state == "failed" or _has_failed(agent):
         return 0
     if agent.silent_since_ms:
         return 1
@@ -49,8 +49,8 @@ def _of_agent(agent: AgentStatus) -> int:
     return 4 if agent.state in {"Stopped", "stopped"} else 3
 
 
-def _has_fallen(agent: AgentStatus) -> bool:
-    """Tell whether an agent has stopped for good by its errors, and not because it was asked to or no work is left."""
+def _has_failed(agent: AgentStatus) -> bool:
+    """Tell whether an agent has stopped for good by its errors, and not by an operator or for lack of work."""
     return (
         agent.state == "Stopped" and agent.desired_state != "Stop" and not agent.supervisor and agent.reason != NO_WORK
     )

@@ -1,12 +1,14 @@
-"""What people should look at, in a line each: what waits for them, with the command that answers, and what is wrong."""
+"""Lines for the operator: decisions that the fleet waits for, each with its command, and failures."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from lifefold.core.fleet.system import board
-from lifefold.core.kernel import Aggregate
-from lifefold.interpreters.cli.wording import age, by_number, clock_time
+from lifefold.core.kernel import Aggregate, replace
+from lifefold.interpreters.cli.promotion import agent_to_promote
+from lifefold.interpreters.cli.wording import age, as_typed, by_number, clock_time
+from lifefold.interpreters.explain import status
 from lifefold.interpreters.explain.status import Awaited, Waiting
 from lifefold.interpreters.explain.why.phrases import brief, count, enumerated
 from lifefold.interpreters.fleet_runner.blocked_merges import Wait
@@ -15,26 +17,37 @@ from lifefold.interpreters.processes.command import plain
 
 
 def goes_on(there: Mapping[str, Aggregate]) -> bool:
-    """Tell whether anything may still become of tasks: not where nobody is left, whatever time would have brought."""
+    """Tell whether tasks can still change: an agent is left to work at them."""
     return board.NAME in there and not board.finished(there[board.NAME])
 
 
-def lines(waiting: Sequence[Waiting], paused_by: Mapping[str, str], log: str = "") -> Iterator[str]:
-    """Yield a line for each; agents that were paused by the same person for the same reason have one together.
+def waiting(there: Mapping[str, Aggregate]) -> tuple[Waiting, ...]:
+    """Return the decisions that a fleet waits for; one about trust names the agent to promote in its command."""
+    return tuple(_with_agent(there, each) if each.about is Awaited.TRUST else each for each in status.waiting(there))
 
-    ``log`` is the option by which commands find the log, if they need one.
+
+def _with_agent(there: Mapping[str, Aggregate], each: Waiting) -> Waiting:
+    (name,) = each.names
+    agent = agent_to_promote(there[board.NAME], there[board.NAME].record(f"task:{name}"))
+    return replace(each, command=f"trust {shlex.quote(agent)} --promote" if agent else each.command)
+
+
+def lines(waiting: Sequence[Waiting], paused_by: Mapping[str, str], log: str = "") -> Iterator[str]:
+    """Yield a line for each decision; agents that one operator has paused for one reason share a line.
+
+    ``paused_by`` has the operator by agent. ``log`` is the option for the log that commands need, or empty.
     """
     for each in waiting:
         match each.about:
             case Awaited.PLAN:
-                yield _line(f"the plan waits for your word ({count(len(each.names), 'task')})", f"approve{log}")
+                yield _line(f"the plan waits for your approval ({count(len(each.names), 'task')})", f"approve{log}")
             case Awaited.TASK:
                 (name,) = each.names
                 until = f", until {_moment(each.until_ms)}" if each.until_ms else ""
-                yield _line(f"{name} is done and waits for your word{until}", f"approve {name}{log}")
+                yield _line(f"{name} is done and waits for your approval{until}", f"approve {name}{log}")
             case Awaited.TRUST:
                 (name,) = each.names
-                yield _line(f"{name} {each.reason}", f"trust AGENT --promote --reason TEXT{log}")
+                yield _line(f"{name} {each.reason}", f'{each.command} --reason "..."{log}')
             case Awaited.TASKS:
                 yield _line("all tasks are settled, and more may come", f"task add{log}, or lifefold finish{log}")
             case Awaited.BUDGET:
@@ -45,28 +58,29 @@ def lines(waiting: Sequence[Waiting], paused_by: Mapping[str, str], log: str = "
 
 
 def in_the_way(waits: Sequence[Wait], now_ms: int) -> Iterator[str]:
-    """Yield a line for whatever is in somebody's way: what it is, for how long, and when it was seen last."""
+    """Yield a line for each blocked activity: the obstacle, for how long, and when it was last observed."""
     for each in waits:
         since, seen = age(now_ms - each.since_ms), age(now_ms - each.seen_ms)
         yield plain(f"{each.agent} {' '.join(each.said.split())} (for {since}, seen {seen} ago)".encode())
 
 
 def quarantined(found: Sequence[Quarantine], log: str = "") -> Iterator[str]:
-    """Yield a line for each entity that takes nothing more: since when, why, and the command that lets it go on."""
+    """Yield a line for each quarantined entity: since when, why, and the command that releases it."""
     for each in found:
         since, why = clock_time(each.since_ms / 1_000), " ".join(each.reason.split())
         said = f"{each.name}: its {each.entity} is quarantined since {since}: {why}"
-        yield plain(f"{said}; lifefold release {shlex.quote(each.name)}{log} lets it go on".encode())
+        release = as_typed(f"lifefold release {shlex.quote(each.name)}{log}")
+        yield plain(f"{said}; {release} lets it go on".encode())
 
 
 def fallen(stopped_by: Mapping[str, str]) -> Iterator[str]:
-    """Yield a line for each agent that is down by errors: by how many, and the last of them."""
+    """Yield a line for each agent that its errors have stopped: how many, and the last one."""
     for name in sorted(stopped_by, key=by_number):
         yield plain(f"{name} has stopped: {' '.join(stopped_by[name].split())}".encode())
 
 
 def _line(what: str, command: str) -> str:
-    return plain(f"{what}: lifefold {command}".encode())
+    return plain(f"{what}: {as_typed(f'lifefold {command}')}".encode())
 
 
 def _paused(waiting: Sequence[Waiting], paused_by: Mapping[str, str], log: str) -> Iterator[str]:
@@ -80,7 +94,7 @@ def _paused(waiting: Sequence[Waiting], paused_by: Mapping[str, str], log: str) 
 
 
 def _why(each: Waiting, paused_by: Mapping[str, str]) -> str:
-    """Return by whom and why an agent is paused, in brackets."""
+    """Return the operator who paused an agent and the reason, in brackets."""
     by = paused_by.get(each.names[0], "")
     said = ", ".join(filter(None, (f"by {by}" if by else "", brief(each.reason))))
     return f" ({said})" if said else ""

@@ -1,4 +1,4 @@
-"""A run waits for a log that cannot be used for a while: another program holds it locked, or its disk is full."""
+"""Waiting for a log that is locked by another program, or whose disk is full."""
 
 import sys
 from collections.abc import Awaitable, Callable
@@ -13,11 +13,11 @@ from lifefold.interpreters.store import Busy, SqliteStore, StoreError
 T = TypeVar("T")
 
 PAUSE_S: Final = 0.2
-"""How long a run waits before it tries again."""
+"""The pause between two tries, in seconds."""
 
 
 def wait_until_readable(log: Path) -> None:
-    """Return when a log can be read, or never will be: then the command that reads it next says why."""
+    """Return when a log can be read, or when waiting does not help: the next command that reads it reports why."""
     wait = _Wait()
     while log.exists():
         try:
@@ -33,7 +33,7 @@ def wait_until_readable(log: Path) -> None:
 
 
 async def patiently(work: Callable[[], Awaitable[T]]) -> T:
-    """Do what may find the log busy, which has changed nothing then, until it does not."""
+    """Repeat some work until it does not raise ``Busy``; work that raises it has changed nothing."""
     wait = _Wait()
     while True:
         try:
@@ -47,16 +47,16 @@ async def patiently(work: Callable[[], Awaitable[T]]) -> T:
 
 
 class _Wait:
-    """Says once what is waited for, and once that it is over."""
+    """Prints once the reason for waiting, and once its end."""
 
     def __init__(self) -> None:
         self._is_told = False
 
     def tell(self, busy: Busy) -> None:
         if not self._is_told:
-            print(f"lifefold: {busy}; {busy.waits}; Ctrl-C leaves", file=sys.stderr, flush=True)
+            print(f"lifefold: {busy}; {busy.waits}; to leave press Ctrl-C", file=sys.stderr, flush=True)
         self._is_told = True
 
     def over(self) -> None:
         if self._is_told:
-            print("lifefold: the log can be used; the run begins", file=sys.stderr, flush=True)
+            print("lifefold: the log is available; the run begins", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""The urgent message in the middle of the demonstration: what an operator would type, sent at the right moment."""
+"""The urgent operator message of the demonstration, sent while the agent works on the long task."""
 
 from functools import partial
 from typing import Final
@@ -16,7 +16,7 @@ DELAY_S: Final = 1.5
 
 
 def send(runner: Runner) -> None:
-    """Have the message sent to the agent that works on the long task, soon after it has begun, once."""
+    """Send the message once, ``DELAY_S`` after an agent has begun the long task."""
     sent = False
 
     def observe(_aggregate: str, outcome: Reaction | Refusal) -> None:

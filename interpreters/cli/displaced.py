@@ -1,4 +1,4 @@
-"""What an operator is told of a log that was deleted, moved or replaced: where its copy is, and how to go on."""
+"""Messages about a log that was deleted, moved or replaced: its recovered copy, and the command that goes on."""
 
 import os
 import shlex
@@ -12,28 +12,28 @@ from lifefold.interpreters.store.place import beside, copies
 
 
 def told(lost: Displaced, run: str) -> str:
-    """Say what happened to a log under its fleet, and which command goes on from the copy; ``run`` is the usual one."""
+    """Return what happened to a log, and the command that goes on from the copy; ``run`` is the usual command."""
     return (
-        f"\nlifefold: {lost.path}: the log was taken away under the fleet: {lost.what}.\n"
-        f"All that the fleet has done is in a recovered copy: {lost.copy}\n"
-        "The run has ended. The run that goes on from the copy does no task again that is closed.\n"
+        f"\nlifefold: {lost.path}: the fleet has lost its log: {lost.what}.\n"
+        f"A recovered copy has all entries: {lost.copy}\n"
+        "The run has ended. A run that goes on from the copy repeats no closed task.\n"
         f"to go on:  {_onward(lost.path, lost.copy, run)}"
     )
 
 
 def must_not_begin_anew(log: Path, run: str) -> None:
-    """Raise ``BadInput`` where a log is gone and a recovered copy of it is there: all of it would be done again."""
+    """Raise ``BadInput`` if a log is gone and has a recovered copy: a new log would repeat all tasks."""
     found = [] if log.exists() else copies(log)
     if found:
         raise BadInput(
-            f"{log}: is gone, and {found[-1]} is a recovered copy of it; to go on from it:  "
+            f"{log}: is gone, and {found[-1]} is its recovered copy; to go on from the copy:  "
             f"{_onward(log, found[-1], run)}\n"
             "to begin with an empty log, move the copy away, or name another log with --db"
         )
 
 
 def _onward(path: Path, copy: Path, run: str) -> str:
-    """Return the command that puts a copy into its place, what is there out of the way, and runs the fleet."""
+    """Return the command that moves other files away, puts the copy in place, and runs the fleet."""
     moves: list[tuple[Path, Path]] = []
     if any(os.path.lexists(beside(path, end)) for end in _ENDS):
         other = _free(path)
@@ -43,10 +43,10 @@ def _onward(path: Path, copy: Path, run: str) -> str:
 
 
 def _free(path: Path) -> Path:
-    """Return a name for what is in the way of a log, of which nothing is there yet."""
+    """Return an unused name for the files in the place of a log."""
     names = (beside(path, f".other{'' if number == 1 else f'-{number}'}") for number in count(1))
     return next(each for each in names if not any(os.path.lexists(beside(each, end)) for end in _ENDS))
 
 
 _ENDS: Final = ("", "-wal", "-shm", "-journal")
-"""What SQLite takes for parts of one file."""
+"""The suffixes of the files that SQLite treats as one database."""

@@ -1,4 +1,4 @@
-"""What a person sees while a fleet runs: a live display on a terminal, plain lines elsewhere."""
+"""The display of a running fleet: a live picture on a terminal, plain lines elsewhere."""
 
 import os
 import sys
@@ -11,32 +11,31 @@ from lifefold.interpreters.cli import awaited, logs
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.outlet import Outlet
 from lifefold.interpreters.cli.story import moves
-from lifefold.interpreters.cli.wording import clock_time
-from lifefold.interpreters.explain import status
+from lifefold.interpreters.cli.wording import as_typed, clock_time
 from lifefold.interpreters.fleet_runner import Runner
 
 NOTICE_PAUSE_S: Final = 0.5
-"""How long a notice waits for the transition that it is about."""
+"""The delay of a notice, in seconds: its transition is printed first."""
 
 
 class Display(Protocol):
-    """Shows a runner for as long as ``run`` runs."""
+    """Shows a runner while ``run`` runs."""
 
     async def run(self) -> None:
         """Show it until cancelled."""
         ...
 
     def leaving(self, words: str) -> None:
-        """Be told that the runner was asked to leave, unless it is plain to see."""
+        """Show that the runner was asked to leave."""
         ...
 
     def give_up(self) -> None:
-        """Leave the terminal as it was: the program ends at once."""
+        """Restore the terminal, because the program ends at once."""
         ...
 
 
 class Lines:
-    """Prints a line for every transition of a session or a task, every fatal message, and what waits for a person."""
+    """Prints a line for each transition of a session or task, each notice, and each decision the fleet waits for."""
 
     def __init__(self, runner: Runner, account: Account) -> None:
         """Begin to watch the runner."""
@@ -49,10 +48,9 @@ class Lines:
         runner.observers.append(self._observe)
 
     async def run(self) -> None:
-        """Print notices and what waits for an operator; transitions are printed by the observer, at once.
+        """Print notices and decisions until cancelled; the observer prints transitions at once.
 
-        A notice is printed a pause after it was told, so that it stands below the transition that it is about. Those
-        that a run begins with come first.
+        A notice is printed after a delay, so that it stands below its transition. Notices from the start come first.
         """
         due = len(self._runner.notices)
         try:
@@ -71,24 +69,24 @@ class Lines:
                 print(happening.line())
 
     def leaving(self, words: str) -> None:
-        """Say so."""
+        """Print it."""
         print(f"\n{words}", file=sys.stderr)
 
     def give_up(self) -> None:
         """Do nothing: lines stay as they are."""
 
     def _print_notices(self, due: int) -> None:
-        """Print the notices before number ``due`` that were not printed yet."""
+        """Print the notices before number ``due`` that are not printed yet."""
         for agent, message in self._runner.notices[self._notices : due]:
             self._notices += 1
-            self._print_now(f"{agent}: {message}")
+            self._print_now(f"{agent}: {as_typed(message)}")
 
     def _print_awaited(self) -> None:
-        """Print what has begun to wait for a person since this was last looked at."""
+        """Print the decisions that the fleet waits for since the last call."""
         if self._has_moved and not self._runner.leaving:
             self._has_moved = False
             before = self._awaited
-            waiting = status.waiting(self._runner.aggregates)
+            waiting = awaited.waiting(self._runner.aggregates)
             self._awaited = list(awaited.lines(waiting, self._account.paused_by, self._log))
             for line in self._awaited:
                 if line not in before:
@@ -99,7 +97,7 @@ class Lines:
 
 
 def display(runner: Runner, account: Account, out: Outlet, *, live: bool) -> Display:
-    """Watch a runner, live if that is wanted and the output is a terminal."""
+    """Return a display of a runner, live if wanted and if the output is a terminal."""
     if live and out.isatty() and os.environ.get("TERM", "") not in {"", "dumb", "unknown"}:
         from lifefold.interpreters.cli.live import Live  # noqa: PLC0415 - slow to import, and only a terminal needs it
 

@@ -1,16 +1,16 @@
-"""The one error that ends a command with exit code 2, and what is said of a file that is not for this user."""
+"""The error that ends a command with exit code 2, and the message for a file without permission."""
 
 from typing import Final
 
 
 class BadInput(Exception):
-    """What was typed, or a file that it names, cannot be used; the message says what, where, and what is accepted."""
+    """An argument, or a file that it names, is unusable; the message has the place, the problem and the remedy."""
 
 
-FOR_ANOTHER: Final = "give the command as the user whose file it is, or have its permissions changed"
-"""What to do about a file that whoever runs this program may not read, or not write."""
+FOR_ANOTHER: Final = "give the command as the owner of the file, or change its permissions"
+"""The advice for a file that the user of this program may not read or write."""
 
 
 def denied(error: PermissionError) -> str:
-    """Say which file is not for this user, and what to do."""
+    """Return the message for a file without permission, with the advice."""
     return f"{error.filename}: {(error.strerror or 'permission denied').lower()}; {FOR_ANOTHER}"

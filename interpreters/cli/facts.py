@@ -1,4 +1,4 @@
-"""What a check has come to as programs read it: everything that a person sees on the screen, and as numbers."""
+"""The report of a check for JSON: everything that the screen shows, as numbers."""
 
 from typing import Any, Final
 
@@ -6,11 +6,11 @@ from lifefold.interpreters.check import Bounds, CrashReport, Report
 from lifefold.interpreters.targets.check_targets import Target
 
 _WIDE: Final = 10_000
-"""No line of a trace is cut where a program reads it."""
+"""The width of a line of a trace in JSON: no line is cut."""
 
 
 def facts(target: Target, report: Report) -> dict[str, Any]:
-    """Return a report: how much was looked at, within which bounds, what was used, each property, the sum of it."""
+    """Return a report for JSON: the size of the search, its bounds, each property, and the conclusion."""
     return {
         "target": target.name,
         "name": report.target,

@@ -1,8 +1,8 @@
-"""Whether a command is given from inside a session of a fleet, and what a session may say there.
+"""Commands inside a session of a fleet.
 
-A session may say what its claim's token lets it say: ``split``, and ``abort --scope tool``. Every other command that
-acts on a fleet is an operator's. This guards against mistakes; it is no sandbox. A session runs as the same user, and
-one that unsets these variables is taken for an operator.
+The token of its claim lets a session give ``split`` and ``abort --scope tool``. Other commands that act on a fleet
+are for operators. This guards against mistakes and is not a sandbox: a session runs as the same user, and one that
+unsets these variables counts as an operator.
 """
 
 import os
@@ -16,16 +16,15 @@ from lifefold.interpreters.fleet_runner.redaction import Secrets
 from lifefold.interpreters.processes.shim.durable import MARK_VARIABLE
 
 MARKS: Final = (MARK_VARIABLE, "LIFEFOLD_AGENT", "LIFEFOLD_TASK", "LIFEFOLD_TOKEN")
-"""Variables that a process of a fleet has, and an operator's shell has not."""
+"""Variables of the processes of a fleet, which the shell of an operator does not have."""
 
-ACCEPTED: Final = "a session may say: lifefold split, and lifefold abort --scope tool, each of its own task"
+ACCEPTED: Final = "a session may give lifefold split and lifefold abort --scope tool, for its own task"
 
-
-IS_ANOTHERS: Final = "that is not the token of its claim; the session that has the task has it as LIFEFOLD_TOKEN"
+IS_ANOTHERS: Final = "this is not the token of its claim; the session of the task has it as LIFEFOLD_TOKEN"
 
 
 def session() -> str:
-    """Return what this process is in, in words; empty if it is in no session."""
+    """Return the session of this process, in words; empty outside a session."""
     if not any(os.environ.get(name) for name in MARKS):
         return ""
     agent, task = (os.environ.get(f"LIFEFOLD_{name}", "") for name in ("AGENT", "TASK"))
@@ -33,12 +32,12 @@ def session() -> str:
 
 
 def actor() -> str:
-    """Return the actor of what is said inside a session: ``session:AGENT``; empty outside."""
+    """Return the actor of commands inside a session: ``session:AGENT``; empty outside."""
     return f"session:{os.environ.get('LIFEFOLD_AGENT') or 'unknown'}" if session() else ""
 
 
 def must_be_permitted(arguments: Namespace) -> None:
-    """Raise ``BadInput`` inside a session for a command that acts on a fleet, and is none of a session's."""
+    """Raise ``BadInput`` inside a session for an operator's command."""
     module, _, function = arguments.command.partition(":")
     raises = module == "budgeting" and any(vars(arguments)[each] for each in _RAISES)
     accepts = module == "planning" and arguments.accept
@@ -47,27 +46,27 @@ def must_be_permitted(arguments: Namespace) -> None:
 
 
 _OF_OPERATORS: Final = frozenset({"branching", "deciding", "releasing", "telling", "trusting"})
-"""The modules all of whose commands act on a fleet."""
+"""The modules with commands for operators only."""
 
 _RAISES: Final = ("add_usd", "add_tokens", "add_time", "add_sessions")
-"""With any of these, ``budget`` changes something."""
+"""The options by which ``budget`` changes a budget."""
 
 
 def must_not_run(log: Path) -> None:
-    """Raise ``BadInput`` inside a session of the fleet whose log this is: a session does not run its own fleet."""
+    """Raise ``BadInput`` inside a session of the fleet of this log: a session does not run its own fleet."""
     own = os.environ.get("LIFEFOLD_DB", "")
     if own and os.path.realpath(own) == os.path.realpath(log):
         must_be_outside("run, of its own fleet,")
 
 
 def must_be_outside(what: str) -> None:
-    """Raise ``BadInput`` inside a session: ``what`` is an operator's to do."""
+    """Raise ``BadInput`` inside a session: ``what`` is for an operator."""
     if found := session():
         raise BadInput(f"this is {found} (its environment says so), and {what} is for an operator; {ACCEPTED}")
 
 
 def token_parts(token: str) -> tuple[int, str]:
-    """Return the number of a claim, and its secret. Raises ``BadInput``."""
+    """Return the epoch of a claim, and its secret. Raises ``BadInput``."""
     number, _, secret = token.partition("-")
     if not number.isdecimal():
         raise BadInput("--token: accepted: the token of a claim, as LIFEFOLD_TOKEN has it in the claim's session")
@@ -75,5 +74,5 @@ def token_parts(token: str) -> tuple[int, str]:
 
 
 def hidden(text: str, around: Mapping[str, str] = os.environ) -> str:
-    """Return what a session says without the values of its secrets: it gets into the log, and into prompts."""
+    """Return a text of a session without the values of its secrets, because the log and prompts get it."""
     return Secrets(around.items(), around.get("LIFEFOLD_REDACT", "").split()).hidden(text) if session() else text

@@ -1,6 +1,7 @@
-"""The live display: a picture of the fleet, drawn again and again on the terminal's other screen.
+"""The live display: a picture of the fleet on the alternate screen of the terminal, redrawn until cancelled.
 
-There nothing of an earlier picture is left when the terminal changes its size. The last one stays on the usual screen.
+There no part of an earlier picture stays when the terminal changes its size. The last picture is printed on the usual
+screen.
 """
 
 from typing import Final
@@ -17,11 +18,11 @@ from lifefold.interpreters.fleet_runner import Runner
 REFRESH_HZ: Final = 4
 
 GIVE_UP_S: Final = 0.2
-"""How long a terminal may take nothing before a program that ends at once leaves it as it is."""
+"""How long a program that ends at once waits for a stalled terminal, in seconds."""
 
 
 class Live:
-    """Draws the agents and the tasks, again and again, on a terminal."""
+    """Draws the agents and the tasks on a terminal until cancelled."""
 
     def __init__(self, runner: Runner, account: Account, out: Outlet) -> None:
         """Begin to watch the runner."""
@@ -30,7 +31,7 @@ class Live:
         self._console = Console(file=out)
 
     async def run(self) -> None:
-        """Draw until cancelled; a picture that the reader is not ready for is left out."""
+        """Draw until cancelled; a picture is left out while the terminal is busy with the last one."""
         try:
             with self._console.screen() as screen:
                 while True:
@@ -42,10 +43,10 @@ class Live:
             self._console.print(self._picture.draw(*self._console.size))
 
     def leaving(self, words: str) -> None:
-        """Do nothing: the next picture says it."""
+        """Do nothing: the next picture shows it."""
 
     def give_up(self) -> None:
-        """Go back to the usual screen, if the terminal listens."""
+        """Return to the usual screen, unless the terminal is stalled."""
         self._console.set_alt_screen(enable=False)
         self._console.show_cursor(show=True)
         self._out.finish(GIVE_UP_S)

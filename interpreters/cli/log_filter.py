@@ -1,8 +1,7 @@
-"""What of a log somebody wants to see: what concerns tasks, or agents, since a time.
+"""The choice of transitions for ``lifefold log``: by task, by agent, and by time.
 
-A task is concerned by what happens to itself, to its budget and to the worker slot of whoever gets it, and by all that
-its owner goes through while it has the task in hand. An agent is concerned by all that happens to itself, by what the
-board keeps of it, and by what happens to the tasks that it owns.
+A transition concerns a task if it is of the task, of its budget, of its worker slot, or of its worker while the task is
+assigned. It concerns an agent if it is of its worker, of its entities on the board, or of its tasks.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -25,21 +24,21 @@ SINCE_FORM: Final = "a duration, as 10m or 1h30m, or a time, as 2026-11-20T09:30
 
 
 class Chosen(msgspec.Struct, frozen=True):
-    """Which tasks and which agents, any of those named and all if none is; and since when (Unix time)."""
+    """The chosen tasks and agents, all if none is named; and the earliest time, in Unix milliseconds."""
 
     tasks: Collection[str] = ()
     agents: Collection[str] = ()
     since_ms: int = 0
 
     def accepts(self, aggregate: str, reaction: Reaction, step: Transition) -> bool:
-        """Tell whether a step of an aggregate is wanted."""
+        """Tell whether a transition of an aggregate is chosen."""
         if step.at_ms < self.since_ms:
             return False
         tasks, agents = concerned(aggregate, reaction, step)
         return _is_among(tasks, self.tasks) and _is_among(agents, self.agents)
 
     def missing(self, aggregates: Mapping[str, Aggregate]) -> Iterator[str]:
-        """Say of each name that a fleet does not have which ones are like it."""
+        """Yield a message for each unknown name, with similar names."""
         found = status.tasks(aggregates) if aggregates else ()
         yield from missing("task", self.tasks, [each.id for each in found])
         agents = (each.key for each in aggregates.values() if each.kind in {worker.KIND, service.KIND})
@@ -51,7 +50,7 @@ def _is_among(found: Collection[str], wanted: Collection[str]) -> bool:
 
 
 def since(text: str, now_ms: int) -> int:
-    """Return what ``--since`` means, in Unix time. Raises ``BadInput``."""
+    """Return the time of ``--since``, in Unix milliseconds. Raises ``BadInput``."""
     try:
         return now_ms - parse_duration_ms(text)
     except ValueError:
@@ -63,10 +62,10 @@ def since(text: str, now_ms: int) -> int:
 
 
 def concerned(aggregate: str, reaction: Reaction, step: Transition) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the tasks and the agents that a step of an aggregate's reaction concerns."""
+    """Return the tasks and the agents that a transition concerns."""
     if aggregate == board.NAME:
         return frozenset(_tasks_on_board(step)), frozenset(_agents_on_board(step))
-    return frozenset(_in_hand(reaction)), frozenset({reaction.aggregate.key})
+    return frozenset(_assigned(reaction)), frozenset({reaction.aggregate.key})
 
 
 def _tasks_on_board(step: Transition) -> Iterator[str]:
@@ -99,10 +98,10 @@ def _agents_on_board(step: Transition) -> Iterator[str]:
             pass
 
 
-def _in_hand(reaction: Reaction) -> Iterator[str]:
-    """Yield what a worker has in hand in the course of a reaction; a service has nothing.
+def _assigned(reaction: Reaction) -> Iterator[str]:
+    """Yield the tasks that are assigned to a worker during a reaction; a service has none.
 
-    A session's end and the giving away of the task that it fails are one reaction.
+    The end of a session and the return of its failed task are one reaction.
     """
     if reaction.aggregate.kind == worker.KIND:
         steps = (each for each in reaction.transitions if each.entity == "assignment")
@@ -111,5 +110,5 @@ def _in_hand(reaction: Reaction) -> Iterator[str]:
 
 
 def _records(step: Transition) -> Iterator[Any]:
-    """Yield what an entity was before a step, if it was there, and what it is since."""
+    """Yield the record of an entity before a transition, if there was one, and after it."""
     yield from (each.record for each in (step.before, step.after) if each is not None)

@@ -13,6 +13,7 @@ import anyio
 from lifefold.core.fleet import system
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.wording import as_typed
 from lifefold.interpreters.engine import Decision, Ledger, LogMismatchError
 from lifefold.interpreters.store import Busy, Entry, NotAStore, SqliteStore, StoreError
 from lifefold.interpreters.store.identity import must_be_a_path
@@ -20,37 +21,37 @@ from lifefold.interpreters.store.identity import must_be_a_path
 FOLDER: Final = ".lifefold"
 
 LOOK_S: Final = 0.5
-"""How often it is looked whether anything new is in a log that is followed."""
+"""The interval at which a followed log is read again, in seconds."""
 
 
 def default_log(fleet_file: Path, name: str) -> Path:
-    """Return where the log of a fleet's latest run is kept unless somebody says otherwise."""
+    """Return the default log of a fleet: the one of its latest run."""
     return _latest(fleet_file.absolute().parent / FOLDER / f"{name}.db")
 
 
 def next_log(log: Path) -> Path:
-    """Return where the log of the run after another one is kept: ``NAME.run-2.db`` after ``NAME.db``, and so on."""
+    """Return the log of the run after another: ``NAME.run-2.db`` after ``NAME.db``, and so on."""
     name, number = _run_of(log)
     return log.with_name(f"{name}.run-{number + 1}.db")
 
 
 def _latest(log: Path) -> Path:
-    """Return the log of the latest run of those that came after this one."""
+    """Return the log of the latest run after this one, or this one."""
     while (then := next_log(log)).exists():
         log = then
     return log
 
 
 def _run_of(log: Path) -> tuple[str, int]:
-    """Return the name that the logs of all runs have in common, and the number of this one."""
+    """Return the common name of the logs of all runs, and the number of this run."""
     numbered = re.fullmatch(r"(.+)\.run-(\d+)", log.stem)
     return (numbered[1], int(numbered[2])) if numbered else (log.stem, 1)
 
 
 def find_log(db: str | None) -> Path:
-    """Return the log that is meant: the one named, or the latest of the only fleet in ``.lifefold`` here.
+    """Return the log named, or the latest log of the only fleet in ``.lifefold`` here.
 
-    Raises ``BadInput``, and ``PermissionError`` where that folder is not for this user.
+    Raises ``BadInput``, and ``PermissionError`` if this user may not read that folder.
     """
     if db is not None:
         return named(db)
@@ -66,7 +67,7 @@ def find_log(db: str | None) -> Path:
 
 
 def named(db: str) -> Path:
-    """Return the path of a log that was named. Raises ``BadInput`` for what can be none."""
+    """Return the path of a named log. Raises ``BadInput`` for a path that cannot be a log."""
     path = Path(db)
     try:
         must_be_a_path(path)
@@ -78,12 +79,12 @@ def named(db: str) -> Path:
 
 
 def are_one(log: Path, other: Path) -> bool:
-    """Tell whether two paths lead to the same place, also if it is a loop of links."""
+    """Tell whether two paths name the same file, even through a loop of links."""
     return os.path.realpath(log) == os.path.realpath(other)
 
 
 def option(log: Path) -> str:
-    """Return what a command typed here needs besides to find a log: nothing if it is found without."""
+    """Return the option by which a command typed here finds a log; empty if the command finds it without."""
     try:
         is_found = are_one(find_log(None), log)
     except (BadInput, PermissionError):
@@ -92,19 +93,19 @@ def option(log: Path) -> str:
 
 
 FLEET_FILE: Final = "FLEET.toml"
-"""What stands for the fleet file in what is said, where that is not known."""
+"""The name of the fleet file in messages, replaced by its path where that is known."""
 
 LOG: Final = "\0"
-"""Stands for the option by which a command finds the log, in a command that is named in what is said."""
+"""The place of the option for the log, in commands of messages."""
 
 
-def typed(said: str, store: SqliteStore) -> str:
-    """Return what is said with its commands as they are typed here: with the fleet file, and the log if need be."""
-    return said.replace(LOG, option(store.path)).replace(FLEET_FILE, _fleet_file(store))
+def typed(message: str, store: SqliteStore) -> str:
+    """Return a message with its commands as they are typed here: the program, the fleet file, and the log if needed."""
+    return as_typed(message).replace(LOG, option(store.path)).replace(FLEET_FILE, _fleet_file(store))
 
 
 def _fleet_file(store: SqliteStore) -> str:
-    """Return the fleet file that began a log, as a command names it, with the log if that is not the usual one."""
+    """Return the fleet file of a log as in a command, with the log unless it is the default one."""
     source = store.meta("source")
     if not source or not Path(source).is_file():
         return FLEET_FILE
@@ -113,7 +114,7 @@ def _fleet_file(store: SqliteStore) -> str:
 
 
 def peek(db: str | None) -> SqliteStore:
-    """Open the log that is meant, for reading. Raises ``BadInput``."""
+    """Open a log for reading. Raises ``BadInput``."""
     try:
         return SqliteStore.peek(find_log(db))
     except NotAStore as error:
@@ -121,7 +122,7 @@ def peek(db: str | None) -> SqliteStore:
 
 
 def fold(store: SqliteStore) -> Ledger:
-    """Return the fleet as its log has it. Raises ``BadInput`` if the log does not fit this program."""
+    """Fold a log. Raises ``BadInput`` if the log does not fit this program."""
     ledger = Ledger(system)
     for _ in decisions(store, ledger):
         pass
@@ -129,7 +130,7 @@ def fold(store: SqliteStore) -> Ledger:
 
 
 def fold_with_account(store: SqliteStore) -> tuple[Ledger, Account]:
-    """Return the fleet as its log has it, and what it has come to. Raises ``BadInput`` as ``fold`` does."""
+    """Fold a log, and its account. Raises ``BadInput`` as ``fold`` does."""
     ledger, account = Ledger(system), Account()
     for decision in decisions(store, ledger):
         account.observe(decision.entry.stream, decision.reaction)
@@ -137,7 +138,7 @@ def fold_with_account(store: SqliteStore) -> tuple[Ledger, Account]:
 
 
 def decisions_as_they_come(store: SqliteStore, ledger: Ledger, is_over: Callable[[Ledger], bool]) -> Iterator[Decision]:
-    """Fold the log into a ledger, and go on as entries come until it ``is_over``. Raises ``BadInput`` as ``fold``."""
+    """Fold the log into a ledger, and follow new entries until it ``is_over``. Raises ``BadInput`` as ``fold`` does."""
     while True:
         yield from decisions(store, ledger)
         if is_over(ledger):
@@ -146,7 +147,7 @@ def decisions_as_they_come(store: SqliteStore, ledger: Ledger, is_over: Callable
 
 
 def decisions(store: SqliteStore, ledger: Ledger) -> Iterator[Decision]:
-    """Fold the log into a ledger, from where that is, decision by decision. Raises ``BadInput`` as ``fold`` does."""
+    """Fold the further entries of a log into a ledger, one by one. Raises ``BadInput`` as ``fold`` does."""
     try:
         entries = anyio.run(store.read_on, sum(each.version for each in ledger.aggregates.values()))
         _must_be_of_a_fleet(entries)
@@ -158,10 +159,11 @@ def decisions(store: SqliteStore, ledger: Ledger) -> Iterator[Decision]:
 
 
 def _must_be_of_a_fleet(entries: Sequence[Entry]) -> None:
-    """Raise ``BadInput`` for a log of another system, which may be in order, and is not for these commands."""
+    """Raise ``BadInput`` for a log of another system, which these commands cannot read."""
     streams = sorted({each.stream for each in entries})
+    known = ", ".join([*map(repr, streams[:3]), *(["..."] if streams[3:] else [])])
     if streams and not any(stream.partition("/")[0] in system.aggregates for stream in streams):
         raise BadInput(
-            f"this is no fleet's log: it is of {', '.join(map(repr, streams[:3]))}{', ...' if streams[3:] else ''}; "
-            "read it by its own system, in Python: Ledger(system).fold(await store.read()), see docs/extending.md"
+            f"this is not the log of a fleet; its aggregates are {known}; "
+            "read it with its own system, in Python: Ledger(system).fold(await store.read()), see docs/extending.md"
         )

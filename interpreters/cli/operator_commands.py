@@ -1,11 +1,11 @@
-"""How what a person says gets to a fleet: always through its log, whether or not a runner is at work.
+"""Operator commands: they reach a fleet through its log, whether or not a runner is at work.
 
-Everything is first left in the log as a *post*, durably. A runner takes posts and answers them there. When none runs,
-the command itself becomes the writer for a moment, takes all that was left, in order, decides by the same rules, and
-leaves the effects to the next runner. So two people who speak at once are heard one after the other, and what was left
-when a runner died is taken by whoever comes next.
+A command is first stored in the log as a *post*, durably. A runner takes posts and answers them there. Without a runner
+the command becomes the writer for a moment: it takes all posts in order, and decides them by the same rules. The next
+runner performs their effects. So two commands at once are decided one after the other. The next runner or command takes
+the posts of a runner that died.
 
-Who said it is the login name of whoever runs the command; what proves it is that the log's file let itself be written.
+The actor of a command is the login name of its user; the permission to write the log authenticates it.
 """
 
 import os
@@ -40,13 +40,13 @@ ACCEPTED: Final = "accepted"
 REFUSED: Final = "refused: "
 
 TEXT_CHARACTERS: Final = 10_000
-"""How long a message or a reason may be: it may become a part of a prompt, and that an argument of a command."""
+"""The longest message or reason: it may become part of a prompt, and a prompt an argument of a command."""
 
 
 class Said(msgspec.Struct, frozen=True):
-    """What a person says, and to which entity of which aggregate; ``name`` is what people call whom it is about.
+    """An event for an entity of the aggregate ``to``; ``name`` is the agent or task as operators call it.
 
-    ``done`` is what is printed when it was accepted.
+    ``done`` is printed when the event is accepted.
     """
 
     name: str
@@ -57,28 +57,28 @@ class Said(msgspec.Struct, frozen=True):
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """What is not even said, because it is plain why it would be refused."""
+    """A command that is not sent, because its refusal is certain."""
 
     name: str
     why: str
 
 
 Judge: TypeAlias = Callable[[Mapping[str, Aggregate]], Iterable[Said | Refused]]
-"""What a command has to say to a fleet as it is, or why it cannot; one for each name."""
+"""Returns the events of a command for the present state of a fleet, or refusals; one for each name."""
 
 
 def say(db: str | None, judge: Judge, hint: str) -> int:
-    """Say what an operator has to say, and print a line for each; return 0.
+    """Give an operator's command, print a line for each name, and return 0.
 
-    Raises ``BadInput`` if all of it was refused; ``hint`` is the command that shows why. Raises it inside a session,
-    before anything is read.
+    Raises ``BadInput`` if all is refused; ``hint`` is the command that shows why. Inside a session it raises
+    ``BadInput`` before it reads the log.
     """
     inside.must_be_outside("this command")
     return _say(db, judge, hint)
 
 
 def say_of_a_session(db: str | None, judge: Judge, hint: str) -> int:
-    """Do the same for what a session may say, which shows the token of its claim."""
+    """Give a command of a session, which has the token of its claim."""
     return _say(db, judge, hint)
 
 
@@ -87,7 +87,7 @@ def _say(db: str | None, judge: Judge, hint: str) -> int:
         judged = list(judge(_fleet(store)))
         answers = anyio.run(partial(_tell, store, [each for each in judged if isinstance(each, Said)]))
         if any(answer.startswith(REFUSED) for answer in answers.values()):
-            # Somebody was quicker: now it is plain why.
+            # Another command was decided first; now the reason is known.
             answers |= {each.name: each.why for each in judge(_fleet(store)) if isinstance(each, Refused)}
         refused = 0
         for each in judged:
@@ -97,7 +97,7 @@ def _say(db: str | None, judge: Judge, hint: str) -> int:
             print(plain(f"{each.name}: {' '.join(logs.typed(words, store).split())}".encode()))
         path = shlex.quote(str(store.path))
     if refused == len(judged):
-        raise BadInput(f"nothing has changed; lifefold {hint} --db {path} shows how things stand")
+        raise BadInput(f"nothing has changed; lifefold {hint} --db {path} shows the present state")
     return 0
 
 
@@ -105,25 +105,25 @@ def _fleet(store: SqliteStore) -> Mapping[str, Aggregate]:
     aggregates = logs.fold(store).aggregates
     if board.NAME not in aggregates:
         begin = logs.typed(f"begin with lifefold run {logs.FLEET_FILE}", store)
-        raise BadInput(f"{store.path}: nobody is there yet to be told anything; {begin}")
+        raise BadInput(f"{store.path}: the fleet has no agents yet; {begin}")
     return aggregates
 
 
 def must_be_text(what: str, text: str) -> None:
-    """Raise ``BadInput`` for a text that says nothing, too much, or what cannot be read."""
+    """Raise ``BadInput`` for a text that is empty, too long, or undecodable."""
     if not text.strip() or len(text) > TEXT_CHARACTERS:
         raise BadInput(f"{what} must have 1 to {TEXT_CHARACTERS} characters, not {len(text)}")
     must_be_decoded(what, text)
 
 
 def must_be_decoded(what: str, text: str) -> None:
-    """Raise ``BadInput`` for bytes of the command line that are no text: Python keeps them as surrogates."""
+    """Raise ``BadInput`` for undecodable bytes of the command line, which Python keeps as surrogates."""
     if any("\ud800" <= character <= "\udfff" for character in text):
-        raise BadInput(f"{what} has bytes that are no text in this terminal's encoding; write it in UTF-8")
+        raise BadInput(f"{what} has bytes that are not text in the encoding of this terminal; write it in UTF-8")
 
 
 def login() -> str:
-    """Return the login name of the user as whom this program runs; the number of one who has none."""
+    """Return the login name of the user of this process, or the user's number if it has no name."""
     number = os.geteuid()
     try:
         return pwd.getpwuid(number).pw_name
@@ -131,11 +131,11 @@ def login() -> str:
         return str(number)
 
 
-_LEFT: Final = "left in the log; the runner has not answered yet"
+_LEFT: Final = "stored in the log; the runner has not answered yet"
 
 
 async def _tell(store: SqliteStore, said: Sequence[Said]) -> dict[str, str]:
-    """Leave posts, and wait until somebody has taken them: a runner, another command, or this one."""
+    """Store posts, and wait until a runner, another command or this one has answered them."""
     now_ms, actor = time.time_ns() // 1_000_000, inside.actor() or f"operator:{login()}"
     numbers = {
         await store.post(each.to, encode(Envelope(each.entity, each.event, now_ms, actor))): each.name for each in said
@@ -154,7 +154,7 @@ async def _tell(store: SqliteStore, said: Sequence[Said]) -> dict[str, str]:
 
 
 async def _take_all(log: Path) -> None:
-    """Take everything that was left in a log, as its writer; do nothing if that is somebody else, or cannot be now."""
+    """Answer all posts of a log as its writer; do nothing if another process is the writer, or the log is busy."""
     try:
         with SqliteStore.open(log, patient=False) as writing:
             await _answer_all(writing)
@@ -174,7 +174,7 @@ async def _answer_all(writing: SqliteStore) -> None:
 
 
 def _decide(ledger: Ledger, post: Post, entries: list[Entry], folder: FleetFolder) -> str:
-    """Return what is answered to a post; if it is taken, its entry is added."""
+    """Return the answer to a post; an accepted one adds its entry."""
     try:
         envelope = ledger.codec.decode(post.stream, post.envelope)
     except UnreadableEntry as error:
@@ -189,9 +189,9 @@ def _decide(ledger: Ledger, post: Post, entries: list[Entry], folder: FleetFolde
 
 
 def _unattended(event: Event, of: Aggregate | None, folder: FleetFolder) -> Event:
-    """Return what an event is where no runner is: a session that has ended since is not run again for a message.
+    """Return an event as it applies without a runner: a message interrupts no session that has ended meanwhile.
 
-    One that lives on, or of which nothing is known, is interrupted by the next run.
+    The next run interrupts a session that is alive, or whose process is unknown.
     """
     if not isinstance(event, mailbox.OperatorMessageArrived) or of is None or of.kind != worker.KIND:
         return event

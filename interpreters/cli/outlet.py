@@ -1,10 +1,10 @@
-"""Output that nobody waits for: what is printed is written by a thread, and a reader that stalls stalls nothing else.
+"""Output through a thread, so that a stalled reader does not stall the program.
 
-A terminal that was stopped with Ctrl-S, a pager that nobody scrolls, a pipe whose reader is stuck: each makes a write
-wait for as long as it likes. So whoever prints leaves its text in a queue. The queue has a limit; when it is full the
-oldest text is dropped, and where it is missing the reader is told how much. All of it is in the log anyway.
+A terminal stopped with Ctrl-S, a pager that is not scrolled, or a pipe with a stuck reader blocks a write for any time.
+So printing only puts its text in a queue. A full queue drops its oldest text, and the output has the number of lines
+dropped at that place. The log has all of it.
 
-The thread writes to the file descriptor itself. Were it stuck in ``sys.stdout``, the interpreter could not end.
+The thread writes to the file descriptor directly: Python could not exit while a thread is stuck in ``sys.stdout``.
 """
 
 import io
@@ -17,43 +17,45 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from threading import Condition, Thread
 from typing import TYPE_CHECKING, Final, TextIO
 
+from lifefold.interpreters.cli.wording import this_command
+
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 LIMIT: Final = 10_000
-"""How many printed texts, most of them lines, wait for a reader."""
+"""The most texts in the queue; most of them are lines."""
 
 FINISH_S: Final = 3.0
-"""How long in the end a reader may take nothing of what is left before it is given up."""
+"""How long a reader may stall at the end before the rest is discarded, in seconds."""
 
 
 class Outlet(io.TextIOWrapper):
-    """A text stream in front of another one: printing to it never waits. ``finish`` it in the end."""
+    """A text stream in front of another; printing to it never waits. Call ``finish`` at the end."""
 
     def __init__(self, stream: TextIO, limit: int = LIMIT) -> None:
-        """Write to the file descriptor of a stream, in its encoding; what that cannot express is written as escapes."""
+        """Write to the file descriptor of a stream, in its encoding, with escapes for other characters."""
         stream.flush()
         self._queue: Final = _Queue(stream.fileno(), limit)
         super().__init__(self._queue, encoding=stream.encoding, errors="backslashreplace", line_buffering=True)
 
     @property
     def idle(self) -> bool:
-        """Whether the reader has taken everything, so that what is printed next is not old when it is read."""
+        """Whether the reader has taken everything, so that the next text is read at once."""
         return self._queue.idle
 
     def wait(self) -> None:
-        """Wait until the reader has taken everything, or is gone: before a question about what stands there."""
+        """Wait until the reader has taken everything, or is gone; needed before a question about the output."""
         self.flush()
         self._queue.wait()
 
     def finish(self, within_s: float = FINISH_S) -> bool:
-        """Write what is left, unless the reader takes nothing for so long; return whether that was done."""
+        """Write the rest, unless the reader stalls for ``within_s``; return whether all is written."""
         self.flush()
         return self._queue.finish(within_s)
 
 
 class _Queue(io.BufferedIOBase):
-    """What waits to be written, and the thread that writes it."""
+    """The queue of texts, and the thread that writes them."""
 
     def __init__(self, fd: int, limit: int) -> None:
         self.name: Final = f"<file descriptor {fd}>"
@@ -107,7 +109,7 @@ class _Queue(io.BufferedIOBase):
                     self._changed.notify_all()
 
     def _next(self) -> bytes | None:
-        """Wait for the next text, with a word about what is missing before it; None when all is written."""
+        """Wait for the next text, with a notice of dropped lines before it; None when all is written."""
         with self._changed:
             self._busy = False
             self._changed.notify_all()
@@ -129,14 +131,14 @@ class _Queue(io.BufferedIOBase):
 
 
 def wait_until_written() -> None:
-    """Wait until all that was printed stands where its reader sees it."""
+    """Wait until the reader has taken everything printed."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, Outlet):
             stream.wait()
 
 
 def _missing(dropped: int) -> bytes:
-    return f"({dropped} lines are missing here, because nobody read them; lifefold log has all)\n".encode()
+    return f"({dropped} lines are missing here, because the reader stalled; {this_command()} log has all)\n".encode()
 
 
 def _write(fd: int, text: bytes) -> None:
@@ -149,11 +151,11 @@ def _write(fd: int, text: bytes) -> None:
 
 @contextmanager
 def opened() -> Generator[Outlet]:
-    """Have everything that is printed in the block, and errors, go through outlets; give the one for output."""
+    """Send standard output and errors of the block through outlets; yields the outlet of the output."""
     out, errors = Outlet(sys.stdout), Outlet(sys.stderr)
     try:
         with redirect_stdout(out), redirect_stderr(errors):
             yield out
     finally:
         taken = out.finish()
-        errors.finish(FINISH_S if taken else 0)  # it has had as much time as the other one
+        errors.finish(FINISH_S if taken else 0)  # it has had the same time as the output

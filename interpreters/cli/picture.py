@@ -1,7 +1,7 @@
-"""A picture of a fleet: as much of it as fits a terminal, and of the rest how much it is.
+"""A picture of a fleet that fits the terminal, with counts of the parts left out.
 
-From the top: how far it is, what waits for a person, what people must know, the agents, the tasks, what has happened.
-Notices are not cut; agents and tasks make room for each other, and what is left is for what has happened.
+From the top: progress, decisions that the fleet waits for, notices, agents, tasks, recent transitions. Notices are not
+cut. Agents and tasks share the lines between them; the recent transitions get the rest.
 """
 
 from collections import deque
@@ -21,6 +21,7 @@ from lifefold.interpreters.cli.attention import agents_first, tasks_first
 from lifefold.interpreters.cli.story import Happening, moves
 from lifefold.interpreters.cli.wording import (
     age,
+    as_typed,
     by_number,
     by_state,
     coming,
@@ -59,23 +60,23 @@ STYLES: Final = {
 COLUMNS: Final = ("AGENT", "STATE", "FOR", "TASK", "SESSION", "ATTEMPT", "PROCESS", "NEXT")
 WIDE_CHARACTERS: Final = 100
 NARROW: Final = (0, 1, 2, 3, 7)
-"""The columns that are shown on a terminal of fewer characters: who, what, since when, at what, what next."""
+"""The columns on a narrower terminal: agent, state, time in the state, task, next step."""
 NARROWEST_CHARACTERS: Final = 60
-"""On fewer there is no room for what comes next."""
+"""Below this width the column NEXT is left out."""
 
 FEWEST_ROWS: Final = 3
-"""How many agents must fit a table that has not room for all."""
+"""The fewest agents for which a table is drawn if not all fit."""
 
 NOTICES: Final = 3
 OLD_MS: Final = 2_000
-"""After how long a notice says when it was told: what it counts, such as seconds of silence, was so then."""
+"""The age at which a notice shows its age, because its figures were true then."""
 NEWS_KEPT: Final = 200
 NEWS_WANTED: Final = 4
-"""How many lines of what has happened agents and tasks leave room for, if there is any."""
+"""The lines that agents and tasks leave to recent transitions, if possible."""
 
 
 class Picture:
-    """Watches a runner, and draws how things stand."""
+    """Observes a runner, and draws its fleet."""
 
     def __init__(self, runner: Runner, account: Account) -> None:
         """Begin to watch the runner."""
@@ -91,7 +92,7 @@ class Picture:
             self._news += moves(aggregate, outcome)
 
     def _now(self) -> "_Known":
-        """Return how things stand: the same until an entry has come."""
+        """Return the state of the fleet, cached until the next entry."""
         there = self._runner.aggregates
         entries = sum(each.version for each in there.values())
         if self._known is None or self._known.entries != entries:
@@ -99,11 +100,11 @@ class Picture:
             tasks = status.counted(status.tasks(there))
             if not awaited.goes_on(there):
                 tasks = tuple(replace(each, timer=None) for each in tasks)
-            self._known = _Known(entries, tasks, agents, status.waiting(there))
+            self._known = _Known(entries, tasks, agents, awaited.waiting(there))
         return self._known
 
     def draw(self, width: int, height: int) -> RenderableType:
-        """Return how things stand, in so many columns and at most so many lines."""
+        """Return the picture, ``width`` columns wide and at most ``height`` lines high."""
         if not self._runner.aggregates:
             return Text("starting…")
         tasks = self._now().tasks
@@ -113,7 +114,7 @@ class Picture:
             *self._awaited(width, max(1, height // 4)),
             *self._notices(width, height // 2),
         ]
-        room = height - len(top) - 3  # two empty lines, and one on which the cursor stands in the end
+        room = height - len(top) - 3  # two empty lines, and one for the cursor at the end
         news = min(len(self._news), NEWS_WANTED, max(0, room // 4))
         task_lines = _tasks(tasks, width, max(1, room // 4), self._runner.engine.clock.now_ms())
         agents, agent_lines = self._agents(width, max(2, room - news - len(task_lines)))
@@ -150,7 +151,7 @@ class Picture:
         return _wrapped(Text(words, "bold yellow"), width)
 
     def _awaited(self, width: int, lines: int) -> list[Text]:
-        """Return what waits for a person: as much as there are lines for, the first in any case, and how much more."""
+        """Return the decisions that fit in ``lines``, at least the first, and the number of the others."""
         if self._runner.leaving:
             return []
         waiting = self._now().waiting
@@ -159,24 +160,28 @@ class Picture:
         fitting = max(1, sum(end <= lines for end in accumulate(len(each) for each in wrapped)))
         found = [line for each in wrapped[:fitting] for line in each]
         more = len(wrapped) - fitting
-        return [*found, Text(f"! and {more} more: lifefold status", "bold yellow")] if more > 0 else found
+        return (
+            [*found, Text(as_typed(f"! and {more} more: lifefold status{self._log}"), "bold yellow")]
+            if more > 0
+            else found
+        )
 
     def _notices(self, width: int, lines: int) -> list[Text]:
-        """Return the last notices that still hold, whole: as many as there are lines for, and one in any case."""
+        """Return the latest notices that still hold, in full: as many as fit in ``lines``, at least one."""
         found: list[Text] = []
         now_ms = self._runner.engine.clock.now_ms()
         for agent, message, at_ms in reversed(self._runner.standing()[-NOTICES:]):
             ago = f" ({age(now_ms - at_ms)} ago)" if now_ms - at_ms >= OLD_MS else ""
-            wrapped = _wrapped(Text(f"! {agent}: {message}{ago}", "bold red"), width)
+            wrapped = _wrapped(Text(as_typed(f"! {agent}: {message}{ago}"), "bold red"), width)
             if found and len(found) + len(wrapped) > lines:
                 break
             found = wrapped + found
         return found
 
     def _agents(self, width: int, lines: int) -> tuple[RenderableType, int]:
-        """Return the agents in at most so many lines, and in how many: as a table, if all or some have room in it.
+        """Return the agents in at most ``lines`` lines, and the number of lines: a table if enough agents fit.
 
-        Where there is hardly room for any they stand one after the other, as tasks do.
+        With less room they are listed one after the other, as tasks are.
         """
         now_ms = self._runner.engine.clock.now_ms()
         agents = self._now().agents
@@ -207,7 +212,7 @@ class Picture:
 
 
 class _Known(NamedTuple):
-    """How things stand after so many entries, but for their ages."""
+    """The state of the fleet after a number of entries, without ages."""
 
     entries: int
     tasks: Sequence[TaskStatus]
@@ -216,17 +221,17 @@ class _Known(NamedTuple):
 
 
 NAMES: Final = ("TASK", "AGENT")
-"""The columns whose cells give way when there is no room for all: the first of them first."""
+"""The columns that are shortened if the table is too wide, in this order."""
 
 NAME_CHARACTERS: Final = 10
-"""How much of a name is left in any case."""
+"""The fewest characters of a shortened name."""
 
 _BETWEEN: Final = 2
-"""How many characters are between two columns."""
+"""The characters between two columns."""
 
 
 def _fitted(rows: list[list[Text]], heads: Sequence[str], width: int) -> list[list[Text]]:
-    """Return rows with names cut in their middle as far as they have to be: their ends tell them apart."""
+    """Return rows with names cut in the middle where needed; the ends of names tell them apart."""
     widths = [max(len(head), *(len(row[n]) for row in rows)) if rows else 0 for n, head in enumerate(heads)]
     over = sum(widths) + _BETWEEN * (len(heads) - 1) - width
     for name in NAMES:
@@ -256,27 +261,27 @@ def _cells(agent: AgentStatus, pid: int | None, now_ms: int, *, wide: bool) -> I
 
 
 def _state(agent: AgentStatus, now_ms: int, *, wide: bool) -> Text:
-    """Return what an agent is at, in its colour; if the line is not ``wide``, only what matters most."""
+    """Return the state of an agent, in its colour; unless ``wide``, only its most important part."""
     doing = agent.state
     if agent.doing in {"Preparing", "Verifying", "Merging", "Disputed"}:
         doing = f"{agent.state} · {agent.doing}" if wide else agent.doing
     if agent.silent_since_ms:
         doing = f"{agent.state} · silent {age(now_ms - agent.silent_since_ms)}" if wide else "silent"
     ending = " (ending)" if agent.state == "Stopped" and agent.processes else ""
-    rests = _RESTS.get(agent.desired_state, "makes room" if agent.makes_room_for else "")
+    rests = _RESTS.get(agent.desired_state, "preempted" if agent.makes_room_for else "")
     if rests:
         return Text(f"{doing} · {rests}" if wide else rests, "yellow")
     return Text(doing + ending, "yellow" if agent.silent_since_ms else STYLES.get(agent.state, ""))
 
 
 _RESTS: Final = {"Pause": "paused", "Hold": "held", "Drain": "draining"}
-"""What is said of agents that were asked to begin nothing new, by what was asked; others may make room for a task."""
+"""The words for desired states in which an agent begins nothing new."""
 
 
 def _tasks(tasks: Sequence[TaskStatus], width: int, lines: int, now_ms: int) -> list[Text]:
-    """Return the tasks, each in the colour of its state; if they are too many, those that need an operator come first.
+    """Return the tasks, each in the colour of its state.
 
-    The closed ones are left out before any other.
+    If not all fit, tasks that need an operator come first, and closed tasks are left out.
     """
     words = [_task(task, now_ms) for task in tasks]
     if _fitting(words, width, lines) < len(words):
@@ -285,7 +290,7 @@ def _tasks(tasks: Sequence[TaskStatus], width: int, lines: int, now_ms: int) -> 
 
 
 def _in_lines(head: str, words: Sequence[Text], width: int, lines: int) -> list[Text]:
-    """Return words after a head, as many as fit so many lines, and of the rest how many they are."""
+    """Return the words that fit in ``lines`` after a head, and the number of the others."""
     fitting = _fitting(words, width, lines)
     while len(wrapped := _wrapped(_listed(head, words[:fitting], len(words) - fitting), width)) > lines and fitting:
         fitting -= 1
@@ -293,7 +298,7 @@ def _in_lines(head: str, words: Sequence[Text], width: int, lines: int) -> list[
 
 
 def _fitting(words: Sequence[Text], width: int, lines: int) -> int:
-    """Return about how many of the words fit, rather too many than too few."""
+    """Return about how many words fit, too many rather than too few."""
     return sum(end <= width * lines for end in accumulate(len(word) for word in words))
 
 
@@ -316,4 +321,4 @@ def _wrapped(text: Text, width: int) -> list[Text]:
 
 
 _ANY_CONSOLE: Final = Console()
-"""Wrapping a text asks for one, and for nothing of it."""
+"""The console that ``Text.wrap`` requires; it uses nothing of it."""

@@ -1,4 +1,4 @@
-"""What a person sees of a search: how far it is while it works, and what came of it."""
+"""The display of a search: its progress, and its report."""
 
 import sys
 from collections.abc import Callable, Generator
@@ -10,17 +10,17 @@ from lifefold.interpreters.check import Progress, Report
 from lifefold.interpreters.cli.wording import age
 
 WIDTH: Final = 80
-"""How many characters a line has where no terminal says it."""
+"""The width of a line without a terminal."""
 
 MARKS: Final = {r"^  ✓": "green", r"^  ✗.*": "bold red", r"^  [?!].*": "yellow"}
-"""How a verdict is shown, by how its line begins."""
+"""The style of a verdict, by the beginning of its line."""
 
 Tell = Callable[[Progress], None]
 
 
 @contextmanager
 def shown(name: str) -> Generator[Tell | None]:
-    """Show on a terminal, in one line, how far the search for this target is; elsewhere nothing."""
+    """Show the progress of a search on one line of a terminal; elsewhere show nothing."""
     if not sys.stdout.isatty():
         yield None
         return
@@ -32,14 +32,14 @@ def shown(name: str) -> Generator[Tell | None]:
 
 
 def in_words(name: str, progress: Progress) -> str:
-    """Return how far a search is, on less than a line."""
+    """Return the progress of a search, on one line."""
     rate = progress.states / progress.seconds if progress.seconds else 0
-    met = f"{progress.states:,} states, {progress.frontier:,} to look at, {progress.depth} deep"
+    met = f"{progress.states:,} states, {progress.frontier:,} to search, {progress.depth} deep"
     return f"{name}: {met}, {rate:,.0f}/s, {age(round(progress.seconds * 1_000))}"
 
 
 def tell(report: Report) -> None:
-    """Print a report, as wide as the terminal is, with colours if it is one."""
+    """Print a report, as wide as the terminal, with colours on a terminal."""
     if not sys.stdout.isatty():
         print("\n".join(report.lines(WIDTH)))
         return

@@ -1,7 +1,7 @@
-"""What has happened, told to people: a line for each transition, with its cause.
+"""Transitions for operators: a line for each, with its cause.
 
-A cause is the event's name and what it says. But an agent that stops because no work is left was told to by its board,
-and a session that is interrupted because its runner leaves got no message: there the cause is the wish itself.
+The cause is the name of the event and its fields. Some events follow from the desired state of the
+worker: the board stops agents without work, and a leaving runner interrupts sessions. Their cause is its reason.
 """
 
 from collections.abc import Iterator
@@ -17,22 +17,22 @@ from lifefold.interpreters.cli.wording import clock_time, cut_in_the_middle, spe
 from lifefold.interpreters.processes.command import plain
 
 SHOWN: Final = ("session", "task", "invocation")
-"""The machines whose transitions are told while a fleet runs; ``lifefold log`` has all of them."""
+"""The machines whose transitions are shown while a fleet runs; ``lifefold log`` has all."""
 
 LEAVING: Final = "asked to leave"
 
 _NAME_CHARACTERS: Final = 20
-"""How much of a name there is in a short line."""
+"""The length of a name in a short line."""
 
-PEOPLE: Final = "operator:"
-"""What the actors begin with who are people; their login names follow."""
+OPERATOR: Final = "operator:"
+"""The prefix of the actor of an operator's command; the login name follows."""
 
 SESSION: Final = "session:"
-"""What the actors begin with who are sessions that give a command; their agents' names follow."""
+"""The prefix of the actor of a session's command; the name of its agent follows."""
 
 
 class Happening(msgspec.Struct, frozen=True):
-    """A transition, as its journal has it, and its cause in words; ``brief`` is what matters most of the cause."""
+    """A transition of the journal with its cause in words; ``brief`` is the most important part of the cause."""
 
     event: LifecycleEvent
     cause: str
@@ -40,15 +40,15 @@ class Happening(msgspec.Struct, frozen=True):
     is_move: bool
 
     def line(self) -> str:
-        """Return all of it as a line."""
+        """Return the transition as a full line."""
         event = self.event
         moved = f"{event.from_status or '(new)'} -> {event.to_status}"
         name = f"{event.entity_type} {event.entity_id}"
-        by = f" (by {event.actor})" if event.actor.startswith((PEOPLE, SESSION)) else ""
+        by = f" (by {event.actor})" if event.actor.startswith((OPERATOR, SESSION)) else ""
         return plain(f"{clock_time(event.timestamp)}  {name:<24} {moved:<34} {self.cause}{by}".encode())
 
     def short_line(self) -> str:
-        """Return what matters most, first: when, who, in which state now, why."""
+        """Return the transition as a short line: time, entity, new state, cause."""
         event = self.event
         time_of_day = clock_time(event.timestamp).rpartition(".")[0]
         name = cut_in_the_middle(event.entity_id, _NAME_CHARACTERS)
@@ -56,30 +56,30 @@ class Happening(msgspec.Struct, frozen=True):
 
 
 def told(aggregate: str, reaction: Reaction) -> Iterator[Happening]:
-    """Yield what one input came to."""
+    """Yield the transitions of one input."""
     for transition in reaction.transitions:
         event = journal(aggregate, transition)
         is_move = transition.before is not None and transition.entered is not None
-        cause = _wish(transition.event, reaction.aggregate) or _cause(transition.event, event)
+        cause = _reason(transition.event, reaction.aggregate) or _cause(transition.event, event)
         yield Happening(event, cause, _brief(transition.event) or cause, is_move)
 
 
 def moves(aggregate: str, reaction: Reaction) -> Iterator[Happening]:
-    """Yield what is worth a line while a fleet runs: sessions and tasks that get into another state."""
+    """Yield the transitions shown while a fleet runs: changes of state of sessions and tasks."""
     return (each for each in told(aggregate, reaction) if each.is_move and each.event.entity_type in SHOWN)
 
 
-def _wish(event: Event, among: Aggregate) -> str:
-    """Return what was asked of an agent, if that is why its session ends or its task is given back; else nothing."""
+def _reason(event: Event, worker: Aggregate) -> str:
+    """Return the reason of the desired state if it ends a session or returns a task; else an empty text."""
     if not isinstance(event, session.OperatorStop | session.UrgentMessage | assignment.Dropped):
         return ""
-    wanted: desired_state.DesiredState = among.record("desired_state")
+    wanted: desired_state.DesiredState = worker.record("desired_state")
     if wanted.state is desired_state.State.PAUSE:
         return f"paused: {wanted.reason}" if wanted.reason else "paused"
     return LEAVING if wanted.state is desired_state.State.HOLD else wanted.reason
 
 
-def _cause(event: Event, told: LifecycleEvent) -> str:
+def _cause(event: Event, entry: LifecycleEvent) -> str:
     match event:
         case assignment.Assigned(brief=brief):
             says = f"{brief.task}, claim {brief.epoch}"
@@ -90,16 +90,16 @@ def _cause(event: Event, told: LifecycleEvent) -> str:
         case mailbox.OperatorMessageArrived(text=text, urgent=urgent):
             says = f"{'urgent' if urgent else 'for the next prompt'}, {text}"
         case task.Completed(took_ms=0) | assignment.WorkFinished(took_ms=0):
-            says = _without("took_ms 0", told.reason)
+            says = _without("took_ms 0", entry.reason)
         case worker_slot.WorkWanted(silent=False) | worker_slot.WorkerGone(silent=False):
-            says = _without("silent False", told.reason)
+            says = _without("silent False", entry.reason)
         case _:
-            says = told.reason
-    return f"{told.metadata['event']}: {says}" if says else str(told.metadata["event"])
+            says = entry.reason
+    return f"{entry.metadata['event']}: {says}" if says else str(entry.metadata["event"])
 
 
 def _without(last: str, says: str) -> str:
-    """Return what an event says without its last field: nobody wants to know it, or it is as it should be."""
+    """Return the fields of an event without the last one, which has its usual value."""
     return "" if says == last else says.removesuffix(f", {last}")
 
 

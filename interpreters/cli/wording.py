@@ -1,4 +1,4 @@
-"""How things are put for people: ages, times, columns, states with their evidence, what comes next, costs."""
+"""Texts for operators: ages, times, columns, costs, states with their evidence, the next timer, commands as typed."""
 
 import re
 import shlex
@@ -20,7 +20,7 @@ from lifefold.interpreters.processes.command import plain
 _S, _MIN, _H, _DAY = 1_000, 60_000, 3_600_000, 86_400_000
 
 NO_WORK: Final = "no work is left"
-"""Why agents stop in the end, as their board says it: no news for anybody."""
+"""The reason with which the board stops agents at the end of a fleet; it is not shown as a failure."""
 
 _COMING: Final = {
     "SessionTimeout": "times out",
@@ -33,7 +33,7 @@ _COMING: Final = {
     "IdleElapsed": "suspended",
     "LifetimeElapsed": "stops",
 }
-"""What a timer brings, by the event's name."""
+"""The consequence of a timer, by the name of its event."""
 
 
 def age(duration_ms: int) -> str:
@@ -49,9 +49,9 @@ def age(duration_ms: int) -> str:
 
 
 def coming(timer: Timer | None, now_ms: int) -> str:
-    """Return what time brings next, and when: ``times out in 7s``; a hyphen if nothing.
+    """Return the consequence of a timer and its time: ``times out in 7s``; a hyphen without a timer.
 
-    What is overdue waits for a runner: ``next try due``.
+    An overdue timer waits for a runner: ``next try due``.
     """
     if timer is None:
         return "-"
@@ -61,7 +61,7 @@ def coming(timer: Timer | None, now_ms: int) -> str:
 
 
 def next_of(agent: AgentStatus, now_ms: int) -> str:
-    """Return what comes next for an agent: what time brings, or a task, if it has asked for one."""
+    """Return the next step of an agent: its timer, or a task if the agent waits for one."""
     waits = (
         agent.timer is None
         and agent.desired_state == desired_state.State.RUN
@@ -71,7 +71,7 @@ def next_of(agent: AgentStatus, now_ms: int) -> str:
 
 
 def by_state(tasks: Iterable[TaskStatus]) -> Iterator[tuple[str, int]]:
-    """Yield the states that tasks are in, and how many are in each, in the order in which a task goes through them."""
+    """Yield each state with the number of its tasks, in the order in which a task passes the states."""
     counts = Counter(task.state for task in tasks)
     return ((state, counts[state]) for state in _ORDER if counts[state])
 
@@ -90,11 +90,11 @@ _ORDER: Final = (
     State.FAILED,
     State.CANCELLED,
 )
-"""From what is finished to what is to come, and then what people should look at."""
+"""Finished states first, then states to come, then states that need an operator."""
 
 
 def money(microusd: int) -> str:
-    """Return an amount as ``$1.24``; what is less than a cent is not nothing."""
+    """Return an amount as ``$1.24``; less than a cent is ``<$0.01``."""
     cents = (microusd + 5_000) // 10_000
     return f"${cents // 100:,}.{cents % 100:02d}" if microusd >= _CENT else "<$0.01"
 
@@ -103,7 +103,7 @@ _CENT: Final = 10_000
 
 
 def cost(usage: Usage) -> str:
-    """Return what was spent: the money, or the tokens where nobody has said what they cost; a hyphen for nothing."""
+    """Return the money spent, or the tokens if no session has reported money; a hyphen for nothing."""
     if usage.cost_microusd:
         return money(usage.cost_microusd)
     tokens = usage.input_tokens + usage.output_tokens
@@ -111,7 +111,7 @@ def cost(usage: Usage) -> str:
 
 
 def spent(usage: Usage) -> str:
-    """Return all that is known to be spent: ``$0.12, 1,200 tokens in, 340 out``; empty if nothing is."""
+    """Return the reported costs: ``$0.12, 1,200 tokens in, 340 out``; empty without any."""
     tokens = f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
     known = (
         money(usage.cost_microusd) if usage.cost_microusd else "",
@@ -121,7 +121,7 @@ def spent(usage: Usage) -> str:
 
 
 def clock_time(timestamp_s: float) -> str:
-    """Return the local time of day, to the millisecond, with the date before it unless that is today's."""
+    """Return the local time of day, to the millisecond, after the date unless it is today."""
     then = datetime.fromtimestamp(timestamp_s, UTC).astimezone()
     date = "" if then.date() == datetime.now(UTC).astimezone().date() else f"{then:%Y-%m-%d} "
     return date + then.strftime("%H:%M:%S.%f")[:-3]
@@ -136,7 +136,7 @@ def columns(rows: Sequence[Sequence[str]]) -> str:
 
 
 def cut_in_the_middle(text: str, room: int) -> str:
-    """Return a text in so many characters: of a longer one its beginning and its end, which tell it from others."""
+    """Return a text in at most ``room`` characters; a longer one keeps its beginning and its end."""
     if len(text) <= room:
         return text
     end = max(0, room - 1) // 2
@@ -144,38 +144,35 @@ def cut_in_the_middle(text: str, room: int) -> str:
 
 
 def by_number(name: str) -> list[tuple[int, str]]:
-    """Return what names are sorted by so that ``worker-2`` comes before ``worker-10``."""
+    """Return a sort key by which ``worker-2`` comes before ``worker-10``."""
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"([0-9]+)", name)]
 
 
 def asked(agent: AgentStatus) -> str:
-    """Return what was asked of an agent, and why if somebody said so; in the end nobody asks, there is just no work."""
+    """Return the desired state of an agent and its reason; ``NO_WORK`` at the end of a fleet."""
     if agent.reason == NO_WORK:
         return NO_WORK
     if agent.makes_room_for and not agent.reason:
-        return f"make room for {agent.makes_room_for}"
+        return f"preempted by {agent.makes_room_for}"
     wanted = _ASKED.get(agent.desired_state, agent.desired_state)
     reason = plain(" ".join(agent.reason.split()).encode())
     return f"{wanted}: {reason}" if reason else wanted
 
 
 _ASKED: Final = {"Drain": "draining"}
-"""How it is said what was asked of an agent, where that is not the name of it."""
+"""The words for desired states that are not shown by their names."""
 
 
 def work_of(agent: AgentStatus) -> str:
-    """Return what an agent is at: its task, or what the run of a service was told; and how much waits to be read."""
+    """Return the task of an agent, or the input of a service's run, and the number of waiting messages."""
     doing = " ".join(agent.doing.split())
-    told = doing if len(doing) <= _BRIEF_CHARACTERS else f"{doing[:_BRIEF_CHARACTERS]}…"
-    brief = told if agent.kind == "service" else agent.task
+    shortened = doing if len(doing) <= _BRIEF_CHARACTERS else f"{doing[:_BRIEF_CHARACTERS]}…"
+    brief = shortened if agent.kind == "service" else agent.task
     return plain(", ".join(filter(None, (brief, _waits(agent)))).encode()) or "-"
 
 
 def _waits(agent: AgentStatus) -> str:
-    """Return what waits for an agent, or what it was never told.
-
-    Messages and due times of a service, messages that no session succeeded with.
-    """
+    """Return how many inputs of a service wait, or how many messages of an agent wait or were never delivered."""
     if agent.kind == "service":
         return f"{agent.waiting} waiting" if agent.waiting else ""
     if agent.undelivered:
@@ -185,16 +182,16 @@ def _waits(agent: AgentStatus) -> str:
 
 def messages_counted(count: int) -> str:
     """Return how many messages there are, in words."""
-    return f"{count} {'letter' if count == 1 else 'messages'}"
+    return f"{count} {'message' if count == 1 else 'messages'}"
 
 
 _BRIEF_CHARACTERS: Final = 24
 
 
 def plain_state(agent: AgentStatus, evidence: Evidence | None) -> str:
-    """Return the state, with a doubt where the log says that a session lives and no process is there.
+    """Return the state of an agent, with a question mark if the log has a session and there is no process.
 
-    Of a session that was warned of it says for how long it has shown no sign of progress by now.
+    A session that the stall detector has warned of is shown with the length of its silence.
     """
     if agent.processes and (evidence is None or not evidence.alive):
         return f"{agent.state}? no process"
@@ -206,11 +203,29 @@ def plain_state(agent: AgentStatus, evidence: Evidence | None) -> str:
 
 
 _DOWN: Final = {"Asking": "Stopped, restarting", "Resting": "Stopped, restarting", "Quarantined": "Quarantined"}
-"""How an agent is that was stopped by its errors, in a fleet that begins such agents anew."""
+"""The state of an agent that its errors have stopped, by its supervisor, in a fleet that restarts agents."""
+
+
+COMMANDS: Final = (
+    "abort|approve|branch|budget|cancel|check|demo|diagram|finish|init|log|machines|pause|plan|reject|release|resume"
+    "|retry|run|schema|send|simulate|split|status|stop|table|task|tasks|trust|why"
+)
+"""The commands that messages name, as a pattern."""
+
+_NAMED: Final = re.compile(rf"(?<![\w/.'-])lifefold (?=(?:{COMMANDS})\b)")
+
+
+def as_typed(text: str) -> str:
+    """Return a text with its commands as this shell finds them: ``lifefold status`` becomes ``this_command() status``.
+
+    Messages of the core and of the runner name the program ``lifefold``; only the command line knows how it was called.
+    """
+    command = this_command()
+    return text if command == "lifefold" else _NAMED.sub(lambda _: f"{command} ", text)
 
 
 def this_command() -> str:
-    """Return how this program is called from a shell."""
+    """Return the words by which a shell calls this program."""
     if shutil.which("lifefold"):
         return "lifefold"
     script = Path(sys.argv[0])

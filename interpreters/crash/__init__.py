@@ -1,1 +1,1 @@
-"""The search over crashes of a runner: decide, persist, perform, record, and a death between any two."""
+"""The crash search: a runner decides, persists, performs and records, and may crash between any two stages."""

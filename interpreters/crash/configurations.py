@@ -1,7 +1,8 @@
-"""In how many ways a system can stand: its *configurations*, and the nearest states in which all of them are.
+"""The *configurations* of a system, and the nearest states that together show all of them.
 
-Each entity of an aggregate has its state; in that state something goes on, and is so far; events of some kind wait. A
-state of the system *shows* each of these. What is counted or remembered is left out.
+A configuration is a fact about one entity of an aggregate: its state; an activity that runs in it, with its progress;
+a type of event that it postpones. A state of the system *shows* its configurations. Counters and other data are left
+out.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,7 +14,7 @@ Shown = tuple[str, ...]
 
 
 def shown(aggregate: Aggregate) -> Iterator[Shown]:
-    """Yield what an aggregate shows."""
+    """Yield the configurations that an aggregate shows."""
     for ref, entity in aggregate.entities.items():
         yield ref, entity.state
         for component in entity.running:
@@ -23,7 +24,7 @@ def shown(aggregate: Aggregate) -> Iterator[Shown]:
 
 
 def nearest(found: Findings) -> list[int]:
-    """Return states, as near as may be, that together show whatever any state of each aggregate shows."""
+    """Return states, as near as possible, that together show every configuration of each aggregate."""
     chosen = {
         found.nearest(component.number, locals_)
         for component in found.product_system.components

@@ -1,4 +1,4 @@
-"""``check_crashes``: whatever prefix of its work a runner gets through before it dies, nothing is lost or doubled."""
+"""``check_crashes``: whatever prefix of its work a runner completes before a crash, no effect is lost or repeated."""
 
 import itertools
 import sys
@@ -23,16 +23,16 @@ from lifefold.interpreters.search.unreduced import Happening, PlainWorld
 from lifefold.interpreters.search.witness import Witness
 
 NOTICE_STATES: Final = 2_000
-"""After how many states the time is looked at, and progress is told."""
+"""The number of states between two looks at the clock and reports of progress."""
 
 OWNER: Final = "crashes"
-"""Whose the properties of a runner are, in a report."""
+"""The owner of the properties of a runner, in a report."""
 
 Opening = Sequence[tuple[str, Envelope]]
 
 
 class Beginning(NamedTuple):
-    """Where a runner is let die: a moment, and the way to it."""
+    """A beginning of runs: a crash model, and the trace to it."""
 
     model: CrashModel
     way: tuple[Happening, ...] = ()
@@ -47,12 +47,12 @@ def check_crashes(  # noqa: PLR0913 - what may be chosen, each with its name
     bounds: CrashBounds | None = None,
     tell: Callable[[Progress], None] | None = None,
 ) -> CrashReport:
-    """Let runners of a discipline die after every prefix of their work, and say whether they keep what they promise.
+    """Let runners of a discipline crash after every prefix of their work, and check their properties.
 
-    A system needs its ``opening``: the input that each of its aggregates begins with. ``recognised`` are effects whose
-    performer keeps the identities of what it has performed, besides those that say so of themselves (see ``Effect``).
+    A system needs its ``opening``: the first input of each of its aggregates. ``recognised`` are effects whose
+    performer remembers the identities of performed effects, besides those that declare it (see ``Effect``).
 
-    Raises ``ValueError`` if an aggregate refuses its opening, or tells somebody something who is not there.
+    Raises ``ValueError`` if an aggregate refuses its opening, or sends a message to an aggregate that does not exist.
     """
     if isinstance(target, Machine):
         system, openings = alone(target)
@@ -66,7 +66,7 @@ def check_crashes(  # noqa: PLR0913 - what may be chosen, each with its name
 def searched(
     name: str, runner: Runner, beginnings: Iterable[Beginning], tell: Callable[[Progress], None] | None
 ) -> CrashReport:
-    """Let the runner die, from before its system is opened on, and from each of the beginnings on."""
+    """Let runners crash in runs from before the opening, and in runs from each of the beginnings."""
     return _Search(name, runner, (Beginning(runner.initial()), *beginnings), tell).report()
 
 
@@ -77,7 +77,7 @@ def crashed(
     limits: CrashBounds,
     tell: Callable[[Progress], None] | None,
 ) -> CrashReport:
-    """Let runners die in states that a search has found, which show whatever any of them shows."""
+    """Let runners crash in states that a search has found, which show all its configurations."""
     beginnings: list[tuple[PlainWorld, tuple[Happening, ...]]] = []
     for state in nearest(found):
         world, happened = witness.unreduced.walk(found.way(state))
@@ -102,7 +102,7 @@ def _tells(product_system: ProductSystem, world: PlainWorld) -> list[tuple[int, 
 
 
 def with_crashes(report: Report, crashes: CrashReport) -> Report:
-    """Return a report with what has come of letting runners die. A search that was cut short proves nothing of it."""
+    """Return a report with that of the crash model. A search with a limit proves nothing about crashes."""
     verdicts = [
         msgspec.structs.replace(each, outcome=Outcome.UNDECIDED)
         if report.truncated and each.outcome is Outcome.HOLDS
@@ -113,7 +113,7 @@ def with_crashes(report: Report, crashes: CrashReport) -> Report:
 
 
 class _Search:
-    """All moments that can be reached, nearest first."""
+    """All reachable crash models, nearest first."""
 
     def __init__(
         self,
@@ -234,7 +234,7 @@ class _Search:
         return Verdict(OWNER, fault, property_kind, outcome, None, note)
 
     def _remedy(self, fault: Fault, step: Step | None) -> str:
-        """Return in words what may help."""
+        """Return a possible remedy in words."""
         if fault is not Fault.TWICE or step is None or step.handler is not None:
             return ""
         name = type(self._runner.effects[step.deed][3]).__name__
@@ -247,7 +247,7 @@ class _Search:
             yield Verdict(OWNER, rule_error.name, PropertyKind.ALWAYS, Outcome.BROKEN, trace)
 
     def _recognised(self) -> str:
-        """Return which effects it is relied on that whoever performs them knows them again."""
+        """Return the effects whose performer must recognise a repetition."""
         met = {type(effect) for *_, effect in self._runner.effects if self._runner.relies_on(effect)}
         names = ", ".join(sorted(each.__name__ for each in met))
         return f"; {names} recognised by identity" if names else ""

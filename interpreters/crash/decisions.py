@@ -1,7 +1,7 @@
-"""What a system's aggregates decide, computed once for each state and input, and numbered.
+"""The decisions of a system's aggregates, computed once for each state and input, and numbered.
 
-A runner that is searched (see ``runner``) meets the same aggregates at many moments. What they decide comes from
-``react`` and from nowhere else; what may be decided on from ``possible``.
+A crash search (see ``runner_model``) meets the same aggregates in many crash models. Decisions come from ``react``
+alone, and their inputs from ``possible``.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ from lifefold.interpreters.search.product_system import Refused, Unaddressed
 
 
 class Choice(NamedTuple):
-    """An input that an aggregate accepts: from which handler it comes, if from any, and what comes of it."""
+    """An input that an aggregate accepts: its handler, if it has one, and its outcome."""
 
     number: int
     given: Envelope
@@ -38,32 +38,32 @@ class Choice(NamedTuple):
 
 
 class Decisions:
-    """The states, decisions, effects and messages of a system, each known by its number."""
+    """The states, decisions, effects and messages of a system, each with a number."""
 
     def __init__(self, system: System, opening: Sequence[tuple[str, Envelope]]) -> None:
-        """Take the aggregates that there are, each with the input that opens it."""
+        """Take the aggregates, each with its opening input."""
         self.names: Final = tuple(name for name, _ in opening)
         self.effects: Final[list[tuple[int, int, int, Effect]]] = []
-        """Every effect that was met: by whom, in which entry, at which place in it."""
+        """Every effect so far: its aggregate, its entry, its index in the entry."""
         self.outcomes: Final[list[Outcome]] = []
         self.messages: Final[list[tuple[int, Tell]]] = []
-        """Every message that was met, and who tells it."""
+        """Every message so far, with its sender."""
         self.states: Final[list[list[Aggregate]]] = [[] for _ in opening]
         self._opening: Final = tuple(envelope for _, envelope in opening)
         self._types: Final = tuple(system.type_of(name) for name in self.names)
         self._deeds: Final[dict[tuple[int, int, int, bytes], int]] = {}
-        self._letter_numbers: Final[dict[tuple[int, bytes], int]] = {}
+        self._message_numbers: Final[dict[tuple[int, bytes], int]] = {}
         self._numbers: Final[list[dict[Aggregate, int]]] = [{} for _ in opening]
         self._choices: Final[dict[tuple[int, int], tuple[Choice, ...]]] = {}
         self._greeted: Final[dict[tuple[int, int], int]] = {}
         self.recoveries: Final[set[int]] = set()
-        """The decisions with which an aggregate is recovered."""
+        """The decisions on ``RunnerRecovered``."""
         self._received: Final[dict[tuple[int, int, int], int]] = {}
         self._timers: Final[dict[tuple[int, int], frozenset[Handler]]] = {}
         self._afoot: Final[dict[tuple[int, int], dict[Activity, Phase]]] = {}
 
     def empty(self) -> tuple[int, ...]:
-        """Return the numbers of the aggregates before anything has happened to them."""
+        """Return the numbers of the aggregates before their openings."""
         return tuple(
             self.number(component, of.start(self.names[component])) for component, of in enumerate(self._types)
         )
@@ -80,7 +80,7 @@ class Decisions:
         return react(self._types[component], self.states[component][number], envelope)
 
     def greet(self, component: int, number: int) -> int:
-        """Return what an aggregate decides that is opened, or told that a runner is back."""
+        """Return the decision of an aggregate on its opening or on ``RunnerRecovered``."""
         known = self._greeted.get((component, number))
         if known is None:
             given = self.greeting(component, number)
@@ -90,14 +90,14 @@ class Decisions:
         return known
 
     def greeting(self, component: int, number: int) -> Envelope:
-        """Return what opens an aggregate, or tells it that a runner is back."""
+        """Return the opening of an aggregate, or ``RunnerRecovered``."""
         aggregate = self.states[component][number]
         if not aggregate.version:
             return replace(self._opening[component], at_ms=NOW_MS)
         return Envelope("", RunnerRecovered(0), _now_ms(aggregate), "engine")
 
     def accepted(self, component: int, number: int) -> tuple[Choice, ...]:
-        """Return the inputs that an aggregate accepts, messages aside."""
+        """Return the inputs that an aggregate accepts, without messages."""
         known = self._choices.get((component, number))
         if known is None:
             known = self._choices[component, number] = tuple(self._acceptable(component, number))
@@ -114,7 +114,7 @@ class Decisions:
                 yield Choice(choice, each.envelope, each.cause, source, self._outcome(component, came))
 
     def receive(self, component: int, number: int, sent_message: int) -> int:
-        """Return what an aggregate decides on a message."""
+        """Return the decision of an aggregate on a message."""
         known = self._received.get((component, number, sent_message))
         if known is None:
             envelope = self.sent_message(component, number, sent_message)
@@ -130,7 +130,7 @@ class Decisions:
         return Envelope(tell.entity, tell.event, at_ms, name, sender=name, ordinal=tell.ordinal)
 
     def _taken(self, component: int, number: int, envelope: Envelope, sent_message: int = -1) -> int:
-        """Return the number of what comes of an input that must not be refused."""
+        """Return the number of the decision on an input that must not be refused."""
         came = self.react(component, number, envelope)
         if isinstance(came, Reaction):
             return self._outcome(component, came, sent_message)
@@ -161,16 +161,16 @@ class Decisions:
         return number
 
     def post(self, sender: int, tell: Tell) -> int:
-        """Return the number of a message. Raises ``Unaddressed`` if it is for nobody."""
+        """Return the number of a message. Raises ``Unaddressed`` if it has no recipient."""
         if tell.aggregate not in self.names:
             raise Unaddressed(self.names[sender], tell.aggregate, self.names)
-        number = self._letter_numbers.setdefault((sender, encode(tell)), len(self.messages))
+        number = self._message_numbers.setdefault((sender, encode(tell)), len(self.messages))
         if number == len(self.messages):
             self.messages.append((sender, tell))
         return number
 
     def going_on(self, component: int, number: int) -> dict[Activity, Phase]:
-        """Return what an interpreter is to see to, and how far it is; timers wait."""
+        """Return the running activities, with their progress; timers wait."""
         known = self._afoot.get((component, number))
         if known is None:
             known = self._afoot[component, number] = {
@@ -184,7 +184,7 @@ class Decisions:
         return known
 
     def handlers(self, component: int, number: int) -> Iterator[Handler]:
-        """Yield the handlers of a runner that has let go everything which goes on."""
+        """Yield the handlers of a runner that has started everything."""
         for of, phase in self.going_on(component, number).items():
             deadline_ms = self._deadline_ms(component, number, of)
             if deadline_ms is not None:
@@ -201,12 +201,12 @@ class Decisions:
         return known
 
     def _deadline_ms(self, component: int, number: int, of: Activity) -> int | None:
-        """Return when a timer elapses; None for what is no timer."""
+        """Return the deadline of a timer; None for an activity."""
         running = self.states[component][number].entities[of.ref].running
         return next((each.deadline_ms for each in running if each.slot == of.slot and each.activity is None), None)
 
     def _source(self, component: int, number: int, cause: Cause, given: Envelope) -> Handler | None:
-        """Return the handler that an input comes from, if it comes from one."""
+        """Return the handler that an input comes from, if it has one."""
         kind = _FROM.get(cause)
         if kind is None:
             return None
@@ -225,6 +225,6 @@ _FROM: Final[dict[Cause, Literal["live", "timer", "ended"]]] = {
 
 
 def _now_ms(aggregate: Aggregate) -> int:
-    """Return the time of the last thing that happened to an aggregate."""
+    """Return the time of the last input of an aggregate."""
     times = (max(each.entered_ms, getattr(each.record, "at_ms", 0)) for each in aggregate.entities.values())
     return max(times, default=NOW_MS)

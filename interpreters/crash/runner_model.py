@@ -1,12 +1,12 @@
-"""The runner, to be searched: decide, persist, perform, record, and a crash after every prefix of them.
+"""The model of a runner: decide, persist, perform, record, and a crash after every prefix of them.
 
-A crash takes away what is volatile and nothing else. The runner that comes back folds the log and tells every aggregate
-``RunnerRecovered``, which sets the timers and takes up what goes on. Then it performs what is not recorded, and
-delivers the messages that were not taken, as the engine does.
+A crash loses what is volatile and nothing else. The next runner folds the log and gives every aggregate
+``RunnerRecovered``, which sets the timers and attends the running activities. Then it performs effects without a
+record, and delivers messages without a receipt, as the engine does.
 
-What is decided, and what may be decided on, the aggregates say (see ``decisions``), as far as this runner has let go
-what it comes from: no report without a handler, no end without ``End``. An aggregate's effects are performed in order,
-messages arrive in order per pair, decisions are persisted in order, several at once.
+Decisions and possible inputs come from the aggregates (see ``decisions``), as far as this runner has started their
+handlers: no report without a handler, no end without ``End``. The effects of an aggregate are performed in order, the
+messages between two aggregates arrive in order, and decisions are persisted in order, several at once.
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,7 +44,7 @@ class Runner:
         bounds: CrashBounds,
         recognised: tuple[type[Effect], ...] = (),
     ) -> None:
-        """Take what is to be run. Effects that are ``recognised`` may be performed again although not idempotent."""
+        """Take the system. Effects that are ``recognised`` may be performed again although they are not idempotent."""
         self.discipline: Final = discipline
         self.bounds: Final = bounds
         self.decisions: Final = Decisions(system, opening)
@@ -55,15 +55,15 @@ class Runner:
         self._recognised: Final = recognised
 
     def initial(self) -> CrashModel:
-        """Return the moment before anything is decided."""
+        """Return the crash model before any decision."""
         empty = self.decisions.empty()
         durable = Durable(empty, (), (0,) * len(empty), (), frozenset())
         return CrashModel(durable, self._come_back(durable), OutsideWorld(frozenset(), frozenset()))
 
     def standing(self, aggregates: Sequence[Aggregate], under_way: Sequence[tuple[int, Tell]]) -> CrashModel:
-        """Return the moment at which the runner has nothing left to do but to wait, and to deliver what is under way.
+        """Return the crash model of an idle runner, with the messages in flight.
 
-        Messages that are under way have their sender's place with them.
+        Each message in flight comes with the number of its sender.
         """
         log = tuple(self.decisions.number(component, each) for component, each in enumerate(aggregates))
         messages = tuple(self.decisions.post(sender, tell) for sender, tell in under_way)
@@ -76,7 +76,7 @@ class Runner:
         return CrashModel(durable, volatile, OutsideWorld(frozenset(), begun))
 
     def successors(self, model: CrashModel) -> Iterator[Successor]:
-        """Yield everything that can happen next, in a fixed order; a crash last."""
+        """Yield all possible steps in a fixed order; a crash last."""
         yield from self._decisions(model)
         yield from self._persisting(model)
         yield from self._performing(model)
@@ -88,7 +88,7 @@ class Runner:
                 yield Step(Stage.CRASH), model._replace(volatile=again, crashes=model.crashes + 1), ()
 
     def loses(self, model: CrashModel) -> bool:
-        """Tell whether something that was persisted is not performed, where nothing happens any more."""
+        """Tell whether a persisted effect is not performed, where no step is possible any more."""
         durable, outside = model.durable, model.outside
         intended = {deed for each in durable.entries for deed in self.outcomes[each].deeds}
         if durable.untaken or not intended <= outside.performed:
@@ -100,7 +100,7 @@ class Runner:
         )
 
     def envelope(self, model: CrashModel, step: Step) -> tuple[Cause, Envelope]:
-        """Return what is decided on in a step of ``DECIDE``."""
+        """Return the input of a ``DECIDE`` step."""
         number = model.volatile.now[step.component]
         if step.sent_message >= 0:
             return Cause.MESSAGE, self.decisions.sent_message(step.component, number, step.sent_message)
@@ -190,7 +190,7 @@ class Runner:
     # Perform
 
     def _fly(self, volatile: Volatile, flights: Sequence[Flight]) -> Volatile:
-        """Take every decision as far as it gets without anything happening outside or on the disk."""
+        """Take every decision through the stages that need neither the world nor the disk."""
         left: list[Flight] = []
         for flight in flights:
             outcome, each = self.outcomes[flight.outcome], flight
@@ -255,12 +255,12 @@ class Runner:
             yield Step(Stage.PERFORM, outcome.component, deed=deed), after, tuple(faults)
 
     def _is_recovered(self, volatile: Volatile) -> bool:
-        """Tell whether all that goes on was asked for again."""
+        """Tell whether all running activities were requested again."""
         recoveries = self.decisions.recoveries
         return not volatile.pending and not any(each.fresh and each.outcome in recoveries for each in volatile.flights)
 
     def _attends(self, model: CrashModel, component: int) -> bool:
-        """Tell whether the runner has handlers for all that goes on in an aggregate."""
+        """Tell whether the runner has handlers for all running activities of an aggregate."""
         has = {each.of for each in model.volatile.handlers}
         now, log = (
             self.decisions.going_on(component, each[component]) for each in (model.volatile.now, model.durable.log)
@@ -268,7 +268,7 @@ class Runner:
         return all(of in has or now.get(of) is not Phase.LIVE for of, phase in log.items() if phase is Phase.LIVE)
 
     def strands(self, model: CrashModel) -> bool:
-        """Tell whether a timer of the log is not set, or at another deadline, by a runner that has nothing to do."""
+        """Tell whether an idle runner lacks a timer of the log, or has it with another deadline."""
         volatile, log = model.volatile, model.durable.log
         if volatile.pending or volatile.flights or volatile.now != log:
             return False
@@ -277,11 +277,11 @@ class Runner:
         )
 
     def relies_on(self, effect: Effect) -> bool:
-        """Tell whether it relies on somebody to know an effect again that is performed again."""
+        """Tell whether a repeated effect is harmless only if its performer recognises it."""
         return not effect.idempotent and (effect.recognised or isinstance(effect, self._recognised))
 
     def _beginning(self, model: CrashModel) -> Iterator[Successor]:
-        """Yield the steps in which handlers begin activities, or find what was begun before."""
+        """Yield the steps in which handlers start activities, or attend running ones."""
         volatile, outside = model.volatile, model.outside
         for handler in sorted(volatile.handlers):
             if handler.kind not in {"begin", "resume"}:
@@ -306,7 +306,7 @@ class Runner:
             yield Step(Stage.RECORD), model._replace(durable=durable, volatile=volatile), ()
 
     def _recorded(self, durable: Durable, volatile: Volatile) -> tuple[Durable, Volatile]:
-        """Write down everything that is to be recorded."""
+        """Record all performed effects."""
         if all(flight.stages[0] is not Stage.RECORD for flight in volatile.flights):
             return durable, volatile
         recorded = list(durable.recorded)
@@ -325,7 +325,7 @@ class Runner:
     # Crash
 
     def _come_back(self, durable: Durable) -> Volatile:
-        """Return what a new runner knows: what the log says."""
+        """Return the knowledge of a new runner: the contents of the log."""
         again = tuple(stage for stage in self.discipline.order if stage in {Stage.PERFORM, Stage.RECORD})
         flights = [
             Flight(each, again, fresh=False, owed=True)

@@ -1,4 +1,4 @@
-"""What ``lifefold demo`` and ``lifefold init`` write: a fleet file, a scripted agent, and for the demo a project."""
+"""The files that ``lifefold demo`` and ``lifefold init`` write: fleet file, scripted agent, and the demo's project."""
 
 from lifefold.interpreters.demo.project import ScaffoldError, Written, write_demo, write_init
 

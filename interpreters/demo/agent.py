@@ -1,18 +1,18 @@
-"""A stand-in for a coding agent: it works in the folder it is started in, says what it does, and costs nothing.
+"""A stand-in for a coding agent: it works in its current folder, prints its progress, and costs nothing.
 
-A real agent reads its prompt and thinks of something. This one does, in order, what the lines of its prompt that begin
-with ``script:`` say, and nothing else:
+A real agent reads its prompt and plans its work. This one executes the lines of its prompt that begin with ``script:``,
+in order, and nothing else:
 
-    script: take SECONDS            be busy for so long
-    script: write FILE TEXT         write a file of one line
-    script: solve FILE              write what answers.json, beside this program, has for the file
-    script: draft FILE SECONDS      write it by sections, each so long; go on where an interrupted session stopped
-    script: fail N                  end with status 1 in the first N attempts
-    script: hang N                  never come to an end in the first N attempts
-    script: deaf N                  the same, and take no notice of being told to stop (SIGTERM)
+- script: take SECONDS: be busy for SECONDS
+- script: write FILE TEXT: write a file of one line
+- script: solve FILE: write the content that answers.json, beside this program, has for FILE
+- script: draft FILE SECONDS: the same by sections, SECONDS each; an interrupted session is continued
+- script: fail N: end with status 1 in the first N attempts
+- script: hang N: hang in the first N attempts
+- script: deaf N: the same, and ignore SIGTERM
 
-Attempts are counted by files in the folder that LIFEFOLD_DEMO_STATE names. Without it an attempt is the first, or the
-second if the prompt says that an earlier one failed. It needs nothing but Python, 3.8 or newer.
+Attempts are counted by files in the folder LIFEFOLD_DEMO_STATE. Without it an attempt is the first, or the second if
+the prompt reports an earlier failure. The program needs Python 3.8 or newer, and no package.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
     from types import FrameType
 
 LONGEST_HANG_SECONDS = 600
-"""What hangs is to be ended from outside; if nobody does, it is not to lie around for ever."""
+"""The end of a hanging session that no runner ends."""
 
 TERMINATED_STATUS = 128 + signal.SIGTERM
 
 
 @dataclass(frozen=True)
-class Job:
-    """What a session is there for: the prompt's text, the number of the attempt, and what people have told it."""
+class Attempt:
+    """One attempt at a task: its prompt, its number, and the operator messages in the prompt."""
 
     prompt: str
-    attempt: int
+    number: int
     messages: list[str]
 
 
@@ -53,7 +53,7 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-def take(_job: Job, seconds: str) -> None:
+def take(_of: Attempt, seconds: str) -> None:
     """Be busy."""
     parts = max(1, round(float(seconds) / 0.5))
     for part in range(1, parts + 1):
@@ -61,23 +61,23 @@ def take(_job: Job, seconds: str) -> None:
         say(f"working ({part}/{parts})")
 
 
-def write(_job: Job, rest: str) -> None:
+def write(_of: Attempt, rest: str) -> None:
     """Write a file of one line."""
     name, _, text = rest.partition(" ")
     _put(Path(name), f"{text}\n")
 
 
-def solve(_job: Job, name: str) -> None:
-    """Write a file as the answers have it."""
+def solve(_of: Attempt, name: str) -> None:
+    """Write a file with its content in answers.json."""
     _put(Path(name), _answer(name))
 
 
-def draft(job: Job, rest: str) -> None:
-    """Write a file section by section; what people have said in between stands where it reached the agent."""
+def draft(of: Attempt, rest: str) -> None:
+    """Write a file section by section; an operator message is quoted where it arrived."""
     name, _, seconds = rest.partition(" ")
     path = Path(name)
     written = path.read_text(encoding="utf-8") if path.exists() else ""
-    for message in job.messages:
+    for message in of.messages:
         _append(path, f"> I was told, while I wrote this: {message}\n\n")
         say(f"{name}: noted what I was told: {message}")
     for section in re.split(r"(?m)^(?=#)", _answer(name)):
@@ -89,48 +89,48 @@ def draft(job: Job, rest: str) -> None:
         _append(path, section)
 
 
-def fail(job: Job, attempts: str) -> None:
-    """End with an error, as long as the attempt is one of the first."""
-    if job.attempt <= int(attempts):
-        say(f"this is attempt {job.attempt}: I cannot make sense of it, and give up")
+def fail(of: Attempt, attempts: str) -> None:
+    """End with an error in the first attempts."""
+    if of.number <= int(attempts):
+        say(f"this is attempt {of.number}: I cannot make sense of it, and give up")
         raise SystemExit(1)
 
 
-def hang(job: Job, attempts: str) -> None:
-    """Do nothing for ever, as long as the attempt is one of the first."""
-    if job.attempt <= int(attempts):
-        say(f"this is attempt {job.attempt}: let me think about it for a very long time")
-        # A signal's handler that returns lets sleep go on for what is left of the time.
+def hang(of: Attempt, attempts: str) -> None:
+    """Hang in the first attempts."""
+    if of.number <= int(attempts):
+        say(f"this is attempt {of.number}: let me think about it for a very long time")
+        # Sleep continues after a signal whose handler returns.
         time.sleep(LONGEST_HANG_SECONDS)
         raise SystemExit(1)
 
 
-def deaf(job: Job, attempts: str) -> None:
-    """Hang, and take no notice of SIGTERM."""
-    if job.attempt <= int(attempts):
+def deaf(of: Attempt, attempts: str) -> None:
+    """Hang, and ignore SIGTERM."""
+    if of.number <= int(attempts):
         signal.signal(signal.SIGTERM, _not_now)
-    hang(job, attempts)
+    hang(of, attempts)
 
 
-ACTIONS: dict[str, Callable[[Job, str], None]] = {
+ACTIONS: dict[str, Callable[[Attempt, str], None]] = {
     action.__name__: action for action in (take, write, solve, draft, fail, hang, deaf)
 }
 
 
 def script(prompt: str) -> list[tuple[str, str]]:
-    """Return the actions that a prompt asks for, each with the rest of its line."""
+    """Return the actions of a prompt, each with the rest of its line."""
     lines = re.findall(r"(?m)^script: *(\S+) *(.*?) *$", prompt)
     return [(action, rest) for action, rest in lines]
 
 
 def messages(prompt: str) -> list[str]:
-    """Return what people have told the agent, as the end of its prompt has it."""
+    """Return the operator messages at the end of a prompt."""
     _, _, told = prompt.partition("\nYou have messages:\n")
     return [line[2:] for line in told.splitlines() if line.startswith("- ")]
 
 
 def attempt_number(task: str, prompt: str) -> int:
-    """Return which attempt at the task this is, and count it."""
+    """Count this attempt at the task, and return its number."""
     state = os.environ.get("LIFEFOLD_DEMO_STATE")
     if not state:
         return 2 if "An earlier attempt at this task failed" in prompt else 1
@@ -138,7 +138,7 @@ def attempt_number(task: str, prompt: str) -> int:
     number = 1
     while True:
         try:
-            # The file of a number can be made only once, by whichever attempt comes first.
+            # Only the first attempt can create the file of a number.
             Path(state, f"{task}.{number}").open("x", encoding="utf-8").close()
         except FileExistsError:
             number += 1
@@ -147,7 +147,7 @@ def attempt_number(task: str, prompt: str) -> int:
 
 
 def main() -> None:
-    """Do what the prompt's script says; exit 0 if that was possible, 2 if the prompt has no script that makes sense."""
+    """Execute the script of a prompt; exit with 0 after it, or with 2 if the prompt has no valid script."""
     parser = argparse.ArgumentParser(description="a scripted stand-in for a coding agent")
     parser.add_argument("prompt", nargs="?", help="the prompt itself")
     parser.add_argument("--prompt-file", type=Path, help="a file with the prompt")
@@ -159,10 +159,10 @@ def main() -> None:
         say("I am only a stand-in: my prompt needs lines such as 'script: write hello.txt Hello'")
         raise SystemExit(2)
     signal.signal(signal.SIGTERM, _stop)
-    job = Job(prompt, attempt_number(given.task, prompt), messages(prompt))
-    say(f"task {given.task}, attempt {job.attempt}: {prompt.splitlines()[0]}")
+    of = Attempt(prompt, attempt_number(given.task, prompt), messages(prompt))
+    say(f"task {given.task}, attempt {of.number}: {prompt.splitlines()[0]}")
     for action, rest in actions:
-        ACTIONS[action](job, rest)
+        ACTIONS[action](of, rest)
     say("done")
 
 

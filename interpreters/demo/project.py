@@ -1,4 +1,4 @@
-"""Writes the demonstration's repository, and the files that a fleet of one's own begins with."""
+"""The files of ``lifefold demo``, a repository with a fleet, and of ``lifefold init``, a fleet file with an agent."""
 
 import json
 import os
@@ -18,15 +18,18 @@ from lifefold.interpreters.fleet_file.command import literal
 GIT_TIMEOUT_SECONDS = 60
 
 _HERE = files("lifefold.interpreters.demo")
-_IGNORED = ".lifefold/\n__pycache__/\n"
+_COMPILED = "__pycache__/"
+"""Compiled Python files; unless git ignores them, agents commit them, and their merges conflict."""
+
+_IGNORED = f".lifefold/\n{_COMPILED}\n"
 
 
 class ScaffoldError(Exception):
-    """Something is in the way. Nothing was overwritten; the text says what, and what to do."""
+    """A file or folder is in the way. Nothing was overwritten; the message has the obstacle and the remedy."""
 
 
 class Written(msgspec.Struct, frozen=True):
-    """What ``write_init`` has written. ``notes`` is what its user should know, a sentence each."""
+    """The files of ``write_init``, with ``notes`` for its user, a sentence each."""
 
     fleet_file: Path
     files: tuple[Path, ...]
@@ -36,13 +39,13 @@ class Written(msgspec.Struct, frozen=True):
 
 
 def write_demo(folder: Path) -> Path:
-    """Write the demonstration into a folder that is empty or not there yet, and return its fleet file.
+    """Write the demonstration into an empty or new folder, and return its fleet file.
 
     The folder becomes a git repository with one commit: a Python package whose functions are missing, the agents'
     program and the fleet file. Raises ``ScaffoldError``.
     """
     folder = folder.absolute()
-    _refuse_unless(not _entries(folder), f"{folder} is not empty: name a folder that is, or that is not there yet")
+    _refuse_unless(not _entries(folder), f"{folder} is not empty: name an empty or new folder")
     project = tomllib.loads(_packaged("project.toml"))
     python = sys.executable or "python3"
     fleet = _filled(
@@ -67,9 +70,9 @@ def write_demo(folder: Path) -> Path:
 def write_init(folder: Path) -> Written:
     """Write ``fleet.toml`` and ``agent.py``, ready to run, into a folder; make it a git repository if it is in none.
 
-    A repository that is there is not touched: nothing is added or committed. A new one gets a first commit of what was
-    written, since agents work on what is committed. Raises ``ScaffoldError``, before anything is written, if one of the
-    files is there already.
+    In an existing repository nothing is added or committed; if it does not ignore ``__pycache__/``, its
+    ``info/exclude`` gets that rule. A new repository gets a first commit of the files, because agents work on committed
+    files. Raises ``ScaffoldError``, before it writes anything, if one of the files exists.
     """
     folder = folder.absolute()
     for name in ("fleet.toml", "agent.py"):
@@ -81,6 +84,7 @@ def write_init(folder: Path) -> Written:
         contents[".gitignore"] = _IGNORED
     _write(folder, contents)
     notes = _notes_on(top) if top else _make_repository(folder, list(contents), others)
+    notes += _ignore_compiled(top or folder)
     written = tuple(folder / name for name in contents)
     return Written(folder / "fleet.toml", written, top or folder, top is None, tuple(notes))
 
@@ -95,12 +99,27 @@ def _initial_fleet(folder: Path, repository: Path) -> str:
 def _notes_on(repository: Path) -> list[str]:
     branch = _git(repository, "symbolic-ref", "--quiet", "--short", "HEAD", check=False).stdout.strip()
     where = f"This is inside the git repository {repository}, on branch {branch or '(none)'}"
-    notes = [
-        f"{where}: agents work on it, and merge into its branch. For one of its own, begin in a folder outside it."
-    ]
+    notes = [f"{where}: agents work on it, and merge into its branch. For a separate one, choose a folder outside it."]
     if _git(repository, "rev-parse", "--quiet", "--verify", "HEAD", check=False).returncode:
-        notes.append(f"The repository {repository} has no commit yet: make one, as agents work on what is committed.")
+        notes.append(
+            f"The repository {repository} has no commit yet: make one, because agents work on committed files."
+        )
     return notes
+
+
+def _ignore_compiled(repository: Path) -> list[str]:
+    """Have git ignore compiled Python files in a repository and its worktrees; return a note if that was needed."""
+    if _git(repository, "check-ignore", "--quiet", f"{_COMPILED}x", check=False).returncode == 0:
+        return []
+    exclude = repository / _git(repository, "rev-parse", "--git-path", "info/exclude").stdout.strip()
+    try:
+        exclude.parent.mkdir(parents=True, exist_ok=True)
+        before = exclude.read_text(encoding="utf-8") if exclude.exists() else ""
+        exclude.write_text(f"{before}{'' if before.endswith(chr(10)) or not before else chr(10)}{_COMPILED}\n")
+    except (OSError, UnicodeDecodeError) as error:
+        return [f"Add {_COMPILED} to {repository / '.gitignore'} and commit that, or merges conflict: {error}"]
+    shared = f"for other clones add it to {repository / '.gitignore'} and commit that"
+    return [f"{_COMPILED} is now ignored by {exclude}, because compiled files conflict in merges; {shared}."]
 
 
 def _make_repository(folder: Path, names: list[str], others: set[str]) -> list[str]:
@@ -109,9 +128,9 @@ def _make_repository(folder: Path, names: list[str], others: set[str]) -> list[s
         _identify(folder)
     _git(folder, "add", "--", *names)
     _commit(folder, "A fleet of agents")
-    notes = [f"{folder} was in no git repository, so it was made one, with a first commit."]
+    notes = [f"{folder} was in no git repository, so it is one now, with a first commit."]
     if others:
-        notes.append("What was in the folder before is not committed: commit what your agents are to see.")
+        notes.append("Earlier files of the folder are not committed: commit what your agents are to see.")
     return notes
 
 
@@ -125,25 +144,25 @@ def _repository_around(folder: Path) -> Path | None:
 
 
 def _identify(folder: Path) -> None:
-    """Give a repository an identity of its own, so that commits need nobody's settings."""
+    """Give a repository an identity of its own, so that commits do not need the user's settings."""
     for key, value in (("user.name", "lifefold"), ("user.email", "lifefold@localhost"), ("commit.gpgSign", "false")):
         _git(folder, "config", key, value)
 
 
 def _commit(folder: Path, message: str) -> None:
-    # A user's own hooks and keys have no business with a commit that no user makes.
+    # The hooks and keys of the user do not apply to a commit that no user makes.
     plain = ("-c", f"core.hooksPath={os.devnull}", "-c", "commit.gpgSign=false")
     _git(folder, *plain, "commit", "--quiet", "--message", message)
 
 
 def _git(folder: Path, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-    # Within a git hook, say, these variables would send git to another repository.
+    # Within a git hook these variables would direct git to another repository.
     env = {
         name: value for name, value in os.environ.items() if name not in {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"}
     }
     git = shutil.which("git")
     if git is None:
-        message = "git is not on PATH, and is needed"
+        message = "git is not on PATH; install it"
         raise ScaffoldError(message)
     try:
         done = subprocess.run(  # noqa: S603 - a list of arguments, no shell
@@ -167,12 +186,12 @@ def _packaged(name: str) -> str:
 
 
 def _filled(template: str, **values: str) -> str:
-    """Put values into a template, each in place of its name between @ signs, as a TOML string."""
+    """Replace each name between @ signs in a template by its value, as a TOML string."""
     return re.sub("@([A-Z_]+)@", lambda match: json.dumps(values[match[1]], ensure_ascii=False), template)
 
 
 def _entries(folder: Path) -> set[str]:
-    """Return what is in a folder, which is made if it is not there."""
+    """Return the names in a folder; a missing folder is made."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return {path.name for path in folder.iterdir()}

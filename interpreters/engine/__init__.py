@@ -1,4 +1,4 @@
-"""Run: performs what the reducers ask for, durably, on anyio."""
+"""Run a system: decide on inputs, make them durable, and perform the requested effects, on anyio."""
 
 from lifefold.interpreters.engine.activities import UnfinishedActivityError
 from lifefold.interpreters.engine.clock import Clock, WallClock

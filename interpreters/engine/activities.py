@@ -1,4 +1,4 @@
-"""The activities of an engine: their handlers, which of them attend to their work, and how they come to an end."""
+"""The running activities of an engine: calls of their handlers, retries, and confirmed ends."""
 
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -13,15 +13,15 @@ from lifefold.interpreters.engine.interpreter import ActivityContext, EffectCont
 from lifefold.interpreters.engine.retrying import Handled, take_note
 
 Notice = Callable[[], None]
-"""Is called when something may have changed."""
+"""Called when an activity may have changed."""
 
 
 class UnfinishedActivityError(RuntimeError):
-    """A handler returned although its activity is not over: it reported no event with which it is."""
+    """A handler returned, but none of the events that it reported ends its activity."""
 
 
 class Key(NamedTuple):
-    """Which activity, of all that ever were."""
+    """The identity of one activity among all past and present ones."""
 
     aggregate: str
     ref: str
@@ -30,10 +30,10 @@ class Key(NamedTuple):
 
 
 class Activities:
-    """What goes on for the entities of an engine."""
+    """The running activities of all entities of an engine."""
 
     def __init__(self, host: Host, interpreter: Interpreter) -> None:
-        """Begin without any."""
+        """Start without activities."""
         self.changed = anyio.Event()
         """Set, and then replaced, when a handler attends to its activity, or has returned."""
         self._host: Final = host
@@ -42,7 +42,7 @@ class Activities:
         self._returned: Final[set[Key]] = set()
 
     def begin(self, begin: Begin, occasion: EffectContext, *, cleanup_only: bool = False) -> None:
-        """Call the handler of an activity; with ``cleanup_only`` only for its end."""
+        """Call the handler of an activity; with ``cleanup_only`` the handler only ends it."""
         key = Key(occasion.within.name, occasion.ref, begin.slot, begin.generation)
         context = self._handled[key] = self._ongoing(begin, occasion, cleanup_only=cleanup_only)
         self._host.beside(self._live, key, context)
@@ -51,7 +51,7 @@ class Activities:
         return LiveActivity(self._host, begin, occasion, self.tell_change, cleanup_only=cleanup_only)
 
     def end(self, end: End, occasion: EffectContext) -> None:
-        """End an activity: cancel its handler, or, after a crash, have one end what may be left of it."""
+        """End an activity: cancel its handler, or, after a crash, call a handler that ends its remains."""
         key = Key(occasion.within.name, occasion.ref, end.slot, end.generation)
         context, part = self._handled.get(key), occasion.entity.find(end.slot, Phase.ENDING)
         if context is not None:
@@ -64,19 +64,19 @@ class Activities:
             self.begin(Begin(end.slot, part.activity, end.generation, resumed=True), occasion, cleanup_only=True)
 
     def may_come_to_attend(self, aggregate: str, kind: type[Activity]) -> bool:
-        """Tell whether a handler of such an activity is called and does not attend to it yet."""
+        """Tell whether a handler of such an activity is running and does not attend to it yet."""
         return any(
             key.aggregate == aggregate and isinstance(each.begin.activity, kind) and not each.attended
             for key, each in self._handled.items()
         )
 
     def tell_change(self) -> None:
-        """Let those look again who wait for an activity to be attended."""
+        """Wake the tasks that wait until an activity is attended."""
         self.changed.set()
         self.changed = anyio.Event()
 
     async def _live(self, key: Key, context: "LiveActivity") -> None:
-        """Run an activity until it is over or its end is asked for, and then confirm its end if it was asked for."""
+        """Run an activity until it is over or its end is requested. Confirm a requested end."""
         error = await self._attempt(key, context)
         while error is not None:
             again = self._ongoing(replace(context.begin, resumed=True), context.occasion, cleanup_only=context.ending)
@@ -87,12 +87,12 @@ class Activities:
             if then is not None:
                 self._give_up(key, again, then)
                 return
-            # Its end may have been asked for in the pause; then all that is wanted of the handler is that.
+            # The end may have been requested during the pause. The handler then only cleans up.
             context = self._handled[key] = self._ongoing(again.begin, again.occasion, cleanup_only=again.ending)
             error = await self._attempt(key, context)
         del self._handled[key]
         if context.ending and context.resumed and not context.cleanup_only:
-            # It may have been cancelled before it found what an earlier runner has left.
+            # The handler may have been cancelled before it found the remains of an earlier runner.
             self.begin(context.begin, context.occasion, cleanup_only=True)
         elif context.ending:
             self._confirm(key)
@@ -101,7 +101,7 @@ class Activities:
         self.tell_change()
 
     async def _attempt(self, key: Key, context: "LiveActivity") -> Exception | None:
-        """Call the handler; return what it raises, or that it has returned too early. A store's error is raised."""
+        """Call the handler. Return its error, or an error if it returned too early. Raise an error of the store."""
         handler = self._interpreter.activities[type(context.begin.activity)]
         try:
             with context.scope:
@@ -121,7 +121,7 @@ class Activities:
         return part is not None and part.generation == key.generation
 
     async def _fail(self, key: Key, context: "LiveActivity", error: Exception) -> Then | None:
-        """See what is done about a handler that has raised; return None if it is tried again."""
+        """Apply the error policy of a handler that has raised. Return None if the handler is tried again."""
         kind = type(context.begin.activity)
         policy = self._host.failures.policy(self._interpreter.on_error, kind)
         meant = HandlerFailed(kind.__name__, 0, "", "", slot=key.slot, generation=key.generation)
@@ -133,9 +133,9 @@ class Activities:
         return then
 
     def _give_up(self, key: Key, context: "LiveActivity", then: Then) -> None:
-        """Leave an activity whose handler has failed for the last time.
+        """Give up an activity whose handler has failed for the last time.
 
-        Something of it may be left, so that its end is not confirmed by that, unless this was declared to be skipped.
+        Parts of the activity may remain. So its end is not confirmed, unless its policy is ``Then.SKIP``.
         """
         del self._handled[key]
         if context.ending and not context.cleanup_only:
@@ -150,14 +150,14 @@ class Activities:
 
 
 class LiveActivity(ActivityContext):
-    """An activity that a handler is busy with."""
+    """An activity with a running handler."""
 
     __slots__ = ("_attends", "_host", "over", "scope")
 
     def __init__(
         self, host: Host, begin: Begin, occasion: EffectContext, attends: Notice, *, cleanup_only: bool
     ) -> None:
-        """Take what began; ``attends`` is called when its handler attends to it."""
+        """Attend nothing yet; ``attends`` is called when the handler attends to the activity."""
         super().__init__(begin, occasion, cleanup_only=cleanup_only)
         self._host = host
         self._attends = attends
@@ -165,13 +165,13 @@ class LiveActivity(ActivityContext):
         self.over = False
 
     def attend(self) -> None:
-        """Say that what is asked of this activity reaches it from now on."""
+        """State that effects for this activity reach it from now on."""
         if not self.attended:
             super().attend()
             self._attends()
 
     async def report(self, event: Event) -> bool:
-        """Let the entity take an event of this activity. True once it is durably taken, False if it was refused."""
+        """Send an event to the entity. Return True once the event is durable, False if the entity refused it."""
         self.attend()
         name, ref, host = self.occasion.within.name, self.occasion.ref, self._host
         slot = self.begin.slot

@@ -1,4 +1,4 @@
-"""The effects of one aggregate, performed one after the other, and how far that has come."""
+"""The queue of requested effects of one aggregate, performed in order, with the version up to which all are done."""
 
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -15,10 +15,10 @@ from lifefold.interpreters.engine.retrying import Handled, take_note
 
 
 class EffectQueue:
-    """Performs the effects of one aggregate, one after the other."""
+    """Performs the effects of one aggregate in order, one at a time."""
 
     def __init__(self, host: Host, interpreter: Interpreter, activities: Activities) -> None:
-        """Begin empty. The activities are those that effects may concern."""
+        """Start empty. ``activities`` are the ones that effects may need to reach."""
         self._host = host
         self._interpreter = interpreter
         self._activities = activities
@@ -31,50 +31,50 @@ class EffectQueue:
         self.performed = 0
         self.news = False
 
-    def put(self, asked: RequestedEffect, occasion: EffectContext) -> None:
+    def put(self, requested: RequestedEffect, context: EffectContext) -> None:
         """Add an effect."""
-        self._waiting.append((asked, occasion))
+        self._waiting.append((requested, context))
         self._idle = anyio.Event() if self._idle.is_set() else self._idle
         self._arrived.set()
 
     def wait_no_more(self) -> None:
-        """Leave what cannot be performed now to the next engine: this one is about to stop."""
+        """Leave all effects that cannot be performed now to the next engine, because this one stops."""
         self._may_wait = False
         self._wait.cancel()
 
     async def empty(self) -> None:
-        """Return when everything has been performed that can be."""
+        """Return when every effect that can be performed now has been performed."""
         await self._idle.wait()
 
     async def run(self) -> None:
-        """Perform what is there and what comes."""
+        """Perform the queued effects, and later ones as they arrive."""
         while True:
             while self._waiting:
-                asked, occasion = self._waiting[0]
-                if not await self._is_over(asked, occasion):
+                requested, context = self._waiting[0]
+                if not await self._is_over(requested, context):
                     break
                 self._waiting.popleft()
-                if not self._waiting or self._waiting[0][1].version != occasion.version:
-                    self.performed, self.news = occasion.version, True
+                if not self._waiting or self._waiting[0][1].version != context.version:
+                    self.performed, self.news = context.version, True
             self._idle.set()
             self._arrived = anyio.Event()
             await self._arrived.wait()
 
-    async def _is_over(self, asked: RequestedEffect, occasion: EffectContext) -> bool:
-        """Perform an effect, when it can be; tell whether nothing is left of it to be done."""
-        while not self._host.failures.is_given_up(_handled(asked, occasion)):
+    async def _is_over(self, requested: RequestedEffect, context: EffectContext) -> bool:
+        """Perform an effect, once that is possible. Tell whether the effect is settled."""
+        while not self._host.failures.is_given_up(_handled(requested, context)):
             changed = self._activities.changed
             wait: Callable[[], Awaitable[object]]
             try:
-                await self._interpreter.effects[type(asked.effect)](asked.effect, occasion)
+                await self._interpreter.effects[type(requested.effect)](requested.effect, context)
             except Unreached as unreached:
-                if not self._activities.may_come_to_attend(occasion.within.name, unreached.activity):
+                if not self._activities.may_come_to_attend(context.within.name, unreached.activity):
                     return True
                 wait = changed.wait
             except Exception as error:
-                if not is_failure(error) or (self._policy(asked).then is Then.STOP and not self._may_wait):
+                if not is_failure(error) or (self._policy(requested).then is Then.STOP and not self._may_wait):
                     raise
-                wait = partial(self._fail, asked, occasion, error)
+                wait = partial(self._fail, requested, context, error)
             else:
                 return True
             is_over = False
@@ -85,23 +85,23 @@ class EffectQueue:
                 return is_over
         return True
 
-    def _policy(self, asked: RequestedEffect) -> OnError:
-        return self._host.failures.policy(self._interpreter.on_error, type(asked.effect))
+    def _policy(self, requested: RequestedEffect) -> OnError:
+        return self._host.failures.policy(self._interpreter.on_error, type(requested.effect))
 
-    async def _fail(self, asked: RequestedEffect, occasion: EffectContext, error: Exception) -> bool:
-        """See what is done about a handler that has raised; tell whether nothing is left to be done."""
-        host, effect, handled = self._host, asked.effect, _handled(asked, occasion)
-        policy = self._policy(asked)
+    async def _fail(self, requested: RequestedEffect, context: EffectContext, error: Exception) -> bool:
+        """Apply the error policy of a handler that has raised. Tell whether the effect is settled."""
+        host, effect, handled = self._host, requested.effect, _handled(requested, context)
+        policy = self._policy(requested)
         then = await take_note(host, handled, error, policy)
         if then is Then.STOP:
             raise error
         if then is Then.REPORT and policy.report is not None:
             event = policy.report(effect, error)
-            await host.answered(handled.aggregate, Envelope(asked.entity, event, host.clock.now_ms(), "engine"))
+            await host.answered(handled.aggregate, Envelope(requested.entity, event, host.clock.now_ms(), "engine"))
         return then is not None
 
 
-def _handled(asked: RequestedEffect, occasion: EffectContext) -> Handled:
-    """Return what a failure of the handler is known by."""
-    name, version, index = occasion.identity
-    return Handled(name, asked.entity, HandlerFailed(type(asked.effect).__name__, 0, "", "", version, index))
+def _handled(requested: RequestedEffect, context: EffectContext) -> Handled:
+    """Return the identity under which failures of the handler are counted."""
+    name, version, index = context.identity
+    return Handled(name, requested.entity, HandlerFailed(type(requested.effect).__name__, 0, "", "", version, index))

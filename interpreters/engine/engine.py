@@ -1,14 +1,13 @@
 """The engine: decide, persist, perform, record, for every aggregate of a system, on anyio.
 
-One task decides. It takes whatever inputs have come in (at most ``BATCH_LIMIT``), lets the pure rules decide on each,
-writes all of it in one durable transaction, and only then lets the effects go: messages to other aggregates become
-inputs again, timers are set, activities begin or end, other effects are performed one after the other per aggregate.
-What comes of an activity is reported as its next input. While a batch is being written the next one gathers (group
-commit).
+One task decides. It takes a batch of at most ``BATCH_LIMIT`` inputs, applies the pure rules to each, and writes all
+decisions in one durable transaction. Only then are the effects performed. Messages to other aggregates become inputs
+again. Timers are set, and activities begin or end. Other effects are performed in order, per aggregate. An activity
+reports events, which are inputs too. While one batch is written, the next one gathers (group commit).
 
-The engine keeps no state of its own that matters: after a crash the log is folded, every aggregate is told
-``RunnerRecovered``, and its reaction asks for all that should be going on. Effects that are not known to be performed
-are performed again.
+The engine has no state that a crash could lose. After a restart the log is folded, and every aggregate receives
+``RunnerRecovered``. Its reaction requests all activities and timers that should run. Effects without a record that
+they were performed are performed again.
 """
 
 from collections import deque
@@ -45,22 +44,22 @@ from lifefold.interpreters.engine.timers import Timers
 from lifefold.interpreters.store import Batch, EventStore, Post
 
 BATCH_LIMIT: Final = 1_000
-"""How many inputs one transaction takes at most."""
+"""The largest number of inputs in one transaction."""
 
 POLL_MS: Final = 100
-"""How often posts of operators are looked for."""
+"""The pause between two queries for operator commands."""
 
 Work = Callable[[], Coroutine[Any, Any, None]]
 
 Observer = Callable[[str, Reaction | Refusal], None]
-"""Called after each input is durably taken, or refused: ``(aggregate, what came of it)``."""
+"""Called after each input is durable, or refused, with the aggregate's name and the outcome."""
 
 
 class Engine:
-    """Runs one system on one store, once. ``offer`` and ``send`` give it inputs, before ``run`` and meanwhile.
+    """Runs one system on one store, once. ``offer`` and ``send`` give it inputs, before and during ``run``.
 
-    ``run`` loads the log and goes on where it ends. ``load`` and ``resume`` do the two steps before it, for a caller
-    that looks at ``aggregates`` in between. An engine used in the wrong order raises ``EngineMisuseError``.
+    ``run`` loads the log and continues at its end. A caller that reads ``aggregates`` before the run begins can call
+    ``load`` and ``resume`` itself. Calls in the wrong order raise ``EngineMisuseError``.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of an engine, each with its name
@@ -73,16 +72,16 @@ class Engine:
         observer: Observer | None = None,
         on_error: OnError | None = None,
     ) -> None:
-        """Put the parts together; ``on_error`` is for handlers for which nothing else is declared.
+        """Connect the parts. ``on_error`` is the policy of handlers without a declared one.
 
-        Raises ``MissingHandlersError`` if the interpreter cannot serve the system.
+        Raises ``MissingHandlersError`` if the interpreter lacks a handler that the system needs.
         """
         self.failures: Final = Failures(on_error or OnError())
         interpreter.must_serve(system)
         self.ledger: Final = Ledger(system)
         self.clock: Final = clock or WallClock()
         self.has_heard = False
-        """Whether all that operators had left in the store when the engine began is among its inputs."""
+        """Whether the engine has read all operator commands that were in the store when it began."""
         self._store: Final = store
         self._interpreter: Final = interpreter
         self._observer: Final = observer
@@ -94,7 +93,7 @@ class Engine:
         self._timers: Final = Timers(self.clock, self.report)
         self._activities: Final = Activities(self, interpreter)
         self._owed: Final[list[tuple[str, RequestedEffect, EffectContext]]] = []
-        """What may not have been performed, in order: it is performed when what goes on has been begun again."""
+        """Effects without a record that they were performed, in order. They wait until activities are resumed."""
         self._unrecovered: Final[set[str]] = set()
         self._queues: Final[dict[str, EffectQueue]] = {}
         self._performed: dict[str, int] = {}
@@ -108,16 +107,16 @@ class Engine:
 
     @property
     def quarantined(self) -> dict[tuple[str, str], str]:
-        """Which entities take nothing more until they are released: aggregate and reference, with the reason."""
+        """The quarantined entities, by aggregate and reference, each with the reason."""
         return {(name, ref): why for name, each in self.aggregates.items() for ref, why in each.quarantined.items()}
 
     @property
     def has_ended(self) -> bool:
-        """Whether ``run`` is over: the engine takes no more inputs."""
+        """Whether ``run`` is over. The engine accepts no more inputs then."""
         return self._stage is Stage.ENDED
 
     async def load(self) -> None:
-        """Fold the log; a second call changes nothing.
+        """Fold the log. A second call changes nothing.
 
         Raises ``LogMismatchError`` if the log does not fit the rules, or is damaged.
         """
@@ -127,57 +126,57 @@ class Engine:
         performed = self._performed = dict(await self._store.performed())
         for decision in self.ledger.fold(await self._store.read()):
             stream, version = decision.entry.stream, decision.entry.version
-            for index, asked in enumerate(decision.reaction.effects):
-                effect = asked.effect
+            for index, requested in enumerate(decision.reaction.effects):
+                effect = requested.effect
                 if isinstance(effect, Tell):
                     self._untold[stream, effect.aggregate, effect.ordinal] = effect
                 elif not isinstance(effect, Begin | End | StartTimer | CancelTimer) and version > performed.get(
                     stream, 0
                 ):
-                    occasion = EffectContext(decision.reaction.aggregate, asked.entity, version, index)
-                    self._owed.append((stream, asked, occasion))
+                    context = EffectContext(decision.reaction.aggregate, requested.entity, version, index)
+                    self._owed.append((stream, requested, context))
             self.failures.note(stream, decision.envelope)
             if decision.envelope.sender:
                 self._untold.pop((decision.envelope.sender, stream, decision.envelope.ordinal), None)
         self._stage = Stage.LOADED
 
     def resume(self) -> None:
-        """Go on where the log ends: ask again for everything that should be going on or may not have been done.
+        """Continue at the end of the log: request again all activities, timers and effects that may be missing.
 
-        A second call changes nothing. It needs a log that is loaded, or raises ``EngineMisuseError``.
+        A second call changes nothing. Raises ``EngineMisuseError`` if the log is not loaded.
         """
         must_be("resume", self._stage, Stage.LOADED, Stage.RESUMED, Stage.RUNNING)
         if self._stage is not Stage.LOADED:
             return
         self._stage = Stage.RESUMED
         offered = list(self._inputs)
-        self._inputs.clear()  # before what was offered: an input that is taken now begins what RunnerRecovered begins again
+        self._inputs.clear()  # offered inputs come last: RunnerRecovered would begin their activities a second time
         down_ms = max(0, self.clock.now_ms() - self.ledger.last_ms)
         self._unrecovered.update(self.aggregates)
         for name in self.aggregates:
             self.report(name, Envelope("", RunnerRecovered(down_ms), self.clock.now_ms(), "engine"))
-        for (sender, _, _), tell in self._untold.items():  # after RunnerRecovered, or what they begin would begin twice
+        for (sender, _, _), tell in self._untold.items():  # after RunnerRecovered, for the same reason
             self._tell(sender, tell)
         self._untold.clear()
         self._inputs.extend(offered)
 
     def offer(self, aggregate: str, envelope: Envelope) -> None:
-        """Give the engine an input without waiting for what comes of it; the engine's clock says when it came.
+        """Queue an input without waiting for its outcome. The engine's clock gives its timestamp.
 
-        Raises ``EngineMisuseError`` when the engine has ended: the input would be lost.
+        Raises ``EngineMisuseError`` when the engine has ended, because the input would be lost.
         """
         must_be("offer", self._stage, *Stage.before_the_end())
         self.report(aggregate, self._stamped(envelope))
 
     async def send(self, aggregate: str, envelope: Envelope) -> Reaction | Refusal:
-        """Give the engine an input; return what came of it, once that is durable. The engine says when it came.
+        """Queue an input, and return its outcome once that is durable. The engine's clock gives its timestamp.
 
-        If the engine stops before that is known, the answer is a refusal of the kind ``stopped``.
+        If the engine stops earlier, the answer is a refusal of the kind ``stopped``.
         """
         return await self.answered(aggregate, self._stamped(envelope))
 
     async def answered(self, aggregate: str, envelope: Envelope) -> Reaction | Refusal:
-        """Take an input that has the time at which it came about, and return what came of it, as ``send`` does."""
+        """Queue an input that has its own timestamp, and return its outcome as ``send`` does."""
         given = Input(aggregate, envelope, awaited=True)
         if self.has_ended:
             return abandoned(envelope)
@@ -192,7 +191,7 @@ class Engine:
         return given.outcome
 
     def spawn(self, work: Work) -> None:
-        """Do something beside the work, for as long as the engine runs; before ``run``, as soon as it does.
+        """Run a coroutine beside the engine until the engine ends. Before ``run`` it waits for the engine to start.
 
         Raises ``EngineMisuseError`` when the engine has ended.
         """
@@ -203,20 +202,20 @@ class Engine:
             self._tasks.start_soon(work)
 
     def beside(self, work: Callable[..., Coroutine[Any, Any, None]], *given: Any) -> None:
-        """Do something beside the decisions; the engine is running."""
+        """Run a coroutine beside the decisions, while the engine runs."""
         assert self._tasks is not None  # noqa: S101 - decisions are made inside run only
         self._tasks.start_soon(work, *given)
 
     def wake(self) -> None:
-        """Have ``until`` looked at again although no input has come."""
+        """Evaluate ``until`` again although no input has arrived."""
         self._arrived.set()
 
     def _stamped(self, envelope: Envelope) -> Envelope:
-        """Return an input from outside as one of now: a time of the sender's would move deadlines."""
+        """Give an input from outside the present time: a timestamp of its sender would move deadlines."""
         return replace(envelope, at_ms=self.clock.now_ms())
 
     def report(self, aggregate: str, envelope: Envelope) -> None:
-        """Take an input of the engine's own, which has the time at which it came about."""
+        """Queue an input of the engine itself. Its envelope has its own timestamp."""
         self._put(Input(aggregate, envelope))
 
     def _put(self, given: Input) -> None:
@@ -224,9 +223,9 @@ class Engine:
         self._arrived.set()
 
     async def run(self, until: Callable[["Engine"], bool]) -> None:
-        """Run until ``until(engine)`` holds after some batch. Cancelling it stops the work at once.
+        """Run until ``until(engine)`` holds after a batch. Cancelling the call stops all work at once.
 
-        The log is loaded and resumed first, if it was not. An engine runs once; a second call raises
+        The log is loaded and resumed first, if it was not. An engine runs once: a second call raises
         ``EngineMisuseError``. Raises ``LogMismatchError`` as ``load`` does.
         """
         must_be("run", self._stage, Stage.NEW, Stage.LOADED, Stage.RESUMED)
@@ -249,7 +248,7 @@ class Engine:
             tasks.cancel_scope.cancel()
 
     def _abandon(self) -> None:
-        """Let nobody wait for an answer that will not come: a handler that is shielded would wait for ever."""
+        """Answer all waiting callers with ``stopped``: a shielded handler would wait for its answer for ever."""
         self._stage = Stage.ENDED
         for given in self._awaited:
             given.settle(abandoned(given.envelope))
@@ -272,7 +271,7 @@ class Engine:
                 self._release(given, decision)
 
     def _decisions(self, given: Input) -> Iterator[tuple[Input, Decision | Refusal]]:
-        """Decide on an input. Of one that has no sender to be told, the entity that raises is quarantined first."""
+        """Decide on an input. If a rule raises and no sender waits, quarantine the entity and decide again."""
         while True:
             try:
                 decision = self.ledger.decide(given.aggregate, given.envelope)
@@ -283,7 +282,7 @@ class Engine:
                 return
 
     def _quarantine(self, given: Input, failed: DecisionError) -> tuple[Input, Decision]:
-        """Quarantine an entity of which rules have raised. Raises ``DecisionError`` if that is of no avail."""
+        """Quarantine an entity whose rules have raised. Raises ``DecisionError`` if that is refused."""
         envelope = Envelope(failed.entity, EntityQuarantined(str(failed)), given.envelope.at_ms, "engine")
         decision = self.ledger.decide(given.aggregate, envelope)
         if isinstance(decision, Refusal):
@@ -291,21 +290,21 @@ class Engine:
         return Input(given.aggregate, envelope), decision
 
     def _release(self, given: Input, decision: Decision | Refusal) -> None:
-        """Let a durable decision have its effects."""
+        """Perform the effects of a durable decision, and answer its sender."""
         outcome: Reaction | Refusal = decision if isinstance(decision, Refusal) else decision.reaction
         self.failures.note(given.aggregate, given.envelope)
         if isinstance(decision, Decision):
-            for index, asked in enumerate(decision.reaction.effects):
-                self._perform(decision, index, asked)
+            for index, requested in enumerate(decision.reaction.effects):
+                self._perform(decision, index, requested)
             self._perform_owed(decision)
         given.settle(outcome)
         if self._observer is not None:
             self._observer(given.aggregate, outcome)
 
-    def _perform(self, decision: Decision, index: int, asked: RequestedEffect) -> None:
-        name, ref, version = decision.entry.stream, asked.entity, decision.entry.version
-        occasion = EffectContext(decision.reaction.aggregate, ref, version, index)
-        match asked.effect:
+    def _perform(self, decision: Decision, index: int, requested: RequestedEffect) -> None:
+        name, ref, version = decision.entry.stream, requested.entity, decision.entry.version
+        context = EffectContext(decision.reaction.aggregate, ref, version, index)
+        match requested.effect:
             case Tell() as tell:
                 self._tell(name, tell)
             case StartTimer(slot=slot, generation=generation, deadline_ms=deadline_ms):
@@ -313,23 +312,22 @@ class Engine:
             case CancelTimer(slot=slot, generation=generation):
                 self._timers.cancel(name, ref, slot, generation)
             case Begin() as begin:
-                self._activities.begin(begin, occasion)
+                self._activities.begin(begin, context)
             case End() as end:
-                self._activities.end(end, occasion)
+                self._activities.end(end, context)
             case _:
-                self._queue(name).put(asked, occasion)
+                self._queue(name).put(requested, context)
 
     def _perform_owed(self, decision: Decision) -> None:
-        """Perform what is owed, once all aggregates are recovered.
+        """Perform the owed effects of the log, once all aggregates are recovered.
 
-        Before that no handler is there for an activity that an earlier engine has begun, and an effect that concerns
-        it would reach nothing.
+        Before that, activities of an earlier engine have no handlers, and an effect for such an activity would be lost.
         """
         if self._unrecovered and isinstance(decision.envelope.event, RunnerRecovered):
             self._unrecovered.discard(decision.entry.stream)
             if not self._unrecovered:
-                for name, asked, occasion in self._owed:
-                    self._queue(name).put(asked, occasion)
+                for name, requested, context in self._owed:
+                    self._queue(name).put(requested, context)
                 self._owed.clear()
 
     def _tell(self, sender: str, tell: Tell) -> None:
@@ -353,7 +351,7 @@ class Engine:
         return news
 
     async def _drain(self) -> None:
-        """Let what has been asked for be performed before the engine stops, and remember that it was."""
+        """Perform the queued effects before the engine stops, and record that they are performed."""
         for queue in self._queues.values():
             queue.wait_no_more()
         for queue in self._queues.values():
@@ -363,7 +361,7 @@ class Engine:
             await self._store.append(Batch(performed=performed))
 
     async def _watch_posts(self) -> None:
-        """Take what operators have left in the store, and see to it that what was performed is written down."""
+        """Queue operator commands from the store, and have performed effects recorded."""
         taken: set[int] = set()
         while True:
             posts = await self._store.posts()
@@ -375,11 +373,11 @@ class Engine:
                 self.has_heard = True
                 self.wake()
             if any(queue.news for queue in self._queues.values()):
-                self.wake()  # so that an idle engine, too, remembers what it has performed
+                self.wake()  # an idle engine must record its performed effects too
             await self.clock.sleep_until(self.clock.now_ms() + POLL_MS)
 
     async def _take_post(self, post: Post) -> None:
-        """Let a post be an input of this moment, whatever time its sender had; answer it if it cannot be read."""
+        """Queue an operator command with the present time as its timestamp. Refuse it if it cannot be decoded."""
         try:
             envelope = self.ledger.codec.decode(post.stream, post.envelope)
         except UnreadableEntry as error:

@@ -1,7 +1,7 @@
-"""What is done about handlers that raise: try again after a pause, and then what was declared for the handler.
+"""Error policies of handlers: retries after pauses, and then the declared outcome.
 
-Every attempt that fails stands in the log (``HandlerFailed``), so that an engine that is restarted counts on. A store
-that fails is no failure of a handler: it ends the engine, whatever was declared.
+The log records every failed attempt (``HandlerFailed``), so a restarted engine continues to count. An error of the
+store is not a failure of a handler: it ends the engine under every policy.
 """
 
 from collections.abc import Callable
@@ -15,25 +15,25 @@ from lifefold.interpreters.store import StoreError
 
 
 class Then(StrEnum):
-    """What follows when a handler has failed for the last time."""
+    """The outcome when a handler has failed for the last time."""
 
     QUARANTINE = "quarantine"
-    """The entity takes nothing more until it is released; what it has asked for is not performed."""
+    """The entity accepts no input until it is released. The effect is not performed."""
     REPORT = "report"
-    """The entity is told by the event of ``report``."""
+    """The entity receives the event that ``report`` returns."""
     SKIP = "skip"
     """An effect counts as performed; an activity is over when its state is left."""
     STOP = "stop"
-    """The engine ends with the error; the next one tries again."""
+    """The engine ends with the error. The next engine tries again."""
 
 
 class OnError(msgspec.Struct, frozen=True):
-    """A policy for handlers that raise: ``retries``, with pauses from ``first_ms`` on, and what follows then.
+    """A policy for handlers that raise: ``retries`` with pauses, and then the outcome ``then``.
 
-    A pause is twice as long as the one before it, and ``most_ms`` at most. ``report`` makes, of the effect or activity
-    and the error, the event that the entity is told for ``Then.REPORT``; an activity has to yield it.
+    The first pause lasts ``first_ms``. Each further pause doubles, up to ``most_ms``. For ``Then.REPORT``, ``report``
+    turns the effect or activity and the error into an event for the entity. An activity must declare that event.
 
-    Raises ``ValueError`` for ``report`` without ``Then.REPORT``, or the other way round, and for a number below 0.
+    Raises ``ValueError`` for ``report`` without ``Then.REPORT``, for the reverse, and for a number below 0.
     """
 
     retries: int = 4
@@ -43,14 +43,14 @@ class OnError(msgspec.Struct, frozen=True):
     report: Callable[[Any, Exception], Event] | None = None
 
     def __post_init__(self) -> None:
-        """Check what goes together."""
+        """Check that the fields fit each other."""
         if (self.then is Then.REPORT) is (self.report is None):
             raise ValueError("OnError: report= goes with then=Then.REPORT, and only with it")
         if min(self.retries, self.first_ms, self.most_ms) < 0:
             raise ValueError("OnError: retries, first_ms and most_ms are 0 or more")
 
     def pause_ms(self, attempt: int) -> int:
-        """Return how long the pause is after the ``attempt``-th attempt has failed, from 1 on."""
+        """Return the pause after the failed attempt number ``attempt``, counted from 1."""
         return min(self.first_ms << min(attempt - 1, 62), self.most_ms)
 
 
@@ -58,18 +58,18 @@ STOP: Final = OnError(retries=0, then=Then.STOP)
 """The engine ends with the first error."""
 
 SKIP: Final = OnError(then=Then.SKIP)
-"""After its retries the effect is left undone, and what comes after it is done."""
+"""After the retries the effect is skipped, and the queue continues with the next one."""
 
 
 def is_failure(error: Exception) -> bool:
-    """Tell whether an error is a handler's: not one of the store's, alone or among others."""
+    """Tell whether an error comes from a handler: it is no ``StoreError`` and no group that contains one."""
     if isinstance(error, ExceptionGroup):
         return cast("ExceptionGroup[Exception]", error).split(StoreError)[0] is None
     return not isinstance(error, StoreError)
 
 
 def said(error: Exception) -> str:
-    """Return an error in a line, with those in a group."""
+    """Return an error as one line; for a group, all its errors."""
     if isinstance(error, ExceptionGroup):
         return "; ".join(said(each) for each in cast("ExceptionGroup[Exception]", error).exceptions)
     return f"{type(error).__name__}: {error}".removesuffix(": ").replace("\n", " ")[:_CHARACTERS]

@@ -1,4 +1,4 @@
-"""An engine's inputs on their way, and the engine as those see it that give it inputs."""
+"""Inputs in the queue of an engine, and the protocol through which the engine's parts see it."""
 
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Protocol
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 class Input:
-    """An envelope on its way through the engine, and what came of it."""
+    """An envelope in the engine's queue, and its outcome."""
 
     __slots__ = ("aggregate", "done", "envelope", "outcome", "post")
 
     def __init__(self, aggregate: str, envelope: Envelope, post: int = 0, *, awaited: bool = False) -> None:
-        """Address an envelope; ``post`` is the number of the operator's post it came in, if it did."""
+        """Address an envelope. ``post`` is the number of the operator command that contained it, or 0."""
         self.aggregate = aggregate
         self.envelope = envelope
         self.post = post
@@ -27,48 +27,48 @@ class Input:
         self.outcome: Reaction | Refusal | None = None
 
     def settle(self, outcome: Reaction | Refusal) -> None:
-        """Let the task that waits for it know what came of it."""
+        """Set the outcome, and wake the task that waits for it."""
         self.outcome = outcome
         if self.done is not None:
             self.done.set()
 
 
 def abandoned(envelope: Envelope) -> Refusal:
-    """Return the answer to an input of which the engine will say nothing any more."""
+    """Return the answer to an input that a stopped engine will not decide on."""
     return Refusal(envelope, "stopped", "the engine has stopped; the log says whether it was taken")
 
 
 class Host(Protocol):
-    """The engine, as its timers, activities and effects see it."""
+    """The part of the engine that its timers, activities and effect queues use."""
 
     @property
     def clock(self) -> Clock:
-        """Its time."""
+        """The engine's clock."""
         ...
 
     @property
     def ledger(self) -> Ledger:
-        """Its aggregates."""
+        """The present state of all aggregates."""
         ...
 
     @property
     def failures(self) -> "Failures":
-        """How often handlers have failed, as the log has it."""
+        """The failed attempts of handlers that the log records."""
         ...
 
     @property
     def has_ended(self) -> bool:
-        """Whether it takes no more inputs."""
+        """Whether the engine accepts no more inputs."""
         ...
 
     def report(self, aggregate: str, envelope: Envelope) -> None:
-        """Take an input of the engine's own, which has the time at which it came about."""
+        """Queue an input of the engine itself. Its envelope has its own timestamp."""
         ...
 
     async def answered(self, aggregate: str, envelope: Envelope) -> Reaction | Refusal:
-        """Take such an input; return what came of it, once that is durable."""
+        """Queue such an input, and return its outcome once that is durable."""
         ...
 
     def beside(self, work: Callable[..., Coroutine[Any, Any, None]], *given: Any) -> None:
-        """Do something beside the decisions; the engine is running."""
+        """Run a coroutine beside the decisions, while the engine runs."""
         ...

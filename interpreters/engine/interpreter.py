@@ -1,18 +1,20 @@
-"""Who performs what: a handler for every type of effect and of activity.
+"""Interpreters: a handler for every type of effect and of activity.
 
-A handler of an *effect* is called once per committed transition that asks for it, and possibly again after a crash,
-with the same ``RequestedEffect.identity``; it must make that harmless. A handler of an *activity* runs for as long as
-the state holds: it reports what happens with ``activity.report``, returns when it is over, and is cancelled when the
-state is left. When it has returned nothing of the activity may be left; until then nothing else begins in its slot. It
-is also cancelled when the whole engine goes down; ``activity.ending`` tells the two apart.
+A handler of an *effect* is called once for each committed transition that requests it. After a crash it may be called
+again with the same ``EffectContext.identity``, and must make the repetition harmless.
 
-After a crash the handler of an activity that goes on is called again, with ``activity.resumed`` set. If the end of the
-activity was asked for before the crash, or so soon after it that the handler may not have found what was left, it is
-called with ``activity.cleanup_only`` set.
+A handler of an *activity* runs while the states of the activity last. It reports events with ``activity.report`` and
+returns when the activity is over. It is cancelled when those states are left. After its return no part of the activity
+may remain; until then nothing else begins in its slot. It is also cancelled when the engine stops: only then is
+``activity.ending`` false.
 
-A system is served only by an interpreter that has a handler for everything the system can ask for.
+After a crash the handler of a running activity is called again, with ``activity.resumed`` set. It is called with
+``activity.cleanup_only`` set if the end was requested before the crash. The same happens if the end was requested so
+soon after the crash that the handler may not have found the remains.
 
-Handlers are registered by type: in two mappings, or by a class whose methods say with ``handles`` what they are for.
+An engine accepts an interpreter only if it has a handler for everything that the system can request.
+
+Handlers are registered by type: in two mappings, or as the methods of a class, marked with ``handles``.
 """
 
 from abc import ABC, abstractmethod
@@ -42,9 +44,9 @@ _TAKEN: Final = (Effect, Activity)
 
 
 class EffectContext(msgspec.Struct, frozen=True, gc=False):
-    """Where an effect comes from: entry ``version`` of the aggregate, place ``index`` in it.
+    """The origin of a requested effect: entry ``version`` of the aggregate, and position ``index`` in that entry.
 
-    ``within`` is the aggregate as it was right after, ``ref`` the entity that asked.
+    ``within`` is the aggregate right after the entry; ``ref`` names the entity that requested the effect.
     """
 
     within: Aggregate
@@ -54,25 +56,25 @@ class EffectContext(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def identity(self) -> tuple[str, int, int]:
-        """What makes this effect the same one when it is performed again."""
+        """The identity of the effect, the same when it is performed again."""
         return self.within.name, self.version, self.index
 
     @property
     def entity(self) -> Entity[Any]:
-        """The entity that asked, as it was right after."""
+        """The entity that requested the effect, right after the entry."""
         return self.within.entities[self.ref]
 
 
 class Unreached(Exception):
-    """An effect has not reached the activity that it concerns, because no handler attends to it.
+    """An effect could not reach an activity, because no handler attends to the activity.
 
-    A handler of an effect raises it. The effect is then not performed: the engine calls the handler again when a
-    handler of such an activity attends to it. If there is none that could, nothing is there to be reached, and the
-    effect is over. An engine that stops meanwhile leaves the effect to the next one.
+    A handler of an effect raises it. The effect counts as not performed, and the engine calls the handler again when a
+    handler attends to such an activity. If no handler of such an activity runs, the effect is over. An engine that
+    stops meanwhile leaves the effect to the next one.
     """
 
     def __init__(self, activity: type[Activity], why: str = "") -> None:
-        """Say of which type the activity is that the effect concerns."""
+        """Name the type of the activity."""
         super().__init__(why or f"no handler attends to {activity.__name__}")
         self.activity: Final = activity
 
@@ -83,12 +85,11 @@ class ActivityContext(ABC):
     __slots__ = ("attended", "begin", "cleanup_only", "ending", "occasion")
 
     def __init__(self, begin: Begin, occasion: EffectContext, *, cleanup_only: bool) -> None:
-        """Take what began.
+        """Describe the activity of ``begin``, requested in the context ``occasion``.
 
-        ``occasion`` is where it comes from. ``cleanup_only`` is whether all that is wanted is its end: end what a crash
-        may have left, begin nothing, and return. ``ending`` is whether its end has been asked for: a handler that is
-        cancelled while it has not may leave its work to whoever takes the activity up after the engine. ``attended`` is
-        whether effects that concern the activity reach it.
+        With ``cleanup_only`` the handler ends the remains of a crash, begins nothing, and returns. ``ending`` says
+        whether the end is requested. A handler that is cancelled without ``ending`` may leave its work to the next
+        engine. ``attended`` says whether effects for the activity reach it.
         """
         self.attended = False
         self.begin: Final = begin
@@ -98,24 +99,24 @@ class ActivityContext(ABC):
 
     @property
     def generation(self) -> int:
-        """The version of the transition that began it: unique among the activities of its entity."""
+        """The version of the transition that began the activity: unique within its entity."""
         return self.begin.generation
 
     @property
     def resumed(self) -> bool:
-        """Whether something of it may be there already, from before a crash."""
+        """Whether parts of the activity may exist already, from before a crash."""
         return self.begin.resumed
 
     def attend(self) -> None:
-        """Say that what is asked of this activity reaches it from now on; effects that were ``Unreached`` come again.
+        """State that effects for this activity reach it from now on.
 
-        A handler that has reported anything attends to its activity, too.
+        The engine then repeats effects that were ``Unreached``. The first report of a handler implies this call.
         """
         self.attended = True
 
     @abstractmethod
     async def report(self, event: Event) -> bool:
-        """Let the entity take an event of this activity. True once it is durably taken, False if it was refused."""
+        """Send an event to the entity. Return True once the event is durable, False if the entity refused it."""
 
 
 EffectHandler = Callable[[Any, EffectContext], Awaitable[None]]
@@ -149,11 +150,10 @@ def handles(
     *kinds: type[A], on_error: OnError | None = None
 ) -> Callable[[Callable[[S, A, ActivityContext], Work]], Callable[[S, A, ActivityContext], Work]]: ...
 def handles(*kinds: Any, on_error: OnError | None = None) -> Any:
-    """Mark a method as the handler of a type of effects, or of activities; of several, if it takes each of them.
+    """Mark a method as the handler of one or more types of effects, or of activities.
 
-    ``on_error`` says what is done when it raises; without it, that is the engine's ``on_error``.
-
-    ``Interpreter.of`` makes an interpreter of an instance of its class. A method that overrides it needs no mark.
+    ``on_error`` is the policy for its errors; the default is the engine's. ``Interpreter.of`` turns an instance of the
+    class into an interpreter. A method that overrides a marked one needs no mark.
     """
     if not kinds or not any(all(isinstance(kind, type) and issubclass(kind, of) for kind in kinds) for of in _TAKEN):
         raise TypeError(f"handles{kinds!r}: accepted: types of effects, or types of activities, at least one, not both")
@@ -177,7 +177,7 @@ def _must_be_async(method: object, called: str, handled: str) -> None:
 
 
 class Interpreter:
-    """A set of handlers. Compose with ``over``: the left one's handlers go first."""
+    """A set of handlers. ``a.over(b)`` uses the handlers of ``a`` first."""
 
     def __init__(
         self,
@@ -185,16 +185,16 @@ class Interpreter:
         activities: Mapping[type[Activity], ActivityHandler] | None = None,
         on_error: Mapping[type, OnError] | None = None,
     ) -> None:
-        """Take the handlers by the type they handle, and what is done when one raises, where that was declared."""
+        """Register handlers, and their declared error policies, by the type that each handles."""
         self.on_error: Final = dict(on_error or {})
         self.effects: Final = dict(effects or {})
         self.activities: Final = dict(activities or {})
 
     @classmethod
     def of(cls, handlers: object) -> Self:
-        """Return the interpreter whose handlers are the methods of an object that ``handles`` marks.
+        """Return an interpreter with the methods of an object that are marked with ``handles``.
 
-        Raises ``TypeError`` if there are none, or two for one type, or one that was overridden by something else.
+        Raises ``TypeError`` if there are none, if two handle one type, or if an override is no coroutine function.
         """
         marks = {
             name: found
@@ -222,7 +222,7 @@ class Interpreter:
         )
 
     def only(self, kinds: Collection[type]) -> Self:
-        """Return an interpreter that has this one's handlers for these types, and for no other."""
+        """Return an interpreter with only the handlers of these types."""
         return type(self)(
             {kind: handler for kind, handler in self.effects.items() if kind in kinds},
             {kind: handler for kind, handler in self.activities.items() if kind in kinds},
@@ -230,17 +230,17 @@ class Interpreter:
         )
 
     def over(self, other: "Interpreter") -> Self:
-        """Return an interpreter that uses this one's handlers, and ``other``'s where this one has none."""
+        """Return an interpreter with the handlers of this one, and those of ``other`` for the remaining types."""
         mine = self.effects.keys() | self.activities.keys()
         theirs = {kind: policy for kind, policy in other.on_error.items() if kind not in mine}
         return type(self)(other.effects | self.effects, other.activities | self.activities, theirs | self.on_error)
 
     def must_serve(self, system: System) -> None:
-        """Raise ``MissingHandlersError`` unless there is a handler for everything that the system can ask for."""
+        """Raise ``MissingHandlersError`` unless everything that the system can request has a handler."""
         effects, activities = wanted(system)
         missing = sorted(t.__name__ for t in (effects - self.effects.keys()) | (activities - self.activities.keys()))
         if missing:
             message = (
-                f"no handler for {', '.join(missing)}: the system {system.name!r} can ask for it; register one for each"
+                f"no handler for {', '.join(missing)}: the system {system.name!r} can request it; register one for each"
             )
             raise MissingHandlersError(message)

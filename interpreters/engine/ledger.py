@@ -1,7 +1,7 @@
-"""The aggregates as the log has them: decide on an input, and fold a log again.
+"""The state of all aggregates in memory: deciding on inputs, and folding a log.
 
-Deciding changes nothing but what is in memory; its result must be persisted before any of its effects is performed. If
-persisting fails the ledger is ahead of the log and has to be thrown away.
+A decision changes memory only. It must be persisted before any of its effects is performed. If that fails, the ledger
+is ahead of the log and must be discarded.
 """
 
 from collections.abc import Iterable, Iterator
@@ -30,7 +30,7 @@ from lifefold.interpreters.store import Entry
 
 
 class LogMismatchError(Exception):
-    """A log does not fold to what it says: it was made by other rules, or it is damaged."""
+    """A log does not fold to its recorded digests: other rules wrote it, or it is damaged."""
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False):
@@ -45,7 +45,7 @@ class Ledger:
     """The present state of every aggregate of one system."""
 
     def __init__(self, system: System) -> None:
-        """Begin without any aggregate."""
+        """Start without aggregates."""
         self.system: Final = system
         self.codec: Final = Codec(system)
         self.aggregates: Final[dict[str, Aggregate]] = {}
@@ -54,11 +54,12 @@ class Ledger:
         self._keys: Final[set[tuple[str, str]]] = set()
 
     def decide(self, name: str, envelope: Envelope) -> Decision | Refusal:
-        """Let an aggregate take an input, as it will be read again: what is 0 for Python may be 0.0 in a log.
+        """Decide on an input for an aggregate.
 
-        What no log can say is refused: a text with half a surrogate pair, an object of no type that is written.
-        Time never goes backwards in a log, whatever the clock does. If rules raise an error, an input from outside is
-        refused, as ``failed``; of any other one no sender can be told, so that it is a ``DecisionError``.
+        The input is encoded and decoded first, so that a replay decides on the same value: a Python 0 may be read as
+        0.0. Values that cannot be encoded are refused, such as a text with half a surrogate pair. Timestamps never go
+        backwards in a log, even if the clock does. If a rule raises, an input from outside is refused as ``failed``.
+        For any other input no sender waits for an answer, so ``DecisionError`` is raised.
         """
         if name.partition("/")[0] not in self.system.aggregates:
             return Refusal(envelope, "unknown", f"the system {self.system.name!r} has no aggregate {name!r}")
@@ -84,11 +85,11 @@ class Ledger:
         return Decision(envelope, self._accept(name, envelope, reaction), reaction)
 
     def fold(self, entries: Iterable[Entry]) -> Iterator[Decision]:
-        """Fold a log's entries, one by one. Raises ``LogMismatchError`` where log and rules do not agree."""
+        """Fold the entries of a log, one by one. Raises ``LogMismatchError`` where log and rules disagree."""
         return (self._again(entry) for entry in entries)
 
     def _again(self, entry: Entry) -> Decision:
-        """Decide once more; what comes of it must be the entry, in every field."""
+        """Decide on the input of an entry again. The result must equal the entry in every field."""
         where = f"{entry.stream}, entry {entry.version}"
         try:
             envelope = self.codec.decode(entry.stream, entry.envelope)
@@ -98,16 +99,16 @@ class Ledger:
         try:
             decision = self._decide(entry.stream, envelope)
         except DecisionError as failed:
-            message = f"{where}: these rules raise an error, of what the log has accepted: {failed}"
+            message = f"{where}: these rules raise an error for an input that the log has accepted: {failed}"
             raise LogMismatchError(message) from failed
         if isinstance(decision, Refusal):
-            message = f"{where}: these rules refuse what the log has accepted: {decision.reason}"
+            message = f"{where}: these rules refuse an input that the log has accepted: {decision.reason}"
             raise LogMismatchError(message)
         if decision.entry.version != entry.version:
             message = f"{where}: the entry before it is missing"
             raise LogMismatchError(message)
         if decision.entry != entry:
-            message = f"{where}: folds to another state than was recorded; other rules wrote the log, or it is damaged"
+            message = f"{where}: folds to another state than recorded; other rules wrote the log, or it is damaged"
             raise LogMismatchError(message)
         return decision
 
@@ -125,12 +126,12 @@ class Ledger:
             return Refusal(envelope, "failed", f"{name}: {failed}")
 
     def _accept(self, name: str, envelope: Envelope, reaction: Reaction) -> Entry:
-        """Take what has been decided as the present, and return its entry."""
+        """Make a decision the present state, and return its entry."""
         self.aggregates[name] = reaction.aggregate
         self.last_ms = envelope.at_ms
         if envelope.key:
             self._keys.add((name, envelope.key))
-        wire, effects = encode(envelope), encode([[asked.entity, asked.effect] for asked in reaction.effects])
+        wire, effects = encode(envelope), encode([[each.entity, each.effect] for each in reaction.effects])
         chained = self._digests[name] = digest(self._digests.get(name, b""), wire, reaction)
         return Entry(name, reaction.aggregate.version, envelope.at_ms, envelope.key, wire, effects, chained)
 

@@ -1,14 +1,14 @@
-"""What an engine is at, and what may be asked of it then: an engine used in the wrong order says what is wrong."""
+"""The stages of an engine, and the error for a call that does not fit the stage."""
 
 from enum import StrEnum
 
 
 class EngineMisuseError(RuntimeError):
-    """An engine was asked for something that it cannot do at its stage. Nothing was changed."""
+    """The engine's stage does not allow this call. Nothing was changed."""
 
 
 class Stage(StrEnum):
-    """How far an engine is. The value says it in a sentence about the engine."""
+    """The stage of an engine. The value continues a sentence that begins with "the engine"."""
 
     NEW = "has no log loaded"
     LOADING = "is loading its log"
@@ -33,6 +33,6 @@ ANOTHER = "make another Engine on the same log: it goes on where this one has st
 
 
 def must_be(what: str, stage: Stage, *accepted: Stage) -> None:
-    """Raise ``EngineMisuseError`` if an engine that is asked for something is at none of these stages."""
+    """Raise ``EngineMisuseError`` unless the engine is at one of the accepted stages; ``what`` names the call."""
     if stage not in accepted:
         raise EngineMisuseError(f"{what}: the engine {stage}; {REMEDIES.get((what, stage), ANOTHER)}")

@@ -1,4 +1,4 @@
-"""What the log says of handlers that have failed, and what an engine does when one fails."""
+"""Counting failed attempts of handlers from the log, and recording a new one."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -9,7 +9,7 @@ from lifefold.interpreters.engine.inputs import Host
 
 
 class Handled(NamedTuple):
-    """What a handler is busy with: for which entity; ``event`` says which effect or activity, with attempt 0."""
+    """One call of a handler for an entity. ``event`` names the effect or activity, with attempt 0."""
 
     aggregate: str
     entity: str
@@ -17,44 +17,44 @@ class Handled(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str, int, int, str, int]:
-        """What it is known by."""
+        """The identity under which attempts are counted."""
         event = self.event
         return self.aggregate, self.entity, event.version, event.index, event.slot, event.generation
 
 
 class Failures:
-    """How often each handler has failed, and what is done about it."""
+    """The number of failed attempts per call of a handler, and the policies for them."""
 
     def __init__(self, otherwise: OnError) -> None:
-        """Take the policy for handlers for which none is declared."""
+        """Use ``otherwise`` for handlers without a declared policy."""
         self._otherwise: Final = otherwise
         self._last: Final[dict[tuple[str, str, int, int, str, int], HandlerFailed]] = {}
 
     def note(self, aggregate: str, envelope: Envelope) -> None:
-        """Take in an entry of the log."""
+        """Count an entry of the log if it records a failed attempt."""
         if isinstance(envelope.event, HandlerFailed):
             handled = Handled(aggregate, envelope.entity, envelope.event)
             self._last[handled.key] = envelope.event
 
     def attempts(self, handled: Handled) -> int:
-        """Return how often the same was tried in vain."""
+        """Return the number of failed attempts."""
         last = self._last.get(handled.key)
         return 0 if last is None else last.attempt
 
     def is_given_up(self, handled: Handled) -> bool:
-        """Tell whether it is on record that the same is not tried any more."""
+        """Tell whether the log records that this call is not tried again."""
         last = self._last.get(handled.key)
         return last is not None and last.then in {Then.QUARANTINE, Then.SKIP}
 
     def policy(self, declared: Mapping[type, OnError], kind: type) -> OnError:
-        """Return what is to be done about a handler of a type that raises."""
+        """Return the error policy for a type of effects or activities."""
         return declared.get(kind, self._otherwise)
 
 
 async def take_note(host: Host, handled: Handled, error: Exception, policy: OnError) -> Then | None:
-    """Write down that a handler has failed, and wait until it may be tried again; return what follows if it may not.
+    """Record a failed attempt, and wait out the pause before the next one. Return the outcome if there is no next one.
 
-    An entity is quarantined here. Of what stops the engine nothing is written: the next one tries again.
+    The entity is quarantined here. An error that stops the engine is not recorded: the next engine tries again.
     """
     name, ref, meant = handled
     attempt = host.failures.attempts(handled) + 1
@@ -62,7 +62,7 @@ async def take_note(host: Host, handled: Handled, error: Exception, policy: OnEr
     if then is Then.STOP:
         return then
     failed = replace(meant, attempt=attempt, error=said(error), then="retry" if then is None else str(then))
-    if then is Then.QUARANTINE:  # before the last failure is on record, or a crash between the two would lose it
+    if then is Then.QUARANTINE:  # first: a crash after the last failure is recorded would lose the quarantine
         reason = f"the handler of {meant.handler} has failed {attempt} times: {failed.error}"
         await host.answered(name, Envelope(ref, EntityQuarantined(reason), host.clock.now_ms(), "engine"))
     await host.answered(name, Envelope(ref, failed, host.clock.now_ms(), "engine"))

@@ -13,7 +13,7 @@ class Timers:
     """All timers of an engine, in one heap and one task."""
 
     def __init__(self, clock: Clock, offer: Callable[[str, Envelope], None]) -> None:
-        """Begin without any."""
+        """Start without timers."""
         self._clock = clock
         self._offer = offer
         self._heap: list[tuple[int, str, str, str, int]] = []
@@ -21,18 +21,18 @@ class Timers:
         self._sooner = anyio.CancelScope()
 
     def start(self, aggregate: str, ref: str, slot: str, generation: int, deadline_ms: int) -> None:
-        """Have ``TimerFired`` reported at the deadline."""
+        """Report ``TimerFired`` at the deadline."""
         self._wanted.add((aggregate, ref, slot, generation))
         heapq.heappush(self._heap, (deadline_ms, aggregate, ref, slot, generation))
         if self._heap[0][0] == deadline_ms:
             self._sooner.cancel()
 
     def cancel(self, aggregate: str, ref: str, slot: str, generation: int) -> None:
-        """Have it not reported. If it was reported already, the entity refuses it as stale."""
+        """Cancel a timer. If it has fired already, the entity refuses the event as stale."""
         self._wanted.discard((aggregate, ref, slot, generation))
 
     async def run(self) -> None:
-        """Report what is due, as it comes due."""
+        """Report each timer when it is due."""
         while True:
             self._report_due()
             with anyio.CancelScope() as self._sooner:

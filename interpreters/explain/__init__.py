@@ -1,1 +1,1 @@
-"""A fleet explained to people: what each task waits for, how agents stand, what was spent."""
+"""A fleet explained to operators: what each task waits for, the state of its agents, and its costs."""

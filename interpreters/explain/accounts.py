@@ -1,4 +1,4 @@
-"""How the budgets of a fleet stand: a projection, for whoever looks at it."""
+"""The balances of a fleet's budgets: a projection for displays."""
 
 from collections.abc import Iterator, Mapping
 
@@ -12,12 +12,11 @@ from lifefold.core.lifecycles.budget.amounts import Resource
 
 
 class Balance(msgspec.Struct, frozen=True):
-    """How one limit of one budget stands.
+    """The balance of one limit of one budget.
 
-    ``whose`` is ``fleet``, ``agent`` or ``task``, and ``name`` which. Of ``cap``, so much is ``spent`` and
-    ``set_aside``; ``share`` is what a claim is given. More than there was to spend is the ``overrun``. At
-    ``refilled_ms``, Unix time in milliseconds, all is as it was in the beginning; 0 is never, or not before somebody
-    has spent something.
+    ``whose`` is ``fleet``, ``agent`` or ``task``, and ``name`` the agent or the task. ``spent`` and ``set_aside`` are
+    parts of ``cap``; ``share`` is the reservation of a claim. ``overrun`` is spent beyond the cap. The budget is
+    refilled at ``refilled_ms``, Unix time in milliseconds; 0 is never, or not before the first reservation.
     """
 
     whose: str
@@ -32,12 +31,12 @@ class Balance(msgspec.Struct, frozen=True):
     refilled_ms: int
 
     def in_words(self) -> str:
-        """Return how much of it is spent, for people."""
+        """Return the spent part of the cap, for operators."""
         return budgets.in_words(self.resource, self.spent + self.overrun, self.cap)
 
 
 def balances(aggregates: Mapping[str, Aggregate]) -> tuple[Balance, ...]:
-    """Return how every limit stands: the fleet's, then the agents' and the tasks', by name."""
+    """Return the balances of all limits: those of the fleet, then those of agents and tasks by name."""
     if board.NAME not in aggregates:
         return ()
     entities = aggregates[board.NAME].entities

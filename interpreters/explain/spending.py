@@ -1,8 +1,7 @@
-"""What a fleet has cost so far, by agent and by task: a projection, folded over the transitions of its log.
+"""The known costs of a fleet, by agent and by task: a projection, folded over the transitions of its log.
 
-A session says at its end what it has cost, if it can. It is counted for the agent whose session it was, and for the
-task that the agent had in its hands. What is killed before it could say so counts as nothing, so that this is what is
-known to be spent, and no more.
+A session reports its cost at its end, if it can. The cost counts for its agent and for the agent's task. A killed
+session reports nothing and counts as nothing, so the real costs can be higher.
 """
 
 import msgspec
@@ -15,26 +14,26 @@ from lifefold.core.lifecycles.session import SessionExited, Usage
 
 
 class Spending(msgspec.Struct, frozen=True):
-    """What is known to be spent. ``hands`` says which task each agent was given last."""
+    """The known costs. ``assigned`` has the last task of each agent."""
 
     agents: PMap[str, Usage] = pmap()
     tasks: PMap[str, Usage] = pmap()
-    hands: PMap[str, str] = pmap()
+    assigned: PMap[str, str] = pmap()
 
     @property
     def total(self) -> Usage:
-        """What all agents together have spent."""
+        """The costs of all agents together."""
         total = Usage()
         for each in self.agents.values():
             total = total.plus(each)
         return total
 
     def of_agent(self, name: str) -> Usage:
-        """Return what an agent has spent."""
+        """Return the costs of an agent."""
         return self.agents.get(name, Usage())
 
     def of_task(self, name: str) -> Usage:
-        """Return what was spent on a task."""
+        """Return the costs of a task."""
         return self.tasks.get(name, Usage())
 
 
@@ -45,9 +44,9 @@ def spend(spending: Spending, aggregate: str, transition: Transition) -> Spendin
         return spending
     event = transition.event
     if isinstance(event, assignment.Assigned):
-        return replace(spending, hands=spending.hands.set(agent, event.brief.task))
+        return replace(spending, assigned=spending.assigned.set(agent, event.brief.task))
     if isinstance(event, SessionExited) and event.usage != Usage():
-        task = spending.hands.get(agent, "")
+        task = spending.assigned.get(agent, "")
         return replace(
             spending,
             agents=spending.agents.set(agent, spending.of_agent(agent).plus(event.usage)),

@@ -1,10 +1,10 @@
-"""What the log says of a fleet, for people and programs: a projection, computed from the aggregates and nothing else.
+"""The status of a fleet, for operators and programs: a projection of the aggregates alone.
 
-It is belief. Whether a process is really there is evidence, which has to be fetched from outside and stands in fields
-of its own; and what was asked for is intent. The three are never mixed.
+A status is belief. Evidence about processes comes from outside, and has fields of its own. The desired state is what
+operators asked for. The three are never mixed.
 
-What waits for a person is said here, too: a fleet in which nothing goes on before somebody says a word looks like one
-that is stuck, unless it is plain which word, and of what.
+A status also has what waits for an operator, with the command that lets it go on. Without that, such a fleet would look
+stuck.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,27 +27,29 @@ from lifefold.effects.service import Source
 
 
 class Timer(msgspec.Struct, frozen=True):
-    """What happens next by itself, and when (Unix time in milliseconds)."""
+    """The next event of a timer, and its time (Unix time in milliseconds)."""
 
     event: str
     deadline_ms: int
 
 
 class AgentStatus(msgspec.Struct, frozen=True):
-    """An agent. ``intent`` is what was asked of it, everything else what the log says; ``since_ms`` is Unix time.
+    """The status of an agent, as the log has it; ``since_ms`` is Unix time.
 
-    ``doing`` is what happens to its task (the assignment's state), ``messages`` counts those that no session has
-    succeeded with yet, ``undelivered`` those that nobody will read: it has stopped for good. ``processes`` are sessions
-    that run or are ending. ``level`` is how far it is trusted, with what it has come by that; empty in a fleet that
-    gates nothing. ``pulse`` is whether its session moves, and ``silent_since_ms`` about when it last did, if it is on
-    the ladder: empty and 0 if it is not watched. ``supervision`` says whether an agent that stops by its errors comes
-    back, empty if that is never so; ``reason`` is then why it is quarantined. ``makes_room_for`` is the task for which
-    it was asked to let its own go, and is not free yet; empty if it was not.
+    ``desired_state`` is what operators asked for. ``doing`` is the state of its assignment. ``messages`` counts the
+    operator messages that no session has succeeded with yet. ``undelivered`` counts those of an agent that has stopped
+    for good. ``processes`` counts the sessions that run or are ending. ``level`` is its trust level, empty without
+    trust gates; ``successes`` and ``violations`` are its track record.
 
-    Of a service (``kind``) the state is that of its process, and ``reason`` says why it is down. ``doing`` is what its
-    run was told, empty if it runs nothing; ``messages`` counts the messages that wait, ``waiting`` everything that
-    does. ``triggers`` says when each of them was due last, 0 if never. Errors in a row are failed runs, all errors the
-    restarts since the last run that succeeded.
+    ``stall_detector`` is the progress of its session, empty without a stall detector. ``silent_since_ms`` is the
+    approximate time of the last progress of a session on the ladder, otherwise 0. ``supervisor`` is the state of its
+    restarts, empty without restarts; ``reason`` is then the reason of a quarantine. ``makes_room_for`` is the task that
+    it is preempted for, until it is free; otherwise empty.
+
+    For a service (``kind``), the state is that of its process, and ``reason`` says why it is down. ``doing`` is the
+    prompt of its run, empty without one. ``messages`` counts its waiting messages, ``waiting`` all its waiting items.
+    ``triggers`` has the last due time of each trigger. ``consecutive_errors`` are failed runs, and ``total_errors`` the
+    restarts since the last successful run.
     """
 
     name: str
@@ -78,19 +80,19 @@ class AgentStatus(msgspec.Struct, frozen=True):
 
 
 class TriggerStatus(msgspec.Struct, frozen=True):
-    """What triggers a service, and when it was due last (Unix time in milliseconds): 0 if it never was."""
+    """A trigger of a service, and the last time it was due (Unix time in milliseconds); 0 for never."""
 
     source: Source
     last_ms: int
 
 
 class TaskStatus(msgspec.Struct, frozen=True):
-    """A task, as the board has it. ``reason`` says why it failed, is blocked, or was given back; else it is empty.
+    """The status of a task. ``reason`` says why it failed, is blocked, or was given back; otherwise it is empty.
 
-    ``timer`` is what time brings next: a retry, or the end of patience with people or with subtasks. ``parent`` is the
-    task that it is a part of, ``lacks`` the one because of which it is blocked. ``level`` is how far an agent must be
-    trusted to take it, empty if not at all; ``merges`` the same, to have it merged unseen; ``asks``, that a person has
-    to agree. ``removed``: a plan change has taken it out, so that it is not counted.
+    ``timer`` is its next timer: a retry, or the end of the wait for an approval or for subtasks. It is a part of
+    ``parent``, and blocked by ``lacks``. An agent needs the trust ``level`` to take it, and ``merges`` to merge it
+    unseen; empty is any level. ``asks``: it needs approval. ``removed``: a plan change has removed it, so that it is
+    not counted.
     """
 
     id: str
@@ -147,7 +149,7 @@ def agent_status(of: Aggregate) -> AgentStatus:
 
 
 def task_in_hand(assigned: assignment.Assignment) -> str:
-    """Return the task that a worker has in hand; empty if it has none."""
+    """Return the task of a worker; empty if it has none."""
     return "" if assigned.state in {assignment.State.IDLE, assignment.State.WANTING} else assigned.brief.task
 
 
@@ -186,7 +188,7 @@ def _processes(entity: Entity[Any]) -> int:
 
 
 def _silent_since_ms(entity: Entity[stall_detector.StallDetector] | None) -> int:
-    """Return when a session fell silent that is on the ladder, as far as the log knows; otherwise 0."""
+    """Return the time when a session on the ladder fell silent, as far as the log knows; otherwise 0."""
     if entity is None or entity.state not in stall_detector.ON_LADDER:
         return 0
     if entity.state is stall_detector.State.ANSWERED:
@@ -195,7 +197,7 @@ def _silent_since_ms(entity: Entity[stall_detector.StallDetector] | None) -> int
 
 
 def _session_timer(entity: Entity[session.Session]) -> Timer | None:
-    """Return the next thing that time brings: a timer of the lifecycle, or a session's time-out."""
+    """Return the next timer of a session: one of the lifecycle, or its time limit."""
     record = entity.record
     if record.state is session.State.RUNNING and record.limits.session_timeout_ms is not None:
         return _timer(entity, Timer("SessionTimeout", entity.entered_ms + record.limits.session_timeout_ms))
@@ -236,7 +238,7 @@ def task_status(entity: Entity[FleetTask]) -> TaskStatus:
 
 
 def _reason_of(of: FleetTask) -> str:
-    """Return why a task is in its state. What an earlier attempt failed by is no reason of verified work."""
+    """Return why a task is in its state. Verified work does not have the reason of an earlier failure."""
     is_given_back = of.state is task.State.DONE and not of.owner
     reason = of.reason if is_given_back or of.state in _REASONED else ""
     is_to_be_added = of.removed and reason != fleet_task.NOT_IN_THE_PLAN
@@ -246,43 +248,43 @@ def _reason_of(of: FleetTask) -> str:
 _REASONED = frozenset(
     {task.State.OPEN, task.State.FAILED, task.State.BLOCKED, task.State.CANCELLED, task.State.ORPHANED}
 )
-"""The states that a task's reason is a reason of."""
+"""The states that the reason of a task explains."""
 
 
 def agents(aggregates: Mapping[str, Aggregate]) -> tuple[AgentStatus, ...]:
-    """Return the status of every agent, by name; services come after those who take tasks."""
+    """Return the status of every agent by name, followed by the services."""
     every = [aggregates[name] for name in sorted(aggregates)]
     workers = (_on_board(agent_status(each), aggregates[board.NAME]) for each in every if each.kind == worker.KIND)
     return (*workers, *(service_status(each) for each in every if each.kind == service.KIND))
 
 
-def _on_board(agent: AgentStatus, desk: Aggregate) -> AgentStatus:
-    """Return it with what the board knows of the agent."""
-    sits: worker_slot.WorkerSlot = desk.record(f"worker_slot:{agent.name}")
-    if sits.state is worker_slot.State.WORKING:
-        agent = replace(agent, makes_room_for=work_of(desk).makes_room.get(agent.name, ""))
-    trust = sits.trust
+def _on_board(agent: AgentStatus, aggregate: Aggregate) -> AgentStatus:
+    """Return the status with what the board knows of the agent."""
+    slot: worker_slot.WorkerSlot = aggregate.record(f"worker_slot:{agent.name}")
+    if slot.state is worker_slot.State.WORKING:
+        agent = replace(agent, makes_room_for=work_of(aggregate).makes_room.get(agent.name, ""))
+    trust = slot.trust
     if trust is None:
         return agent
     return replace(agent, level=trust.level.word, successes=trust.successes, violations=trust.violations)
 
 
 def tasks(aggregates: Mapping[str, Aggregate]) -> tuple[TaskStatus, ...]:
-    """Return the status of every task, in the order of the plan; parts stand with what they are parts of."""
-    desk = aggregates[board.NAME]
-    gone = plan_change.removed(desk)
-    entities = [each for ref, each in desk.entities.items() if ref.startswith("task:")]
+    """Return the status of every task in the order of the plan, parts next to their parents."""
+    aggregate = aggregates[board.NAME]
+    gone = plan_change.removed(aggregate)
+    entities = [each for ref, each in aggregate.entities.items() if ref.startswith("task:")]
     found = (task_status(each) for each in sorted(entities, key=lambda each: (each.record.ordinal, each.record.id)))
     return tuple(replace(each, removed=True) if each.id in gone else each for each in found)
 
 
 def counted(every: Sequence[TaskStatus]) -> tuple[TaskStatus, ...]:
-    """Return the tasks that are counted: those that the plan has. What a change has taken out of it is not."""
+    """Return the tasks of the plan, without those that a plan change has removed."""
     return tuple(each for each in every if not each.removed)
 
 
 def without_change(every: Sequence[TaskStatus]) -> tuple[str, ...]:
-    """Return the closed tasks for which nothing was merged, in a fleet that merges; none that was split."""
+    """Return the closed tasks without a merged commit, in a fleet that merges; split tasks are left out."""
     whole = {each.parent for each in every}
     return tuple(
         each.id for each in every if each.state == task.State.CLOSED and not each.commit and each.id not in whole
@@ -290,7 +292,7 @@ def without_change(every: Sequence[TaskStatus]) -> tuple[str, ...]:
 
 
 class Awaited(StrEnum):
-    """About what a person is waited for."""
+    """What waits for an operator."""
 
     PLAN = "plan"
     TASK = "task"
@@ -301,13 +303,13 @@ class Awaited(StrEnum):
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """What does not go on before a person says so; ``command`` is what lets it go on.
+    """Something that waits for an operator; ``command`` lets it go on.
 
-    ``names`` are the tasks of a plan that nobody has decided about, the task that is to be approved, or the agent that
-    is paused, and why it is stands in ``reason``; those that are blocked because a budget is spent; or a task that
-    takes more trust than anybody has. None are named
-    where everything is done and more tasks may come. At ``until_ms`` silence becomes a refusal; with 0 it never does.
-    Times are Unix time in milliseconds.
+    ``names`` has the tasks of an undecided plan, a task that needs approval, or a paused agent. For a spent budget, it
+    has the blocked tasks or the agent; for trust, a task above every agent's level. It is empty for a finished fleet
+    with an open intake.
+    ``reason`` says why it waits. Silence becomes a refusal at ``until_ms``; 0 is never. Times are Unix time in
+    milliseconds.
     """
 
     about: Awaited
@@ -319,43 +321,48 @@ class Waiting(msgspec.Struct, frozen=True):
 
 
 def waiting(aggregates: Mapping[str, Aggregate]) -> tuple[Waiting, ...]:
-    """Return what waits for a person: the plan, then tasks in its order, agents by name, and at last more tasks.
+    """Return what waits for an operator: the plan, tasks in its order, agents by name, and the intake.
 
-    Where everybody has gone home nobody is waited for: no word changes anything any more.
+    A finished fleet waits for nothing: no command changes it any more.
     """
     if board.NAME not in aggregates or board.finished(aggregates[board.NAME]):
         return ()
-    desk = aggregates[board.NAME]
-    return (*_to_be_approved(desk, tasks(aggregates)), *_out_of_money(desk), *_paused(aggregates), *_more_tasks(desk))
+    aggregate = aggregates[board.NAME]
+    return (
+        *_to_be_approved(aggregate, tasks(aggregates)),
+        *_out_of_money(aggregate),
+        *_paused(aggregates),
+        *_more_tasks(aggregate),
+    )
 
 
-def _to_be_approved(desk: Aggregate, every: tuple[TaskStatus, ...]) -> Iterator[Waiting]:
+def _to_be_approved(aggregate: Aggregate, every: tuple[TaskStatus, ...]) -> Iterator[Waiting]:
     planned = [each for each in every if each.state == task.State.PLANNED]
-    plan = desk.entities.get(plan_approval.REF)
+    plan = aggregate.entities.get(plan_approval.REF)
     if planned and plan is not None and plan.state is plan_approval.State.PROPOSED:
         yield Waiting(Awaited.PLAN, tuple(each.id for each in planned), "approve", plan.entered_ms)
     for each in every:
         if each.state == task.State.PENDING_APPROVAL:
             until_ms = each.timer.deadline_ms if each.timer else 0
             yield Waiting(Awaited.TASK, (each.id,), "approve", each.since_ms, until_ms)
-        if each.id in work_of(desk).distrusted:
+        if each.id in work_of(aggregate).distrusted:
             yield Waiting(Awaited.TRUST, (each.id,), "trust", each.since_ms, reason=each.reason)
 
 
-def _out_of_money(desk: Aggregate) -> Iterator[Waiting]:
-    every = sorted(tasks_of(desk), key=lambda each: (each.ordinal, each.id))
+def _out_of_money(aggregate: Aggregate) -> Iterator[Waiting]:
+    every = sorted(tasks_of(aggregate), key=lambda each: (each.ordinal, each.id))
     blocked = [each for each in every if each.state is task.State.BLOCKED]
     for ref in sorted(dict.fromkeys(each.lacks for each in blocked if each.lacks.startswith(fleet_task.PURSE))):
         names = tuple(each.id for each in blocked if each.lacks == ref)
-        entity: Entity[budget.Budget] = desk.entities[ref]
+        entity: Entity[budget.Budget] = aggregate.entities[ref]
         yield Waiting(
             Awaited.BUDGET, names, budgets.raising(entity), entity.entered_ms, reason=budgets.reason_of(entity)
         )
-    for ref in sorted(each for each in desk.entities if each.startswith(f"{fleet_task.PURSE}agent/")):
-        entity, name = desk.entities[ref], ref.partition("/")[2]
+    for ref in sorted(each for each in aggregate.entities if each.startswith(f"{fleet_task.PURSE}agent/")):
+        entity, name = aggregate.entities[ref], ref.partition("/")[2]
         if (
             budget.is_spent_for_good(entity.record)
-            and desk.entities[f"worker_slot:{name}"].state is not worker_slot.State.GONE
+            and aggregate.entities[f"worker_slot:{name}"].state is not worker_slot.State.GONE
         ):
             yield Waiting(
                 Awaited.BUDGET, (name,), budgets.raising(entity), entity.entered_ms, reason=budgets.reason_of(entity)
@@ -371,15 +378,15 @@ def _paused(aggregates: Mapping[str, Aggregate]) -> Iterator[Waiting]:
 
 
 def _is_gone(of: Aggregate) -> bool:
-    """Tell whether no word brings an agent back: it has stopped, or is down, for good."""
+    """Tell whether an agent has stopped, or a service is down, for good."""
     return service.is_down(of) if of.kind == service.KIND else shutdown.is_gone(of)
 
 
-def _more_tasks(desk: Aggregate) -> Iterator[Waiting]:
-    if intake.are_open(desk) and not work_of(desk).unsettled:
-        since_ms = max(each.entered_ms for ref, each in desk.entities.items() if not ref.startswith(_OF_WORKERS))
+def _more_tasks(aggregate: Aggregate) -> Iterator[Waiting]:
+    if intake.are_open(aggregate) and not work_of(aggregate).unsettled:
+        since_ms = max(each.entered_ms for ref, each in aggregate.entities.items() if not ref.startswith(_OF_WORKERS))
         yield Waiting(Awaited.TASKS, (), "task add", since_ms)
 
 
 _OF_WORKERS = ("worker_slot:", "restart_permit:")
-"""What of a board is about workers, and not about tasks."""
+"""The prefixes of a board's entities that are about workers, and not about tasks."""

@@ -1,1 +1,1 @@
-"""The documents' own interfaces, thin shells over the lifecycles: calls in, exceptions out, no rule in between."""
+"""The interfaces of the source documents, as thin facades over the lifecycles: calls in, exceptions out, no rules."""

@@ -1,4 +1,4 @@
-"""What may be said to a handle, whichever it is: texts, words, whole numbers, truth values, functions."""
+"""Checks of arguments that all facades share: texts, words, whole numbers, truth values, functions."""
 
 from enum import Enum
 from typing import Final, TypeVar
@@ -7,11 +7,11 @@ T = TypeVar("T")
 E = TypeVar("E", bound=Enum)
 
 TEXT_CHARACTERS: Final = 10_000
-"""How long a reason or a name may be where there is a limit."""
+"""The most characters of a reason or a name, where there is a limit."""
 
 
 def string(name: str, value: object, *, empty: bool = True) -> str:
-    """Return a text, whatever is in it, as a plain ``str``, or raise ``TypeError`` or ``ValueError``."""
+    """Return any text as a plain ``str``, or raise ``TypeError`` or ``ValueError``."""
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a str, not {type(value).__name__}")
     if not empty and not value:
@@ -20,7 +20,7 @@ def string(name: str, value: object, *, empty: bool = True) -> str:
 
 
 def text(name: str, value: object, *, empty: bool = True) -> str:
-    """Return a text that can be written down, or raise ``TypeError`` or ``ValueError``."""
+    """Return a text that a log can hold, or raise ``TypeError`` or ``ValueError``."""
     plain = string(name, value, empty=empty)
     if len(plain) > TEXT_CHARACTERS:
         raise ValueError(f"{name} must have at most {TEXT_CHARACTERS} characters, not {len(plain)}")
@@ -46,21 +46,21 @@ def yes_or_no(name: str, value: object) -> bool:
 
 
 def instance(kind: type[T], value: object) -> T:
-    """Return what is of this kind, or raise ``TypeError``."""
+    """Return the value if it is an instance of ``kind``, or raise ``TypeError``."""
     if not isinstance(value, kind):
         raise TypeError(f"expected {kind.__name__}, not {type(value).__name__}")
     return value
 
 
 def function(name: str, value: T) -> T:
-    """Return what can be called, or raise ``TypeError``."""
+    """Return the value if it is callable, or raise ``TypeError``."""
     if not callable(value):
         raise TypeError(f"{name} must be callable, not {type(value).__name__}")
     return value
 
 
 def one_of(name: str, kind: type[E], value: object) -> E:
-    """Return the member of an enumeration that is equal to a value, or raise ``ValueError``, which lists them all."""
+    """Return the member of an enumeration that equals a value, or raise ``ValueError`` with a list of all members."""
     try:
         return kind(value)
     except ValueError as error:

@@ -1,21 +1,26 @@
-"""One entity of a machine in this process, driven by calls: what every handle stands on.
+"""The driver of one entity in this process, by calls and without an engine; all facades use it.
 
-A call is taken in five steps: timers that are due happen first; the machine *decides*, purely; hooks that stand before
-the transition are called; the decision is *committed*; then the observer is told of the transition and its effects are
-performed, in the order in which transitions were committed.
+A call has five steps:
 
-User code runs without any lock held, so it may call the handle again, from this thread or another one. Such a call
-decides and commits at once, and what it leads to is performed after what is being performed already, by the thread that
-is at it; so a call from another thread may return before its hooks have been called. When two calls meet, the later one
-decides again on what the earlier one has made of the entity; it does not call a hook a second time that stands before
-both decisions. Of two calls that want the same, each may have called that hook, though only one of them is taken: to
-let the other one wait for it would be a lock that is held while user code runs.
+1. Timers that are due fire.
+2. The machine *decides*, purely.
+3. Hooks before the transition are called.
+4. The decision is *committed*.
+5. The observer gets the transition, and its effects are performed, in the order of commits.
 
-A hook that stands before its transition prevents it by raising. Whatever fails afterwards is kept in ``failures``, and
-the transition stands (A14, E42).
+User code runs without any lock held, so it may call the facade again, from this thread or another one. Such a call
+decides and commits at once. Its effects are performed after those in progress, by the thread that performs them. So a
+call from another thread may return before its hooks have been called.
 
-Activities belong to the caller here: it is he who works while a state holds, and says so by his calls. Nothing runs by
-itself, timers included; ``tick`` lets those happen that are due.
+If another call commits first, a call decides again on the new state of the entity. It does not repeat a hook that both
+decisions have in common. Two concurrent calls for the same transition may both call the hook before it, although only
+one is committed. Preventing that would need a lock that is held while user code runs.
+
+A hook before a transition prevents it by raising. Later errors are kept in ``failures``, and the transition stands
+(A14, E42).
+
+Activities belong to the caller: the caller works while a state lasts, and reports with calls. Nothing runs by itself.
+``tick`` fires the timers that are due.
 """
 
 import time
@@ -56,28 +61,28 @@ Commit = Callable[[Entity[Any], Entity[Any]], None]
 
 
 def wall_ms() -> int:
-    """Return the wall clock's time, Unix, in milliseconds."""
+    """Return Unix time in milliseconds."""
     return time.time_ns() // 1_000_000
 
 
 class RefusedError(Exception):
-    """The entity does not take the event; nothing has changed. ``refusal`` says why."""
+    """The entity refuses the event; nothing has changed. ``refusal`` has the reason."""
 
     def __init__(self, refusal: Refusal) -> None:
-        """Take the refusal."""
+        """Wrap a refusal."""
         super().__init__(refusal.reason)
         self.refusal = refusal
 
 
 class Driver(Generic[R]):
-    """An entity, and what is done about its transitions.
+    """An entity, with functions for its transitions.
 
-    ``performers`` has a function for every effect that the machine's rows can ask for; the one for ``CallHook`` is
-    given those that stand before a transition, too. ``commit`` is called with the entity before and after, under the
-    lock, and refuses by raising. ``clock`` returns Unix time in milliseconds.
+    ``performers`` has a function for every effect that the machine's rows can request; the one for ``CallHook`` also
+    gets the hooks before a transition. ``commit`` is called under the lock, with the entity before and after, and
+    refuses by raising. ``clock`` returns Unix time in milliseconds.
     """
 
-    def __init__(  # noqa: PLR0913 - what surrounds an entity, each with its name
+    def __init__(  # noqa: PLR0913 - the environment of an entity, by keyword
         self,
         machine: Machine[R],
         record: R,
@@ -102,12 +107,12 @@ class Driver(Generic[R]):
 
     @property
     def failures(self) -> deque[Exception]:
-        """What hooks, observers and performers have raised after a commit, the last hundred."""
+        """The last hundred errors of hooks, observers and performers after a commit."""
         return self._outbox.failures
 
     @property
     def entity(self) -> Entity[R]:
-        """The entity as it is now, timers that are due not counted."""
+        """The present entity; timers that are due have not fired yet."""
         return self._entity
 
     @property
@@ -116,30 +121,30 @@ class Driver(Generic[R]):
         return self._entity.record
 
     def restore(self, record: R) -> None:
-        """Go on with another record, as if the entity began its life with it: timers start, and nobody is told."""
+        """Replace the record, as if the entity began its life with it: timers start, and the observer is not called."""
         with self._lock:
             self._entity = create(self.machine, self.machine.name, record, self._now_ms(), "").entity
 
     def would_take(self, event: Event) -> bool:
-        """Tell whether the entity would take this event now."""
+        """Tell whether the entity would accept this event now."""
         return isinstance(self._decide(self._entity, event), Success)
 
     def would_enter(self, event: Event) -> State | None:
-        """Return the state that the entity would change to by this event now; None if it would not change."""
+        """Return the state that the entity would enter by this event now; None if it would not change."""
         return self._decide(self._entity, event).map(_entered).value_or(None)
 
     def take(self, event: Event, actor: str = "") -> Transition | None:
-        """Let the entity take an event and perform what follows. Raises ``RefusedError``.
+        """Send an event to the entity, and perform its effects. Raises ``RefusedError``.
 
-        Returns the transition, or None for an event that waits for the next state.
+        Returns the transition, or None for a postponed event.
         """
         self.tick()
         return self._take(event, actor)
 
     def tick(self) -> None:
-        """Let the timers happen that are due, the earliest first."""
+        """Fire the timers that are due, the earliest first."""
         for due in self._due():
-            with suppress(RefusedError):  # an earlier one, or somebody else, has left the state
+            with suppress(RefusedError):  # an earlier timer, or another thread, has left the state
                 self._take(due, "timer")
 
     def _due(self) -> list[TimerFired]:
@@ -168,7 +173,7 @@ class Driver(Generic[R]):
         return Failure(decided) if isinstance(decided, Refusal) else Success(decided)
 
     def _committed(self, before: Entity[R], decided: EntityStep) -> bool:
-        """Make the decision the present, unless somebody else has been faster; raises what ``commit`` raises."""
+        """Commit a decision, unless another call was faster; raises the errors of ``commit``."""
         with self._lock:
             if self._entity is not before:
                 return False
@@ -179,7 +184,7 @@ class Driver(Generic[R]):
             return True
 
     def _consequences(self, transition: Transition) -> Iterator[Consequence]:
-        """Yield what follows a commit: the observer is told, then the effects are performed."""
+        """Yield the calls after a commit: the observer's, then those of the effects."""
         if self._observer is not None:
             yield self._observer, transition
         for effect in transition.effects:
@@ -195,14 +200,14 @@ class Driver(Generic[R]):
 
 @lru_cache
 def _served(machine: Machine[R]) -> Machine[R]:
-    """Return the machine with all its activities served by somebody else: by the caller."""
+    """Return the machine with all its activities served by the caller."""
     activities = [slot for slot, span in machine.spans.items() if isinstance(span.during, Does)]
     return machine.serving(*activities) if activities else machine
 
 
 @lru_cache
-def asked_by(machine: Machine[Any]) -> frozenset[type[Effect]]:
-    """Return the effects that the machine's rows can ask for."""
+def effects_of(machine: Machine[Any]) -> frozenset[type[Effect]]:
+    """Return the types of effects that the machine's rows can request."""
     return frozenset(effect for row in machine.rows for effect in row.effects)
 
 
@@ -219,9 +224,9 @@ def _hooks_before(decided: EntityStep) -> Iterator[Effect]:
 
 
 def _must_perform(machine: Machine[Any], performers: Mapping[type[Effect], Performer]) -> None:
-    missing = sorted(effect.__name__ for effect in asked_by(machine) if effect not in performers)
+    missing = sorted(effect.__name__ for effect in effects_of(machine) if effect not in performers)
     if missing:
         message = (
-            f"no performer for {', '.join(missing)}: the machine {machine.name!r} can ask for it; give one for each"
+            f"no performer for {', '.join(missing)}: the machine {machine.name!r} can request it; give one for each"
         )
         raise MissingHandlersError(message)

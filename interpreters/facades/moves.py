@@ -1,8 +1,8 @@
-"""What the documents call a transition: a move from a state to another one, looked up in a machine's own table.
+"""Moves: transitions from a state to a named target, looked up in a machine's table.
 
-Several of the documents' interfaces name the target, not the event. Which targets there are, and which rows lead there,
-is answered here for any machine; a handle then sends the event of such a row. The table says where a state may lead;
-where a record may go now is for the guards to say, too.
+Several of the documents' interfaces name the target state, not the event. This module returns the targets of a state,
+and the rows that lead there, for any machine; a facade then sends the event of such a row. The table shows possible
+targets of a state. Guards restrict them for a given record.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from lifefold.core.kernel import Machine, Record, Row, State
 
 
 def moves(machine: Machine[Any], state: State, target: State) -> tuple[Row[Any], ...]:
-    """Return the rows that lead from a state to a target, in the order of the table; rows that stay do not."""
+    """Return the rows that lead from a state to a target, in the order of the table; rows without a target do not."""
     return tuple(
         row
         for row in machine.rows
@@ -22,12 +22,12 @@ def moves(machine: Machine[Any], state: State, target: State) -> tuple[Row[Any],
 
 
 def targets(machine: Machine[Any], state: State) -> tuple[State, ...]:
-    """Return the states that some row leads to from this one, in the order of the states."""
+    """Return the states to which a row leads from this one, in the order of the states."""
     return tuple(target for target in machine.states if moves(machine, state, target))
 
 
 def open_targets(machine: Machine[Any], record: Record) -> tuple[State, ...]:
-    """Return the states that some event would take this record to now, itself excepted, in the order of the states."""
+    """Return the other states that this record can reach by one event now, in the order of the states."""
     answers = (machine.reduce(record, event) for kind in machine.events for event in kind.examples_for(record))
     reached = {answer.unwrap().record.state for answer in answers if isinstance(answer, Success)} - {record.state}
     return tuple(state for state in machine.states if state in reached)

@@ -1,6 +1,6 @@
-"""What is to be done, first in first out, one thing at a time, by whichever thread comes by.
+"""A queue of calls to user code, performed in order and one at a time, by any thread that flushes it.
 
-No lock is held while something is done, so what is done may put more in; that is done after what is there already.
+No lock is held during a call, so user code may add more items; they are performed after those already queued.
 """
 
 from collections import deque
@@ -11,34 +11,34 @@ from typing import Final, Generic, TypeVar
 T = TypeVar("T")
 
 FAILURES_KEPT: Final = 100
-"""How many failures are kept; the oldest go first."""
+"""The number of failures that are kept; the oldest are dropped first."""
 
 
 class Outbox(Generic[T]):
-    """A queue and what is done with each thing in it. What fails is kept in ``failures``, and the rest is done."""
+    """A queue with a function for its items. Errors are kept in ``failures``, and the queue continues."""
 
     def __init__(self, perform: Callable[[T], None]) -> None:
-        """Begin empty."""
+        """Start empty."""
         self.failures: Final[deque[Exception]] = deque(maxlen=FAILURES_KEPT)
         self._perform: Final = perform
         self._todo: Final[deque[T]] = deque()
         self._lock: Final = Lock()
         self._performing = False
 
-    def put(self, *things: T) -> None:
-        """Add things in this order; ``flush`` does them."""
+    def put(self, *items: T) -> None:
+        """Add items in this order; ``flush`` performs them."""
         with self._lock:
-            self._todo.extend(things)
+            self._todo.extend(items)
 
     def flush(self) -> None:
-        """Do what is there and what comes meanwhile; if somebody is at it already, he does it."""
+        """Perform all items, and those added meanwhile; if another thread is doing so already, that thread does it."""
         with self._lock:
             if self._performing:
                 return
             self._performing = True
         try:
-            while things := self._next():
-                self._do(*things)
+            while items := self._next():
+                self._perform_one(*items)
         except BaseException:
             with self._lock:
                 self._performing = False
@@ -49,8 +49,8 @@ class Outbox(Generic[T]):
             self._performing = bool(self._todo)
             return (self._todo.popleft(),) if self._todo else ()
 
-    def _do(self, thing: T) -> None:
+    def _perform_one(self, item: T) -> None:
         try:
-            self._perform(thing)
-        except Exception as error:  # noqa: BLE001 - user code: whatever it raises, what has happened stands
+            self._perform(item)
+        except Exception as error:  # noqa: BLE001 - user code: its error does not undo the transition
             self.failures.append(error)

@@ -1,14 +1,14 @@
-"""What the errors of handles have in common: they can be copied and pickled with all that they carry."""
+"""The base of the errors of facades: they can be copied and pickled with all their attributes."""
 
 from collections.abc import Callable
 from typing import Any
 
 
 class Refusal(Exception):
-    """Base of errors that are made of more than their text. A pool of processes hands them on as they are."""
+    """Base of errors with more arguments than their text. A pool of processes can pass them on unchanged."""
 
     def __reduce__(self) -> tuple[Callable[..., BaseException], tuple[Any, ...]]:
-        """Return what makes the same error again, without its constructor."""
+        """Return a call that makes an equal error, without its constructor."""
         return _again, (type(self), self.args, vars(self))
 
 

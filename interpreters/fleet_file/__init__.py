@@ -1,4 +1,4 @@
-"""A fleet file: read, checked and explained; the command it gives each session; what differs between two of them."""
+"""Fleet files: reading, validation, the commands of sessions, and the difference of two files."""
 
 from lifefold.interpreters.fleet_file.command import expand
 from lifefold.interpreters.fleet_file.loading import load

@@ -36,9 +36,7 @@ MOST_ERRORS = 1_000_000
 LEAST_OUTPUT_BYTES = 1_000
 LEAST_SILENCE_MS = 1_000
 
-UNTOLD = (
-    "neither {prompt} nor {prompt_file}: the agent has to read what to do from the file that LIFEFOLD_PROMPT_FILE names"
-)
+UNTOLD = "neither {prompt} nor {prompt_file}: the agent must read its prompt from the file LIFEFOLD_PROMPT_FILE"
 
 MOST_RESTARTS = 100
 
@@ -47,77 +45,78 @@ _RESTART = Restart()
 
 
 class RestartKeys(Section, header="[agents.restart]"):
-    """How often an agent that has stopped by its errors is restarted, in a fleet with `[fleet.restart]`."""
+    """The restarts of an agent that its errors have stopped, in a fleet with `[fleet.restart]`."""
 
     max_restarts = Key(
         forms.integer(0, MOST_RESTARTS),
-        "it is restarted so often within `window`, and then quarantined; 0: never restarted",
+        "the restarts within `window`; one more is a quarantine; 0: never restarted",
         _RESTART.max_restarts,
     )
     window = Key(forms.duration(1), "how long a restart counts", _RESTART.window_ms)
     backoff_base = Key(
         forms.duration(1),
-        "before the n-th restart within `window` it rests `min(base * 2^(n-1), cap)`",
+        "the pause before the n-th restart within `window` is `min(base * 2^(n-1), cap)`",
         _RESTART.pause.base_ms,
     )
-    backoff_cap = Key(forms.duration(1), "the longest rest before a restart", _RESTART.pause.cap_ms)
+    backoff_cap = Key(forms.duration(1), "the longest pause before a restart", _RESTART.pause.cap_ms)
 
 
 ADAPTIVE_MS = 0
-"""What stands for a time-out that depends on how long other sessions took (E33)."""
+"""The value of a time-out that depends on the times of other sessions (E33)."""
 
 TIMEOUT = forms.duration_or("adaptive", ADAPTIVE_MS)
 
 
 class AgentKeys(Section, header="[[agents]]", named_by="name", least=1):
-    """Who works."""
+    """The agents and services."""
 
-    name = Key(forms.NAME, "what it is called", "", required=True)
+    name = Key(forms.NAME, "the name", "", required=True)
     count = Key(
         forms.integer(1, MOST_AGENTS),
-        "how many of it there are; several are `name-1`, `name-2` and so on",
+        "the number of such agents; several are `name-1`, `name-2` and so on",
         1,
         when=IS_NO_SERVICE,
     )
     kind = Key(
         forms.KIND,
-        "a command, an agent of your own in Python, or a service: a command that is run for what triggers it",
+        "a command, an agent of your own in Python, or a service: a command that runs for its triggers",
         "command",
     )
     command = Key[tuple[str, ...]](
         COMMAND,
         "the program and its arguments, never a shell; `{prompt}`, `{prompt_file}`, `{task}`, `{worktree}`,"
-        " `{fleet_dir}` are put in, `{{` is a brace",
+        " `{fleet_dir}` are replaced, `{{` is a brace",
         (),
         required=True,
         when=RUNS_A_COMMAND,
     )
     target = Key(
         forms.TARGET,
-        "the class of your own, in a module beside the fleet file or installed",
+        "your class, in a module beside the fleet file or installed",
         "",
         required=True,
         when=("kind", "python"),
     )
-    roles = Key[tuple[str, ...]](forms.NAMES, "what tasks may ask for with `role`", (), when=IS_NO_SERVICE)
+    roles = Key[tuple[str, ...]](forms.NAMES, "the roles for tasks with `role`", (), when=IS_NO_SERVICE)
     trust = Key(
         LEVEL,
-        "how far it is trusted to begin with, in a fleet that gates anything; it earns more",
+        "the trust at the beginning, in a fleet with gates; it earns more",
         AccessLevel.UNTRUSTED,
         when=IS_NO_SERVICE,
     )
     env = Key[dict[str, str]](
-        forms.VARIABLES, "variables of its environment; they come after the fleet's, and after what is passed on", {}
+        forms.VARIABLES, "variables of its environment; they replace those of the fleet and those passed on", {}
     )
     env_pass = Key[tuple[str, ...]](
         forms.VARIABLE_NAMES,
-        "which variables of the runner's environment it gets besides the usual ones, such as the key that it logs in"
+        "further variables of the runner that it gets, such as the key that it logs in"
         ' with; `["*"]` is all of them; see below',
         (),
     )
     session_timeout = Key[int | None](
         TIMEOUT,
-        'how long a session may take; without one a hung session hangs (a warning says so). `"adaptive"`: half an hour,'
+        'the longest time of a session; without one a hung session is never ended (a warning says so). `"adaptive"`:'
+        " half an hour,"
         " and 30 s for each of the task's `files`; more, up to two hours, if others of the same `role` took longer;"
         " of a service it is a duration",
         _LIMITS.session_timeout_ms,
@@ -125,33 +124,33 @@ class AgentKeys(Section, header="[[agents]]", named_by="name", least=1):
     )
     stall_timeout = Key[int | None](
         forms.duration(LEAST_SILENCE_MS),
-        "a session that shows no sign of progress for so long is ended, which is an error; see below",
+        "a session without a sign of progress for this time is ended, as an error; see below",
         None,
         when=IS_NO_SERVICE,
     )
     stall_warn = Key[int | None](
         forms.duration(LEAST_SILENCE_MS),
-        "after so much silence people are told",
+        "the silence after which the operator gets a notice",
         None,
         absent="half of `stall_timeout`",
         when=IS_NO_SERVICE,
     )
     stall_interrupt = Key[int | None](
         forms.duration(LEAST_SILENCE_MS),
-        "after so much of it the session is sent SIGINT, once",
+        "the silence after which the session gets SIGINT, once",
         None,
         when=IS_NO_SERVICE,
     )
-    grace = Key(forms.duration(0), "between being asked to end and being killed", _LIMITS.grace_ms)
+    grace = Key(forms.duration(0), "the time between SIGTERM and SIGKILL", _LIMITS.grace_ms)
     max_consecutive_errors = Key(
         forms.integer(1, MOST_ERRORS),
-        "the agent stops when it has so many errors in a row",
+        "the errors in a row at which the agent stops",
         _LIMITS.max_consecutive_errors,
         when=IS_NO_SERVICE,
     )
     max_total_errors = Key(
         forms.integer(1, MOST_ERRORS),
-        "the agent stops when it has so many errors",
+        "the errors in all at which the agent stops",
         _LIMITS.max_total_errors,
         when=IS_NO_SERVICE,
     )
@@ -164,19 +163,19 @@ class AgentKeys(Section, header="[[agents]]", named_by="name", least=1):
     backoff_cap = Key(forms.duration(1), "the longest pause after an error", _LIMITS.backoff_cap_ms, when=IS_NO_SERVICE)
     jitter = Key(
         forms.FRACTION,
-        "shortens each pause by up to this share, so that agents do not come back together",
+        "the largest share by which each pause is shortened, so that agents do not start together",
         _LIMITS.jitter,
         when=IS_NO_SERVICE,
     )
     reset_errors_on = Key[Literal["start", "success"]](
         forms.RESET_ERRORS_ON,
-        "what ends a row of errors: a session that starts, or only one that succeeds; see below",
+        "the end of a row of errors: a session that starts, or only one that succeeds; see below",
         _LIMITS.reset_errors_on,
         when=IS_NO_SERVICE,
     )
     output_limit = Key(
         forms.size(LEAST_OUTPUT_BYTES),
-        "of each session's output, on disk; the middle is dropped",
+        "the output of each session, on disk; the middle of a longer one is dropped",
         DEFAULT_OUTPUT_LIMIT_BYTES,
     )
     triggers = services.triggers
@@ -195,7 +194,7 @@ class AgentKeys(Section, header="[[agents]]", named_by="name", least=1):
 def read_agents(root: Table, folder: Path, fleet: Fleet) -> tuple[list[Agent], list[Service]]:
     """Return all agents, those of a ``count`` numbered from 1, and services; paths are relative to ``folder``.
 
-    To the ``fleet``'s budget those of agents have to fit, and its variables are theirs, too.
+    The budgets of agents must fit the budget of the ``fleet``; agents get its variables, too.
     """
     budget = fleet.budget
     names = Names()
@@ -214,7 +213,7 @@ def read_agents(root: Table, folder: Path, fleet: Fleet) -> tuple[list[Agent], l
 
 
 def written_roles(root: Table) -> list[str]:
-    """Return all roles that are written: who asks for that of an agent that is refused has made no mistake."""
+    """Return all roles in the file, also of refused agents, so that a task with one is not reported as well."""
     agents = as_array(root.values.get(heading(AgentKeys).key)) or []
     tables = [table for agent in agents if (table := as_table(agent)) is not None]
     roles = [role for table in tables for role in as_array(table.get(AgentKeys.roles.name)) or []]
@@ -248,7 +247,7 @@ def _services(table: Table, folder: Path, fleet: Fleet) -> Iterator[Service]:
 
 
 def _variables(table: Table, fleet: Fleet) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the variables of an agent, and the names of those that it gets from the runner, with the fleet's."""
+    """Return the variables of an agent, and the names of those of the runner; both with the fleet's."""
     env, names = table.read(AgentKeys.env), table.read(AgentKeys.env_pass)
     return {**fleet.env, **env}, tuple(dict.fromkeys((*fleet.env_pass, *names)))
 
@@ -297,7 +296,7 @@ def _agents(table: Table, folder: Path, fleet: Fleet, limited: list[tuple[Table,
 
 
 def _runs(table: Table) -> tuple[tuple[str, ...], str]:
-    """Return the command, or the target of an agent of kind ``python``; what is not there is empty."""
+    """Return the command, or the target of an agent of kind ``python``; the other one is empty."""
     if table.read(AgentKeys.kind) == "python":
         return (), table.read(AgentKeys.target)
     return table.read(AgentKeys.command), ""
@@ -326,7 +325,7 @@ def _stall(table: Table) -> stall_detector.Limits | None:
     written = {key.name: table.read(key) for key in (AgentKeys.stall_warn, AgentKeys.stall_interrupt)}
     if end_ms is None:
         for name in [name for name in written if name in table]:
-            table.warn(name, "no stall_timeout: nobody watches whether its sessions move")
+            table.warn(name, "no stall_timeout: its sessions have no stall detector")
         return None
     warn_ms, nudge_ms = written["stall_warn"] or end_ms // 2, written["stall_interrupt"]
     steps = {"stall_warn": warn_ms, "stall_interrupt": nudge_ms, "stall_timeout": end_ms}

@@ -1,4 +1,4 @@
-"""What a fleet file says of budgets: what may be spent by all, by an agent, on a task; and what a claim is given."""
+"""The budgets of a fleet file: of the fleet, of an agent, of a task; and the reservation of a claim."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
@@ -13,21 +13,21 @@ from lifefold.interpreters.fleet_file.keys import Key, Section, said_but_default
 from lifefold.interpreters.fleet_file.table import Table
 
 MOST: Final = 1_000_000_000
-"""So many tokens, or sessions, are the highest limit."""
+"""The highest limit of tokens or sessions."""
 
-USD = Key[int | None](forms.MONEY, "the money that may be spent, in US dollars", None, absent="no limit")
-TOKENS = Key[int | None](forms.integer(1, MOST), "the tokens that may be read and written", None, absent="no limit")
-TIME = Key[int | None](forms.duration(1), "how long sessions may take, all together", None, absent="no limit")
+USD = Key[int | None](forms.MONEY, "the money, in US dollars", None, absent="no limit")
+TOKENS = Key[int | None](forms.integer(1, MOST), "the input and output tokens", None, absent="no limit")
+TIME = Key[int | None](forms.duration(1), "the time of all sessions together", None, absent="no limit")
 SESSIONS = Key[int | None](
     forms.integer(1, MOST),
-    "how many sessions there may be; one that is interrupted and goes on is one",
+    "the number of sessions; an interrupted session that is continued counts once",
     None,
     absent="no limit",
 )
 
 
 class AgentBudgetKeys(Section, header="[agents.budget]"):
-    """What one agent may spend; of several that are made by a ``count``, each."""
+    """The budget of one agent; with ``count``, of each."""
 
     usd = USD
     tokens = TOKENS
@@ -36,7 +36,7 @@ class AgentBudgetKeys(Section, header="[agents.budget]"):
 
 
 class TaskBudgetKeys(Section, header="[tasks.budget]"):
-    """What may be spent on a task and on its parts, over all attempts."""
+    """The budget of a task and its parts, over all attempts."""
 
     usd = USD
     tokens = TOKENS
@@ -48,7 +48,7 @@ UNREPORTED: Final = forms.choice("free", "share")
 
 
 class FleetBudgetKeys(Section, header="[fleet.budget]"):
-    """What all agents together may spend, and how budgets are kept."""
+    """The budget of all agents together, and the rules of all budgets."""
 
     usd = USD
     tokens = TOKENS
@@ -56,7 +56,7 @@ class FleetBudgetKeys(Section, header="[fleet.budget]"):
     sessions = SESSIONS
     session_usd = Key[int | None](
         forms.MONEY,
-        "what is set aside for a claim before its session begins, and what the agent is told in `LIFEFOLD_BUDGET_USD`;"
+        "the reservation of a claim, and the value of `LIFEFOLD_BUDGET_USD` for its session;"
         " needed where `usd` is limited",
         None,
     )
@@ -67,13 +67,13 @@ class FleetBudgetKeys(Section, header="[fleet.budget]"):
     )
     resets = Key[int](
         forms.duration(1_000),
-        "after how long all budgets are filled anew; it begins with the first session after a filling",
+        "the period after which all budgets are refilled; it begins with the first session after a refill",
         0,
         absent="never",
     )
     unreported = Key[str](
         UNREPORTED,
-        'what a session is taken to have cost that does not say it: nothing, or with `"share"` what was set aside',
+        'the cost of a session that reports none: nothing, or with `"share"` its reservation',
         "free",
     )
 
@@ -87,7 +87,7 @@ def read_caps(table: Table, *, finish: bool = True) -> Caps:
 
 
 def read_budget(table: Table) -> Budget:
-    """Return what [fleet.budget] says. How much time a claim is given depends on the agents; see ``with_time``."""
+    """Return the budget of [fleet.budget]. The reserved time depends on the agents; see ``with_time``."""
     caps = read_caps(table, finish=False)
     budget = Budget(
         caps,
@@ -100,26 +100,26 @@ def read_budget(table: Table) -> Budget:
 
 
 def with_time(budget: Budget, limits: Iterable[Limits]) -> Budget:
-    """Return a budget by which a claim is given the time of the longest session that there may be; 0 if any may."""
+    """Return a budget that reserves the time of the longest possible session for a claim; 0 without a time-out."""
     longest_ms = [0 if each.session_timeout_ms is None else each.session_timeout_ms + each.grace_ms for each in limits]
     return replace(budget, share=budget.share.but(Resource.TIME, max(longest_ms, default=0) if all(longest_ms) else 0))
 
 
 def check_caps(table: Table, caps: Caps, share: Amounts) -> None:
-    """Report limits of which it is not said how much a claim is given, or which are less than that."""
+    """Report limits without a reservation, or below it."""
     for name, problem in problems_of(caps, share):
         table.problem(name, problem)
 
 
 def problems_of(caps: Caps, share: Amounts) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with limits where a claim is given this: the key, and what is wrong."""
+    """Yield the key and the error of each limit that does not fit the reservation of a claim."""
     for resource, key in KEYS.items():
         cap, given = caps.of(resource), share.of(resource)
         if cap is not None and not given:
-            yield key.name, f"it is not said how much of it a session is given; {_SHARES[resource]}"
+            yield key.name, f"the reservation of a session is missing; {_SHARES[resource]}"
         elif cap is not None and cap < given:
             least, found = key.form.write(given), key.form.write(cap)
-            yield key.name, f"found {found}; accepted: at least what a session is given, {least}"
+            yield key.name, f"found {found}; accepted: at least the reservation of a session, {least}"
 
 
 KEYS: Final[Mapping[Resource, Key[int | None]]] = {
@@ -128,17 +128,17 @@ KEYS: Final[Mapping[Resource, Key[int | None]]] = {
     Resource.TIME: TIME,
     Resource.SESSIONS: SESSIONS,
 }
-"""The keys of every table of limits, by what they limit."""
+"""The keys of a table of limits, by resource."""
 
 _SHARES: Final = {
     Resource.MONEY: "write session_usd under [fleet.budget]",
     Resource.TOKENS: "write session_tokens under [fleet.budget]",
-    Resource.TIME: "write a session_timeout for every agent: the longest, with its grace, is what a session is given",
+    Resource.TIME: "write a session_timeout for every agent; the longest, with its grace, is reserved",
 }
 
 
 def said_caps(caps: Caps) -> dict[str, object]:
-    """Return limits as the file would write them; nothing if there are none."""
+    """Return limits in the form of a file; empty without any."""
     meaning = said_but_defaults(_written(caps))
     return {"budget": meaning} if meaning else {}
 
@@ -148,7 +148,7 @@ def _written(caps: Caps) -> dict[Key[Any], object]:
 
 
 def said_budget(budget: Budget) -> dict[str, object]:
-    """Return what [fleet.budget] means as the file would write it; nothing if it says nothing."""
+    """Return the values of [fleet.budget] in the form of a file; empty without any."""
     meaning = said_but_defaults(
         {
             **_written(budget.caps),

@@ -1,12 +1,12 @@
-"""An agent's command: its placeholders, what is put in their place, and where its program lies.
+"""The command of an agent: its placeholders, their values, and its program.
 
-A command is a list of arguments and no shell ever sees it. In each argument ``{prompt}``, ``{prompt_file}``, ``{task}``
-and ``{worktree}`` stand for what a session is given, and ``{{`` and ``}}`` for the braces themselves. ``{fleet_dir}``,
-the folder of the fleet file, is known as soon as the file is read and is put in its place then.
+A command is a list of arguments; no shell runs it. The placeholders ``{prompt}``, ``{prompt_file}``, ``{task}`` and
+``{worktree}`` are replaced for each session, ``{fleet_dir}`` when the file is read. Braces are written ``{{`` and
+``}}``.
 
-The program is looked for when the file is read. A bare name is looked for on PATH (the agent's own, if its ``env`` sets
-one). A path is relative to the fleet file's folder, and is made absolute, because a session runs in its worktree; a
-program of the worktree itself is written ``{worktree}/...`` and is not looked for, since it may not be there yet.
+The program must exist when the file is read. A bare name is searched on PATH, the agent's own if its ``env`` sets one.
+A path is relative to the folder of the fleet file, and is made absolute, because a session runs in its worktree. A
+program of the worktree is written ``{worktree}/...``; it may be missing, because an agent may write it.
 """
 
 import os
@@ -27,7 +27,7 @@ _BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
 
 def expand(command: Sequence[str], *, prompt: str, prompt_file: str, task: str, worktree: str) -> list[str]:
-    """Return the arguments to start a session with. What is put in is taken as it is, whatever braces or quotes it has.
+    """Return the arguments of a session. Values are inserted unchanged, with their braces and quotes.
 
     Raises ``KeyError`` for a placeholder that ``load`` would have refused.
     """
@@ -36,19 +36,19 @@ def expand(command: Sequence[str], *, prompt: str, prompt_file: str, task: str, 
 
 
 def placeholders(argument: str) -> Iterator[str]:
-    """Yield the names of an argument's placeholders; for a brace that belongs to none, the brace."""
+    """Yield the names of the placeholders of an argument, and each single brace."""
     for match in _BRACES.finditer(argument):
         if match[0] not in {"{{", "}}"}:
             yield match[0] if match[1] is None else match[1]
 
 
 def literal(text: str) -> str:
-    """Return a text as an argument that stands for nothing but itself."""
+    """Return the argument that expands to this text."""
     return text.replace("{", "{{").replace("}", "}}")
 
 
 def parse_command(value: object) -> tuple[str, ...]:
-    """Accept a command whose placeholders are all known."""
+    """Accept a command with known placeholders only."""
     command = WORDS.parse(value)
     for index, argument in enumerate(command):
         for name in placeholders(argument):
@@ -66,11 +66,11 @@ COMMAND = Form(
     parse_command,
     list,
 )
-"""An agent's command, with placeholders."""
+"""The command of an agent, with placeholders."""
 
 
 def settled_command(command: Sequence[str], folder: Path) -> tuple[str, ...]:
-    """Return the command with the fleet file's folder put in, and a program that is given as a path made absolute."""
+    """Return the command with the folder of the fleet file inserted, and the path of its program made absolute."""
     settled = [_with_fleet_dir(argument, folder) for argument in command]
     begins_with_placeholder = settled[0].startswith("{") and not settled[0].startswith("{{")
     if "/" in settled[0] and not settled[0].startswith("/") and not begins_with_placeholder:
@@ -79,13 +79,13 @@ def settled_command(command: Sequence[str], folder: Path) -> tuple[str, ...]:
 
 
 def python_command(target: str, folder: Path) -> tuple[str, ...]:
-    """Return the command of an agent that is a class of the user's, in a module that may lie in ``folder``."""
+    """Return the command of an agent in Python; its module may be in ``folder``."""
     worker = "lifefold.interpreters.facades.cooperative.worker"
     return sys.executable, "-P", "-m", worker, literal(str(folder)), literal(target)
 
 
 def what_is_wrong_with(program: str, env: Mapping[str, str]) -> str:
-    """Say why a settled command's program cannot be run; nothing if it can, or if that depends on the session."""
+    """Return why the program of a command cannot run; empty if it can, or if that depends on the session."""
     if any(True for _ in placeholders(program)):
         return ""
     name = _substituted(program, {})

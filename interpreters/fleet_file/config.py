@@ -1,4 +1,4 @@
-"""The keys of the fleet as a whole, and what its own table says."""
+"""The keys of the fleet, and the reading of its table."""
 
 import os
 from pathlib import Path
@@ -23,65 +23,65 @@ from lifefold.interpreters.fleet_file.tasks import NEEDS_REPOSITORY, ON_DEATH, T
 
 LEAST_LEASE_MS = 1_000
 RESTART = "restart"
-"""The key of a table that is not there unless agents are to be restarted."""
+"""The key of the table that turns restarts of agents on."""
 PREEMPTION = "preemption"
-"""The same, unless tasks are to make room for those that come first."""
+"""The key of the table that turns preemption on."""
 ABORTS = "aborts"
-"""The same, unless tools, siblings and whole subtrees are to be aborted."""
+"""The key of the table that turns aborts of tools, siblings and subtrees on."""
 
 _RESTARTS = Intensity()
 _RETRY = RETRIED_AS_OFTEN_AS_THE_TASK_SAYS
 
 
 class RetryKeys(Section, header="[fleet.retry]"):
-    """When a task that failed is tried again."""
+    """The retries of failed tasks."""
 
     backoff_base = Key(
         forms.duration(1),
-        "before its n-th retry a task rests `min(base * 2^(n-1), cap)`",
+        "the pause before the n-th retry of a task is `min(base * 2^(n-1), cap)`",
         _RETRY.backoff_base_ms,
     )
-    backoff_cap = Key(forms.duration(1), "the longest rest before a retry", _RETRY.backoff_cap_ms)
+    backoff_cap = Key(forms.duration(1), "the longest pause before a retry", _RETRY.backoff_cap_ms)
     fatal_retries = Key(
         forms.integer(0, MOST_RETRIES),
-        "how often a failure that cannot pass is tried again: an agent that is not logged in, or has no credit left",
+        "the retries of a failure that does not pass by itself: an agent without login or credit",
         _RETRY.fatal_retries,
     )
 
 
 class RestartKeys(Section, header="[fleet.restart]"):
-    """Has agents that have stopped by their errors restarted, each as often as its `[agents.restart]` says."""
+    """Restarts agents that their errors have stopped, within the limits of `[agents.restart]`."""
 
     max_restarts = Key(
         forms.integer(1, MOST_RESTARTS),
-        "agents are restarted so often within `window`, all of them together; who needs one more is quarantined",
+        "the restarts of all agents together within `window`; an agent that needs one more is quarantined",
         _RESTARTS.max_restarts,
     )
     window = Key(forms.duration(1), "how long a restart counts", _RESTARTS.window_ms)
 
 
 class PreemptionKeys(Section, header="[fleet.preemption]"):
-    """Has a task make room for one that comes first, when nobody is free for that one."""
+    """Preempts a task for one of higher priority, if no agent is free."""
 
     deadline = Key(
         forms.duration(1),
-        "how long the session at a task that makes room may take to end when it is asked to; then it is killed",
+        "how long the session of a preempted task may take to end; then it is killed",
         0,
         absent="the agent's `grace`",
     )
 
 
 class AbortKeys(Section, header="[fleet.aborts]"):
-    """Lets agents say that a tool was aborted, and people abort siblings and subtrees: `lifefold abort`."""
+    """Allows `lifefold abort`: of tools by agents, of siblings and subtrees by operators."""
 
     tool_to_sibling = Key(
         forms.BOOLEAN,
-        "whether the abort of a tool aborts the other parts of the same task, too, with all that is below them",
+        "whether the abort of a tool aborts the other parts of the same task, too, with their parts",
         default=False,
     )
     sibling_to_session = Key(
         forms.BOOLEAN,
-        "whether an abort of siblings aborts the task that they are parts of, with all that is below it",
+        "whether an abort of siblings aborts their common task, with all its parts",
         default=False,
     )
 
@@ -89,51 +89,49 @@ class AbortKeys(Section, header="[fleet.aborts]"):
 class FleetKeys(Section, header="[fleet]"):
     """The fleet as a whole."""
 
-    name = Key(forms.NAME, "what it is called; its log is `.lifefold/NAME.db`", "", required=True)
+    name = Key(forms.NAME, "the name; the log is `.lifefold/NAME.db`", "", required=True)
     repository = Key(
         forms.TEXT,
-        "the git repository the agents work on, or a folder in it; without it each task has a plain folder,"
-        " which may lie in no repository, and nothing is merged",
+        "the git repository of the work, or a folder in it; without it each task has a plain folder,"
+        " outside any repository, and nothing is merged",
         "",
     )
     lease = Key(
         forms.duration(LEAST_LEASE_MS),
-        "how long sessions go on when their runner is gone; a new run within that time adopts them, and after it they"
-        " are ended, which is a failed attempt",
+        "how long sessions go on without a runner; a new run within that time adopts them, and after it they"
+        " end, as a failed attempt",
         DEFAULT_LEASE_MS,
     )
-    verify_timeout = Key(forms.duration(1), "how long one verification command may take", DEFAULT_VERIFY_TIMEOUT_MS)
-    approve_plan = Key(forms.BOOLEAN, "whether a person must approve the tasks before any is given out", default=False)
+    verify_timeout = Key(forms.duration(1), "the longest time of one verification command", DEFAULT_VERIFY_TIMEOUT_MS)
+    approve_plan = Key(forms.BOOLEAN, "whether an operator must approve the plan before any task begins", default=False)
     approval_timeout = Key(
         forms.duration(1),
-        "how long a person is waited for who has to agree to a merge; then silence is a refusal",
+        "how long a merge waits for its approval; then it is refused",
         0,
-        absent="as long as it takes",
+        absent="without limit",
     )
     orphaned = Key(
         ON_DEATH,
-        'what becomes of a task whose session dies: `"fail"`: it has failed, and is retried; `"requeue"`: it is given'
-        ' back, and no retry is counted; `"verify"`: if anything differs from where the claim began, its `verify`'
-        " decides: it is done and merged, or has failed",
+        'the outcome of a task after the death of its session: `"fail"`: it fails, and is retried; `"requeue"`: it is'
+        ' returned without a counted retry; `"verify"`: if the session has changed anything, the `verify` commands'
+        " decide whether it is merged or fails",
         OnDeath.FAIL,
     )
     gates = Key[GatePlan | None](
         GATES,
-        f"how far an agent must be trusted for which transition of a task: `{CLAIM}` is to take it, `{MERGE}` to have"
-        " its work merged without a person's approval; without any, and without `trust`, trust does not count",
+        f"the trust that an agent needs for a transition of a task: `{CLAIM}` to take it, `{MERGE}` to have its work"
+        " merged without an approval; without gates and `trust`, trust does not count",
         None,
     )
-    env = Key[dict[str, str]](
-        forms.VARIABLES, "variables of the environment of all agents, services and verification commands", {}
-    )
+    env = Key[dict[str, str]](forms.VARIABLES, "variables of all agents, services and verification commands", {})
     env_pass = Key[tuple[str, ...]](
         forms.VARIABLE_NAMES,
-        "which variables of the runner's environment all of them get besides the usual ones; see below",
+        "further variables of the runner that all of them get; see below",
         (),
     )
     redact = Key[tuple[str, ...]](
         forms.VARIABLE_NAMES,
-        "which variables are secrets although their names do not say so: their values are in no record; see below",
+        "further variables that are secrets; no record has their values; see below",
         (),
     )
     retry = RetryKeys
@@ -144,7 +142,7 @@ class FleetKeys(Section, header="[fleet]"):
 
 
 class FileKeys(Section):
-    """Who works, on what, within which limits: a fleet of lifefold."""
+    """A fleet of lifefold: agents, tasks and limits."""
 
     fleet = FleetKeys
     agents = AgentKeys
@@ -153,7 +151,7 @@ class FileKeys(Section):
 
 
 def fleet_of(table: Table, source: Path) -> Fleet:
-    """Return what the table of that name says, with nobody in it yet."""
+    """Return the fleet of the table `[fleet]`, without agents and tasks."""
     fleet = Fleet(
         name=table.read(FleetKeys.name),
         repository=_repository(table, source.parent),
@@ -180,7 +178,7 @@ def fleet_of(table: Table, source: Path) -> Fleet:
 
 
 def _retry(table: Table) -> RetryPolicy:
-    """Return when a task is tried again; how often, each task says itself."""
+    """Return the policy of retries; each task has its own number of retries."""
     policy = replace(
         _RETRY,
         fatal_retries=table.read(RetryKeys.fatal_retries),
@@ -193,28 +191,28 @@ def _retry(table: Table) -> RetryPolicy:
 
 
 def _restarts(table: Table) -> Intensity:
-    """Return how often agents are restarted, all of them together."""
+    """Return the limit of restarts of all agents together."""
     intensity = Intensity(table.read(RestartKeys.max_restarts), table.read(RestartKeys.window))
     table.finish()
     return intensity
 
 
 def _preemption(table: Table) -> Preemption:
-    """Return how tasks make room for those that come first."""
+    """Return the policy of preemption."""
     found = Preemption(table.read(PreemptionKeys.deadline))
     table.finish()
     return found
 
 
 def _aborts(table: Table) -> AbortPolicy:
-    """Return what an abort comes to (E37)."""
+    """Return the escalation of aborts (E37)."""
     found = AbortPolicy(table.read(AbortKeys.tool_to_sibling), table.read(AbortKeys.sibling_to_session))
     table.finish()
     return found
 
 
 def written_in(fleet: Fleet, table: Table) -> dict[str, object]:
-    """Return what the tables [fleet] and [fleet.retry] mean, as a file would write it."""
+    """Return the values of the tables [fleet] and [fleet.retry] in the form of a file."""
     written = said({FleetKeys.name: fleet.name, FleetKeys.lease: fleet.lease_ms})
     written |= said({FleetKeys.verify_timeout: fleet.verify_timeout_ms})
     if fleet.repository is not None:
@@ -263,5 +261,5 @@ def _repository(table: Table, folder: Path) -> Path | None:
     repository = Path(os.path.realpath(folder / written))
     if not os.path.isdir(repository):  # noqa: PTH112 - never raises
         accepted = "a folder, from the fleet file's folder; leave it out for plain folders"
-        table.problem("repository", f"found {values.shown(written)}, which is no folder; accepted: {accepted}")
+        table.problem("repository", f"found {values.shown(written)}, which is not a folder; accepted: {accepted}")
     return repository

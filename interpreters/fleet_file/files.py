@@ -8,9 +8,9 @@ LARGEST_FILE_BYTES = 10_000_000
 
 
 def read_text(path: Path) -> str:
-    """Return what a file says. Raises ``OSError``, or ``ValueError`` if it is too large, not UTF-8, a pipe or a device.
+    """Return the text of a file. Raises ``OSError``, or ``ValueError`` for a large or non-UTF-8 file, a pipe, a device.
 
-    A pipe might never say anything, or never come to an end.
+    Reading a pipe could block, or never end.
     """
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):

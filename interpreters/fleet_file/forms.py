@@ -1,7 +1,7 @@
-"""The forms that values of a fleet file have: how each is read, refused, written, and described to an editor.
+"""The forms of values in a fleet file: how each is read, refused, written, and described to an editor.
 
-A form says once what is accepted, in words for people and as a JSON Schema for programs. The schema is never stricter
-than the reader, and laxer only where a schema cannot say it: the bounds of durations and sizes, for one.
+A form declares the accepted values once, in words and as a JSON Schema. The schema is never stricter than the reader.
+It is laxer only where a schema cannot express a limit, such as the bounds of durations and sizes.
 """
 
 import posixpath
@@ -33,11 +33,10 @@ Schema = Mapping[str, object]
 
 
 class Form(msgspec.Struct, Generic[T_co], frozen=True):
-    """What a value may be.
+    """The values that a key accepts.
 
-    ``accepted`` says it in a complaint, ``brief`` in a table. ``convert`` takes what TOML had and returns what it
-    means: None if it is nothing of this form. It raises ``RefusedError`` if a part of it is wrong. ``write`` is its
-    inverse.
+    ``accepted`` describes them in an error, ``brief`` in a table. ``convert`` returns the meaning of a TOML value, or
+    None if the value does not have this form. It raises ``RefusedError`` if a part is wrong. ``write`` is its inverse.
     """
 
     accepted: str
@@ -47,7 +46,7 @@ class Form(msgspec.Struct, Generic[T_co], frozen=True):
     write: Callable[[Any], object] = lambda value: value
 
     def parse(self, value: object) -> T_co:
-        """Return what a value means. Raises ``RefusedError``."""
+        """Return the meaning of a value. Raises ``RefusedError``."""
         meaning = self.convert(value)
         if meaning is None:
             raise RefusedError(value, self.accepted)
@@ -55,7 +54,7 @@ class Form(msgspec.Struct, Generic[T_co], frozen=True):
 
 
 def inside(form: Form[T], value: object, at: int | str) -> T:
-    """Return what a part of a value means. Raises ``RefusedError``, which then leads to that part."""
+    """Return the meaning of a part of a value. Raises ``RefusedError`` with the path to that part."""
     try:
         return form.parse(value)
     except RefusedError as refused:
@@ -66,7 +65,7 @@ def inside(form: Form[T], value: object, at: int | str) -> T:
 def matching(pattern: str, accepted: str, brief: str, *, roughly: str = "") -> Form[str]:
     """Accept the texts that a regular expression matches as a whole.
 
-    ``roughly`` is one that all tools read alike, for an editor: what is a message in Python is none in JavaScript.
+    ``roughly`` is a laxer one for editors, with the same meaning in Python and JavaScript.
     """
     whole = re.compile(pattern)
 
@@ -83,10 +82,10 @@ def _string(value: object) -> str | None:
 
 
 STRING = Form("a text in quotes", "a text", {"type": "string"}, _string)
-"""Any text that can be handed to a program, be it empty."""
+"""Any text that can be an argument of a program, even an empty one."""
 
 TEXT = Form(
-    "a text in quotes that is not empty",
+    "a text in quotes, not empty",
     "a text",
     {"type": "string", "pattern": r"\S"},
     lambda value: _string(value) if isinstance(value, str) and value.strip() else None,
@@ -94,14 +93,14 @@ TEXT = Form(
 
 NAME = matching(
     "[A-Za-z0-9][A-Za-z0-9_-]{0,63}",
-    "1 to 64 messages (a to z, A to Z), digits, - and _, beginning with a message or a digit",
+    "1 to 64 of the characters a to z, A to Z, 0 to 9, - and _; the first is not - or _",
     "a name",
 )
-"""What fleets, agents and roles are called."""
+"""The names of fleets, agents and roles."""
 
 TASK_ID = matching(
     r"(?!.*\.\.)(?!.*\.(?:lock)?$)[A-Za-z0-9][A-Za-z0-9._-]{0,63}",
-    "1 to 64 messages (a to z, A to Z), digits, - _ and ., beginning with a message or a digit, without .., and"
+    "1 to 64 of the characters a to z, A to Z, 0 to 9, - _ and .; the first is not - _ or .; without .., and"
     " not ending in . or .lock (it becomes part of branch and file names)",
     "an id",
 )
@@ -157,7 +156,7 @@ MONEY = Form(
     _money,
     lambda microusd: microusd / _MICROUSD,
 )
-"""Money; what it means is a whole number of millionths of a dollar."""
+"""Money, as a whole number of millionths of a dollar."""
 
 
 def duration(least_ms: int) -> Form[int]:
@@ -174,7 +173,7 @@ def duration(least_ms: int) -> Form[int]:
 
 
 def duration_or(word: str, meaning: int) -> Form[int]:
-    """Accept a duration of at least a millisecond, or a word, which means this number."""
+    """Accept a duration of at least a millisecond, or a word for this number."""
     of = duration(1)
 
     def convert(value: object) -> int | None:
@@ -218,16 +217,16 @@ def choice(*words: W) -> Form[W]:
 
 
 NONE_OR_MERGE: Form[Literal["none", "merge"]] = choice("none", "merge")
-"""What a person has to agree to."""
+"""The approvals that a task can require."""
 
 RESET_ERRORS_ON: Form[Literal["start", "success"]] = choice("start", "success")
-"""What may forget an agent's errors in a row (D3)."""
+"""The events that can reset an agent's count of errors in a row (D3)."""
 
 _NAMES = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _TARGET = rf"{_NAMES}:{_NAMES}"
 
 KIND: Form[Literal["command", "python", "service"]] = choice("command", "python", "service")
-"""The kinds of agents that there are."""
+"""The kinds of agents."""
 
 TARGET = matching(
     _TARGET,
@@ -246,7 +245,7 @@ INTERPRETER = matching(
 
 
 def array_of(form: Form[T], accepted: str, brief: str) -> Form[tuple[T, ...]]:
-    """Accept an array of what a form accepts, be it empty."""
+    """Accept an array of values of a form, even an empty one."""
 
     def convert(value: object) -> tuple[T, ...] | None:
         array = as_array(value)
@@ -269,7 +268,7 @@ WORK_PATH = Form(
     {"type": "string", "pattern": r"^(?!/|~/)(?!(?:.*/)?\.\.(?:/|$))[^\\]*\S[^\\]*$"},
     _work_path,
 )
-"""Where a task's work is, in the repository; ``docs/``, ``./docs`` and ``docs`` are the same."""
+"""A path of a task's work in the repository; ``docs/``, ``./docs`` and ``docs`` are the same."""
 
 STRINGS = array_of(STRING, 'an array of texts, such as ["a", "b"]', "texts")
 TASK_IDS = array_of(STRING, STRINGS.accepted, "ids")
@@ -294,7 +293,7 @@ WORDS = Form(
     _words,
     list,
 )
-"""A command: the program and its arguments, one text each, as no shell will take them apart."""
+"""A command: the program and its arguments, one text each, because no shell splits them."""
 
 
 def _commands(value: object) -> tuple[tuple[str, ...], ...] | None:
@@ -336,11 +335,11 @@ VARIABLE_NAMES = array_of(
     'an array of names of variables, or globs of them, such as ["AWS_*"]',
     'names or globs, as `["AWS_*"]`',
 )
-"""Which environment variables: by their names, in which ``*`` stands for anything."""
+"""Environment variables, by names or globs."""
 
 
 def one_or_several(words: Sequence[str]) -> Form[tuple[str, ...]]:
-    """Accept one of several words, or an array of them that is not empty; each counts once."""
+    """Accept one of several words, or a non-empty array of them; each counts once."""
 
     def known(value: object) -> str | None:
         word = TEXT.parse(value)
@@ -362,6 +361,6 @@ def one_or_several(words: Sequence[str]) -> Form[tuple[str, ...]]:
 
 
 def meant(word: str, known: Iterable[str]) -> str:
-    """Return the question whether another word was meant; nothing if none is near."""
+    """Return the question whether a similar word was meant; empty without one."""
     close = get_close_matches(word, known, n=1)
     return f'; did you mean "{close[0]}"?' if close else ""

@@ -1,4 +1,4 @@
-"""How trust is written in a fleet file: levels, and which transitions of a task take which level (E34)."""
+"""Trust in a fleet file: levels, and the transitions of a task that require one (E34)."""
 
 from typing import Final
 
@@ -16,13 +16,13 @@ LEVEL: Final = Form(
     lambda value: _LEVELS.get(value) if isinstance(value, str) else None,
     lambda level: level.word,
 )
-"""How far an agent is trusted."""
+"""The trust of an agent."""
 
 CLAIM: Final = "OPEN -> CLAIMED"
 MERGE: Final = "DONE -> CLOSED"
 
-GATED: Final = f'the transitions of a task that can be gated: "{CLAIM}", who may take one, and "{MERGE}", whose work is'
-"""What can be gated. All else a task does is done by people and rules, or follows from these."""
+GATED: Final = f'the transitions of a task with gates: "{CLAIM}", to take it, and "{MERGE}", to have its work'
+"""The transitions that can have a gate. Operators and rules cause the others, or they follow from these."""
 
 
 def _gates(value: object) -> GatePlan | None:
@@ -31,7 +31,7 @@ def _gates(value: object) -> GatePlan | None:
         return None
     for transition in table:
         if transition not in {CLAIM, MERGE}:
-            raise RefusedError(transition, f"{GATED} merged unseen by a person", transition)
+            raise RefusedError(transition, f"{GATED} merged without an approval", transition)
     levels = {transition: inside(LEVEL, level, transition) for transition, level in table.items()}
     lowest = AccessLevel.UNTRUSTED
     return GatePlan(levels.get(CLAIM, lowest), levels.get(MERGE, lowest))

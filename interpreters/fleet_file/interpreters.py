@@ -1,4 +1,4 @@
-"""The ``[[interpreters]]`` of a fleet file: what goes before the standard one, in their order."""
+"""The ``[[interpreters]]`` of a fleet file: they come before the standard one, in their order."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -15,11 +15,11 @@ KINDS: Final[Mapping[str, type[Effect] | type[Activity]]] = {
     kind.__name__: kind
     for kind in sorted((kind for each in wanted(fleet.system) for kind in each), key=lambda kind: kind.__name__)
 }
-"""All that a fleet asks an interpreter for, by name."""
+"""All effects and activities of a fleet, by name."""
 
 
-class InterpreterKeys(Section, header="[[interpreters]]", named_by="use", others="an option of the interpreter's own"):
-    """Who performs what the fleet asks for, before the standard interpreter."""
+class InterpreterKeys(Section, header="[[interpreters]]", named_by="use", others="an option of the interpreter"):
+    """Interpreters of effects and activities, before the standard interpreter."""
 
     use = Key(
         forms.INTERPRETER,
@@ -30,14 +30,14 @@ class InterpreterKeys(Section, header="[[interpreters]]", named_by="use", others
     )
     for_ = Key[tuple[str, ...]](
         forms.one_or_several(tuple(KINDS)),
-        "the effects and activities it is used for",
+        "the effects and activities that it performs",
         (),
-        absent="all that it has handlers for",
+        absent="all with a handler of it",
     )
 
 
 def read_interpreters(root: Table) -> Iterator[InterpreterEntry]:
-    """Yield what a fleet file puts before the standard interpreter; usually nothing."""
+    """Yield the interpreters before the standard one; usually none."""
     first: dict[str, int | None] = {}
     own = keys_of(InterpreterKeys)
     for table in root.tables(InterpreterKeys):
@@ -53,5 +53,5 @@ def read_interpreters(root: Table) -> Iterator[InterpreterEntry]:
 
 
 def performs_effects_alone(entry: InterpreterEntry) -> bool:
-    """Tell whether all that an interpreter is there for is over as soon as it is performed."""
+    """Tell whether an interpreter is used for effects only, and for no activities."""
     return bool(entry.kinds) and all(issubclass(KINDS.get(kind, Effect), Effect) for kind in entry.kinds)

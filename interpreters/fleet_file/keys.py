@@ -1,4 +1,4 @@
-"""The keys of a fleet file, each declared once: from that it is read, documented, and described to an editor.
+"""The keys of a fleet file, each declared once for the reader, the documentation, and editors.
 
 A table of the file is a class, and its keys are the attributes of that class:
 
@@ -20,11 +20,11 @@ from lifefold.interpreters.fleet_file.forms import Form, T_co
 
 
 class Key(Generic[T_co]):
-    """One key. It is called as its attribute is, but for an underscore at its end.
+    """One key; its name is that of its attribute, without an underscore at the end.
 
-    ``default`` is what it means where it is absent, or wrong and reported. ``absent`` says so where no value does.
-    One with ``when`` is only there if another key, the first of them, has one of the values after it. One with
-    ``narrow`` accepts less where that is so of another key.
+    ``default`` is its meaning if it is absent, or wrong and reported. ``absent`` describes that meaning in words.
+    ``when`` names another key, and the values of it with which this key is allowed. ``narrow`` is a stricter form for
+    such values of another key.
     """
 
     name: str
@@ -49,44 +49,44 @@ class Key(Generic[T_co]):
         self.narrow = narrow
 
     def __set_name__(self, owner: type[object], name: str) -> None:
-        """Take the attribute's name."""
+        """Take the name of the attribute."""
         self.name = name.removesuffix("_")
 
     def form_among(self, values: Mapping[str, object]) -> Form[T_co]:
-        """Return what is accepted beside these values of other keys."""
+        """Return the form that is accepted beside these values of other keys."""
         if self.narrow is not None and values.get(self.narrow.when[0]) in self.narrow.when[1:]:
             return self.narrow.form
         return self.form
 
     def default_as_written(self) -> object | None:
-        """Return the default as a file would write it; None if it has none, or none that a file can write."""
+        """Return the default in the form of a file; None without one, or if a file cannot write it."""
         unwritten = self.required or self.absent or self.default in (None, "")
         return None if unwritten else self.form.write(self.default)
 
 
 class Narrow(msgspec.Struct, Generic[T_co], frozen=True):
-    """What a key accepts if another key, the first of ``when``, is written with one of the values after it."""
+    """The form of a key if another key, the first of ``when``, has one of the values after it."""
 
     when: tuple[str, ...]
     form: Form[T_co]
 
 
 def said(meanings: Mapping[Key[Any], object]) -> dict[str, object]:
-    """Return keys with what they mean, as the file would write it."""
+    """Return keys with their values, in the form of a file."""
     return {key.name: None if meaning is None else key.form.write(meaning) for key, meaning in meanings.items()}
 
 
 def said_but_defaults(meanings: Mapping[Key[Any], object]) -> dict[str, object]:
-    """Return the same without what is as if it were absent: a key that is new changes no older file's meaning."""
+    """Return the same without defaults, so that a new key does not change the meaning of older files."""
     return said({key: meaning for key, meaning in meanings.items() if meaning != key.default})
 
 
 class Heading(msgspec.Struct, frozen=True):
-    """What a section is, besides its keys.
+    """A section, besides its keys.
 
-    ``header`` is how the file writes it, of the file itself nothing. ``named_by`` is the key that people know one of
-    several by; ``one_of`` are keys of which exactly one is needed; ``least`` is how many there must be. ``others`` says
-    what every other key is; if it says nothing, there may be none.
+    ``header`` is its header in the file; empty for the file itself. ``named_by`` is the key that identifies one of
+    several tables. ``one_of`` are keys of which exactly one is needed. ``least`` is the least number of tables.
+    ``others`` describes further keys; if it is empty, there may be none.
     """
 
     header: str = ""
@@ -97,19 +97,19 @@ class Heading(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """The key that it stands under."""
+        """The key of the section."""
         return self.header.strip("[]").rpartition(".")[2]
 
     @property
     def is_several(self) -> bool:
-        """Whether it is an array of tables."""
+        """Whether the section is an array of tables."""
         return self.header.startswith("[[")
 
 
 class Section:
-    """A table of the file: its docstring says what it is, its attributes are its keys, and the sections within it.
+    """A table of the file: its docstring describes it, its attributes are its keys and the sections within it.
 
-    What else it is, is said where it is declared, with the words of a ``Heading``.
+    The arguments of the class statement are those of ``Heading``.
     """
 
     _heading: ClassVar = Heading()
@@ -119,7 +119,7 @@ class Section:
 
 
 def heading(section: type[Section]) -> Heading:
-    """Return what a section is, besides its keys."""
+    """Return the heading of a section."""
     return section._heading  # noqa: SLF001 - any other name might be a key's
 
 
@@ -133,6 +133,6 @@ def _is_key(value: object) -> TypeGuard[Key[Any]]:
 
 
 def sections_of(section: type[Section]) -> Mapping[str, type[Section]]:
-    """Return the sections within a section by the keys that they stand under."""
+    """Return the sections within a section by their keys."""
     found = (value for value in vars(section).values() if isinstance(value, type) and issubclass(value, Section))
     return {heading(inner).key: inner for inner in found}

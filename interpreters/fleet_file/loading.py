@@ -1,6 +1,6 @@
-"""Loads a fleet file: text, TOML, tables, a validated fleet. Each stage is a ``Result``, and the first failure ends it.
+"""Loads a fleet file: text, TOML, tables, a validated fleet. Each stage is a ``Result``; the first failure ends it.
 
-All that is wrong with the tables is told together, with file, line and key.
+All errors of the tables are reported together, with file, line and key.
 """
 
 import re
@@ -31,7 +31,7 @@ _LINE = re.compile(r"\bat line (\d+)")
 
 
 class Tables(msgspec.Struct, frozen=True):
-    """What the tables of a file say, each read by itself; what is wrong in them is in the report of ``root``."""
+    """The tables of a file, each read by itself; their errors are in the report of ``root``."""
 
     root: Table
     table: Table
@@ -43,7 +43,7 @@ class Tables(msgspec.Struct, frozen=True):
 
 
 def load(path: Path | str, *, watch: bool = False) -> Fleet:
-    """Return the fleet that a file describes, as ``read`` does. Raises ``FleetFileError`` with all that is wrong."""
+    """Return the fleet of a file, as ``read`` does. Raises ``FleetFileError`` with all errors."""
     outcome = read(path, watch=watch)
     if isinstance(outcome, Failure):
         raise FleetFileError(outcome.failure())
@@ -51,11 +51,10 @@ def load(path: Path | str, *, watch: bool = False) -> Fleet:
 
 
 def read(path: Path | str, *, watch: bool = False) -> Result[Fleet, Problems]:
-    """Return the fleet that a file describes, or everything that is wrong with the file.
+    """Return the fleet of a file, or all errors of the file.
 
-    One that is to ``watch`` for more tasks need have none to begin with.
-    Paths in the file are relative to the folder it lies in. Nothing is looked at but the file, its prompt files,
-    whether the repository is a folder, and whether the programs are there.
+    With ``watch`` the file may have no tasks. Paths in the file are relative to its folder. Only the file, its prompt
+    files, the folder of the repository and the programs are examined.
     """
     file, source = str(path), Path(path).absolute()
     return Result.do(
@@ -67,7 +66,7 @@ def read(path: Path | str, *, watch: bool = False) -> Result[Fleet, Problems]:
 
 
 def _tables(root: Table, source: Path, *, watch: bool) -> Tables:
-    """Read every table that depends on no other than those before it."""
+    """Read all tables, in the order of their dependencies."""
     table = root.table(FleetKeys)
     fleet = fleet_of(table, source)
     agents, services = read_agents(root, source.parent, fleet)
@@ -80,7 +79,7 @@ def _tables(root: Table, source: Path, *, watch: bool) -> Tables:
 
 
 def validated(tables: Tables) -> Result[Fleet, Problems]:
-    """Hold the tables against each other: the fleet, or all that is wrong with them, each and together."""
+    """Validate the tables together: return the fleet, or all errors."""
     _must_have_workers(tables)
     gates = _gates(tables)
     _warn_of_what_has_no_effect(tables)
@@ -94,36 +93,38 @@ def _must_have_workers(tables: Tables) -> None:
         return
     if not tables.watch:
         accepted = "an agent of another kind that takes the tasks, or lifefold run --watch, for services alone"
-        tables.root.problem("agents", f"there are services only, and a fleet ends with its tasks; accepted: {accepted}")
+        tables.root.problem(
+            "agents", f"the file has services only, and a fleet ends with its tasks; accepted: {accepted}"
+        )
     elif tables.tasks:
         tables.root.problem(
-            "tasks", "there are services only; accepted: tasks in a fleet with an agent that takes them"
+            "tasks", "the file has services only; accepted: tasks in a fleet with an agent that takes them"
         )
 
 
 def _warn_of_what_has_no_effect(tables: Tables) -> None:
     fleet, table = tables.fleet, tables.table
     if fleet.restarts is None and any(each.restart != Restart() for each in tables.agents):
-        table.warn(RESTART, "nobody is restarted without [fleet.restart], whatever [agents.restart] says")
+        table.warn(RESTART, "no agent is restarted without [fleet.restart], so [agents.restart] has no effect")
     if "approval_timeout" in table and not any(task.asks for task in tables.tasks) and not fleet.gates:
-        table.warn("approval_timeout", 'no task has approval = "merge": nobody is waited for')
+        table.warn("approval_timeout", 'no task has approval = "merge", so approval_timeout has no effect')
 
 
 def _gates(tables: Tables) -> GatePlan | None:
-    """Return what trust the fleet asks for; somebody must be able to begin with it."""
+    """Return the gates of the fleet; some agent must be able to take a first task."""
     agents, tasks, gates = tables.agents, tables.tasks, tables.fleet.gates
     if gates is None and (any(each.trust for each in agents) or any(each.trust for each in tasks)):
         gates = GatePlan()
     if gates is None or not agents or not tasks or tables.watch:
         return gates
     if not any(_may_begin(agents, gates, task) for task in tasks):
-        accepted = "an agent that may take a task that waits for no other, or lifefold run --watch, and promote one"
-        tables.table.problem("gates", f"nobody is trusted to begin with anything; accepted: {accepted}")
+        accepted = "an agent with the trust for a task without dependencies, or lifefold run --watch, to promote one"
+        tables.table.problem("gates", f"no agent has the trust to begin with any task; accepted: {accepted}")
     return gates
 
 
 def _planned(tables: Tables, gates: GatePlan | None, interpreters: list[InterpreterEntry]) -> Fleet:
-    """Put what the tables say into one fleet, with its meaning."""
+    """Combine the tables into one fleet, with its meaning."""
     kept = [each for each in interpreters if not performs_effects_alone(each)]
     agents, services, tasks = tables.agents, tables.services, tables.tasks
     return replace(
@@ -140,14 +141,14 @@ def _planned(tables: Tables, gates: GatePlan | None, interpreters: list[Interpre
 
 
 def _may_begin(agents: Sequence[Agent], gates: GatePlan, task: TaskPlan) -> bool:
-    """Tell whether somebody may take a task as they are in the beginning, and nothing has to be done before."""
+    """Tell whether an agent has the trust to take a task without dependencies at the start."""
     least = max(gates.claim, task.trust)
     able = [each for each in agents if each.trust >= least and (not task.role or task.role in each.roles)]
     return bool(able) and not task.depends_on
 
 
 def text_of(source: Path, file: str) -> Result[str, Problems]:
-    """Return what the file says, or why it cannot be read."""
+    """Return the text of the file, or why it is unreadable."""
     try:
         return Success(read_text(source))
     except (OSError, ValueError) as error:
@@ -155,7 +156,7 @@ def text_of(source: Path, file: str) -> Result[str, Problems]:
 
 
 def document_of(text: str, file: str) -> Result[dict[str, Any], Problems]:
-    """Return the text as TOML, or why it is none."""
+    """Return the text as TOML, or why it is not TOML."""
     try:
         return Success(tomllib.loads(text))
     except RecursionError:

@@ -1,9 +1,9 @@
-"""What a fleet file means, whatever its comments and its order of keys: one JSON text; and what differs between two.
+"""The meaning of a fleet file: one JSON text without comments and order of keys; and the difference of two.
 
-A database remembers the meaning of the file that it was begun with. Another file for the same database is then not just
-refused or obeyed: the difference is told, key by key, in the file's own words.
+A log has the meaning of the file it began with. For a changed file the difference is shown, key by key, in the words of
+the file.
 
-The variables of processes are no part of a meaning. They may be secrets, and a new key needs no new log.
+Variables of processes are not part of a meaning. They may be secrets, and a new key needs no plan change.
 """
 
 import json
@@ -31,12 +31,12 @@ def meaning(
     interpreters: Sequence[InterpreterEntry] = (),
     services: Sequence[Service] = (),
 ) -> str:
-    """Return the canonical JSON text of a fleet; ``fleet`` is what the table of that name means."""
+    """Return the canonical JSON text of a fleet; ``fleet`` has the values of the table of that name."""
     document: dict[str, object] = {
         "fleet": fleet,
         "agents": {agent.name: _agent(agent) for agent in agents},
         "tasks": {task.id: _task(task) for task in tasks},
-        # Who comes first is given work first, and a JSON object has no order.
+        # The first agent gets work first, and a JSON object has no order.
         "order": {"agents": [agent.name for agent in agents], "tasks": [task.id for task in tasks]},
     }
     if interpreters:
@@ -47,14 +47,14 @@ def meaning(
 
 
 def describe_difference(old: str, new: str) -> tuple[str, ...]:
-    """Return what differs between two meanings, one line each: ``agents.coder-1.grace: was 5s, is 10s``.
+    """Return the differences of two meanings, one line each: ``agents.coder-1.grace: was 5s, is 10s``.
 
-    Both texts are ``Fleet.meaning``. Nothing differs if, and only if, the answer is empty.
+    Both texts are ``Fleet.meaning``. The answer is empty if, and only if, they are equal.
     """
     before, after = json.loads(old), json.loads(new)
     order = before.pop("order"), after.pop("order")
     lines = list(_differences("", before, after))
-    # Names that come or go are told already: the order is that of those who stay.
+    # Added and removed names are reported already, so only the order of the others counts.
     for kind in ("agents", "tasks"):
         names, others = (
             [name for name in side[kind] if name in before[kind] and name in after[kind]] for side in order
@@ -65,7 +65,7 @@ def describe_difference(old: str, new: str) -> tuple[str, ...]:
 
 
 def _interpreter(place: int, entry: InterpreterEntry) -> dict[str, object]:
-    # What it is made with may be anything that TOML has, and may be a secret.
+    # An option may be any TOML value, and may be a secret.
     options = {key: json.dumps(value, sort_keys=True, default=str) for key, value in entry.options.items()}
     return {"place": place, "options": {key: _digest(value) for key, value in options.items()}}
 
@@ -156,7 +156,7 @@ def _differences(key: str, old: object, new: object) -> Iterator[str]:
 
 
 def _came_or_went(place: str, old: object, new: object, *, came: bool) -> Iterator[str]:
-    """Tell of something that was not there before, or is not any more: of a key what it is, of a table each key."""
+    """Yield an added or removed thing: for a key its value, for a table each key."""
     kind, _, name = place.partition(".")
     value = as_table(new if came else old)
     if value is None:
@@ -168,7 +168,7 @@ def _came_or_went(place: str, old: object, new: object, *, came: bool) -> Iterat
 
 
 def _around(value: object, other: object) -> str:
-    """Write a value that differs from another one; of long ones that begin alike, what comes from where they part."""
+    """Return a value that differs from another as text; of long values with a common beginning the different part."""
     mine, its = _whole(value), _whole(other)
     if max(len(mine), len(its)) <= LONGEST_SHOWN:
         return _written(value)
@@ -180,11 +180,11 @@ def _around(value: object, other: object) -> str:
 
 
 _BEFORE_THE_DIFFERENCE: Final = 20
-"""How much is shown of what comes before the place where two long values part, in characters."""
+"""The characters shown before the first difference of two long values."""
 
 
 def _whole(value: object) -> str:
-    """Write a value as it is, on one line; a text without its quotes."""
+    """Return a value on one line; a text without its quotes."""
     if value is None:
         return "absent"
     text = json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""A fleet as its file describes it, with every default filled in: what the core plans with, and what a runner needs."""
+"""A fleet of a fleet file, with all defaults: the plan for the core, and the settings for the runner."""
 
 from hashlib import blake2b
 from pathlib import Path
@@ -22,13 +22,13 @@ DEFAULT_OUTPUT_LIMIT_BYTES = 10_000_000
 
 
 class Agent(msgspec.Struct, frozen=True):
-    """One agent, of those that a ``count`` makes several of.
+    """One agent; a ``count`` in the file makes several.
 
-    ``command`` is to be given to ``expand``, ``written_command`` is as the file has it; one of kind ``python`` has a
-    ``target`` there instead, which ``target_place`` says where it stands. ``env_pass`` names what it gets of the
-    runner's environment besides the usual, ``env`` is added to that; both have what the fleet's say.
-    ``output_limit_bytes`` is for each session, on disk. Without ``stall`` nobody watches whether its sessions move.
-    ``adaptive``: how long they may take depends on how long others took; its limits have the most.
+    ``command`` is for ``expand``, ``written_command`` is that of the file. An agent of kind ``python`` has a ``target``
+    instead, with its place in the file in ``target_place``. ``env_pass`` names further variables of the runner that the
+    agent gets, and ``env`` adds variables; both include those of the fleet. ``output_limit_bytes`` is for each session,
+    on disk. Without ``stall`` its sessions have no stall detector. ``adaptive``: the time-out of a session depends on
+    the times of others, and its limits have the longest.
     """
 
     name: str
@@ -49,9 +49,9 @@ class Agent(msgspec.Struct, frozen=True):
 
 
 class Service(msgspec.Struct, frozen=True):
-    """One service. ``command`` is to be given to ``expand``; without a ``directory`` it runs in the repository.
+    """One service. ``command`` is for ``expand``; without a ``directory`` it runs in the repository.
 
-    ``limits`` are those of its life; of ``runs`` only the grace and the time-out count. The rest is as in ``Agent``.
+    ``limits`` are those of its life; of ``runs`` only grace and time-out count. Other fields are as in ``Agent``.
     """
 
     name: str
@@ -69,10 +69,10 @@ class Service(msgspec.Struct, frozen=True):
 
 
 class InterpreterEntry(msgspec.Struct, frozen=True):
-    """An interpreter that goes before the standard one: an entry point's name, or ``module:attribute``.
+    """An interpreter before the standard one: the name of an entry point, or ``module:attribute``.
 
-    ``kinds`` names the effects and activities that it is used for; empty, for all that it has handlers for. ``options``
-    are what it is made with. ``places`` says where each key stands, for what is found out about its value only later.
+    ``kinds`` names the effects and activities that it is used for; empty for all with a handler. ``options`` are the
+    arguments of its factory. ``places`` has the place of each key in the file, for errors found later.
     """
 
     use: str
@@ -82,22 +82,21 @@ class InterpreterEntry(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """What tells it from others in the same file."""
+        """Its name among the interpreters of the file."""
         return f"{self.use} for {', '.join(self.kinds)}" if self.kinds else self.use
 
 
 class Fleet(msgspec.Struct, frozen=True):
-    """A fleet. ``source`` is the file, ``repository`` None for plain folders; both paths are absolute.
+    """A fleet. ``source`` is its file, ``repository`` None for plain folders; both paths are absolute.
 
-    One that is to ``watch`` waits for more tasks; the file does not say so, whoever runs it does. Without ``gates``
-    trust does not count, without ``preemption`` no task makes room for another one, and without ``aborts`` there
-    are none. ``orphaned`` is what becomes of a task whose session dies, unless the task says it itself.
+    ``watch``: the fleet waits for more tasks; this is an option of the run, not of the file. Without ``gates`` trust
+    does not count, without ``preemption`` no task is preempted, and without ``aborts`` none is aborted. ``orphaned`` is
+    the outcome after the death of a session, unless the task has its own.
 
-    ``env`` and ``env_pass`` are for all its processes, verification commands among them. ``redact`` names variables
-    that are secrets although they are not called so.
+    ``env`` and ``env_pass`` are for all processes, verification commands included. ``redact`` names further secrets.
 
-    ``meaning`` is all that the file says, as JSON, and the same for two files that mean the same; environment variables
-    are not in it, and the options of interpreters only as digests. ``fingerprint`` is its digest.
+    ``meaning`` is the content of the file as JSON, the same for files with the same meaning. It has no environment
+    variables, and the options of interpreters only as digests. ``fingerprint`` is its digest.
     """
 
     name: str
@@ -126,22 +125,22 @@ class Fleet(msgspec.Struct, frozen=True):
     redact: tuple[str, ...] = ()
 
     def place_of(self, service: Service) -> Path:
-        """Return the folder that a service runs in."""
+        """Return the folder in which a service runs."""
         return service.directory or self.repository or self.source.parent
 
     @property
     def fingerprint(self) -> str:
-        """Return 32 hexadecimal digits that are the same for files that mean the same."""
+        """Return 32 hexadecimal digits, the same for files with the same meaning."""
         return blake2b(self.meaning.encode(), digest_size=16).hexdigest()
 
     def named(self, name: str) -> Agent | Service:
-        """Return the agent or service of a name. Raises ``KeyError`` if there is none."""
+        """Return the agent or service of a name. Raises ``KeyError``."""
         ours: tuple[Agent | Service, ...] = (*self.agents, *self.services)
         return {each.name: each for each in ours}[name]
 
     @property
     def plan(self) -> Plan:
-        """Return what the core needs to open the fleet."""
+        """Return the plan with which the core opens the fleet."""
         agents = tuple(
             AgentPlan(
                 each.name,
@@ -178,5 +177,5 @@ class Fleet(msgspec.Struct, frozen=True):
         )
 
     def grace_ms(self, agent: Agent) -> int:
-        """Return the longest that a session of an agent may take to end when it is asked to."""
+        """Return the longest time that a session of an agent may take to end."""
         return max(agent.limits.grace_ms, self.preemption.within_ms if self.preemption is not None else 0)

@@ -1,4 +1,4 @@
-"""On which line of a TOML text each key stands: ``tomllib`` does not say, and a complaint needs it."""
+"""The lines of the keys in a TOML text, for error messages; ``tomllib`` does not report them."""
 
 import re
 import tomllib
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 KeyPath = tuple[str | int, ...]
-"""The way to a value: table and key names, and the index (from 0) of an element of an array."""
+"""The path to a value: names of tables and keys, and indices of array elements, from 0."""
 
 _TOKEN = re.compile(
     r'"""(?:\\.|[^\\])*?"{3,5}'
@@ -23,8 +23,8 @@ _TOKEN = re.compile(
 def key_lines(text: str) -> dict[KeyPath, int]:
     """Return the line, from 1, of every table header and of every key outside inline tables.
 
-    What has no header of its own, as an array of tables, stands where its first part does.
-    The text must be valid TOML, as ``tomllib`` has found; for any other the answer is of no use, but it comes.
+    A thing without a header of its own, such as an array of tables, has the line of its first part. The text must be
+    valid TOML; for another text the answer is useless, but no error is raised.
     """
     lines: dict[KeyPath, int] = {}
     around: dict[KeyPath, int] = {}
@@ -44,12 +44,12 @@ def key_lines(text: str) -> dict[KeyPath, int]:
 
 
 def line_of(path: KeyPath, lines: dict[KeyPath, int]) -> int | None:
-    """Return the line of a value, or of the nearest thing around it that has one; None if nothing has."""
+    """Return the line of a value, or of the nearest table around it with a line; None without one."""
     return next((lines[path[:depth]] for depth in range(len(path), 0, -1) if path[:depth] in lines), None)
 
 
 def _statements(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield each header and each ``key = value`` as its tokens, with the line on which it begins."""
+    """Yield each header and each ``key = value`` as tokens, with its first line."""
     line, begin, depth = 1, 1, 0
     tokens: list[str] = []
     for token in _TOKEN.findall(text):
@@ -81,7 +81,7 @@ def _unquoted(token: str) -> str:
 
 
 def _indexed(base: KeyPath, keys: list[str], arrays: Counter[KeyPath], *, count: bool) -> KeyPath:
-    """Return the path of a header: behind the name of each array of tables stands the index of its latest element."""
+    """Return the path of a header; after the name of each array of tables comes the index of its latest element."""
     path = base
     for depth, key in enumerate(keys, 1):
         path = (*path, key)

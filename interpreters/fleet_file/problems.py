@@ -1,4 +1,4 @@
-"""What is wrong with a fleet file, said so that it can be put right: file, line and key, what is there, what may be."""
+"""Errors of a fleet file: file, line and key, the value found, and what is accepted."""
 
 from pathlib import Path
 from typing import TypeVar
@@ -12,14 +12,14 @@ from lifefold.interpreters.fleet_file.places import KeyPath, key_lines, line_of
 T = TypeVar("T")
 
 SHOWN_PROBLEMS = 50
-"""How many problems the text of one error lists; ``problems`` has all of them."""
+"""The most errors in the text of an exception; ``problems`` has all."""
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """One thing that is wrong.
+    """One error.
 
-    ``key`` is its place as people say it, ``agents.coder.grace``, or ``agents[1].grace`` for the first agent if that
-    has no usable name; empty for the file as a whole. ``line`` counts from 1; None where there is none to name.
+    ``key`` is its place: ``agents.coder.grace``, or ``agents[1].grace`` for the first agent if that has no usable name;
+    empty for the file as a whole. ``line`` counts from 1; None without a line.
     """
 
     file: str
@@ -28,24 +28,24 @@ class Problem(msgspec.Struct, frozen=True):
     message: str
 
     def __str__(self) -> str:
-        """Return it in the form that editors turn into a link: ``fleet.toml:12: agents.coder.grace: ...``."""
+        """Return the error in the form that editors turn into a link: ``fleet.toml:12: agents.coder.grace: ...``."""
         place = self.file if self.line is None else f"{self.file}:{self.line}"
         return ": ".join(part for part in (place, self.key, self.message) if part)
 
 
 Problems = tuple[Problem, ...]
-"""All that is wrong with a file; never empty in a ``Failure``."""
+"""All errors of a file; never empty in a ``Failure``."""
 
 
 class FleetFileError(Exception):
-    """A fleet file cannot be used. ``problems`` has all that is wrong with it, in the order of the file."""
+    """A fleet file is unusable. ``problems`` has all its errors, in the order of the file."""
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
         super().__init__(problems)
         self.problems = problems
 
     def __str__(self) -> str:
-        """Return one line for each problem."""
+        """Return a line for each error."""
         lines = [str(problem) for problem in self.problems[:SHOWN_PROBLEMS]]
         if len(self.problems) > SHOWN_PROBLEMS:
             lines.append(f"and {len(self.problems) - SHOWN_PROBLEMS} more")
@@ -53,7 +53,7 @@ class FleetFileError(Exception):
 
 
 def place_of(source: Path, table: str, key: str) -> str:
-    """Return where a key of a fleet file stands, for what is found out about its value only later."""
+    """Return the place of a key in a fleet file, for an error found later."""
     try:
         line = line_of((table, key), key_lines(read_text(source)))
     except (OSError, ValueError):
@@ -62,7 +62,7 @@ def place_of(source: Path, table: str, key: str) -> str:
 
 
 class Report:
-    """Collects what is wrong, and what is only worth a warning, while a file is read."""
+    """Collects errors and warnings while a file is read."""
 
     def __init__(self, file: str, text: str) -> None:
         self.file = file
@@ -75,11 +75,11 @@ class Report:
         return line_of(path, self._lines)
 
     def place(self, path: KeyPath, key: str) -> str:
-        """Return where the value at ``path`` stands, as the beginning of what is to be said about it."""
+        """Return the place of the value at ``path``, as the beginning of a message."""
         return f"{Problem(self.file, key, self.line(path), '')}: "
 
     def problem(self, path: KeyPath, key: str, message: str) -> None:
-        """Add a problem with the value at ``path``, which people call ``key``."""
+        """Add an error of the value at ``path``, whose name is ``key``."""
         self._problems.append(Problem(self.file, key, self.line(path), message))
 
     def warn(self, path: KeyPath, key: str, message: str) -> None:
@@ -87,7 +87,7 @@ class Report:
         self.warnings.append(str(Problem(self.file, key, self.line(path), message)))
 
     def outcome(self, value: T) -> Result[T, Problems]:
-        """Return the value as ``Success``, or as ``Failure`` all that was found wrong, in the order of the file."""
+        """Return the value as ``Success``, or all errors as ``Failure``, in the order of the file."""
         if self._problems:
             return Failure(tuple(sorted(self._problems, key=lambda problem: problem.line or 0)))
         return Success(value)

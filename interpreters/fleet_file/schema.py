@@ -1,8 +1,8 @@
-"""The JSON Schema of a fleet file, for editors: made of the same declarations that the file is read by.
+"""The JSON Schema of a fleet file, for editors, from the declarations of the reader.
 
-It is of draft 2020-12, but uses only words that mean the same since draft 7, as not every editor knows the newer ones.
-What it refuses the reader refuses, too. The reader refuses more: what is said twice, what does not fit to something
-else, what is not there, what is too long or too large; and TOML tells 5.0 from 5, which JSON does not.
+It is of draft 2020-12, and uses only keywords with the same meaning since draft 7, because editors may know older ones
+only. The reader refuses everything that the schema refuses, and more: duplicates, contradictions, missing files, and
+values beyond bounds. TOML distinguishes 5.0 from 5, which JSON does not.
 """
 
 from typing import Any, Final
@@ -60,9 +60,9 @@ def _key(header: str, key: Key[Any]) -> dict[str, object]:
 
 
 def _only_when(key: Key[Any], decisive: Key[Any], accepted: tuple[str, ...]) -> dict[str, object]:
-    """Return that a key may be there if another one has, or means by default, one of some values, and else not.
+    """Return the schema of a key that is allowed only if another key has, also by default, one of some values.
 
-    If it is required, it is needed then.
+    A required key is required then.
     """
     has_value = _has_value(decisive, accepted)
     needed = {"required": [key.name]} if key.required else {}
@@ -70,13 +70,13 @@ def _only_when(key: Key[Any], decisive: Key[Any], accepted: tuple[str, ...]) -> 
 
 
 def _narrowed(key: Key[Any], narrow: Narrow[Any], decisive: Key[Any]) -> dict[str, object]:
-    """Return that a key accepts less if another one has one of some values."""
+    """Return the schema of a key that is stricter if another key has one of some values."""
     within = {"properties": {key.name: dict(narrow.form.schema)}}
     return {"if": _has_value(decisive, narrow.when[1:]), "then": within}
 
 
 def _has_value(decisive: Key[Any], accepted: tuple[str, ...]) -> dict[str, object]:
-    """Return that a key has, or means by default, one of some values."""
+    """Return the schema of a key that has, also by default, one of some values."""
     has_value: dict[str, object] = {"properties": {decisive.name: {"enum": list(accepted)}}}
     if decisive.default not in accepted:
         has_value["required"] = [decisive.name]

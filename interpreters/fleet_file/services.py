@@ -1,4 +1,4 @@
-"""The ``[[agents]]`` of kind ``service``: what of them is read in another way than of those who take tasks."""
+"""The ``[[agents]]`` of kind ``service``: their own keys, and keys that other agents do not have."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -31,7 +31,7 @@ _LIMITS = Limits()
 
 
 class Queue(msgspec.Struct, frozen=True):
-    """Not waited for by anybody: messages that people send."""
+    """The trigger of operator messages; it needs no waiting."""
 
 
 Written = Source | Queue
@@ -41,36 +41,38 @@ _QUEUE: Form[Queue] = Form("true", "`true`", {"const": True}, lambda value: Queu
 
 
 def _watched(value: object) -> str | None:
-    """Return a path or a glob, in which ``**`` stands for folders and is a part of its own."""
+    """Return a path or a glob; ``**`` in it stands for folders, and is a part of its own."""
     path = forms.WORK_PATH.convert(value)
     return None if path is None or any("**" in part and part != "**" for part in path.split("/")) else path
 
 
 PATH = Form(
-    f"{forms.WORK_PATH.accepted}; or a glob, in which ** is all that stands between two /",
+    f"{forms.WORK_PATH.accepted}; or a glob; ** in it stands alone between two /",
     forms.WORK_PATH.brief,
     {**forms.WORK_PATH.schema, "not": {"pattern": r"[^/]\*\*|\*\*[^/]"}},
     _watched,
 )
-"""What is watched: as ``pathlib`` reads it, in every Python that there is."""
+"""A watched path or glob, with the same meaning for ``pathlib`` of every Python."""
 
 
 def _cron(value: object) -> str | None:
-    """Return a cron expression that comes at some time; it has five fields, and no seconds."""
+    """Return a cron expression with at least one due time; it has five fields, and no seconds."""
     if not isinstance(value, str) or len(value.split()) != _FIELDS:
         return None
     try:
         next(CronSim(value, datetime(2024, 1, 1, tzinfo=UTC)))
     except CronSimError:
         name, field = next(_wrong_fields(value), ("", ""))
-        raise RefusedError(value, f"{CRON.accepted}; {field!r} is no {name}" if name else CRON.accepted) from None
+        raise RefusedError(
+            value, f"{CRON.accepted}; {field!r} is not a valid {name}" if name else CRON.accepted
+        ) from None
     except StopIteration:
         return None
     return " ".join(value.split())
 
 
 def _wrong_fields(expression: str) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong by itself of the fields: what the field is, and what is written there."""
+    """Yield each wrong field, as its name and its text."""
     for index, (name, field) in enumerate(zip(_FIELD_NAMES, expression.split(), strict=True)):
         alone = ["*"] * _FIELDS
         alone[index] = field
@@ -104,7 +106,7 @@ ZONE = Form(
 
 
 def _trigger(value: object) -> Written | None:
-    """Return what one trigger means: a table with one key, or with a time zone beside it."""
+    """Return the meaning of a trigger: a table with one key, or with a time zone as a second key."""
     table = as_table(value)
     if table is None:
         return None
@@ -128,7 +130,7 @@ _KINDS: Mapping[str, Callable[[object], Written]] = {
 
 
 def _written(of: Written) -> dict[str, object]:
-    """Return a trigger as the file writes it."""
+    """Return a trigger in the form of a file."""
     match of:
         case Every(every_ms=every_ms):
             return {"every": _INTERVAL.write(every_ms)}
@@ -179,70 +181,70 @@ TRIGGERS = Form(
     _triggers,
     lambda triggers: [_written(each) for each in triggers],
 )
-"""What a service is run for."""
+"""The triggers of a service."""
 
 RESTART_POLICY: Form[RestartPolicy] = forms.choice("never", "on_failure", "always")
 
 triggers = Key[tuple[Written, ...]](
     TRIGGERS,
-    "what it is run for: an interval, times, files that change, messages that people `send` (see below)",
+    "its triggers: an interval, times, changed files, messages of `lifefold send` (see below)",
     (),
     required=True,
     when=IS_SERVICE,
 )
 directory = Key(
     forms.TEXT,
-    "the folder that a service runs in",
+    "the folder of a service",
     "",
     absent="the repository, or the fleet file's folder",
     when=IS_SERVICE,
 )
 restart_policy = Key[RestartPolicy](
     RESTART_POLICY,
-    'whether a service that has failed comes back: `"always"` also after `max_lifetime`',
+    'whether a failed service is restarted: `"always"` also after `max_lifetime`',
     _LIMITS.restart_policy,
     when=IS_SERVICE,
 )
 max_restarts = Key(
     forms.integer(0, MOST_RESTARTS),
-    "how often it comes back without a run that succeeds in between; then it stays down",
+    "the restarts without a successful run in between; then it stays down",
     _LIMITS.max_restarts,
     when=IS_SERVICE,
 )
 restart_backoff = Key(
     forms.duration(1),
-    "before the n-th restart a service rests `min(backoff * 2^(n-1), 1m)`",
+    "the pause before the n-th restart is `min(backoff * 2^(n-1), 1m)`",
     _LIMITS.restart_backoff_ms,
     when=IS_SERVICE,
 )
 max_consecutive_failures = Key(
     forms.integer(1, MOST_FAILURES),
-    "a service fails when so many of its runs in a row do",
+    "the failed runs in a row at which a service fails",
     _LIMITS.max_consecutive_failures,
     when=IS_SERVICE,
 )
 idle_timeout = Key[int | None](
     forms.duration(1),
-    "a service for which nothing comes for so long is suspended, until something does",
+    "the time without a trigger after which a service is suspended until the next one",
     None,
     when=IS_SERVICE,
 )
 max_lifetime = Key[int | None](
     forms.duration(1),
-    'a service that has been up for so long stops, and comes back at once if its policy is `"always"`',
+    'the time after which a service stops; it is restarted at once if its policy is `"always"`',
     None,
     when=IS_SERVICE,
 )
 drain_timeout = Key(
     forms.duration(0),
-    "how long a run may go on when `max_lifetime` is over",
+    "the longest time of a run after `max_lifetime`",
     _LIMITS.drain_timeout_ms,
     when=IS_SERVICE,
 )
 
 
 def read_life(table: Table) -> Limits:
-    """Return the limits of a service's life."""
+    """Return the limits of the life of a service."""
     return Limits(
         restart_policy=table.read(restart_policy),
         max_restarts=table.read(max_restarts),
@@ -255,7 +257,7 @@ def read_life(table: Table) -> Limits:
 
 
 def said_life(service: Service) -> dict[Key[object], object]:
-    """Return what a service's own keys mean."""
+    """Return the values of the keys of a service."""
     life = service.limits
     written: list[Written] = [*service.triggers, *([Queue()] if service.takes_messages else [])]
     return {
@@ -272,14 +274,14 @@ def said_life(service: Service) -> dict[Key[object], object]:
 
 
 def refuse_triggers(table: Table) -> None:
-    """Report triggers of an agent that is no service."""
+    """Report triggers of an agent of another kind."""
     if triggers.name in table:
         table.read(triggers)
         table.problem(triggers.name, 'only a service has triggers; write kind = "service", or leave them out')
 
 
 def _report_others(table: Table) -> None:
-    """Report each trigger that is wrong, behind the first, which is reported by whoever has read the key."""
+    """Report each wrong trigger after the first, which the reading of the key has reported."""
     is_reported = False
     for index, each in enumerate(as_array(table.values.get(triggers.name)) or ()):
         try:
@@ -291,7 +293,7 @@ def _report_others(table: Table) -> None:
 
 
 def read_service(table: Table, name: str, command: tuple[str, ...], runs: session.Limits, folder: Path) -> Service:
-    """Return a service; what it shares with other agents is read already, but its variables and its output's limit."""
+    """Return a service; the caller reads the keys that it shares with other agents."""
     written = table.read(directory)
     found = table.read(triggers)
     _report_others(table)
@@ -313,5 +315,5 @@ def _directory(table: Table, written: str, folder: Path) -> Path | None:
     directory_ = folder / written
     if not directory_.is_dir():
         accepted = "a folder, from the fleet file's folder; leave it out for the repository"
-        table.problem(directory.name, f"found {values.shown(written)}, which is no folder; accepted: {accepted}")
+        table.problem(directory.name, f"found {values.shown(written)}, which is not a folder; accepted: {accepted}")
     return directory_

@@ -1,4 +1,4 @@
-"""A table of a fleet file, read key by key: what is wrong goes into a report, and reading goes on."""
+"""A table of a fleet file, read key by key; errors go into a report, and reading continues."""
 
 from collections.abc import Iterator, Mapping
 
@@ -10,9 +10,9 @@ from lifefold.interpreters.fleet_file.values import RefusedError, as_array, as_t
 
 
 class Table:
-    """One table. ``label`` is what people call it, empty for the whole file; ``path`` leads to it.
+    """One table. ``label`` is its name, empty for the whole file; ``path`` leads to it.
 
-    ``values`` is None where a table should be and something else is: nothing is missing there that is worth a word.
+    ``values`` is None if another value is in its place; missing keys are not reported then.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class Table:
         return key in self.values
 
     def read(self, key: Key[T]) -> T:
-        """Return what a key means; its default if it is wrong, or absent: what of that is a mistake is reported."""
+        """Return the meaning of a key; its default if it is absent or wrong, with a report if that is an error."""
         self._known[key.name] = None
         if key.name not in self.values:
             if key.required:
@@ -42,17 +42,17 @@ class Table:
             return key.default
 
     def missing(self, *keys: str) -> None:
-        """Report that a key is absent, or all of several of which one is needed."""
+        """Report a missing key, or that none of several keys is there."""
         self._known.update(dict.fromkeys(keys))
         if self._is_table:
             self.report.problem(self.path, self.label, f"{' or '.join(keys)} is missing")
 
     def problem(self, key: str, message: str, *at: int | str) -> None:
-        """Report a problem with a key's value, or with the part of it to which ``at`` leads."""
+        """Report an error of the value of a key, or of the part at ``at``."""
         self.report.problem((*self.path, key, *at), self.key(key, *at), message)
 
     def place(self, key: str) -> str:
-        """Return where a key's value stands, for what is found out about it only later."""
+        """Return the place of the value of a key, for an error found later."""
         return self.report.place((*self.path, key), self.key(key))
 
     def warn(self, key: str, message: str) -> None:
@@ -61,12 +61,12 @@ class Table:
         self.report.warn(path, self.key(key) if key in self.values else self.label, message)
 
     def key(self, key: str, *at: int | str) -> str:
-        """Return what people call a key of this table, or a part of its value; elements are counted from 1."""
+        """Return the name of a key of this table, or of a part of its value; elements are counted from 1."""
         inner = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in at)
         return f"{self.label}.{key}{inner}" if self.label else f"{key}{inner}"
 
     def table(self, section: type[Section]) -> "Table":
-        """Return the table of a section, an empty one if there is none; report anything else."""
+        """Return the table of a section, or an empty one; report a value of another kind."""
         head = heading(section)
         key = head.key
         self._known[key] = None
@@ -77,7 +77,7 @@ class Table:
         return Table(self.report, table, (*self.path, key), self.key(key))
 
     def tables(self, section: type[Section], *, may_be_none: bool = False) -> Iterator["Table"]:
-        """Yield the tables of an array, each called by its name if it has one; report anything else, and too few."""
+        """Yield the tables of an array, labelled by their names; report other values, and too few tables."""
         head = heading(section)
         least = 0 if may_be_none else head.least
         key = head.key
@@ -101,7 +101,7 @@ class Table:
         return self.key(f"{key}.{name}") if usable else self.key(key, index)
 
     def finish(self) -> None:
-        """Report every key that nobody has asked for."""
+        """Report every unknown key."""
         for key in self.values:
             if key not in self._known:
                 hint = meant(key, self._known) or f"; accepted: {', '.join(self._known)}"
@@ -109,13 +109,13 @@ class Table:
 
 
 class Names:
-    """The names given so far, to find one that is given twice; a file system may not tell upper from lower case."""
+    """The names so far, to find duplicates; case does not count, because file systems may ignore it."""
 
     def __init__(self) -> None:
         self._given: dict[str, tuple[str, int | None]] = {}
 
     def is_new(self, table: Table, key: str, name: str) -> bool:
-        """Tell whether nobody has this name yet; report it if somebody has. No name is always new."""
+        """Tell whether a name is new; report a duplicate. An empty name is always new."""
         given = self._given.get(name.casefold())
         if name and given is None:
             self._given[name.casefold()] = name, table.report.line((*table.path, key))

@@ -24,74 +24,73 @@ from lifefold.interpreters.fleet_file.keys import Key, Section
 from lifefold.interpreters.fleet_file.table import Names, Table
 
 LONGEST_ARGUMENT_BYTES = 100_000
-"""The longest prompt that is handed over as an argument. Linux allows 131072 bytes, and a retry's prompt is longer."""
+"""The longest prompt as an argument; Linux allows 131072 bytes, and the prompt of a retry is longer."""
 
 LOWEST_PRIORITY = 1_000
 
 ON_DEATH: Final = forms.choice(*OnDeath)
-"""What becomes of a task whose session dies."""
+"""The outcome of a task after the death of its session."""
 
 ON_NOTHING: Final = forms.choice(*OnNothing)
-"""What becomes of a task that nothing proves, and for which nothing was changed."""
+"""The outcome of a task without verification and without a change."""
 
 
-NEEDS_COMMANDS: Final = '"verify" for a task with commands in verify: without any nothing proves what is left'
-NEEDS_REPOSITORY: Final = '"verify" in a fleet with a repository: without one nobody knows what a session has changed'
+NEEDS_COMMANDS: Final = '"verify" for a task with commands in verify, which decide about the work'
+NEEDS_REPOSITORY: Final = '"verify" in a fleet with a repository: without one the changes of a session are unknown'
 
 
 class TaskKeys(Section, header="[[tasks]]", named_by="id", one_of=("prompt", "prompt_file"), least=1):
-    """What is to be done."""
+    """The tasks."""
 
-    id = Key(forms.TASK_ID, "what it is called", "", required=True)
-    prompt = Key(forms.TEXT, "what the agent is told: at most 100,000 bytes if any agent's command has `{prompt}`", "")
-    prompt_file = Key(forms.TEXT, "the same, from a file", "")
+    id = Key(forms.TASK_ID, "the id", "", required=True)
+    prompt = Key(forms.TEXT, "the prompt: at most 100,000 bytes if the command of any agent has `{prompt}`", "")
+    prompt_file = Key(forms.TEXT, "a file with the prompt", "")
     verify = Key[tuple[tuple[str, ...], ...]](
         forms.COMMANDS,
-        "commands that must all exit 0, in the task's worktree, before the work is merged; each a program on PATH, or a"
+        "commands that must all exit with 0, in the task's worktree, before the merge; each a program on PATH, or a"
         " path in the worktree",
         (),
     )
     depends_on = Key[tuple[str, ...]](
-        forms.TASK_IDS, "tasks that must be closed, that is verified and merged, before this one is given out", ()
+        forms.TASK_IDS, "tasks that must be closed (verified and merged) before this one begins", ()
     )
     priority = Key(forms.integer(1, LOWEST_PRIORITY), "1 is the highest", 2)
-    max_retries = Key(forms.integer(0, MOST_RETRIES), "how often it is opened again after a failure", 3)
-    role = Key(forms.NAME, "only an agent that has this role in its `roles` is given it", "", absent="any agent")
-    trust = Key(LEVEL, "only an agent that is trusted so far is given it", AccessLevel.UNTRUSTED)
+    max_retries = Key(forms.integer(0, MOST_RETRIES), "the retries after a failure", 3)
+    role = Key(forms.NAME, "only agents with this role in their `roles` get it", "", absent="any agent")
+    trust = Key(LEVEL, "only agents with this trust get it", AccessLevel.UNTRUSTED)
     files = Key[tuple[str, ...]](
         forms.WORK_PATHS,
-        "what it will change, a folder for all that is in it: of tasks that change the same one is worked at at a time",
+        "the files it changes, a folder for its content; tasks with common files run one at a time",
         (),
     )
-    approval = Key(forms.NONE_OR_MERGE, '`"merge"`: a person must agree before its work is merged', "none")
+    approval = Key(forms.NONE_OR_MERGE, '`"merge"`: an operator must approve its work before the merge', "none")
     max_subtasks = Key(
         forms.integer(0, fleet_task.MOST_SUBTASKS),
-        "into how many tasks its agents may split it, over all its attempts",
+        "the most tasks that its agents may split it into, over all attempts",
         0,
     )
     subtasks_timeout = Key(
         forms.duration(1),
-        "how long it waits for the tasks that it was split into",
+        "the longest wait for the tasks that it was split into",
         fleet_task.SUBTASKS_MS,
     )
     orphaned = Key[OnDeath | None](
-        ON_DEATH, "what becomes of it when its session dies, as `orphaned` of the fleet", None, absent="the fleet's"
+        ON_DEATH, "the outcome after the death of its session, as `orphaned` of the fleet", None, absent="the fleet's"
     )
     on_nothing = Key(
         ON_NOTHING,
-        "what becomes of it when a session says that it is done, has changed nothing in the repository, and no `verify`"
-        " tells: `close` is for tasks that are meant to change nothing",
+        "the outcome of a session that succeeds without a change in the repository, if it has no `verify`:"
+        " `close` is for tasks that need not change anything",
         OnNothing.FAIL,
     )
     budget = TaskBudgetKeys
 
 
 class Crew(msgspec.Struct, frozen=True):
-    """What of a fleet's agents its tasks have to fit to.
+    """The settings of agents that tasks must fit.
 
-    ``prompt_is_argument`` if an agent's command has ``{prompt}``, which limits a prompt's length. ``roles`` are those
-    that agents have, and ``share`` is what a claim is given of what is limited. ``merges`` if there is a repository
-    that work is merged into.
+    ``prompt_is_argument``: the command of an agent has ``{prompt}``, which limits the length of prompts. ``roles`` are
+    those of the agents, ``share`` is the reservation of a claim, and ``merges`` tells whether there is a repository.
     """
 
     prompt_is_argument: bool
@@ -119,12 +118,12 @@ def read_tasks(root: Table, folder: Path, crew: Crew, *, may_be_none: bool = Fal
 
 
 def unproven(tasks: Sequence[TaskPlan]) -> Iterator[str]:
-    """Yield what people are warned of: tasks without commands, unless they are meant to change nothing."""
+    """Yield a warning about tasks without verification, except those that need not change anything."""
     names = [each.id for each in tasks if not each.verify and each.on_nothing is not OnNothing.CLOSE]
     if names:
         which = brief(enumerated(names))
         has = "has" if len(names) == 1 else "have"
-        yield f"{which} {has} no verify: whatever a session leaves counts as done when the session says so"
+        yield f"{which} {has} no verify: the work of a session that succeeds is merged without verification"
 
 
 def _task(table: Table, folder: Path, crew: Crew) -> TaskPlan:
@@ -159,13 +158,13 @@ def _task(table: Table, folder: Path, crew: Crew) -> TaskPlan:
             found = f"{values.shown(path)} is taken for a name, not for a pattern"
             table.warn("files", f"{found}; a folder stands for all that is in it")
     if "subtasks_timeout" in table and not task.most_subtasks:
-        table.warn("subtasks_timeout", "no max_subtasks: the task is never split, so it waits for nothing")
+        table.warn("subtasks_timeout", "no max_subtasks: the task is never split, so subtasks_timeout has no effect")
     return task
 
 
 def _check_programs(table: Table, task: TaskPlan) -> None:
     for index, (program, *_) in enumerate(task.verify):
-        # A path that is relative leads into the worktree, where the program may still be written.
+        # A relative path leads into the worktree, where an agent may write the program.
         if ("/" not in program or program.startswith("/")) and shutil.which(program) is None:
             accepted = "a program on PATH, or the path of one in the task's worktree, such as ./check"
             found = f"found {values.shown(program)}, which cannot be run"
@@ -185,7 +184,7 @@ def _prompt(table: Table, folder: Path) -> str:
 def _prompt_of(table: Table, folder: Path, file: str) -> str:
     if not os.path.isfile(folder / file):  # noqa: PTH113 - never raises; and a pipe might never come to an end
         accepted = "a text file, from the fleet file's folder"
-        table.problem("prompt_file", f"found {values.shown(file)}, which is no file; accepted: {accepted}")
+        table.problem("prompt_file", f"found {values.shown(file)}, which is not a file; accepted: {accepted}")
         return ""
     try:
         return forms.TEXT.parse(read_text(folder / file))
@@ -197,7 +196,7 @@ def _prompt_of(table: Table, folder: Path, file: str) -> str:
 
 
 def _check_dependencies(tables: Sequence[Table], tasks: Sequence[TaskPlan]) -> None:
-    # A task whose id is refused is there all the same: whoever depends on it has made no mistake.
+    # A task with a refused id counts as known, so that its dependents are not reported as well.
     known = [found for table in tables if isinstance(found := table.values.get("id"), str)]
     for table, task in zip(tables, tasks, strict=True):
         for needed in task.depends_on:
@@ -210,7 +209,7 @@ def _check_dependencies(tables: Sequence[Table], tasks: Sequence[TaskPlan]) -> N
 
 
 def _cycles(needs: dict[str, list[str]]) -> list[list[str]]:
-    """Return cycles, each from its first task in the file, until the tasks that are in none have none left."""
+    """Return the cycles of dependencies, each from its first task in the file."""
     order = {task: position for position, task in enumerate(needs)}
     left = dict(needs)
     cycles: list[list[str]] = []
@@ -218,7 +217,7 @@ def _cycles(needs: dict[str, list[str]]) -> list[list[str]]:
         try:
             TopologicalSorter(left).prepare()
         except CycleError as error:
-            # It names each task before the one that needs it, and the first one twice.
+            # The error names each task before its dependent, and the first one twice.
             cycle: list[str] = error.args[1][:0:-1]
             first = cycle.index(min(cycle, key=order.__getitem__))
             cycles.append(cycle[first:] + cycle[:first])

@@ -1,4 +1,4 @@
-"""Durations and sizes as a fleet file writes them: a number and its unit, as text, so that nobody guesses the unit."""
+"""Durations and sizes of a fleet file: texts of numbers with units."""
 
 import re
 
@@ -6,7 +6,7 @@ DURATION_FORM = 'a duration as text, such as "500ms", "5s", "30m", "2h" or "1h30
 SIZE_FORM = 'a size as text, such as "500kB", "10MB" or "1GiB"'
 
 LONGEST_MS = 365 * 24 * 3_600_000
-"""The longest duration that is accepted: a year. What is longer is a slip of the pen."""
+"""The longest duration that is accepted: a year, because a longer one is probably a typing error."""
 
 LARGEST_BYTES = 1 << 40
 """The largest size that is accepted: 1 TiB."""
@@ -14,7 +14,7 @@ LARGEST_BYTES = 1 << 40
 _DURATION_UNITS_MS = {"h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
 _DURATION = re.compile("".join(f"(?:([0-9]{{1,12}}){unit})?" for unit in _DURATION_UNITS_MS))
 DURATION_PATTERN = f"^(?=.){_DURATION.pattern}$"
-"""What a JSON Schema can say of a duration, which is all but its bounds."""
+"""The pattern of durations in the JSON Schema, without bounds."""
 
 _SIZE_UNITS = {
     "GiB": 1 << 30,
@@ -28,13 +28,13 @@ _SIZE_UNITS = {
 }
 _SIZE = re.compile(f"([0-9]{{1,13}})({'|'.join(_SIZE_UNITS)})")
 SIZE_PATTERN = f"^{_SIZE.pattern}$"
-"""What a JSON Schema can say of a size, which is all but its bounds."""
+"""The pattern of sizes in the JSON Schema, without bounds."""
 
 
 def parse_duration_ms(text: str) -> int:
-    """Return the milliseconds that a text such as ``1h30m`` stands for; the largest unit comes first.
+    """Return the milliseconds of a text such as ``1h30m``; the largest unit comes first.
 
-    Raises ``ValueError`` if the text is something else, or longer than a year.
+    Raises ``ValueError`` for another text, or for more than a year.
     """
     match = _DURATION.fullmatch(text)
     if not text or match is None:
@@ -47,7 +47,7 @@ def parse_duration_ms(text: str) -> int:
 
 
 def format_duration(duration_ms: int) -> str:
-    """Return the shortest text that stands for so many milliseconds; ``0s`` for none."""
+    """Return the shortest text for a duration; ``0s`` for 0."""
     text = ""
     for unit, unit_ms in _DURATION_UNITS_MS.items():
         n, duration_ms = divmod(duration_ms, unit_ms)
@@ -56,9 +56,9 @@ def format_duration(duration_ms: int) -> str:
 
 
 def parse_size_bytes(text: str) -> int:
-    """Return the bytes that a text such as ``10MB`` (millions) or ``10MiB`` (times 1024 * 1024) stands for.
+    """Return the bytes of a text such as ``10MB`` (millions) or ``10MiB`` (times 1024 * 1024).
 
-    Raises ``ValueError`` if the text is something else, or more than 1 TiB.
+    Raises ``ValueError`` for another text, or for more than 1 TiB.
     """
     match = _SIZE.fullmatch(text)
     size = int(match[1]) * _SIZE_UNITS[match[2]] if match else LARGEST_BYTES + 1
@@ -68,7 +68,7 @@ def parse_size_bytes(text: str) -> int:
 
 
 def format_size(size_bytes: int) -> str:
-    """Return a text that stands for so many bytes, in the largest unit that leaves no remainder."""
+    """Return the text for a size, in the largest unit without a remainder."""
     unit = next(unit for unit, factor in _SIZE_UNITS.items() if size_bytes % factor == 0) if size_bytes else "B"
     return f"{size_bytes // _SIZE_UNITS[unit]}{unit}"
 

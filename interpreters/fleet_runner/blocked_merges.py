@@ -1,8 +1,8 @@
-"""What is in the way of a fleet's agents, as its runner found it: evidence for whoever asks from another terminal.
+"""What agents and services wait for, as their runner found it, for commands in other terminals.
 
-It stands in a file beside the log, and not in the log: whether a file of a person's is in the way of a merge is found
-out again with every try, and nothing follows from it. The file is written as a whole, and a run begins without any. So
-what a runner that was killed has left stays there with its age, and says no more than that.
+The waits are in a file beside the log, not in the log: every try observes them again, and no rule depends on them. For
+example a merge waits for local changes of a user. The file is replaced as a whole, and each run begins without one.
+After a killed runner the file stays, and shows its age.
 """
 
 import contextlib
@@ -17,9 +17,9 @@ from lifefold.interpreters.worktrees.aside import read_regular
 
 
 class Wait(msgspec.Struct, frozen=True):
-    """What an agent, or a service, waits for: ``said`` is ``waits to merge T3: ...``. Times are Unix time.
+    """An agent or service that waits: ``said`` is ``waits to merge T3: ...``. Times are Unix milliseconds.
 
-    Something has been in the way since ``since_ms``, and at ``seen_ms`` it still was.
+    The wait began at ``since_ms``, and was last observed at ``seen_ms``.
     """
 
     agent: str
@@ -29,15 +29,15 @@ class Wait(msgspec.Struct, frozen=True):
 
 
 class Waits:
-    """Keeps what is in the way in a file; without one, for this process alone."""
+    """The waits of agents and services, kept in a file; without a file, in this process only."""
 
     def __init__(self, file: Path | None = None) -> None:
-        """Begin with nothing; what an earlier run has left in the file stays until something changes."""
+        """Begin empty; the file of an earlier run stays until the first change."""
         self._file: Final = file
         self._found: Final[dict[tuple[str, str], Wait]] = {}
 
     def seen(self, agent: str, what: str, said: str) -> bool:
-        """Something is in the way of what an agent is to do; return whether that is news."""
+        """Record that an agent waits to do ``what``, for the reason ``said``; return whether that is new."""
         before, now_ms = self._found.get((agent, what)), time.time_ns() // 1_000_000
         since_ms = now_ms if before is None else before.since_ms
         self._found[agent, what] = Wait(agent, said, since_ms, now_ms)
@@ -45,19 +45,19 @@ class Waits:
         return before is None or before.said != said
 
     def over(self, agent: str, what: str) -> None:
-        """Nothing is in the way of that any more."""
+        """Record that the agent does not wait for this any more."""
         if self._found.pop((agent, what), None) is not None:
             self._keep()
 
     def begin(self) -> None:
-        """Forget what an earlier run has left."""
+        """Remove the waits of an earlier run."""
         self._found.clear()
         self._keep()
 
     def _keep(self) -> None:
         if self._file is None:
             return
-        with contextlib.suppress(OSError):  # people are told on the runner's own screen all the same
+        with contextlib.suppress(OSError):  # the runner shows the wait on its own screen, too
             if self._found:
                 write_whole(self._file, msgspec.json.encode(list(self._found.values())).decode())
             else:
@@ -65,11 +65,11 @@ class Waits:
 
 
 WAITS_BYTES: Final = 16_777_216
-"""How much of the file is read."""
+"""The most bytes read of the file."""
 
 
 def read_waits(file: Path) -> tuple[Wait, ...]:
-    """Return what a run has found in the way of its agents; nothing if nobody can read it."""
+    """Return the waits of a run; empty if the file is missing or unreadable."""
     try:
         return msgspec.json.decode(read_regular(file, WAITS_BYTES), type=tuple[Wait, ...])
     except (OSError, msgspec.DecodeError):

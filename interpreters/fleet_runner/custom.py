@@ -1,9 +1,9 @@
-"""The interpreters that a fleet file puts before the standard one: found, made, and laid over each other.
+"""The interpreters that a fleet file puts before the standard one: loaded, made, and composed.
 
-Each is a *factory*: a class, or a function, that is called with the ``RunContext`` and its options, and gives an
-``Interpreter``, or an object whose methods are handlers. It is named by ``module:attribute``, in a module beside the
-fleet file or installed, or by an entry point of the group ``lifefold.interpreters``. All that is wrong is found out
-before anything is written, and told with its place in the fleet file.
+Each is made by a *factory*: a class or function that is called with the ``RunContext`` and its options. It returns an
+``Interpreter``, or an object whose methods are handlers. The fleet file names it as ``module:attribute``, in a module
+beside the fleet file or installed, or by an entry point of the group ``lifefold.interpreters``. All errors are found
+before anything is written, and reported with their place in the fleet file.
 """
 
 import inspect
@@ -31,19 +31,18 @@ from lifefold.interpreters.processes import SessionSpec
 from lifefold.interpreters.worktrees.workplace import Workplace
 
 GROUP: Final = "lifefold.interpreters"
-"""The entry points that a fleet file may name."""
+"""The group of entry points that a fleet file may name."""
 
 OWN: Final = tuple(f"{Path(__file__).parents[2] / part}{os.sep}" for part in ("core", "effects", "interpreters"))
-"""Where lifefold's own modules are: a mistake of the user's is not in them."""
+"""The folders of lifefold's own modules; an error message names a frame outside them."""
 
 
 class RunContext(msgspec.Struct, frozen=True):
-    """What an interpreter is made for: a fleet, and the run that a log belongs to.
+    """The context of an interpreter: a fleet, and the run of its log.
 
-    ``run`` is the same as long as the log is, and no other log's: together with an occasion's identity it tells an
-    effect from all others anywhere. ``folder`` has the run's files, ``workplace`` the places in which agents work.
-    ``below`` is the interpreter over which this one is laid: it has a handler for everything. ``tell(agent, message)``
-    lets people know something: it is shown when the run ends.
+    ``run`` identifies the log: together with the identity of an effect context it identifies an effect uniquely.
+    ``folder`` has the files of the run, ``workplace`` the worktrees of agents. ``below`` is the interpreter below this
+    one; it has a handler for every effect. ``tell(agent, message)`` shows the operator a notice.
     """
 
     fleet: Fleet
@@ -53,25 +52,25 @@ class RunContext(msgspec.Struct, frozen=True):
     below: Interpreter
     tell: Callable[[str, str], None]
     present: Callable[[], Fleet] | None = None
-    """Returns the fleet as it is since its file was changed; without it, as it began."""
+    """Returns the fleet with the plan in force; without it, ``fleet`` is in force."""
 
     def session(self, activity: RunSession, occasion: EffectContext) -> SessionSpec:
-        """Return what is to be run for a session: command, place, environment, grace; and write its prompt's file."""
+        """Return the specification of a session: command, folder and environment; write the file of its prompt."""
         write_whole(self.folder.prompt(occasion.within.key, activity.attempt), activity.prompt)
         fleet = self.fleet if self.present is None else self.present()
         return session_spec(fleet, self.folder, self.workplace, activity, occasion)
 
 
 Factory: TypeAlias = Callable[..., object]
-"""Called with the surroundings and the options in the fleet file; gives an interpreter, or an object with handlers."""
+"""Called with the run context and the options; returns an interpreter, or an object with handlers."""
 
 
 class UnusableInterpreterError(Exception):
-    """An interpreter of a fleet file cannot be used; the message says which, where, and why, for all of them."""
+    """Interpreters of a fleet file are unusable; the message has each one with its place and the reason."""
 
 
 def found(fleet: Fleet) -> list[tuple[InterpreterEntry, Factory]]:
-    """Load the factories that a fleet file names. Raises ``UnusableInterpreterError`` with all that is wrong."""
+    """Load the factories that a fleet file names. Raises ``UnusableInterpreterError`` with all errors."""
     factories: list[tuple[InterpreterEntry, Factory]] = []
     problems: list[str] = []
     if not fleet.interpreters:
@@ -90,13 +89,13 @@ def found(fleet: Fleet) -> list[tuple[InterpreterEntry, Factory]]:
     return factories
 
 
-def composed(factories: Iterable[tuple[InterpreterEntry, Factory]], surroundings: RunContext) -> Interpreter:
-    """Lay interpreters over the one below, the first on top. Raises ``UnusableInterpreterError`` likewise."""
-    whole = surroundings.below
+def composed(factories: Iterable[tuple[InterpreterEntry, Factory]], context: RunContext) -> Interpreter:
+    """Compose interpreters over the one below, the first on top. Raises ``UnusableInterpreterError`` likewise."""
+    whole = context.below
     problems: list[str] = []
     for entry, factory in reversed([*factories]):
         try:
-            mine = _made(entry, factory, msgspec.structs.replace(surroundings, below=whole))
+            mine = _made(entry, factory, msgspec.structs.replace(context, below=whole))
             whole = _chosen(entry, mine).over(whole)
         except _Unusable as error:
             problems.insert(0, str(error))
@@ -105,7 +104,7 @@ def composed(factories: Iterable[tuple[InterpreterEntry, Factory]], surroundings
 
 
 class _Unusable(Exception):
-    """One problem."""
+    """One error, with its place in the fleet file."""
 
     def __init__(self, entry: InterpreterEntry, key: str, message: str) -> None:
         super().__init__(f"{entry.places.get(key, '')}{message}")
@@ -118,9 +117,9 @@ def _raise(problems: list[str]) -> None:
 
 @contextmanager
 def _beside(folder: Path) -> Generator[None]:
-    """Have modules looked for in a folder first, as for a program that lies there; and afterwards last.
+    """Search a folder first for modules, as Python does for a script in it; and afterwards last.
 
-    So what such a module imports later is found, and nothing of lifefold's own gets a module of that folder.
+    So later imports of such a module are found, and lifefold's own imports never take a module of that folder.
     """
     before = {*sys.modules}
     sys.path.insert(0, str(folder))
@@ -134,11 +133,11 @@ def _beside(folder: Path) -> Generator[None]:
 
 
 _LOADED: Final[dict[str, Path]] = {}
-"""Modules that were loaded from beside fleet files in this process, and in which folders."""
+"""Modules that this process has loaded from beside fleet files, with their folders."""
 
 
 def _forget_others(folder: Path) -> None:
-    """Forget modules from beside other fleet files that have namesakes here. Whoever has them goes on with them."""
+    """Forget modules beside other fleet files that have a namesake here; importers keep the ones they have."""
     for name, other in [*_LOADED.items()]:
         if other != folder and _files(folder, name):
             del _LOADED[name]
@@ -148,12 +147,12 @@ def _forget_others(folder: Path) -> None:
 
 
 def _files(folder: Path, name: str) -> list[Path]:
-    """Return where the source of a module is in a folder; empty if there is none."""
+    """Return the source files of a module in a folder; empty without one."""
     return [path for path in (folder / name / "__init__.py", folder / f"{name}.py") if path.is_file()]
 
 
 def _must_be_own(entry: InterpreterEntry, folder: Path) -> None:
-    """See that a module beside the fleet file is the one that will be got: it is not, if another has its name."""
+    """Refuse a module beside the fleet file that would not be imported, because a loaded module has its name."""
     name = entry.use.partition(":")[0].partition(".")[0]
     own = _files(folder, name)
     if own and name in sys.modules:
@@ -166,7 +165,7 @@ def _must_be_own(entry: InterpreterEntry, folder: Path) -> None:
 
 
 def _loaded(entry: InterpreterEntry, folder: Path) -> Factory:
-    """Return what an entry names."""
+    """Return the factory of an entry."""
     if ":" not in entry.use:
         return _installed(entry)
     module, _, path = entry.use.partition(":")
@@ -179,7 +178,7 @@ def _loaded(entry: InterpreterEntry, folder: Path) -> Factory:
 
 
 def _installed(entry: InterpreterEntry) -> Factory:
-    """Return what the entry point of a name leads to."""
+    """Return the factory of an installed entry point."""
     points = {(point.value, _distribution(point)): point for point in entry_points(group=GROUP, name=entry.use)}
     if len(points) > 1:
         which = "; ".join(sorted(f"{value} of {distribution}" for value, distribution in points))
@@ -205,15 +204,15 @@ def _distribution(point: EntryPoint) -> str:
 
 def _callable(entry: InterpreterEntry, what: str, factory: object) -> Factory:
     if not callable(factory):
-        accepted = "a class, or a function, that is called with the surroundings and its options"
+        accepted = "a class, or a function, that is called with the run context and its options"
         raise _Unusable(entry, "use", f"{what} is {factory!r}; accepted: {accepted}")
     return factory
 
 
-def _made(entry: InterpreterEntry, factory: Factory, surroundings: RunContext) -> Interpreter:
+def _made(entry: InterpreterEntry, factory: Factory, context: RunContext) -> Interpreter:
     """Call a factory with its options."""
     try:
-        made = factory(surroundings, **entry.options)
+        made = factory(context, **entry.options)
         return made if isinstance(made, Interpreter) else Interpreter.of(made)
     except (Exception, SystemExit) as error:
         place = _blamed(entry, error)
@@ -221,7 +220,7 @@ def _made(entry: InterpreterEntry, factory: Factory, surroundings: RunContext) -
 
 
 def _blamed(entry: InterpreterEntry, error: BaseException) -> str:
-    """Return the option that an error names first, or the only one whose value it quotes; otherwise what is used."""
+    """Return the option that an error names first, or the only one whose value it quotes; otherwise ``use``."""
     said = str(error) if isinstance(error, ValueError | TypeError) else ""
     named = [key for key in entry.options if said.startswith(f"{key}:")]
     quoted = [key for key, value in entry.options.items() if isinstance(value, str) and repr(value) in said]
@@ -230,12 +229,12 @@ def _blamed(entry: InterpreterEntry, error: BaseException) -> str:
 
 
 def _must_take(entry: InterpreterEntry, factory: Factory) -> None:
-    """Say which option is wrong, or missing, before the factory does so in its own words."""
+    """Refuse unknown and missing options before the factory raises an error of its own."""
     try:
         signature = inspect.signature(factory)
-    except (TypeError, ValueError):  # one in C, say
+    except (TypeError, ValueError):  # such as a function in C
         return
-    _surroundings, *parameters = signature.parameters.values() or [None]
+    _context, *parameters = signature.parameters.values() or [None]
     if any(each.kind is each.VAR_KEYWORD for each in parameters if each):
         return
     names = [each.name for each in parameters if each and each.kind in {each.KEYWORD_ONLY, each.POSITIONAL_OR_KEYWORD}]
@@ -245,14 +244,14 @@ def _must_take(entry: InterpreterEntry, factory: Factory) -> None:
             hint = f'did you mean "{close[0]}"?' if close else f"accepted: {', '.join(['for', *names])}"
             raise _Unusable(entry, option, f"{entry.use} has no such option; {hint}")
     try:
-        signature.bind("the surroundings", **entry.options)
+        signature.bind("the run context", **entry.options)
     except TypeError as error:
         accepted = f"its options are {', '.join(names)}" if names else "it has no options"
         raise _Unusable(entry, "use", f"{entry.use} cannot be made: {error}; {accepted}") from error
 
 
 def _chosen(entry: InterpreterEntry, mine: Interpreter) -> Interpreter:
-    """Return what of an interpreter is to be used."""
+    """Return the handlers of an interpreter that the fleet file asks for."""
     kinds = {KINDS[name] for name in entry.kinds}
     served = {*mine.effects, *mine.activities}
     lacking = sorted(kind.__name__ for kind in kinds - served)
@@ -263,7 +262,7 @@ def _chosen(entry: InterpreterEntry, mine: Interpreter) -> Interpreter:
 
 
 def _explained(error: BaseException) -> str:
-    """Say what went wrong, and where in the user's modules, if it was in one."""
+    """Return an error as text, with its place in the user's modules if it has one."""
     ours = (__file__, sys.modules[import_module.__module__].__file__, sys.modules[EntryPoint.__module__].__file__)
     frames: list[Any] = [each for each in traceback.extract_tb(error.__traceback__) if each.filename not in ours]
     theirs = [each for each in frames if not each.filename.startswith(("<frozen ", *OWN))]

@@ -1,7 +1,7 @@
-"""Whether files have changed: what is there now, as a text of which only equality counts, and notice of changes.
+"""Changes of files: a fingerprint of the watched files, and the moments at which to compare it.
 
-The system's notices only say when to look. What is there is compared with what was there when that was last written
-down, so what changed while nobody looked is found, too; and so is, after a while, what a system gives no notice of.
+Notices of the operating system only tell when to look. The fingerprint is compared with the one in the log, so that
+changes without a runner are found. Changes without a notice are found after ``LOOK_MS``.
 """
 
 import os
@@ -15,18 +15,18 @@ from typing import Final
 from watchfiles import Change, awatch
 
 LOOK_MS: Final = 10_000
-"""How long is waited for a notice before the files are looked at all the same."""
+"""The time after which files are read without a notice."""
 
 LEFT_OUT: Final = frozenset({".git", ".lifefold"})
-"""Folders that are no part of anything that is watched: what a fleet writes there itself would trigger it again."""
+"""Folders that are never watched: the fleet's own writes there would trigger it again."""
 
 GLOB: Final = frozenset("*?[")
 
 
 def mark_of(folder: Path, path: str, apart: Collection[Path] = ()) -> str:
-    """Return what is there of a path or a glob: which files, how long, and changed when. It may take long.
+    """Return a fingerprint of a path or a glob: names, sizes and modification times. It may take long.
 
-    What is, or is in, one of the places ``apart`` does not count.
+    The places ``apart``, and files in them, do not count.
     """
     digest = blake2b(digest_size=16)
     for name, size, changed_ns in sorted(_seen(folder, path, apart)):
@@ -42,12 +42,12 @@ def _seen(folder: Path, path: str, apart: Collection[Path]) -> Iterator[tuple[st
         try:
             found = each.stat()
         except OSError:
-            continue  # it has just gone, or leads nowhere
+            continue  # deleted meanwhile, or a dangling link
         yield str(each.relative_to(folder)), found.st_size, found.st_mtime_ns
 
 
 def _within(folder: Path, apart: Collection[Path]) -> frozenset[Path]:
-    """Return those of some places that are in a folder, as one who looks into that folder finds them."""
+    """Return the places inside a folder, as paths below that folder."""
     real = folder.resolve()
     places = [each.resolve() for each in apart]
     return frozenset(folder / each.relative_to(real) for each in places if each.is_relative_to(real))
@@ -56,7 +56,7 @@ def _within(folder: Path, apart: Collection[Path]) -> frozenset[Path]:
 def _matching(folder: Path, path: str) -> Iterator[Path]:
     place = folder / path
     if set(path) & GLOB:
-        wanted = f"{path}/*" if path.rpartition("/")[2] == "**" else path  # by itself it has folders alone, before 3.13
+        wanted = f"{path}/*" if path.rpartition("/")[2] == "**" else path  # before 3.13 it matches folders only
         found = (each for each in folder.glob(wanted) if not each.is_dir())
         yield from (each for each in found if not LEFT_OUT.intersection(each.relative_to(folder).parts))
     elif place.is_dir():
@@ -68,7 +68,7 @@ def _matching(folder: Path, path: str) -> Iterator[Path]:
 
 
 def root_of(folder: Path, path: str) -> Path:
-    """Return the folder that has everything that a path or a glob may be: the nearest one that is there."""
+    """Return the nearest existing folder that contains all matches of a path or a glob."""
     parts = path.split("/")
     certain = next((n for n, part in enumerate(parts) if set(part) & GLOB), len(parts))
     place = folder / posixpath.join("", *parts[:certain])
@@ -76,7 +76,7 @@ def root_of(folder: Path, path: str) -> Path:
 
 
 async def notices(folder: Path, path: str, apart: Collection[Path] = ()) -> AsyncGenerator[None]:
-    """Yield at once, and then whenever it is time to look. Raises ``OSError`` if the folder cannot be watched."""
+    """Yield at once, and then whenever files should be read. Raises ``OSError`` if the folder cannot be watched."""
     yield None
     root = root_of(folder, path)
     within = _within(root, apart)
@@ -86,15 +86,15 @@ async def notices(folder: Path, path: str, apart: Collection[Path] = ()) -> Asyn
         left_out = LEFT_OUT.intersection(place.relative_to(root).parts)
         return not left_out and place not in within and within.isdisjoint(place.parents)
 
-    told = awatch(
+    changes = awatch(
         root,
         watch_filter=counts,
         rust_timeout=LOOK_MS,
         yield_on_timeout=True,
         ignore_permission_denied=True,
     )
-    async with aclosing(told):
-        async for _ in told:
+    async with aclosing(changes):
+        async for _ in changes:
             yield None
             if root_of(folder, path) != root:
                 return

@@ -1,4 +1,4 @@
-"""Where a fleet keeps its things: all beside its log, so that copying or deleting the two takes everything along."""
+"""The files of a fleet: all beside its log, so that copying or deleting both is complete."""
 
 from itertools import count
 from pathlib import Path
@@ -9,7 +9,7 @@ from lifefold.interpreters.store.place import COPY
 
 _OF_A_COPY: Final = tuple(COPY + end for end in ("", "-wal", "-shm", ".lock", ".new"))
 BESIDE: Final = ("", "-wal", "-shm", "-journal", ".lock", ".new", *_OF_A_COPY)
-"""The ends of the names of the files that are a log."""
+"""The suffixes of the files of a log."""
 
 
 class FleetFolder:
@@ -25,41 +25,41 @@ class FleetFolder:
 
     @property
     def own(self) -> frozenset[Path]:
-        """All that a fleet writes itself, the log and what its store has beside it included."""
+        """All files that the fleet itself writes, the log and the files of its store included."""
         return frozenset({self.root, *(self.log.with_name(self.log.name + each) for each in BESIDE)})
 
     def session(self, agent: str, attempt: int) -> Path:
-        """Return the folder of an agent's n-th session: its prompt, and a folder for every start of it."""
+        """Return the folder of an agent's n-th session: its prompt, and a folder for each start."""
         return self.root / "sessions" / agent / f"{attempt:04d}"
 
     def next_start(self, agent: str, attempt: int) -> Path:
-        """Return the folder for a start of the session: its output, and how it ended. More than one is rare."""
+        """Return the folder for the next start of a session: its output and its end. More than one start is rare."""
         starts = (self.session(agent, attempt) / f"start-{number}" for number in count(1))
         return next(start for start in starts if not start.exists())
 
     def last_start(self, agent: str, attempt: int) -> Path:
-        """Return the folder of the session's last start; of the one to come if there was none."""
+        """Return the folder of a session's last start, or of its first start if there was none."""
         starts = sorted(self.session(agent, attempt).glob("start-*"), key=lambda path: int(path.name.partition("-")[2]))
         return starts[-1] if starts else self.next_start(agent, attempt)
 
     def prompt(self, agent: str, attempt: int) -> Path:
-        """Return the file with the prompt of an agent's n-th session."""
+        """Return the file of the prompt of an agent's n-th session."""
         return self.session(agent, attempt) / "prompt.txt"
 
     def heartbeat(self, agent: str, attempt: int) -> Path:
-        """Return the file that an agent's n-th session touches to show that it moves, if it has nothing to print."""
+        """Return the file that an agent's n-th session touches as a sign of progress without output."""
         return self.session(agent, attempt) / "heartbeat"
 
     def state(self, task: str, kept: int) -> Path:
-        """Return the file in which a session may keep what the next one with the task needs to go on."""
+        """Return the file in which a session may keep its state for the next session at the task."""
         return self.root / "states" / f"{task}-{kept}.json"
 
     def verification(self, task: str, epoch: int) -> Path:
-        """Return the folder with what the verification commands of a claim have printed."""
+        """Return the folder with the output of the verification of a claim."""
         return self.root / "verifications" / task / str(epoch)
 
     def make(self) -> None:
-        """Create the folder, out of git's sight, and for the user alone who runs the fleet."""
+        """Create the folder, ignored by git and readable by its user only."""
         make_private(self.root)
         ignore = self.root.parent / ".gitignore"
         if self.root.parent.name == ".lifefold" and not ignore.exists():

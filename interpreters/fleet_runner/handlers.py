@@ -1,11 +1,11 @@
-"""The standard interpreter of the fleet: agents as processes, work in worktrees.
+"""The standard interpreter of a fleet: agents as processes, work in worktrees.
 
-A handler performs and reports; it decides nothing. Whatever goes wrong in the world outside is reported as the event
-that the lifecycle has for it, so that no error of one agent stops the fleet. What may pass is waited for, and told.
+A handler performs and reports; it decides nothing. It reports failures outside as events of the lifecycle, so that an
+error of one agent does not stop the fleet. It waits for obstacles that may pass, and shows the operator the wait.
 
-A handler that has returned has left nothing: as long as it is not certain that a session's processes are gone, it does
-not return. But a handler that is cancelled although nobody asked for its end (``ending``) has a runner that goes down;
-it leaves the session to its shim and its lease, as a runner that is killed does, and the next run adopts it.
+A handler returns only when the processes of its session are verifiably gone. A handler that is cancelled without a
+request to end (``ending``) belongs to a runner that goes down. It leaves the session to its shim and its lease, like a
+runner that is killed, and the next run adopts the session.
 """
 
 import contextlib
@@ -69,51 +69,51 @@ from lifefold.interpreters.worktrees.workplace import Workplace
 T = TypeVar("T")
 
 PLACE_LIMIT_S: Final = 600.0
-"""How long a worktree that others are at work in is waited for."""
+"""The longest wait for a worktree in which other processes are at work."""
 
 UNCERTAIN: Final = (SurvivorsError, OSError)
-"""What leaves it open whether a session's processes are gone."""
+"""Errors after which it is unknown whether the processes of a session are gone."""
 
 
 class Handlers:
-    """Performs what the fleet's workers and services ask for.
+    """Performs the effects and activities of workers and services.
 
-    ``live`` has the sessions of now, by agent; ``put_off`` the agents whose merge waits for what is in its way, and
-    ``when_put_off`` is called whenever one is. ``people`` is what people must know, ``notices`` all they were told.
+    ``live`` has the running sessions by agent. ``put_off`` has the agents with a blocked merge, and ``when_put_off`` is
+    called for each. ``operator`` shows notices, ``notices`` has all of them.
     """
 
     def __init__(self, fleet: Fleet, folder: FleetFolder, workplace: Workplace, clock: Clock | None = None) -> None:
-        """Take what the handlers need to know; ``clock`` is that of the engine, by which triggers are due."""
+        """Make the handlers of a fleet; triggers are due by ``clock``, the clock of the engine."""
         self.live: Final[dict[str, tuple[int, SessionProcess]]] = {}
         self.put_off: Final[set[str]] = set()
         self.when_put_off: Callable[[], None] = _nothing
         self.secrets: Final = secrets_of(fleet, os.environ)
-        self.people: Final = Notices(Waits(folder.waits), self.secrets)
-        self.notices: Final = self.people.told
+        self.operator: Final = Notices(Waits(folder.waits), self.secrets)
+        self.notices: Final = self.operator.told
         self.fleet = fleet
         self.folder: Final = folder
         self.workplace: Final = workplace
         self._merging: Final = Merging(workplace, self._waits, self._put_off, self.tell)
-        self._watcher: Final = Watcher(folder, self.people)
-        self._attendant: Final = Attendant(fleet, folder, self.people, (clock or WallClock()).now_ms)
+        self._watcher: Final = Watcher(folder, self.operator)
+        self._attendant: Final = Attendant(fleet, folder, self.operator, (clock or WallClock()).now_ms)
 
     def adopt(self, fleet: Fleet) -> None:
-        """Go on by a changed fleet file."""
+        """Follow a changed fleet file."""
         self.fleet = joined(self.fleet, fleet)
         self.secrets.learn(variables_of(fleet, os.environ), fleet.redact)
         self._attendant.adopt(self.fleet)
 
     @property
     def _cooperative(self) -> set[str]:
-        """The agents that come to a safe point by themselves."""
+        """The agents that end at a safe point by themselves."""
         return {agent.name for agent in self.fleet.agents if agent.target}
 
     def tell(self, agent: str, message: str) -> None:
-        """Let people know something."""
-        self.people.tell(agent, message)
+        """Show the operator a notice."""
+        self.operator.tell(agent, message)
 
     def interpreter(self) -> Interpreter:
-        """Return the interpreter made of these handlers."""
+        """Return the interpreter with these handlers."""
         of = Interpreter.of
         return of(self._watcher).over(of(self._attendant)).over(of(self._merging)).over(self._standard())
 
@@ -137,32 +137,32 @@ class Handlers:
         )
 
     def pid(self, agent: str) -> int | None:
-        """Return the process of an agent's session that runs now; None if none does."""
+        """Return the process id of an agent's running session; None without one."""
         _attempt, process = self.live.get(agent, (0, None))
         return None if process is None or process.identity is None else process.identity.pid
 
     async def store_prompt(self, effect: StorePrompt, occasion: EffectContext) -> None:
-        """Write the prompt where the agent and people can read it."""
+        """Write the prompt to a file for the agent and the operator."""
         record: session.Session | invocation.Invocation = occasion.entity.record
-        with contextlib.suppress(OSError):  # the session writes it, too, before it begins, and reports what is wrong
+        with contextlib.suppress(OSError):  # the start of the session writes it again, and reports errors
             write_whole(self.folder.prompt(record.name, record.attempt), effect.prompt)
 
     async def cancel_session(self, _effect: CancelSession, occasion: EffectContext) -> None:
-        """Ask the session to end; its shim sees to it that it does, even if the runner dies meanwhile."""
+        """Ask the session to end; its shim ends it even if the runner dies meanwhile."""
         process = self._session_of(occasion)
         if process is not None:
             await _end(process, _session_in(occasion.within).patience_ms)
 
     async def force_stop_session(self, _effect: ForceStopSession, occasion: EffectContext) -> None:
-        """Kill the session: it has outlasted its grace, or is to have none."""
+        """Kill the session, after its grace or without one."""
         process = self._session_of(occasion)
         if process is not None:
             await process.kill()
 
     def _session_of(self, occasion: EffectContext) -> SessionProcess | None:
-        """Return the session that the effect means; None if it is over: the agent may be at a later one.
+        """Return the session of the effect; None if it has ended and the agent has a later one.
 
-        Raises ``Unreached`` while no session of the agent is attended: after a crash it is looked for first.
+        Raises ``Unreached`` while no handler attends the session: after a crash it must be adopted first.
         """
         attempt, process = self.live.get(occasion.within.key, (0, None))
         if process is None:
@@ -170,11 +170,11 @@ class Handlers:
         return process if attempt == _session_in(occasion.within).attempt else None
 
     async def log_fatal(self, effect: LogFatal, occasion: EffectContext) -> None:
-        """Tell people."""
-        self.people.tell_while(About.DOWN, occasion.within.key, effect.message)
+        """Show the operator a notice while the agent is down."""
+        self.operator.tell_while(About.DOWN, occasion.within.key, effect.message)
 
     async def increment_session(self, effect: IncrementSession, occasion: EffectContext) -> None:
-        """Do nothing: the reducer has counted, and the journal says so."""
+        """Do nothing: the reducer counts, and the journal has the number."""
 
     async def prepare_worktree(self, _activity: PrepareWorktree, context: ActivityContext) -> None:
         """Make the agent's worktree."""
@@ -189,7 +189,7 @@ class Handlers:
             await context.report(session.WorktreeReady())
 
     async def check_out(self, activity: CheckOutWork, context: ActivityContext) -> None:
-        """Give the task its clean place."""
+        """Check out a clean worktree for the task."""
         if context.cleanup_only:
             return
         agent, task = context.occasion.within.key, activity.task
@@ -202,21 +202,21 @@ class Handlers:
             await context.report(assignment.CheckedOut())
 
     async def _placed(self, agent: str, what: str, work: Callable[[], Awaitable[T]]) -> T:
-        """Do something to the agent's place; wait, but not for ever, while others are in the way."""
+        """Do some work in the agent's worktree; wait up to ``PLACE_LIMIT_S`` while other processes block it."""
         with self._waits(agent, what) as tell:
             return await patiently(work, (InTheWayError,), tell, limit_s=PLACE_LIMIT_S)
 
     async def inspect(self, activity: InspectWork, context: ActivityContext) -> None:
-        """Look at what a session has left of the task. What nobody can look at any more is nothing."""
+        """Report the changes that a dead session has left; an unreadable worktree counts as unchanged."""
         if context.cleanup_only:
             return
         agent, task = context.occasion.within.key, activity.task
         look = partial(self.workplace.differs, agent, task, activity.epoch)
         try:
-            differs = await self._placed(agent, f"look at what is left of {task}", look)
+            differs = await self._placed(agent, f"inspect the worktree of {task}", look)
             hidden = () if differs else await self.workplace.ignored(agent, task, activity.epoch)
         except (WorkplaceError, OSError) as error:
-            self.tell(agent, f"nobody can say what is left of {task}: {error}")
+            self.tell(agent, f"the changes of {task} cannot be read, so the task counts as unchanged: {error}")
             differs, hidden = False, ()
         await context.report(assignment.Inspected(differs, hidden[: nothing_done.MOST_HIDDEN + 1]))
 
@@ -238,7 +238,7 @@ class Handlers:
         await context.report(assignment.Verified() if reason is None else assignment.Rejected(reason))
 
     async def park(self, activity: ParkWork, context: ActivityContext) -> None:
-        """Keep the work for whoever merges it."""
+        """Commit the work to a reference of its own, from which it is merged later."""
         if context.cleanup_only:
             return
         agent = context.occasion.within.key
@@ -251,7 +251,7 @@ class Handlers:
             await context.report(assignment.Parked(commit))
 
     async def _put_off(self, agent: str) -> None:
-        """Let a merge rest for a while: a runner that is to leave may do so now."""
+        """Pause a blocked merge; meanwhile a runner may leave."""
         self.put_off.add(agent)
         self.when_put_off()
         try:
@@ -260,7 +260,7 @@ class Handlers:
             self.put_off.discard(agent)
 
     async def run_session(self, activity: RunSession, context: ActivityContext) -> None:
-        """Run one session: start or adopt its process, say that it runs, wait, say how it ended."""
+        """Run one session: start or adopt its process, report the start, wait, report the end."""
         if context.cleanup_only:
             await self._see_to_the_end(context, partial(self._end_left_over, activity, context))
             return
@@ -284,7 +284,7 @@ class Handlers:
         await context.report(session.SessionExited(called, await spent(directory)))
 
     async def _found(self, activity: RunSession, context: ActivityContext) -> SessionProcess | SessionExit:
-        """Return the session that an earlier runner has started; if none has, launch it."""
+        """Adopt the session that an earlier runner started, or launch it."""
         agent = context.occasion.within.key
         if context.resumed:
             look = partial(adopt, self.folder.last_start(agent, activity.attempt))
@@ -300,11 +300,11 @@ class Handlers:
         return await launch(folder, spec, lease_ms=self.fleet.lease_ms)
 
     async def _attend(self, process: SessionProcess, activity: RunSession, context: ActivityContext) -> SessionExit:
-        """Wait for the session's end, and bring it about if it is not wanted any more."""
+        """Wait for the end of the session; end it when the handler is cancelled with ``ending``."""
         agent = context.occasion.within.key
         with self._alive(context, activity.attempt, process):
             try:
-                await _renew(process, self.fleet.lease_ms)  # an adopted one's lease may be about to end
+                await _renew(process, self.fleet.lease_ms)  # the lease of an adopted session may be about to expire
                 if process.start is not None:
                     await _say_that_it_runs(activity, context)
                 wake_ms = wake_after_ms(activity.timeout_ms, activity.grace_ms)
@@ -317,7 +317,7 @@ class Handlers:
                 raise
 
     async def _end_left_over(self, activity: RunSession, context: ActivityContext) -> None:
-        """End a session that nobody attends, if anything of it is there."""
+        """End a session that no handler attends, if any process of it is left."""
         agent = context.occasion.within.key
         found = await adopt(self.folder.last_start(agent, activity.attempt))
         if isinstance(found, SessionProcess):
@@ -326,9 +326,9 @@ class Handlers:
                 await _finish(found, 0 if wanted.at_once else activity.grace_ms)
 
     async def _see_to_the_end(self, context: ActivityContext, end: Callable[[], Awaitable[object]]) -> None:
-        """End what there may be of an activity, and return only when that is certain: its end is confirmed then.
+        """End the processes of an activity, and return only when their end is confirmed.
 
-        A handler whose end is asked for meanwhile goes on with it.
+        A handler that is asked to end meanwhile continues.
         """
         agent, what = context.occasion.within.key, "end what is left"
         try:
@@ -342,17 +342,17 @@ class Handlers:
 
     @contextlib.contextmanager
     def _waits(self, agent: str, what: str) -> Generator[Callable[[str], None]]:
-        """Give what tells people why an agent waits. It holds until that is over; who is cancelled may wait again."""
+        """Yield a function that shows why an agent waits; the wait ends with the block, unless it is cancelled."""
         try:
-            yield lambda why: self.people.in_the_way(agent, what, why)
+            yield lambda why: self.operator.in_the_way(agent, what, why)
         except Exception:
-            self.people.out_of_the_way(agent, what)
+            self.operator.out_of_the_way(agent, what)
             raise
-        self.people.out_of_the_way(agent, what)
+        self.operator.out_of_the_way(agent, what)
 
     @contextlib.contextmanager
     def _alive(self, context: ActivityContext, attempt: int, process: SessionProcess) -> Generator[None]:
-        """Let a session be the one that the agent has now."""
+        """Register the running session of an agent during the block."""
         agent = context.occasion.within.key
         self.live[agent] = (attempt, process)
         context.attend()
@@ -363,7 +363,7 @@ class Handlers:
 
 
 def _session_in(within: Aggregate) -> session.Session | invocation.Invocation:
-    """Return the record of a worker's session, or of a service's run, which is attended to in the same way."""
+    """Return the record of a worker's session, or of a service's invocation, which has the same handlers."""
     record: session.Session | invocation.Invocation = within.record(
         invocation.REF if within.kind == service.KIND else session.machine.name
     )
@@ -371,17 +371,17 @@ def _session_in(within: Aggregate) -> session.Session | invocation.Invocation:
 
 
 def _nothing() -> None:
-    """Do nothing, until a runner wants to know."""
+    """Do nothing; a runner replaces this."""
 
 
 async def _say_that_it_runs(activity: RunSession, context: ActivityContext) -> None:
-    """Report the start, unless the log has it from the runner that this one takes the session over from."""
-    if context.occasion.entity.state == session.State.SPAWNING:  # a service's run has a state of the same name
+    """Report the start, unless an earlier runner has reported it."""
+    if context.occasion.entity.state == session.State.SPAWNING:  # an invocation has a state of the same name
         await context.report(session.SessionStarted(activity.session_seq))
 
 
 async def _end(process: SessionProcess, grace_ms: int) -> None:
-    """Ask a session to end; kill it at once if its shim does not listen."""
+    """Ask a session to end; kill it at once if its shim does not respond."""
     try:
         await process.end(grace_ms)
     except ShimUnresponsiveError:
@@ -389,18 +389,18 @@ async def _end(process: SessionProcess, grace_ms: int) -> None:
 
 
 async def _finish(process: SessionProcess, grace_ms: int) -> None:
-    """See a session to its end."""
+    """End a session, and wait for its end."""
     await _end(process, grace_ms)
     await end_of(process, kill_after_ms(grace_ms), grace_ms)
 
 
 async def _renew(process: SessionProcess, lease_ms: int) -> None:
-    with contextlib.suppress(ShimUnresponsiveError):  # a frozen one; if it stays so, its lease ends it
+    with contextlib.suppress(ShimUnresponsiveError):  # a frozen shim; its lease ends the session
         await process.renew(lease_ms)
 
 
 async def renew_leases(live: Callable[[], list[SessionProcess]], lease_ms: int) -> None:
-    """Tell the shims, again and again, that somebody is still there: three times within every lease."""
+    """Renew the leases of all sessions, three times within each lease."""
     while True:
         for process in live():
             await _renew(process, lease_ms)

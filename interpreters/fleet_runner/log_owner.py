@@ -1,4 +1,4 @@
-"""What a log belongs to: a fleet as its file describes it, and a repository; and which runs came before it."""
+"""The owner of a log: a fleet with its plan, a repository, and the runs before."""
 
 import json
 import secrets
@@ -18,45 +18,45 @@ from lifefold.interpreters.worktrees.worktrees import GitWorkplace
 
 
 class OtherFleetError(Exception):
-    """The log belongs to another fleet, to this one as it was before its file was changed, or to another repository."""
+    """The log belongs to another fleet, to an earlier plan of this fleet, or to another repository."""
 
 
 class Before(msgspec.Struct, frozen=True):
-    """The runs before a run: how they have ended, and which branch they merged into; it goes on with that."""
+    """The runs before a run: their end, and the target branch, which this run keeps."""
 
     ended: FinishedFleet = FinishedFleet()
     branch: str = ""
 
 
 CLAIM_KEY: Final = "claim_key"
-"""Under which name a log has what the tokens of its claims are derived from."""
+"""The name of the secret in the log from which the tokens of claims are derived."""
 
 NONE_BEFORE: Final = Before()
-"""What was before the first run."""
+"""No earlier runs."""
 
 
 async def written_of(fleet: Fleet, workplace: Workplace, before: Before) -> dict[str, str]:
-    """Return what a new log says of its run."""
-    said = {"fleet": fleet.name, "meaning": fleet.meaning, "source": str(fleet.source), "branch": ""}
-    said["before"] = msgspec.json.encode(before).decode()
-    said["plan"] = msgspec.json.encode(remainder(fleet.plan, before.ended)).decode()
+    """Return the metadata of a new log."""
+    meta = {"fleet": fleet.name, "meaning": fleet.meaning, "source": str(fleet.source), "branch": ""}
+    meta["before"] = msgspec.json.encode(before).decode()
+    meta["plan"] = msgspec.json.encode(remainder(fleet.plan, before.ended)).decode()
     if isinstance(workplace, GitWorkplace) and fleet.repository is not None:
         origin = await origin_of(fleet.repository, workplace.branch)
-        said |= {
+        meta |= {
             "branch": workplace.branch,
             "git_directory": str(origin.directory),
             "first_commit": origin.first_commit,
         }
-    return {**said, "run": secrets.token_hex(8), CLAIM_KEY: secrets.token_hex(KEY_CHARS // 2)}
+    return {**meta, "run": secrets.token_hex(8), CLAIM_KEY: secrets.token_hex(KEY_CHARS // 2)}
 
 
 def before_of(store: SqliteStore) -> Before:
-    """Return what was before the run of this log."""
+    """Return the runs before the run of this log."""
     return store.meta_as("before", Before) or NONE_BEFORE
 
 
 async def must_belong(fleet: Fleet, store: SqliteStore) -> None:
-    """Raise ``OtherFleetError`` unless the log may be continued with this fleet, here."""
+    """Raise ``OtherFleetError`` unless this fleet may continue the log in this repository."""
     _must_be_of(fleet, store)
     await must_be_in_its_repository(fleet, store)
 
@@ -69,23 +69,25 @@ def _must_be_of(fleet: Fleet, store: SqliteStore) -> None:
 
 
 def must_mean(fleet: Fleet, store: SqliteStore, meaning: str) -> None:
-    """Raise ``OtherFleetError`` unless the fleet file means what is in force in its log."""
+    """Raise ``OtherFleetError`` unless the fleet file has the plan in force in its log."""
     if json.loads(meaning) != json.loads(fleet.meaning):
         changes = "; ".join(describe_difference(meaning, fleet.meaning))
         command = f"lifefold run {shlex.quote(str(fleet.source))} --accept --db {shlex.quote(str(store.path))}"
-        message = f"{fleet.source}: was changed since {store.path} was begun, or changed last ({changes}); {command}"
+        message = (
+            f"{fleet.source}: differs from the plan in force in {store.path} ({changes}); to accept that: {command}"
+        )
         raise OtherFleetError(message)
 
 
 async def must_be_in_its_repository(fleet: Fleet, store: SqliteStore) -> None:
-    """Raise ``OtherFleetError`` unless this is the repository that the log was begun in."""
+    """Raise ``OtherFleetError`` unless this is the repository in which the log began."""
     directory, first_commit = store.meta("git_directory"), store.meta("first_commit")
     if fleet.repository is None or directory is None or first_commit is None:
         return
     origin = Origin(Path(directory), first_commit)
     if not await is_origin(origin, fleet.repository, fleet.name, store.meta("run") or ""):
         message = (
-            f"{store.path}: was begun in another repository than {fleet.repository}, in that of {directory}"
-            f" with the first commit {first_commit[:12]}; use the log that was begun here, or another --db"
+            f"{store.path}: began in another repository than {fleet.repository}, in that of {directory}"
+            f" with the first commit {first_commit[:12]}; use the log that began here, or another --db"
         )
         raise OtherFleetError(message)

@@ -1,4 +1,4 @@
-"""How a merge is performed: what is to be merged first gets into the log, and an agent's branch is not merged into."""
+"""Merges: the log gets the commit to merge first, and a target branch moved by an agent is not merged into."""
 
 import contextlib
 from collections.abc import Awaitable, Callable
@@ -15,15 +15,15 @@ from lifefold.interpreters.worktrees.errors import InTheWayError, WorkplaceError
 from lifefold.interpreters.worktrees.workplace import Workplace
 
 Waiting = Callable[[str, str], AbstractContextManager[Callable[[str], None]]]
-"""Gives, for an agent and what it is to do, what tells people why it waits."""
+"""Returns, for an agent and its next step, a context whose function shows why it waits."""
 
 
 class DisplacedError(Exception):
-    """The fleet's branch still is where an agent has moved it to."""
+    """The target branch is still where an agent has moved it."""
 
 
 class Merging:
-    """Performs merges into the fleet's branch; ``rest`` lets one rest for a while, of the agent that is named."""
+    """Performs merges into the target branch; ``rest`` pauses the blocked merge of an agent."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class Merging:
         rest: Callable[[str], Awaitable[None]],
         tell: Callable[[str, str], None],
     ) -> None:
-        """Take where the work is, what tells people of waits, and what tells them something of an agent."""
+        """Take the worktrees, the function that shows waits, and the one that shows notices."""
         self._workplace: Final = workplace
         self._waits: Final = waits
         self._rest: Final = rest
@@ -40,7 +40,7 @@ class Merging:
 
     @handles(MergeWork)
     async def merge(self, activity: MergeWork, context: ActivityContext) -> None:
-        """Bring the work into the fleet's branch. What is in the way there is waited for: the work is done."""
+        """Merge the work into the target branch; wait for obstacles, because the work is done."""
         agent = context.occasion.within.key
         rest = partial(self._rest, agent)
         collect, merge = partial(self._collected, activity, context), partial(self._merge, activity, agent)
@@ -58,14 +58,14 @@ class Merging:
             await context.report(assignment.Merged(commit))
 
     async def _tell_what_is_hidden(self, activity: MergeWork, agent: str) -> None:
-        """Name what git ignores in the place of a task for which nothing was merged: its commands may have found it."""
+        """Show the ignored files of a task without a change; its verification may have used them."""
         with contextlib.suppress(WorkplaceError, OSError):
             hidden = await self._workplace.ignored(agent, activity.task, activity.epoch)
             if hidden:
                 self._tell(agent, f"{activity.task} is done, and {nothing_done.reason_of(hidden)}")
 
     async def _collected(self, activity: MergeWork, context: ActivityContext) -> str:
-        """Return the commit that is to be merged. The log has it before anything is merged: it is not found twice."""
+        """Return the commit to merge. It is in the log before the merge, so that a later run merges the same commit."""
         work: assignment.Assignment = context.occasion.entity.record
         if work.collected:
             return work.collected
@@ -82,7 +82,7 @@ class Merging:
 
     @handles(WatchBranch)
     async def watch_branch(self, activity: WatchBranch, context: ActivityContext) -> None:
-        """Wait until the branch is not where an agent has moved it to; people know why nothing is merged meanwhile."""
+        """Wait until the target branch is restored; meanwhile the operator sees why nothing is merged."""
         if context.cleanup_only:
             return
         agent = context.occasion.within.key
@@ -92,10 +92,10 @@ class Merging:
         await context.report(assignment.BranchBack())
 
     async def _still_displaced(self, found: str) -> None:
-        """Raise DisplacedError as long as the branch is where an agent has moved it to."""
+        """Raise ``DisplacedError`` while the branch is where an agent has moved it."""
         try:
             why = await self._workplace.displaced(found)
         except WorkplaceError:
-            return  # the merge finds out what is wrong, and says it
+            return  # the merge finds this error, too, and reports it
         if why:
             raise DisplacedError(why)

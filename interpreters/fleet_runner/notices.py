@@ -1,4 +1,4 @@
-"""What people must know of a run: everything that they were told, and what of it still holds."""
+"""The notices of a run for its operator: all of them, and those that still hold."""
 
 import time
 from enum import StrEnum
@@ -9,17 +9,17 @@ from lifefold.interpreters.fleet_runner.redaction import NO_SECRETS, Secrets
 
 
 class About(StrEnum):
-    """What a notice is about that holds only for a while."""
+    """The subject of a notice that holds for a limited time."""
 
-    GREETING = "what a run goes on with"
-    DOWN = "an agent that has stopped by its errors, or a service that has failed"
-    SILENCE = "a session that shows no sign of progress"
-    QUARANTINE = "an entity that takes nothing more until it is released"
-    WAITING = "something that is in the way, and is waited for"
+    GREETING = "the sessions and tasks that a run continues"
+    DOWN = "an agent that its errors have stopped, or a service that has failed"
+    SILENCE = "a session without a sign of progress"
+    QUARANTINE = "an entity that accepts no input until its release"
+    WAITING = "an obstacle that an agent waits for"
 
 
 class Notice(NamedTuple):
-    """What people were told of an agent, and when: Unix time in milliseconds."""
+    """A sentence about an agent, with its time in Unix milliseconds."""
 
     agent: str
     message: str
@@ -27,12 +27,12 @@ class Notice(NamedTuple):
 
 
 class Notices:
-    """Keeps what people are told; ``told`` is all of it, agent and message, in order."""
+    """The notices of a run; ``told`` has all of them in order, as agent and message."""
 
     def __init__(self, waits: Waits | None = None, secrets: Secrets = NO_SECRETS) -> None:
-        """Begin with nothing; ``waits`` is where those look for what is in the way who ask from elsewhere.
+        """Begin without notices; ``waits`` keeps the waits for commands in other terminals.
 
-        People are told none of the ``secrets``.
+        Notices contain none of the ``secrets``.
         """
         self._secrets: Final = secrets
         self.waits: Final = waits or Waits()
@@ -40,21 +40,21 @@ class Notices:
         self._standing: Final[dict[tuple[str, About | str, str], Notice]] = {}
 
     def tell(self, agent: str, message: str) -> None:
-        """Let people know what holds from now on."""
+        """Add a notice that holds until the end of the run."""
         self._keep((agent, message, ""), message)
 
     def tell_while(self, about: About, agent: str, message: str, which: str = "") -> None:
-        """Let people know what is so until it is over; this takes the place of what was said about the same."""
+        """Add a notice that holds until ``over``; it replaces the notice about the same subject."""
         self._keep((agent, about, which), message)
 
     def in_the_way(self, agent: str, what: str, why: str) -> None:
-        """Let people know why an agent waits to do something: once, however often the same is in the way."""
+        """Add a notice that an agent waits, and why; repetitions of the same wait are not added."""
         said = self._secrets.hidden(f"waits to {what}: {why}")
         if self.waits.seen(agent, what, said):
             self.tell_while(About.WAITING, agent, said, what)
 
     def out_of_the_way(self, agent: str, what: str) -> None:
-        """Nothing is in the way of that any more."""
+        """End the notice of a wait."""
         self.waits.over(agent, what)
         self.over(About.WAITING, agent, what)
 
@@ -65,10 +65,10 @@ class Notices:
         self._standing[key] = Notice(key[0], message, time.time_ns() // 1_000_000)
 
     def over(self, about: About, agent: str, which: str | None = None) -> None:
-        """What was said about this holds no more; all about the same that was said of the agent, if not said which."""
+        """End the notices of an agent about a subject: the one for ``which``, or all if it is None."""
         for key in [key for key in self._standing if key[:2] == (agent, about) and which in {None, key[2]}]:
             del self._standing[key]
 
     def standing(self, *gone: About) -> list[Notice]:
-        """Return what holds, each once, the latest last, without what is about things that are ``gone``."""
+        """Return the notices that hold, the latest last, without those about the subjects ``gone``."""
         return [notice for (_, about, _), notice in self._standing.items() if about not in gone]

@@ -1,4 +1,4 @@
-"""What a changed fleet file means for a log: the change that may be accepted, and the fleet that goes on by it."""
+"""Plan changes of a changed fleet file: the change to accept, its obstacles, and the fleet that follows it."""
 
 import json
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ T = TypeVar("T", Agent, Service)
 
 
 class Proposed(msgspec.Struct, frozen=True):
-    """A change of a fleet file: what differs, line by line, the change as the board takes it, what is in the way."""
+    """A change of a fleet file: its differences as lines, the event for the board, and the obstacles."""
 
     lines: tuple[str, ...]
     number: int
@@ -29,61 +29,61 @@ class Proposed(msgspec.Struct, frozen=True):
     obstacles: tuple[plan_obstacles.Obstacle, ...]
 
 
-def proposed(fleet: Fleet, store: SqliteStore, desk: Aggregate) -> Proposed | None:
-    """Return how a fleet file differs from what is in force in its log; None if it means the same.
+def proposed(fleet: Fleet, store: SqliteStore, of: Aggregate) -> Proposed | None:
+    """Return how a fleet file differs from the plan in force in its log; None without a difference.
 
-    Raises ``ValueError`` for a log that does not say with which plan it began.
+    Raises ``ValueError`` for a log without the plan it began with.
     """
     begun, said = store.meta("meaning") or "{}", store.meta("plan")
-    meaning = plan_change.meaning_of(desk, begun)
+    meaning = plan_change.meaning_of(of, begun)
     if json.loads(meaning) == json.loads(fleet.meaning):
         return None
     if said is None:
-        message = f"{store.path}: was begun by a lifefold that did not write its plan down; it cannot be changed"
+        message = f"{store.path}: began with an older lifefold that did not record its plan, so it cannot be changed"
         raise ValueError(message)
     ended = before_of(store).ended
     begun_with = msgspec.json.decode(said, type=Plan)
     old, new = (
         replace(plan, key=store.meta(CLAIM_KEY) or "")
-        for plan in (plan_change.in_force(begun_with, desk), remainder(fleet.plan, ended))
+        for plan in (plan_change.in_force(begun_with, of), remainder(fleet.plan, ended))
     )
     accepted = plan_change.PlanChange(
-        plan_change.State.ACCEPTED, difference(old, new), rules_of(new), plan_change.last_in_force(desk), fleet.meaning
+        plan_change.State.ACCEPTED, difference(old, new), rules_of(new), plan_change.last_in_force(of), fleet.meaning
     )
-    number = 1 + max((number for number, _ in plan_change.changes_of(desk)), default=0)
+    number = 1 + max((number for number, _ in plan_change.changes_of(of)), default=0)
     found = (*_of_the_file(meaning, fleet.meaning), *_of_earlier_runs(meaning, fleet.meaning, ended.closed))
     lines = describe_difference(meaning, fleet.meaning)
-    in_the_way = plan_obstacles.obstacles(desk, accepted, is_anything_left=bool(_left(new, desk, ended).tasks))
+    in_the_way = plan_obstacles.obstacles(of, accepted, is_anything_left=bool(_left(new, of, ended).tasks))
     return Proposed(lines, number, accepted, (*found, *in_the_way))
 
 
-def _left(plan: Plan, desk: Aggregate, before: FinishedFleet) -> Plan:
-    """Return what of a plan another run of the fleet would have to do."""
-    return remainder(plan, ended_with(desk, before))
+def _left(plan: Plan, of: Aggregate, before: FinishedFleet) -> Plan:
+    """Return the part of a plan that another run of the fleet would do."""
+    return remainder(plan, ended_with(of, before))
 
 
 def _of_the_file(old: str, new: str) -> Iterable[plan_obstacles.Obstacle]:
-    """Yield what only the interpreter knows to be in the way: where the work goes."""
+    """Yield the obstacle that only the interpreter knows: another repository."""
     was, now = (json.loads(each)["fleet"].get("repository") for each in (old, new))
     if was != now:
-        why = "is settled when a log begins; put that back, or begin a new log"
+        why = "is fixed when a log begins; restore it, or begin a new log"
         yield plan_obstacles.Obstacle("fleet.repository", why, plan_obstacles.FRESH)
 
 
 def _of_earlier_runs(old: str, new: str, closed: Iterable[str]) -> Iterable[plan_obstacles.Obstacle]:
-    """Yield the tasks that an earlier run has closed, which are not on the board, and are another in the file now."""
+    """Yield the changed tasks that an earlier run has closed, and that are not on the board."""
     was, now = (json.loads(each)["tasks"] for each in (old, new))
     for name in sorted(set(closed)):
         if was.get(name) != now.get(name):
-            why = "was CLOSED by an earlier run; put it back, or do all of it again in a new log"
+            why = "was CLOSED by an earlier run; restore it, or repeat all tasks in a new log"
             yield plan_obstacles.Obstacle(f"tasks.{name}", why, plan_obstacles.FRESH)
 
 
 def joined(before: Fleet, now: Fleet) -> Fleet:
-    """Return the fleet that a runner goes on with when its file has changed.
+    """Return the fleet that a runner follows after a change of its file.
 
-    Agents and services that were removed are still known, because they finish what they have in hand. The lease stays
-    as it is for the runner: what keeps it alive has begun with it.
+    Removed agents and services stay known until they finish their task or run. The lease stays that of the start of the
+    runner, because its renewal has begun with it.
     """
     return replace(
         now,

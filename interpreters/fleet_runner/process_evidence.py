@@ -1,4 +1,4 @@
-"""What is really there: an agent's process, looked for by its proven identity, and when that was."""
+"""Process evidence: the process of an agent, found by its proven identity, with the time of the observation."""
 
 import time
 
@@ -10,9 +10,9 @@ from lifefold.interpreters.processes import SessionError, is_alive, last_progres
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """A process that was looked for. ``observed_ms`` is Unix time.
+    """An observation of a process at ``observed_ms``, in Unix milliseconds.
 
-    ``silent_ms`` is how long ago its session last showed that it moves, if it lives: by output, or by its heartbeat.
+    ``silent_ms`` is the time since the last output or heartbeat of its session; None if the process is not alive.
     """
 
     pid: int
@@ -22,7 +22,7 @@ class Evidence(msgspec.Struct, frozen=True):
 
 
 def look(folder: FleetFolder, agent: AgentStatus) -> Evidence | None:
-    """Look for the process of an agent's last session; None if it never had one, or its folder cannot be read."""
+    """Observe the process of an agent's last session; None without one, or if its folder is unreadable."""
     try:
         directory = folder.last_start(agent.name, agent.attempt)
         start, last_ms = read_start(directory), last_progress_ms(directory, folder.heartbeat(agent.name, agent.attempt))

@@ -1,7 +1,7 @@
-"""Agents of kind ``python`` whose class cannot be loaded: each session would fail, at a task's cost.
+"""Agents of kind ``python`` whose class cannot be loaded; each of their sessions would fail, and cost a task a retry.
 
-The class is loaded by the Python, in the environment and from the folder that its sessions have; their task, prompt and
-state are not there yet, so what stands for them says nothing. Nothing of the loading process is left afterwards.
+The class is loaded with the Python, environment and folder of its sessions. Task, prompt and state do not exist yet;
+they have empty stand-ins. The loading process is ended completely.
 """
 
 import os
@@ -17,7 +17,7 @@ from lifefold.interpreters.fleet_runner.variables import environment
 from lifefold.interpreters.processes.command import Limits, plain, run
 
 LIMITS: Final = Limits(timeout_ms=60_000, patience_ms=0, keep_bytes=10_000)
-"""How long loading may take: what takes longer is not known to be wrong."""
+"""The limits of loading; a class that takes longer is not reported."""
 
 STANDING_IN: Final = {
     "LIFEFOLD_TASK": "",
@@ -29,7 +29,7 @@ STANDING_IN: Final = {
     "LIFEFOLD_STATE_FILE": os.devnull,
     "LIFEFOLD_GRACE_MS": "0",
 }
-"""What a session's environment has, for modules that look there already when they are imported."""
+"""Stand-ins for the variables of a session, for modules that read them at import."""
 
 ACCEPTED: Final = (
     "a subclass of lifefold.interpreters.facades.cooperative.Agent with a method process_work(), "
@@ -38,7 +38,7 @@ ACCEPTED: Final = (
 
 
 async def unloadable(fleet: Fleet, limits: Limits = LIMITS) -> tuple[str, ...]:
-    """Return what is wrong with the targets of a fleet: where each is written, what happened, and what is accepted."""
+    """Return the errors of the targets of a fleet, each with its place, the cause, and what is accepted."""
     asked: dict[tuple[object, ...], Agent] = {}
     for agent in fleet.agents:
         if agent.target:

@@ -1,7 +1,7 @@
-"""Which entities of a fleet are quarantined: since when, why, and by which name an operator releases them.
+"""The quarantined entities of a fleet: since when, why, and the name by which an operator releases them.
 
-An entity is quarantined when its handler has failed for the last time, or when its rules raise. It takes nothing more
-until it is released.
+An entity is quarantined after the last failure of its handler, or when a rule raises an error. It accepts no input
+until an operator releases it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,9 +18,9 @@ from lifefold.interpreters.store import SqliteStore
 
 
 class Quarantine(msgspec.Struct, frozen=True):
-    """An entity that takes nothing more, and the ``reason``, which names the handler or the row, and the error.
+    """A quarantined entity; ``reason`` names the handler or the row, and the error.
 
-    ``name`` is what an operator releases it by: its agent, its service or its task. ``since_ms`` is Unix time.
+    ``name`` is the agent, service or task by which an operator releases it. ``since_ms`` is Unix time.
     """
 
     name: str
@@ -31,33 +31,33 @@ class Quarantine(msgspec.Struct, frozen=True):
 
 
 def name_of(aggregate: str, entity: str) -> str:
-    """Return by which name an operator releases an entity."""
+    """Return the name by which an operator releases an entity."""
     return entity.removeprefix("task:") if aggregate == board.NAME else aggregate.partition("/")[2]
 
 
 def quarantined(aggregates: Mapping[str, Aggregate]) -> Iterator[Quarantine]:
-    """Yield what is quarantined; the aggregates do not know since when, which is 0 here."""
+    """Yield the quarantined entities; ``since_ms`` is 0, because aggregates do not have it."""
     for name, each in sorted(aggregates.items()):
         for entity, reason in sorted(each.quarantined.items()):
             yield Quarantine(name_of(name, entity), name, entity, 0, reason)
 
 
 def found(store: SqliteStore, ledger: Ledger) -> tuple[Quarantine, ...]:
-    """Return what is quarantined, with the time at which the log says so."""
+    """Return the quarantined entities, with times from the log."""
     here = tuple(quarantined(ledger.aggregates))
     since = {name: _since(store, ledger, name) for name in {each.aggregate for each in here}}
     return tuple(msgspec.structs.replace(each, since_ms=since[each.aggregate].get(each.entity, 0)) for each in here)
 
 
 def _since(store: SqliteStore, ledger: Ledger, aggregate: str) -> dict[str, int]:
-    """Return when each entity of an aggregate was quarantined last."""
+    """Return the time of the last quarantine of each entity of an aggregate."""
     entries = anyio.run(store.read, aggregate)
     decoded = ((ledger.codec.decode(aggregate, entry.envelope), entry.at_ms) for entry in entries)
     return {envelope.entity: at_ms for envelope, at_ms in decoded if isinstance(envelope.event, EntityQuarantined)}
 
 
-def telling(people: Notices) -> Observer:
-    """Return an observer that lets people know of each entity while it is quarantined."""
+def telling(operator: Notices) -> Observer:
+    """Return an observer that shows a notice for each quarantined entity."""
     known: dict[str, PMap[str, str]] = {}
 
     def observe(name: str, outcome: Reaction | Refusal) -> None:
@@ -67,9 +67,9 @@ def telling(people: Notices) -> Observer:
         for entity in now.keys() - before.keys():
             released_by = name_of(name, entity)
             said = f"its {entity} is quarantined: {now[entity]}; lifefold release {released_by} lets it go on"
-            people.tell_while(About.QUARANTINE, released_by, said, entity)
+            operator.tell_while(About.QUARANTINE, released_by, said, entity)
         for entity in before.keys() - now.keys():
-            people.over(About.QUARANTINE, name_of(name, entity), entity)
+            operator.over(About.QUARANTINE, name_of(name, entity), entity)
         known[name] = now
 
     return observe

@@ -1,4 +1,4 @@
-"""Reports without secrets: whichever handler makes one, and whatever of a process it quotes, before the log has it."""
+"""Reports without secrets: every event and error of a handler is redacted before it enters the log."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -16,19 +16,19 @@ from lifefold.interpreters.fleet_runner.redaction import Secrets
 
 
 def quoting(interpreter: Interpreter, secrets: Secrets) -> Interpreter:
-    """Return an interpreter that does the same, and reports no value of a secret."""
+    """Return an interpreter with the same handlers, whose reports contain no value of a secret."""
     activities = {kind: _quoting(handler, secrets) for kind, handler in interpreter.activities.items()}
     effects = {kind: _quoting_errors(handler, secrets) for kind, handler in interpreter.effects.items()}
     return Interpreter(effects, activities, interpreter.on_error)
 
 
 class HiddenError(Exception):
-    """An error of a handler whose message had a secret: its type and its message without the secret."""
+    """An error of a handler with a secret in its message; this message has the type and the redacted text."""
 
 
 @contextmanager
 def _hiding(secrets: Secrets) -> Generator[None]:
-    """Have an error that gets into the log say no value of a secret."""
+    """Redact errors that enter the log."""
     try:
         yield
     except Unreached:
@@ -58,12 +58,12 @@ def _quoting(handler: ActivityHandler, secrets: Secrets) -> ActivityHandler:
 
 
 class _Reporting(ActivityContext):
-    """An activity as it is, but for what is reported."""
+    """An activity context that redacts reports."""
 
     __slots__ = ("_of", "_secrets")
 
     def __init__(self, of: ActivityContext, secrets: Secrets) -> None:
-        # What any activity has is asked of the other one: ``ending`` changes while a handler runs.
+        # All other attributes are read from the original, because ``ending`` changes while a handler runs.
         self._of: Final = of
         self._secrets: Final = secrets
 
@@ -71,12 +71,12 @@ class _Reporting(ActivityContext):
         return getattr(self._of, name)
 
     async def report(self, event: Event) -> bool:
-        """Report an event without secrets."""
+        """Report a redacted event."""
         return await self._of.report(without(event, self._secrets))
 
 
 def without(value: Any, secrets: Secrets) -> Any:
-    """Return a value, and everything in it, with names in place of the values of secrets; itself if it has none."""
+    """Return a value with names in place of the values of secrets, also in its parts; itself if it has none."""
     if isinstance(value, str) and type(value) is str:
         return secrets.hidden(value)
     if _is_tuple(value):

@@ -1,7 +1,7 @@
-"""Which of the values that a fleet's processes may know are secrets, and texts without them.
+"""Secrets of a fleet's processes, and texts without them.
 
-A variable is taken for a secret by its name. Wherever a record, a prompt or a screen quotes what a process has printed,
-the name of the variable stands for its value.
+The name of a variable decides whether it is a secret. Records, prompts and screens quote output with the name of the
+variable in place of its value.
 """
 
 import os
@@ -17,68 +17,68 @@ SECRET: Final = (
     "*KEY*", "*TOKEN*", "*SECRET*", "*PASSWORD*", "*PASSWD*", "*PASSPHRASE*", "*CREDENTIAL*", "*COOKIE*",
     "*_PAT", "*_PWD",
 )  # fmt: skip
-"""Which variables are secrets, by their names in capitals."""
+"""Globs of the names of secrets, in capitals."""
 
 LEAST_CHARS: Final = 6
-"""A shorter value is replaced nowhere: it may be a word, or a digit, that means nothing."""
+"""Shorter values are not replaced, because they may be ordinary words or numbers."""
 
 LEAST_LINE_CHARS: Final = 16
-"""The same of a line, where a value has several: of a private key, say."""
+"""The same for a line of a value with several lines, such as a private key."""
 
 _PASSWORD_IN_URL: Final = re.compile(r"://[^/\s:@]*:([^/\s@]+)@")
 
 _PLAIN: Final = re.compile(r"\d{1,9}|enabled|disabled|default|always|required|optional", re.IGNORECASE)
-"""Values of variables that are called like secrets, and say how many tokens there may be, or whether there are any."""
+"""Values that are not secret, although their variables have such names: numbers and switches."""
 
 
 def is_secret(name: str, patterns: Iterable[str] = ()) -> bool:
-    """Tell whether a variable of this name is a secret: by the usual patterns, or by these ones."""
+    """Tell whether a name is that of a secret, by ``SECRET`` or by these patterns."""
     return matches(name.upper(), SECRET) or matches(name, patterns)
 
 
 def matches(name: str, patterns: Iterable[str]) -> bool:
-    """Tell whether a variable's name is one of these, or of the form of a glob among them."""
+    """Tell whether a name matches one of these names or globs."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 class Secrets:
-    """The values that no record may have: of the runner's environment, passed or not, and of the fleet file."""
+    """The secret values of the runner's environment, passed on or not, and of the fleet file."""
 
     def __init__(self, variables: Iterable[tuple[str, str]] = (), patterns: Iterable[str] = ()) -> None:
-        """Take variables with their values; ``patterns`` name secrets that are not called like one."""
+        """Take variables with their values; ``patterns`` name further secrets."""
         self._names: Final[dict[str, str]] = {}
         self._found: re.Pattern[str] | None = None
         self.longest_bytes = 0
         self.learn(variables, patterns)
 
     def learn(self, variables: Iterable[tuple[str, str]], patterns: Iterable[str] = ()) -> None:
-        """Take more variables with their values; what was a secret stays one."""
+        """Take more variables with their values; earlier secrets stay secret."""
         globs = tuple(patterns)
         for name, value in variables:
             for part in _parts(value) if is_secret(name, globs) else _PASSWORD_IN_URL.findall(value):
                 self._names.setdefault(part, name)
-        # The longest first: one value may be a part of another.
+        # Longest first, because one value may be a part of another.
         ordered = sorted(self._names, key=len, reverse=True)
         self._found = re.compile("|".join(map(re.escape, ordered))) if ordered else None
         self.longest_bytes = max((len(each.encode("utf-8", "surrogateescape")) for each in ordered), default=0)
 
     def hidden(self, text: str) -> str:
-        """Return a text in which the name of a variable stands for its value."""
+        """Return a text with the names of secrets in place of their values."""
         return text if self._found is None else self._found.sub(lambda at: f"[redacted {self._names[at[0]]}]", text)
 
     def quotable(self, output: bytes, size_bytes: int) -> str:
-        """Return the end of an output as a text for people.
+        """Return the end of an output as a redacted text.
 
-        One that has the size that was asked for is a part of a longer one, and may begin with half a value: as much as
-        the longest value is left out.
+        An output of the full ``size_bytes`` may begin within a value. So its beginning is left out, as long as the
+        longest value.
         """
         return self.hidden(plain(output))[self.longest_bytes if len(output) >= size_bytes else 0 :]
 
 
 def _parts(value: str) -> list[str]:
-    """Return what of a secret is looked for: the whole, and each line of one that has several.
+    """Return the texts to replace for a secret: its value, and each line of a longer one.
 
-    The path of a file that is there is none: the secret is in the file.
+    The path of an existing file is not replaced: the secret is in the file.
     """
     whole = value.strip()
     if _PLAIN.fullmatch(whole) or (whole.startswith("/") and os.path.exists(whole)):  # noqa: PTH110 - never raises
@@ -89,15 +89,15 @@ def _parts(value: str) -> list[str]:
 
 
 def secrets_of(fleet: Fleet, around: Mapping[str, str]) -> Secrets:
-    """Return the secrets that a fleet's processes may come to know."""
+    """Return the secrets that the processes of a fleet can know."""
     return Secrets(variables_of(fleet, around), fleet.redact)
 
 
 def variables_of(fleet: Fleet, around: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the variables, with their values, of a runner's environment and of a fleet file."""
+    """Yield the variables of the runner's environment and of the fleet file, with their values."""
     tables = (around, fleet.env, *(each.env for each in fleet.agents), *(each.env for each in fleet.services))
     return (variable for table in tables for variable in table.items())
 
 
 NO_SECRETS: Final = Secrets()
-"""Where nothing is a secret."""
+"""No secrets."""

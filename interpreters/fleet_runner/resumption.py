@@ -1,4 +1,4 @@
-"""What a run that goes on with a log finds, in a sentence for people."""
+"""The notice with which a run continues a log: adopted sessions, and tasks in progress."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -12,15 +12,15 @@ from lifefold.interpreters.fleet_runner.process_evidence import look
 
 
 def continuing(aggregates: Mapping[str, Aggregate], folder: FleetFolder) -> str:
-    """Say what is gone on with: sessions that are really there, and tasks that somebody has in hand."""
+    """Return the numbers of live sessions and of assigned tasks, as a sentence."""
     adopted = sum(_runs(each, folder) for each in status.agents(aggregates))
     states = Counter(each.state for each in status.tasks(aggregates))
-    in_hand = sum(states[each] for each in (task.State.CLAIMED, task.State.IN_PROGRESS, task.State.ORPHANED))
+    assigned = sum(states[each] for each in (task.State.CLAIMED, task.State.IN_PROGRESS, task.State.ORPHANED))
     done = states[task.State.DONE]
-    told = f"continuing: {_many(adopted, 'session')} adopted, {_many(in_hand, 'task')} in progress"
+    text = f"continuing: {_many(adopted, 'session')} adopted, {_many(assigned, 'task')} in progress"
     waiting = states[task.State.PENDING_APPROVAL]
-    told += f", {done} to be verified or merged" if done else ""
-    return f"{told}, {waiting} waiting for a person" if waiting else told
+    text += f", {done} to be verified or merged" if done else ""
+    return f"{text}, {waiting} waiting for approval" if waiting else text
 
 
 def _runs(agent: status.AgentStatus, folder: FleetFolder) -> bool:

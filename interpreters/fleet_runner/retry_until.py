@@ -1,4 +1,4 @@
-"""Doing again what fails for a reason that may pass, and telling people what it waits for."""
+"""Retrying work that fails for a passing reason, and showing the operator the wait."""
 
 import math
 from collections.abc import Awaitable, Callable
@@ -9,11 +9,11 @@ import anyio
 T = TypeVar("T")
 
 PAUSE_S: Final = 3.0
-"""How long it is waited before something is tried again."""
+"""The pause before the next try, in seconds."""
 
 
 async def pause() -> None:
-    """Wait before something is tried again."""
+    """Wait before the next try."""
     await anyio.sleep(PAUSE_S)
 
 
@@ -25,9 +25,9 @@ async def patiently(
     limit_s: float = math.inf,
     pause: Callable[[], Awaitable[None]] = pause,
 ) -> T:
-    """Do some work again until it raises none of the errors ``passing``; ``tell`` of each.
+    """Repeat some work until it raises none of the errors ``passing``; pass each to ``tell``.
 
-    Between two tries there is a ``pause``. After ``limit_s`` the error is raised.
+    A ``pause`` separates two tries. After ``limit_s`` the error is raised.
     """
     until_s = anyio.current_time() + limit_s
     while True:

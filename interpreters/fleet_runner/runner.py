@@ -1,8 +1,8 @@
-"""One runner of one fleet: opens its log, runs it until it is finished or told to leave, and says how it went.
+"""The runner of a fleet: it opens the log, runs the fleet until it is over or the runner leaves, and returns a verdict.
 
-Leaving is not stopping. A runner that is asked to leave tells every worker to hold, waits until nothing runs any more
-and goes; the next one tells them to go on. A merge that waits for what is in its way does not run: the next runner does
-it. Asked twice, it kills what still runs and waits for nothing else.
+Leaving is not stopping. A leaving runner tells every worker to hold, and waits until no session runs. The next runner
+tells them to run. A blocked merge does not delay leaving; the next runner performs it. Asked twice, the runner kills
+the sessions and leaves.
 """
 
 import json
@@ -52,21 +52,21 @@ from lifefold.interpreters.worktrees.workplace import FolderWorkplace, Workplace
 from lifefold.interpreters.worktrees.worktrees import GitWorkplace
 
 REFUSALS_LIMIT: Final = 10_000
-"""How many refused events one run writes down; all are counted."""
+"""The most refused events that one run records; all are counted."""
 
 REPEAT_MS: Final = 500
-"""Wishes to leave that come so close together are one: ``timeout`` signals its command, and then its whole group."""
+"""Requests to leave within this time count as one: ``timeout`` signals its command, and then its whole group."""
 
 
 _UP: Final = frozenset({session.State.RUNNING, process.State.RUNNING})
-"""Who enters one of these is not down any more."""
+"""States in which a session or service is up again."""
 
 
 _TO_MERGE: Final = frozenset({assignment.State.MERGING, assignment.State.DISPUTED})
 
 
 class Verdict(IntEnum):
-    """How a run ended; the value is the exit code. One that is held waits for people, and was not to wait for them."""
+    """The end of a run; the value is the exit code. ``HELD``: it waits for the operator, with ``--no-wait``."""
 
     ALL_CLOSED = 0
     SOME_FAILED = 1
@@ -75,17 +75,17 @@ class Verdict(IntEnum):
 
 
 class Runner:
-    """Runs one fleet on one log. Make one with ``open``; ``close`` it in the end."""
+    """Runs one fleet on one log. Make one with ``open``, and ``close`` it at the end."""
 
     def __init__(
         self, store: SqliteStore, handlers: Handlers, interpreter: Interpreter, clock: Clock, rules: System
     ) -> None:
-        """Take what ``open`` has prepared."""
+        """Use ``open`` instead."""
         self.notices: Final = handlers.notices
         self.refused: Final[Counter[str]] = Counter()
-        self.observers: Final[list[Observer]] = [quarantines.telling(handlers.people)]
+        self.observers: Final[list[Observer]] = [quarantines.telling(handlers.operator)]
         self.leaving = 0
-        self.waits_for_people = True
+        self.waits_for_operators = True
         self._is_held = False
         self._asked_ms = 0
         self._leaves_by = AbortReason.SHUTDOWN_SIGNAL
@@ -109,11 +109,11 @@ class Runner:
         before: Before = NONE_BEFORE,
         rules: System = system,
     ) -> "Runner":
-        """Open and fold the fleet's log, or begin one that takes up what the runs ``before`` have left.
+        """Open and fold the fleet's log, or begin one with the tasks that the runs ``before`` have left.
 
-        ``rules`` are the fleet's system, or that ``with_machine`` of one's own: then the log is to be read with them.
+        ``rules`` is the fleet's system, or that system ``with_machine`` of the caller, which the log then needs.
 
-        The handlers of ``interpreter`` go first, then those of the interpreters in the fleet file, then the standard
+        The handlers of ``interpreter`` come first, then those of the interpreters in the fleet file, then the standard
         ones. Raises ``StoreError``, ``OtherFleetError``, ``WorkplaceError``, ``LogMismatchError``,
         ``UnusableInterpreterError``; then nothing has changed.
         """
@@ -129,7 +129,7 @@ class Runner:
     async def _open(  # noqa: PLR0913, PLR0917 - what ``open`` takes, with its defaults
         cls, fleet: Fleet, log: Path, interpreter: Interpreter, clock: Clock, before: Before, rules: System
     ) -> "Runner":
-        """Take the log and the repository, or neither; change nothing but that there is a log."""
+        """Take the log and the repository, or neither; create a missing log, and change nothing else."""
         factories, folder = found(fleet), FleetFolder(log)
         with ExitStack() as taken:
             begun = taken.enter_context(closing(SqliteStore.open(log))) if log.exists() else None  # noqa: ASYNC240 - before there is anything to wait for
@@ -149,48 +149,48 @@ class Runner:
 
     @property
     def fleet(self) -> Fleet:
-        """The fleet as its file describes it, with every change that has come into force since."""
+        """The fleet with the plan in force."""
         return self.handlers.fleet
 
     async def load(self) -> None:
-        """Fold the log, and make the workplace this run's; while nothing is in the log, that may not be done yet."""
+        """Fold the log, and take over the worktrees for this run; a new log has no run yet."""
         await self.engine.load()
         run, meaning = self._store.meta("run") or "", self._store.meta("meaning") or "{}"
-        desk = self.aggregates.get(board.NAME)
-        must_mean(self.fleet, self._store, meaning if desk is None else plan_change.meaning_of(desk, meaning))
+        of = self.aggregates.get(board.NAME)
+        must_mean(self.fleet, self._store, meaning if of is None else plan_change.meaning_of(of, meaning))
         if self.aggregates:
             self._must_watch_if_it_is_to()
             await self._workplace.go_on(run)
         else:
             await self._workplace.take_over(run, self._store.path)
             self.folder.make()
-        self.handlers.people.waits.begin()
+        self.handlers.operator.waits.begin()
 
     def _must_watch_if_it_is_to(self) -> None:
-        """Raise ``OtherFleetError`` for a log that was begun to end with the tasks that there were."""
-        desk = self.aggregates.get(board.NAME)
-        if self.fleet.watch and desk is not None and intake.REF not in desk.entities:
+        """Raise ``OtherFleetError`` for ``--watch`` with a log that began without it."""
+        of = self.aggregates.get(board.NAME)
+        if self.fleet.watch and of is not None and intake.REF not in of.entities:
             message = f"{self._store.path}: was begun without --watch, and ends with its tasks; use another --db"
             raise OtherFleetError(message)
 
     def close(self) -> None:
-        """Let go of the log and of the repository."""
+        """Release the log and the repository."""
         self._store.close()
         self._workplace.close()
 
     @property
     def aggregates(self) -> dict[str, Aggregate]:
-        """The present state: read it, do not write it."""
+        """The present state; read only."""
         return self.engine.aggregates
 
     def standing(self) -> list[Notice]:
-        """Return what people must know and what still holds, each once."""
+        """Return the notices that still hold."""
         silent = {agent.name for agent in status.agents(self.aggregates) if agent.silent_since_ms}
-        people = self.handlers.people
-        for agent in {agent for agent, _ in people.told} - silent:
-            people.over(About.SILENCE, agent)
+        operator = self.handlers.operator
+        for agent in {agent for agent, _ in operator.told} - silent:
+            operator.over(About.SILENCE, agent)
         is_over = board.NAME in self.aggregates and board.finished(self.aggregates[board.NAME])
-        return people.standing(*([About.WAITING] if is_over else []))
+        return operator.standing(*([About.WAITING] if is_over else []))
 
     @property
     def log(self) -> Path:
@@ -199,7 +199,7 @@ class Runner:
 
     @property
     def displaced(self) -> Displaced | None:
-        """What happened to the log, if it was deleted, moved or replaced meanwhile; ``log`` is its copy then."""
+        """The deletion, move or replacement of the log during the run; ``log`` is its copy then."""
         return self._store.displaced
 
     @property
@@ -208,7 +208,7 @@ class Runner:
         return self._store.meta("branch") or ""
 
     async def run(self) -> Verdict:
-        """Run until everything is settled, or until the runner was asked to leave."""
+        """Run until the fleet is over, or until the runner was asked to leave."""
         if not self._is_over(self.engine):
             await self._go_on()
             await self._warn()
@@ -221,41 +221,41 @@ class Runner:
     async def _go_on(self) -> None:
         if board.NAME in self.aggregates:
             said = continuing(self.aggregates, self.folder)
-            self.handlers.people.tell_while(About.GREETING, self.fleet.name, said)
+            self.handlers.operator.tell_while(About.GREETING, self.fleet.name, said)
         self.engine.resume()
         self._open_or_resume()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(renew_leases, lambda: [p for _, p in self.handlers.live.values()], self.fleet.lease_ms)
             await self.engine.run(self._is_over)
             tasks.cancel_scope.cancel()
-        self.handlers.people.over(About.GREETING, self.fleet.name)
+        self.handlers.operator.over(About.GREETING, self.fleet.name)
         for agent, task_ in merges_left(self.aggregates):
             self.handlers.tell(agent, f"the merge of {task_} is left for the next run")
 
     async def _warn(self) -> None:
-        """Tell the user what agents may have left in the repository's configuration."""
+        """Show what agents may have left in the configuration of the repository."""
         with suppress(WorkplaceError, OSError):  # a repository that is gone misleads no git
             for warning in await self._workplace.warnings():
                 self.handlers.tell(self.fleet.name, warning)
 
     async def _clear(self) -> None:
-        """Leave the user's repository without the worktrees of agents that have nothing to do any more."""
+        """Remove the worktrees of the agents from the repository."""
         try:
             await self._workplace.clear()
         except (WorkplaceError, OSError) as error:
             self.handlers.tell(self.fleet.name, f"worktrees of agents are left: {error}")
 
     def _keep(self, name: str, refusal: Refusal) -> None:
-        """Count what was refused, and write it down: late events, stale reports, messages to the stopped (D12)."""
+        """Count and record a refusal: late events, stale reports, messages for stopped agents (D12)."""
         self.refused[refusal.kind] += 1
         if self.refused.total() <= REFUSALS_LIMIT:
             with suppress(OSError), open_private(self.folder.refusals, "a") as file:
                 file.write(_line(name, refusal))
 
     def leave(self, abort_reason: AbortReason = AbortReason.SHUTDOWN_SIGNAL) -> bool:
-        """Ask the runner to leave, for a reason that the journal has; a second time, to leave at once.
+        """Ask the runner to leave; the reason enters the journal. The second request makes it leave at once.
 
-        Return whether that counted: a repetition within ``REPEAT_MS`` does not, nor one after the end.
+        Return whether the request counted: a repetition within ``REPEAT_MS`` does not, nor one after the end.
         """
         if self.engine.has_ended:
             return False
@@ -275,11 +275,11 @@ class Runner:
             )
             for _, process in self.handlers.live.values():
                 self.engine.spawn(process.kill)
-        self.engine.wake()  # perhaps nothing is left to be waited for: of who is paused nothing comes any more
+        self.engine.wake()  # nothing may be left to wait for: a paused worker sends no event
         return True
 
     def _leave_a_displaced_log(self) -> None:
-        """Leave in the ordinary way: what the sessions end with is written to the copy."""
+        """Leave in the ordinary way; the copy gets the ends of the sessions."""
         if self.displaced is not None:
             path, what, copy = self.displaced
             self.handlers.tell(self.fleet.name, f"the runner leaves its log {path}: {what}; the copy is {copy}")
@@ -287,7 +287,7 @@ class Runner:
             self.leave()
 
     def verdict(self) -> Verdict:
-        """Return how things stand."""
+        """Return the verdict of the present state."""
         if self._cut_short or not board.finished(self.aggregates[board.NAME]):
             return Verdict.HELD if self._is_held and self.leaving == 1 else Verdict.LEFT
         planned = status.counted(status.tasks(self.aggregates))
@@ -316,7 +316,7 @@ class Runner:
             return False
         if self.leaving > 1:
             return not self.handlers.live
-        waits = self.waits_for_people or not engine.has_heard
+        waits = self.waits_for_operators or not engine.has_heard
         if not self.leaving and not waits and only_people_move_it(engine.aggregates):
             self._is_held = True
             self.leave()
@@ -325,29 +325,29 @@ class Runner:
         return is_over(engine.aggregates)
 
     def _only_waits(self, each: Aggregate) -> bool:
-        """Tell whether nothing of a worker goes on but a merge that waits, which the next run can do as well."""
+        """Tell whether a worker has no running activity except a blocked merge, which the next run can perform."""
         parts = [part for entity in each.entities.values() for part in entity.running]
         return each.key in self.handlers.put_off and all(part.phase is Phase.LIVE for part in parts)
 
-    def _adopt(self, desk: Aggregate) -> None:
-        """Go on by the changed fleet file. One that has changed once more since is not obeyed: the runner leaves."""
+    def _adopt(self, of: Aggregate) -> None:
+        """Follow the changed fleet file. If it has changed again since, the runner leaves."""
         try:
             fleet = load(self.fleet.source, watch=self.fleet.watch)
-            must_mean(fleet, self._store, plan_change.meaning_of(desk, "{}"))
+            must_mean(fleet, self._store, plan_change.meaning_of(of, "{}"))
         except (FleetFileError, OtherFleetError) as error:
             self.handlers.tell(self.fleet.name, f"the runner leaves, because the plan has changed: {error}")
             self.leave()
         else:
             self.handlers.adopt(fleet)
             self.handlers.tell(
-                self.fleet.name, f"the plan has changed: change {plan_change.last_in_force(desk)} is in force"
+                self.fleet.name, f"the plan has changed: change {plan_change.last_in_force(of)} is in force"
             )
 
     def _observe(self, name: str, outcome: Reaction | Refusal) -> None:
         for refusal in (outcome,) if isinstance(outcome, Refusal) else outcome.refusals:
             self._keep(name, refusal)
         if isinstance(outcome, Reaction) and any(each.entered in _UP for each in outcome.transitions):
-            self.handlers.people.over(About.DOWN, outcome.aggregate.key)
+            self.handlers.operator.over(About.DOWN, outcome.aggregate.key)
         if isinstance(outcome, Reaction) and any(
             each.entered is plan_change.State.IN_FORCE for each in outcome.transitions
         ):
@@ -359,19 +359,19 @@ class Runner:
 
 
 def merges_left(aggregates: Mapping[str, Aggregate]) -> Iterator[tuple[str, str]]:
-    """Yield the agents that have work to merge, each with its task."""
+    """Yield the agents with work to merge, each with its task."""
     for each in status.agents(aggregates):
         if each.kind == worker.KIND and each.doing in _TO_MERGE:
             yield each.name, each.task
 
 
 def _is_quiet(of: Aggregate) -> bool:
-    """Tell whether no session of an agent lives, and none will while it is held."""
+    """Tell whether an agent has no live session, and begins none while it is held."""
     return service.quiet(of) if of.kind == service.KIND else shutdown.quiet(of)
 
 
 def _is_let_go_on(reaction: Reaction) -> bool:
-    """Tell whether a worker may go on since this: it was resumed by people, or begins."""
+    """Tell whether this lets a worker work: it was resumed, or begins."""
     return any(each.entered in desired_state.WORKS for each in reaction.transitions)
 
 

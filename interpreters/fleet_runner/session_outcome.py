@@ -1,6 +1,6 @@
-"""What the lifecycle calls a session's end, why it was none that was wanted, and what it has cost.
+"""The outcome of a session, the reason of a failure, and the cost.
 
-The reason and the cost are the agent's own last words.
+The reason and the cost come from the last lines of the agent's output.
 """
 
 import contextlib
@@ -18,10 +18,10 @@ from lifefold.interpreters.fleet_runner.redaction import NO_SECRETS, Secrets
 from lifefold.interpreters.processes import SessionExit, output_tail
 
 TAIL_BYTES: Final = 8_192
-"""How much of the end of the output is looked at for a reason."""
+"""The bytes at the end of the output that are searched for a reason."""
 
 LINE_CHARS: Final = 300
-"""How much of the last line an error quotes: it gets into prompts, and onto every screen."""
+"""The longest quotation of the last line in an error, which prompts and screens repeat."""
 
 
 def _nothing(_said: str) -> str:
@@ -35,12 +35,11 @@ async def outcome(
     lacks: Callable[[str], str] = _nothing,
     program: ends.Program = ends.Program.ANY,
 ) -> session.Success | session.Error | session.Timeout | session.Suspended:
-    """Return what the lifecycle calls the end of the session in a run directory.
+    """Return the outcome of the session in a run directory.
 
-    An error says how the session ended, and ends with the last line of its output: ``exit status 1: no api key``. It
-    has none of the ``secrets``. What the session ``lacks``, judged by what it has printed, is added if
-    it ended by itself. ``program`` is what has run: what its exit
-    statuses mean is its own, and those of a cooperative agent may say that it is suspended.
+    An error has the end of the session and the last line of its output: ``exit status 1: no api key``. It contains none
+    of the ``secrets``. If the session ended by itself, ``lacks`` adds a missing variable, judged by the output.
+    ``program`` gives exit statuses their meaning; that of a cooperative agent may mean that it is suspended.
     """
     if ended.outcome == "timeout":
         return session.Timeout()
@@ -57,7 +56,7 @@ async def outcome(
 
 
 def program_of(command: tuple[str, ...], *, cooperative: bool = False) -> ends.Program:
-    """Return whose exit statuses a command's are, by the name of what it runs. An agent in Python is cooperative."""
+    """Return the program whose exit statuses a command has, by its name; an agent in Python is cooperative."""
     if cooperative:
         return ends.Program.COOPERATIVE
     name = Path(command[0]).name if command else ""
@@ -65,7 +64,7 @@ def program_of(command: tuple[str, ...], *, cooperative: bool = False) -> ends.P
 
 
 def _diagnosis(ended: SessionExit, said: str, program: ends.Program) -> ends.Diagnosis:
-    """Return what the end means: by what the agent said if it ended by itself, by our own cause if we ended it."""
+    """Return the diagnosis of an end: from the output if the session ended by itself, else from the runner's cause."""
     match ended.outcome:
         case "exited":
             return ends.diagnosis(said, ended.code, program)
@@ -80,19 +79,19 @@ def _diagnosis(ended: SessionExit, said: str, program: ends.Program) -> ends.Dia
 
 
 async def spent(directory: Path) -> session.Usage:
-    """Return what the session in a run directory says that it has cost. An agent's output may take long to read."""
+    """Return the cost that the session in a run directory reports; reading its output may take long."""
     return await to_thread.run_sync(usage.usage_of, await _tail(directory, usage.TAIL_BYTES))
 
 
 def _last_line(output: str) -> str:
-    """Return the last line that has anything to read in it, and not only a cost; an empty text if there is none."""
+    """Return the last line with text that is not only a cost; empty without one."""
     lines = [" ".join(line.split()) for line in output.splitlines()]
     last = next((line for line in reversed(lines) if line and not usage.is_own(line)), "")
     return last if len(last) <= LINE_CHARS else f"{last[:LINE_CHARS]}…"
 
 
 async def _tail(directory: Path, size_bytes: int) -> bytes:
-    """Return the end of the output, or nothing if it cannot be read: agents can reach the file."""
+    """Return the end of the output; empty if it is unreadable, because agents can change the file."""
     with contextlib.suppress(OSError):
         return await output_tail(directory, size_bytes)
     return b""

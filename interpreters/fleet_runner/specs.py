@@ -1,4 +1,4 @@
-"""What a session of a fleet, or a service's run, is started with: command, place, environment, and prompt."""
+"""The specification of a session, or of a service's run: command, folder, environment and prompt."""
 
 import os
 from collections.abc import Mapping
@@ -20,16 +20,16 @@ from lifefold.interpreters.processes.session_files import SessionError
 from lifefold.interpreters.worktrees.workplace import Workplace
 
 ARGUMENT_BYTES: Final = 120_000
-"""How long a prompt may grow, by messages and by reasons, and still be an argument. Linux takes 131072 bytes in all."""
+"""The longest prompt that is passed as an argument; Linux accepts 131072 bytes for one."""
 
 TOO_LONG: Final = "Your instructions are too long for an argument. Read all of the file {file} and do what it says."
-"""What becomes the argument instead."""
+"""The argument in place of a longer prompt."""
 
 
 def session_spec(
     fleet: Fleet, folder: FleetFolder, workplace: Workplace, activity: RunSession, occasion: EffectContext
 ) -> SessionSpec:
-    """Return what to run for a session; the file with its prompt is there already, or is written by who runs it.
+    """Return the specification of a session; the caller writes the file of its prompt.
 
     Raises ``SessionError`` for an agent that is not in the fleet file any more.
     """
@@ -66,7 +66,7 @@ def session_spec(
 
 
 def _run_of_service(fleet: Fleet, folder: FleetFolder, activity: RunSession, occasion: EffectContext) -> SessionSpec:
-    """Return what to run for a trigger: in the service's folder, and nothing is made or merged there."""
+    """Return the specification of a service's run, in the service's folder, without a worktree or a merge."""
     of = next((each for each in fleet.services if each.name == occasion.within.key), None)
     if of is None:
         raise SessionError(f"{occasion.within.key} is not in {fleet.source} any more")
@@ -92,11 +92,11 @@ def _run_of_service(fleet: Fleet, folder: FleetFolder, activity: RunSession, occ
 
 
 _KINDS: Final[Mapping[type[Source], str]] = {Every: "interval", Cron: "cron", Changed: "path"}
-"""How a run is told what kind of trigger it is for."""
+"""The name of the kind of a trigger, for the environment of a run."""
 
 
 def _known(folder: FleetFolder, activity: RunSession, name: str, grace_ms: int) -> dict[str, str]:
-    """Return what every process of a fleet is told."""
+    """Return the variables of every process of a fleet."""
     return {
         "LIFEFOLD_AGENT": name,
         "LIFEFOLD_DB": str(folder.log),
@@ -107,17 +107,17 @@ def _known(folder: FleetFolder, activity: RunSession, name: str, grace_ms: int) 
 
 
 def _redacted(fleet: Fleet) -> dict[str, str]:
-    """Return which further variables are secrets, for commands that a session gives: they hide them, too."""
+    """Return the names of further secrets, for commands that a session gives."""
     return {"LIFEFOLD_REDACT": " ".join(fleet.redact)} if fleet.redact else {}
 
 
 def _argument(activity: RunSession, prompt_file: Path) -> str:
-    """Return the prompt as an argument takes it."""
+    """Return the prompt, or ``TOO_LONG`` for one that does not fit an argument."""
     return activity.prompt if _fits(activity.prompt) else TOO_LONG.format(file=prompt_file)
 
 
 def _left(occasion: EffectContext) -> dict[str, str]:
-    """Return how much of its budget is left to a session, as far as it has one."""
+    """Return the variables with the rest of a session's budget, if it has one."""
     left = usage.left(occasion.within)
     dollars = {} if left.microusd is None else {"LIFEFOLD_BUDGET_USD": f"{left.microusd / 1_000_000:.6f}"}
     tokens = {} if left.tokens is None else {"LIFEFOLD_BUDGET_TOKENS": str(left.tokens)}
@@ -125,7 +125,7 @@ def _left(occasion: EffectContext) -> dict[str, str]:
 
 
 def write_whole(file: Path, text: str) -> None:
-    """Write a file as a whole, for its owner alone: a reader meanwhile finds the old text or the new one."""
+    """Replace a file atomically, readable by its owner only: a reader finds the old text or the new one."""
     make_private(file.parent)
     draft = file.with_name(f"{file.name}.new")
     with open_private(draft) as new:

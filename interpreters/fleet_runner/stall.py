@@ -1,9 +1,9 @@
-"""Watching whether a session moves: when to look at the evidence, what of it to tell its lifecycle, and what follows.
+"""Handlers of the stall detector: they look for progress of a session, report silence, warn, and interrupt.
 
-Nothing is told of a session that moves; it is looked at once in the time after which it would be warned of. On the
-ladder it is looked at every second. Each step lasts as long as the ladder says, also if all of them are overdue because
-nobody has watched for a while: whoever is nudged has his time to answer. The time of a step counts from when it was
-taken, which the log knows, so that no crash of a runner makes it longer or takes it again.
+Nothing is reported of a session that makes progress; it is examined once in the time before a warning. On the ladder of
+warnings it is examined every second. Each step lasts its full time, even if all are overdue after a time without a
+runner: a nudged session gets its time to answer. The time of a step counts from its entry in the log, so that a crash
+of the runner neither extends nor repeats it.
 """
 
 import time
@@ -20,20 +20,20 @@ from lifefold.interpreters.fleet_runner.notices import About, Notices
 from lifefold.interpreters.processes import SessionError, Silence, interrupt
 
 LOOK_MS: Final = 1_000
-"""How often a session that is on the ladder is looked at."""
+"""The interval at which a session on the ladder is examined."""
 
 
 class Watcher:
-    """Performs what the pulses of a fleet's workers ask for."""
+    """Performs the effects and activities of stall detectors."""
 
-    def __init__(self, folder: FleetFolder, people: Notices) -> None:
-        """Take where the sessions are, and what people are told."""
+    def __init__(self, folder: FleetFolder, operator: Notices) -> None:
+        """Take the folder of the sessions, and the notices."""
         self._folder = folder
-        self._people = people
+        self._operator = operator
 
     @handles(WatchOutput)
     async def watch_output(self, _activity: WatchOutput, context: ActivityContext) -> None:
-        """Watch whether the session moves. It leaves nothing, and is over when it is cancelled."""
+        """Watch the progress of a session until cancelled; there is nothing to clean up."""
         if context.cleanup_only:
             return
         agent, attempt = _session_of(context.occasion)
@@ -43,35 +43,35 @@ class Watcher:
             try:
                 return silence.lasts_ms()
             except (SessionError, OSError):
-                return None  # whoever attends the session says what is wrong with its records
+                return None  # the handler of the session reports what is wrong with its records
 
         entered_ms = context.occasion.entity.entered_ms
         await watch(lasts_ms, context, on_step_ms=max(0, time.time_ns() // 1_000_000 - entered_ms))
 
     @handles(WarnOfSilence)
     async def warn(self, effect: WarnOfSilence, occasion: EffectContext) -> None:
-        """Tell people."""
+        """Show the operator a notice."""
         silent_s, end_s = effect.silent_ms // 1_000, effect.end_ms // 1_000
         said = f"its session has shown no sign of progress for {silent_s} s, neither output nor heartbeat"
-        self._people.tell_while(About.SILENCE, occasion.within.key, f"{said}; after {end_s} s it is ended")
+        self._operator.tell_while(About.SILENCE, occasion.within.key, f"{said}; it is ended after {end_s} s")
 
     @handles(InterruptSession)
     async def interrupt(self, _effect: InterruptSession, occasion: EffectContext) -> None:
-        """Have the session's shim signal it, once. That of a session that is over does not listen any more."""
+        """Let the shim signal its session once; the shim of an ended session ignores that."""
         name, version, index = occasion.identity
         await interrupt(self._folder.last_start(*_session_of(occasion)), f"{name} {version} {index}")
 
 
 def _session_of(occasion: EffectContext) -> tuple[str, int]:
-    """Return the agent, and which session of its is meant."""
+    """Return the agent, and the number of its session."""
     return occasion.within.key, occasion.within.record("session").attempt
 
 
 async def watch(lasts_ms: Callable[[], int | None], context: ActivityContext, *, on_step_ms: int = 0) -> None:
-    """Report what the pulse says is due, until cancelled: silence for its next step, or a sign of progress.
+    """Report the due events of the stall detector until cancelled: silence for its next step, or progress.
 
-    ``lasts_ms`` looks how long the silence lasts; None if that cannot be known. ``on_step_ms`` is how long the session
-    has been on its present step.
+    ``lasts_ms`` returns the length of the silence; None if it is unknown. ``on_step_ms`` is the time since the present
+    step began.
     """
     record: stall_detector.StallDetector = context.occasion.entity.record
     since_ms = _now_ms() - on_step_ms

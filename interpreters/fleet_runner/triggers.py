@@ -1,8 +1,7 @@
-"""Waiting for what triggers services, and telling people what becomes of them. Whether anything is run is core's.
+"""Handlers of services: they wait for triggers and show notices. The core decides whether a trigger starts a run.
 
-What is a matter of time is due by the clock that the log's times are of, counted from when the log says that it was due
-last: a runner that comes after a while finds what was due meanwhile, and says so once. With files it is the same: the
-log knows what was there when that was looked at last.
+Times are due by the clock of the log, counted from the last due time in the log. So a runner after a pause finds the
+times that were due meanwhile, and reports them once. For files the log has the last fingerprint.
 """
 
 from collections.abc import AsyncGenerator, Callable, Collection
@@ -27,32 +26,32 @@ from lifefold.interpreters.fleet_runner.notices import About, Notices
 from lifefold.interpreters.fleet_runner.schedules import last_due_ms, next_due_ms
 
 LOOK_MS: Final = 60_000
-"""How long is waited at most before the clock is looked at again: it goes on while the machine sleeps."""
+"""The longest wait before the clock is read again, because it goes on while the machine sleeps."""
 
 AGAIN_S: Final = 1.0
-"""How long is waited before a folder that could not be watched is tried again."""
+"""The pause before a folder that could not be watched is tried again."""
 
 TROUBLES: Final = (OSError, ValueError, LookupError, ArithmeticError, RuntimeError)
-"""What looking at files, and asking when a time is due, may raise: none of it is to stop a fleet."""
+"""Errors of reading files and of computing times; none of them stops a fleet."""
 
 
 class Attendant:
-    """Performs what services ask for, beside their runs."""
+    """Performs the effects and activities of services, except their runs."""
 
-    def __init__(self, fleet: Fleet, folder: FleetFolder, people: Notices, now_ms: Callable[[], int]) -> None:
-        """Take the fleet, where it keeps its things, what people are told, and what time it is."""
+    def __init__(self, fleet: Fleet, folder: FleetFolder, operator: Notices, now_ms: Callable[[], int]) -> None:
+        """Take the fleet, its folder, the notices, and the clock."""
         self._now_ms: Final = now_ms
         self._own: Final = folder.own
         self._folders: Final = {each.name: fleet.place_of(each) for each in fleet.services}
-        self._people = people
+        self._operator = operator
 
     def adopt(self, fleet: Fleet) -> None:
-        """Go on by a changed fleet file."""
+        """Follow a changed fleet file."""
         self._folders.update({each.name: fleet.place_of(each) for each in fleet.services})
 
     @handles(AwaitTrigger)
     async def await_trigger(self, activity: AwaitTrigger, context: ActivityContext) -> None:
-        """Wait for a trigger, time and again. It leaves nothing, and is over when it is cancelled."""
+        """Report a trigger whenever it occurs, until cancelled; there is nothing to clean up."""
         if context.cleanup_only:
             return
         name = context.occasion.within.key
@@ -67,21 +66,21 @@ class Attendant:
 
     @handles(NotifyProcess)
     async def notify(self, effect: NotifyProcess, occasion: EffectContext) -> None:
-        """Tell people of what has gone wrong; the rest is in the log, and in the status."""
+        """Show the operator failures; other changes are in the log and in the status."""
         if effect.kind in _BAD_NEWS:
             said = f"{_BAD_NEWS[effect.kind]}: {effect.reason}"
-            self._people.tell_while(About.DOWN, occasion.within.key, said, effect.kind)
+            self._operator.tell_while(About.DOWN, occasion.within.key, said, effect.kind)
 
     def _waits(self, name: str, what: str, why: str) -> None:
-        """Tell people why something cannot be done; nothing is in the way any more if there is no reason."""
+        """Show why a service waits; an empty reason ends the wait."""
         if why:
-            self._people.in_the_way(name, what, why)
+            self._operator.in_the_way(name, what, why)
         else:
-            self._people.out_of_the_way(name, what)
+            self._operator.out_of_the_way(name, what)
 
     @handles(PauseTriggers, ResumeTriggers)
     async def follow(self, effect: Effect, occasion: EffectContext) -> None:
-        """Do nothing: what is run, and when, is decided by the rules of a service."""
+        """Do nothing: the rules of a service decide when it runs."""
 
 
 _BAD_NEWS: Final = {"failed": "the service has failed", "restart_exhausted": "the service stays down"}
@@ -110,7 +109,7 @@ async def wait_for_time(
 
 
 class Watched(msgspec.Struct, frozen=True):
-    """What is watched: a path or a glob from a folder, without the places ``apart``."""
+    """The watched files: a path or a glob below a folder, without the places ``apart``."""
 
     folder: Path
     path: str
@@ -120,7 +119,7 @@ class Watched(msgspec.Struct, frozen=True):
 async def wait_for_changes(
     watched: Watched, context: ActivityContext, tell: Callable[[str], None], now_ms: Callable[[], int]
 ) -> None:
-    """Report that files have changed whenever they have, until cancelled."""
+    """Report each change of the files, until cancelled."""
     known: str = context.occasion.entity.record.mark
     async with aclosing(_marks(watched, tell)) as marks:
         async for mark in marks:
@@ -132,7 +131,7 @@ async def wait_for_changes(
 
 
 async def _marks(watched: Watched, tell: Callable[[str], None]) -> AsyncGenerator[str]:
-    """Yield what is there whenever it is time to look. What cannot be looked at is told once, and tried again."""
+    """Yield the fingerprint whenever files should be read; an error is shown once, and reading is tried again."""
     told = ""
     while True:
         try:
@@ -149,13 +148,13 @@ async def _marks(watched: Watched, tell: Callable[[str], None]) -> AsyncGenerato
 
 
 def _told(why: str, told: str, tell: Callable[[str], None]) -> str:
-    """Tell what is in the way, or that nothing is any more, if that is not what was told; return it."""
+    """Show the reason of a wait, or its end, unless it is shown already; return it."""
     if why != told:
         tell(why)
     return why
 
 
 async def _reported(context: ActivityContext, event: trigger.Triggered | trigger.Noticed) -> None:
-    """Report something; if it is refused, nothing is wanted any more, and whoever asked is about to say so."""
+    """Report an event; if it is refused, wait for the cancellation that follows."""
     if not await context.report(event):
         await anyio.sleep_forever()

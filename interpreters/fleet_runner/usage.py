@@ -1,23 +1,23 @@
-"""What a session says that it has cost, read from the end of what it has printed.
+"""The cost of a session, read from the end of its output.
 
-A runner sees a process and its output; what a session costs only the agent knows, and it says so as it ends. Three ways
-of saying it are understood, each a line of JSON by itself. All other lines are passed over, whatever is in them.
+Only the agent knows the cost of its session, and prints it at its end. Three forms are understood, each a line of JSON.
+All other lines are ignored.
 
-- Claude Code, by the last object of ``claude -p`` with ``--output-format json`` or ``stream-json``: ``"type":
-  "result"`` with ``total_cost_usd``, ``usage`` and ``modelUsage``. The money, an estimate, is that of subagents, too;
-  of the tokens only ``modelUsage`` has theirs, so it goes before ``usage``. Both count cached input by itself.
-  What a process has cost grows from result to result, so the last one of a conversation counts (``session_id``). With
+- Claude Code: the last object of ``claude -p`` with ``--output-format json`` or ``stream-json``. It has ``"type":
+  "result"``, ``total_cost_usd``, ``usage`` and ``modelUsage``. The money is an estimate, subagents included. Only
+  ``modelUsage`` has the tokens of subagents, so it is preferred to ``usage``. Both count cached input separately. The
+  cost of a process grows from result to result, so the last one of a conversation (``session_id``) counts. With
   ``--verbose`` the form ``json`` is an array of all messages. (code.claude.com/docs/en/headless and
   /agent-sdk/cost-tracking; versions 2.1; anthropics/claude-code#84784, anthropics/claude-agent-sdk-typescript#112.)
-- Codex, by ``codex exec --json``: ``"type": "turn.completed"`` with ``usage``, whose ``input_tokens`` include the
-  cached ones. They are those of the whole thread up to then, although they are called the turn's, so the last ones of a
-  thread count; ``"type": "thread.started"`` begins one. It says nothing of money, nor of a turn that failed.
+- Codex: ``codex exec --json`` prints ``"type": "turn.completed"`` with ``usage``; its ``input_tokens`` include cached
+  ones. The figures are totals of the thread, although they are called the turn's, so the last ones of a thread count.
+  ``"type": "thread.started"`` begins a thread. Codex reports no money, and nothing of a failed turn.
   (developers.openai.com/codex/noninteractive; openai/codex#17539, and codex-rs/exec as it was in 2026.)
-- Any other agent, by ``{"lifefold": {"cost_usd": 0.12, "input_tokens": 1, "output_tokens": 2}}``: the total of the
-  session up to then. The last such line goes before all else.
+- Any other agent: ``{"lifefold": {"cost_usd": 0.12, "input_tokens": 1, "output_tokens": 2}}`` with the total of the
+  session up to then. The last such line replaces all others.
 
-Several conversations of a session add up. Every number is the agent's own word, and some agent's word is nonsense: one
-that cannot be (negative, infinite, beyond all reason) is taken as not said, and a sum stays below the same bounds.
+The conversations of a session add up. Agents may report impossible numbers. A negative, infinite or excessive number
+counts as missing, and sums keep the same bounds.
 """
 
 from collections.abc import Iterator
@@ -30,23 +30,23 @@ from lifefold.core.lifecycles.session import Usage
 from lifefold.interpreters.fleet_file.values import as_table
 
 TAIL_BYTES: Final = 1 << 20
-"""How much of the end of the output is looked at: more than the longest line of an agent that ends with its cost."""
+"""The bytes at the end of the output that are read: more than the longest line of an agent with its cost."""
 
 MOST_USD: Final = 1_000_000
-"""More than any session costs."""
+"""The greatest cost of a session that is accepted."""
 
 MOST_TOKENS: Final = 2**53 - 1
-"""The largest number that all readers of JSON read as the same."""
+"""The largest integer that all JSON readers read exactly."""
 
 _MICROUSD: Final = 6
-"""Of how many decimal places an amount of dollars is kept."""
+"""The decimal places of an amount in US dollars."""
 
 _UPWARDS: Final = Context(prec=28, rounding=ROUND_CEILING, traps=[])
-"""Amounts are rounded up, at whatever place, and what is none becomes NaN."""
+"""Rounds amounts up; a text that is not a number becomes NaN."""
 
 
 class _Line(msgspec.Struct, frozen=True):
-    """What may matter of a line, as an agent wrote it: anything may be anything, and a fraction is its digits."""
+    """The relevant fields of a line, of any type, because agents write them; fractions stay texts."""
 
     type: Any = None
     thread_id: Any = None
@@ -61,9 +61,9 @@ _DECODER: Final = msgspec.json.Decoder(_Line | list[_Line], float_hook=str)
 
 
 def usage_of(output: bytes) -> Usage:
-    """Return what a session has cost, by the last ``TAIL_BYTES`` of what it has printed; nothing if that says nothing.
+    """Return the cost of a session, from the last ``TAIL_BYTES`` of its output; empty without one.
 
-    Output of that length was cut from something longer, and its first line is not looked at.
+    Output of that length may begin within a line, so its first line is ignored.
     """
     own, thread = None, ""
     conversations: dict[tuple[str, str], Usage] = {}
@@ -79,12 +79,12 @@ def usage_of(output: bytes) -> Usage:
 
 
 def is_own(line: str) -> bool:
-    """Tell whether a line is one of ours, which says nothing but what a session has cost."""
+    """Tell whether a line is a cost in lifefold's own form."""
     return any(_own(each.lifefold) for each in _lines(line.encode()))
 
 
 def _lines(output: bytes) -> Iterator[_Line]:
-    """Yield what is a line of JSON, or an array in one, in its order."""
+    """Yield the objects of the JSON lines, and of arrays in one line, in order."""
     lines = output[-TAIL_BYTES:].splitlines()
     for line in lines[1:] if len(output) >= TAIL_BYTES else lines:
         try:
@@ -103,7 +103,7 @@ def _codex(said: Any) -> Usage | None:
 
 
 def _claude(result: _Line) -> Usage | None:
-    """Return what a result says: the money, and the tokens of all models, or else those of the main conversation."""
+    """Return the cost of a result: the money, and the tokens of all models, or else of the main conversation."""
     cost, tokens = _microusd(result.total_cost_usd), _claude_models(result.model_usage) or _claude_main(result.usage)
     return _usage(cost, tokens.input_tokens, tokens.output_tokens) if tokens else _usage(cost, None, None)
 
@@ -124,7 +124,7 @@ def _claude_model(said: Any) -> Usage | None:
 
 
 def _usage(cost_microusd: int | None, input_tokens: int | None, output_tokens: int | None) -> Usage | None:
-    """Return what was said, if anything was."""
+    """Return the reported figures; None if there are none."""
     if cost_microusd is None and input_tokens is None and output_tokens is None:
         return None
     return Usage(cost_microusd or 0, input_tokens or 0, output_tokens or 0)
@@ -142,7 +142,7 @@ def _sum(*usages: Usage) -> Usage:
 
 
 def _microusd(said: Any) -> int | None:
-    """Return an amount of dollars, a number or a text, in millionths, rounded up; None if it is none that can be."""
+    """Return an amount of US dollars, a number or a text, in millionths, rounded up; None for an impossible one."""
     if not isinstance(said, int | str) or isinstance(said, bool):
         return None
     amount = _UPWARDS.create_decimal(said)
@@ -152,7 +152,7 @@ def _microusd(said: Any) -> int | None:
 
 
 def _tokens(said: Any, *keys: str) -> int | None:
-    """Return the sum of the numbers under some keys that are any; None if none is."""
+    """Return the sum of the valid numbers under some keys; None without any."""
     found = [number for number in (_of(said, key) for key in keys) if _is_count(number)]
     return min(sum(found), MOST_TOKENS) if found else None
 
@@ -166,5 +166,5 @@ def _of(said: Any, key: str) -> Any:
 
 
 def _name(said: Any) -> str:
-    """Return what a conversation is called; all that have no name are one."""
+    """Return the name of a conversation; conversations without a name count as one."""
     return said if isinstance(said, str) else ""

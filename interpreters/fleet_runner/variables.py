@@ -1,7 +1,7 @@
-"""Which environment variables a process of a fleet gets.
+"""The environment of the processes of a fleet.
 
-It gets little of the runner's environment: what programs need to find their way (``PASSED``), and what the fleet file
-names in ``env_pass``. Then come the values of ``env``.
+A process gets few variables of the runner: those that programs need (``PASSED``), and those in ``env_pass`` of the
+fleet file. The values of ``env`` replace them.
 """
 
 import os
@@ -23,28 +23,28 @@ PASSED: Final = (
     "LD_LIBRARY_PATH", "DYLD_*", "NIX_*", "HOMEBREW_PREFIX", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_*",
     "PYENV_ROOT", "UV_CACHE_DIR", "NVM_DIR", "NODE_PATH", "GOPATH", "GOROOT", "CARGO_HOME", "RUSTUP_HOME", "JAVA_HOME",
 )  # fmt: skip
-"""What every process of a fleet gets of the runner's environment: names, and globs of names; no secret of a glob."""
+"""The variables of the runner that every process gets: names and globs; a glob passes no secret."""
 
 MOST_NAMES: Final = 4
-"""How many variables a hint names."""
+"""The most variables in a hint."""
 
 _LOGIN: Final = re.compile(
     r"\b(?:please|must|to) log ?in\b|[ /]login\b|logged (?:in|out)|api[ _-]?key|unauthori[sz]ed|authenticat"
     r"|credential|\b401\b",
     re.IGNORECASE,
 )
-"""What agents print that are not logged in."""
+"""Output of agents that are not logged in."""
 
 _OF_AGENTS: Final = ("ANTHROPIC_*", "CLAUDE_*", "OPENAI_*", "CODEX_*", "GEMINI_*", "*_API_KEY")
-"""What a hint names first: the variables by which known agents log in."""
+"""The variables by which known agents log in; a hint names them first."""
 
 
 def environment(
     around: Mapping[str, str], of: Agent | Service | Fleet, own: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Return the whole environment of a process: of an agent, of a service, or, of the fleet, of a verification.
+    """Return the environment of a process of an agent, of a service, or (of the fleet) of a verification.
 
-    ``around`` is the runner's, ``own`` what lifefold itself tells the process, which nothing replaces.
+    ``around`` is the environment of the runner. ``own`` are variables of lifefold, which nothing replaces.
     """
     chosen = {name: value for name, value in around.items() if _is_passed(name, of.env_pass)}
     return {**chosen, **of.env, **(own or {})}
@@ -55,7 +55,7 @@ def _is_passed(name: str, named: Iterable[str]) -> bool:
 
 
 def untold(fleet: Fleet, around: Mapping[str, str]) -> Iterator[str]:
-    """Yield what is strange about agents that are known: a variable by which they log in is there, and not passed."""
+    """Yield a warning for each known agent whose login variables are set and not passed on."""
     for of in fleet.agents:
         patterns = _LOGS_IN.get(os.path.basename(of.command[0]) if of.command else "", ())  # noqa: PTH119 - no path is made
         given = environment(around, of)
@@ -63,7 +63,7 @@ def untold(fleet: Fleet, around: Mapping[str, str]) -> Iterator[str]:
         if names:
             listed = ", ".join(f'"{name}"' for name in names)
             lacks = " or ".join(names)
-            yield f"agent {of.name} does not get {lacks}; if it logs in by that, give it env_pass = [{listed}]"
+            yield f"agent {of.name} does not get {lacks}; if it logs in with that, add env_pass = [{listed}]"
 
 
 _LOGS_IN: Final = {
@@ -71,13 +71,13 @@ _LOGS_IN: Final = {
     "codex": ("OPENAI_*", "CODEX_*"),
     "aider": ("OPENAI_*", "ANTHROPIC_*", "GEMINI_*", "DEEPSEEK_*", "OPENROUTER_*"),
 }
-"""By what known agents log in."""
+"""The variables by which known programs log in."""
 
 
 def hint(around: Mapping[str, str], of: Agent | Service, said: str) -> str:
-    """Return which variables may be what an agent lacks that is not logged in; nothing if it fails by something else.
+    """Return the variables that an agent may lack to log in; empty if it fails for another reason.
 
-    ``said`` is the end of what it has printed. The variables are secrets of the runner that the agent was not given.
+    ``said`` is the end of its output. The variables are secrets of the runner that the agent did not get.
     """
     given = environment(around, of)
     held_back = sorted(name for name, value in around.items() if value and name not in given and is_secret(name))
@@ -86,4 +86,4 @@ def hint(around: Mapping[str, str], of: Agent | Service, said: str) -> str:
     held_back.sort(key=lambda name: (name not in said, not matches(name, _OF_AGENTS)))
     names = held_back[:MOST_NAMES]
     which = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} set where lifefold runs, and not passed on"
-    return f"{which}; env_pass of the agent in the fleet file is where to name what it needs"
+    return f"{which}; name those that it needs in env_pass of the agent, in the fleet file"

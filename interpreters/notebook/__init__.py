@@ -1,7 +1,7 @@
-"""Lifecycles in a notebook: after ``%load_ext lifefold.interpreters.notebook`` machines and reports show themselves.
+"""Lifecycles in a notebook: after ``%load_ext lifefold.interpreters.notebook`` machines and reports have displays.
 
-The core knows nothing of pictures, so a machine has no method that draws it: the extension tells IPython how to show
-the core's types. Everything has a text, too; pictures need the extra ``lifefold[notebook]`` and no network.
+The core has no pictures, so a machine has no method that draws it: the extension registers displays of the core's
+types with IPython. Every display has a text, too; pictures need the extra ``lifefold[notebook]`` and no network.
 """
 
 from lifefold.interpreters.notebook.displays import BUNDLES, load_ipython_extension, unload_ipython_extension

@@ -1,4 +1,4 @@
-"""Charts of what simulations have found out: how long it took to recover, what it has cost, what was when.
+"""Charts of the results of simulations: recovery times, costs, states over time.
 
 They are made with Altair, and each is a ``Figure``: a picture that needs no network, and the same in words.
 """
@@ -23,17 +23,17 @@ from lifefold.interpreters.simulate.story import happenings
 WIDTH: Final = 560
 HEIGHT: Final = 150
 BAR: Final = 30
-"""How many characters the longest bar has in words."""
+"""The length of the longest bar in words, in characters."""
 
 STEPS: Final = (
     *(round(number * SECOND_MS) for number in (0.1, 0.3, 1, 3, 10, 30)),
     *(number * MINUTE_MS for number in (1, 3, 10, 30)),
     *(number * HOUR_MS for number in (1, 3, 10, 24)),
 )
-"""What divides times into those that are alike: about three times as long each, and what people count in."""
+"""The limits of classes of times: a factor of about three between them, at round units."""
 
 MOMENTS: Final = 160
-"""At how many moments it is looked what state everything is in."""
+"""The number of times at which the states are counted."""
 
 _LOOK: Final[dict[str, Any]] = {
     "font": "Liberation Sans, Arial, sans-serif",
@@ -45,27 +45,27 @@ _LOOK: Final[dict[str, Any]] = {
 }
 
 _FEW: Final = alt.Axis(tickCount=4, tickMinStep=1)
-"""How finely an axis of numbers is divided."""
+"""The ticks of an axis of numbers."""
 
 
 def recovery(tally: Tally) -> Figure:
-    """Return how long it took until there was a runner again, and a worker again for a task that came back undone."""
+    """Return the times without a runner, and the times without a worker of tasks that came back undone."""
     by = {"until there was a runner again": tally.recovery_ms, "until the task had a worker again": tally.unclaimed_ms}
     return times("time to recover", by)
 
 
 def cost(tally: Tally) -> Figure:
-    """Return what tasks have cost that were worked at: the time of their sessions."""
+    """Return the cost of tasks: the time of their sessions."""
     return times("what a task costs", {"in sessions, by the log": tally.task_ms})
 
 
 def sessions(tally: Tally) -> Figure:
-    """Return how many sessions the tasks have taken that were worked at."""
+    """Return the number of sessions of tasks."""
     return counts("sessions of a task", {"tasks": tally.task_sessions})
 
 
 def times(title: str, by: Mapping[str, Sequence[int]]) -> Figure:
-    """Return how times in milliseconds are distributed, below each other for each name that they have."""
+    """Return the distributions of times in milliseconds, one below the other, by name."""
     names = [f"up to {_edge(each)}" for each in STEPS] + [f"over {_edge(STEPS[-1])}"]
     places = {name: Counter(bisect_left(STEPS, each_ms) for each_ms in every) for name, every in by.items()}
     used = [place for count in places.values() for place in count]
@@ -75,7 +75,7 @@ def times(title: str, by: Mapping[str, Sequence[int]]) -> Figure:
 
 
 def counts(title: str, by: Mapping[str, Sequence[int]]) -> Figure:
-    """Return how numbers from 1 on are distributed, below each other for each name that they have."""
+    """Return the distributions of numbers from 1 on, one below the other, by name."""
     most = max((number for every in by.values() for number in every), default=0)
     counted = {name: Counter(every) for name, every in by.items()}
     bars = [(name, str(number), count[number]) for name, count in counted.items() for number in range(1, most + 1)]
@@ -84,7 +84,7 @@ def counts(title: str, by: Mapping[str, Sequence[int]]) -> Figure:
 
 
 def amounts(title: str, by: Mapping[str, float], unit: str) -> Figure:
-    """Return one number for each name, as a bar beside it."""
+    """Return one number for each name, with a bar."""
     values = [{"name": name, "amount": amount, "said": f"{amount:,.1f}"} for name, amount in by.items()]
     base = alt.Chart(alt.InlineData(values), title=title).encode(
         alt.Y("name:N", sort=None, title=None), alt.X("amount:Q", title=unit, axis=_FEW)
@@ -96,9 +96,9 @@ def amounts(title: str, by: Mapping[str, float], unit: str) -> Figure:
 
 
 def states(target: Target, run: Run, machine: Machine[Any], title: str = "") -> Figure:
-    """Return how many entities of a machine were in which state, from the beginning until none moves any more.
+    """Return the number of a machine's entities in each state, until none moves any more.
 
-    Below the title it says how long the run goes on after that.
+    The line below the title has the time of the run after that.
     """
     last_ms = max((at_ms for at_ms, _, _ in _entered(target, run, machine)), default=0)
     timestamps = [last_ms * number // (MOMENTS - 1) for number in range(MOMENTS)]
@@ -126,20 +126,20 @@ def states(target: Target, run: Run, machine: Machine[Any], title: str = "") -> 
 
 
 def _rest(last_ms: int, until_ms: int) -> str:
-    """Return what becomes of them after the last that moves."""
+    """Return the line about the time after the last transition."""
     if until_ms <= last_ms:
         return f"the run ends after {duration(until_ms)}"
     return f"after {duration(last_ms)} none moves any more; the run ends after {duration(until_ms)}"
 
 
 def _fills(machine: Machine[Any], met: Iterable[str]) -> list[str]:
-    """Return the colours of states: those that they have in every other picture of the machine."""
+    """Return the colours of states: those of every other picture of the machine."""
     places = {str(state): place for place, state in enumerate(machine.states)}
     return [FILLS[places[state] % len(FILLS)] for state in met]
 
 
 def _entered(target: Target, run: Run, machine: Machine[Any]) -> Iterator[tuple[int, tuple[str, str], str]]:
-    """Yield when which entity of a machine has entered which state, by the log."""
+    """Yield the transitions of a machine's entities, by the log."""
     for each in happenings(target.system, run.entries):
         for step in each.reaction.transitions:
             if step.machine == machine.name and step.entered is not None:
@@ -148,7 +148,7 @@ def _entered(target: Target, run: Run, machine: Machine[Any]) -> Iterator[tuple[
 
 
 def _standing(target: Target, run: Run, machine: Machine[Any], timestamps: Sequence[int]) -> Iterator[Counter[str]]:
-    """Yield how many entities of a machine are in which state at each of these moments, in order."""
+    """Yield the number of a machine's entities in each state at each of these times, in order."""
     now: dict[tuple[str, str], str] = {}
     waiting = deque(timestamps)
     for at_ms, entity, state in _entered(target, run, machine):
@@ -161,14 +161,14 @@ def _standing(target: Target, run: Run, machine: Machine[Any], timestamps: Seque
 
 
 def _moments(timestamps: Sequence[int], found: Sequence[Counter[str]], met: Sequence[str]) -> Iterator[str]:
-    """Yield how it stood at the beginning, at the end, and a few times between."""
+    """Yield the counts at the beginning, at the end, and a few times between."""
     for number in range(0, MOMENTS, (MOMENTS - 1) // 3):
         standing = ", ".join(f"{found[number][state]} {state}" for state in met if found[number][state])
         yield f"  after {duration(timestamps[number]):>9}: {standing or 'none'}"
 
 
 def _bars(title: str, bars: Sequence[tuple[str, str, int]], said: Mapping[str, str]) -> Figure:
-    """Return bars that stand side by side, in a row for each name, with what is said of it above."""
+    """Return adjacent bars in a row for each name, with the figures above."""
     headings = {name: f"{name}: {said.get(name, 'never')}" for name, _, _ in bars}
     values = [{"of": headings[name], "bin": label, "count": count} for name, label, count in bars]
     labels = list(dict.fromkeys(label for _, label, _ in bars))
@@ -195,13 +195,13 @@ def _in_words(bars: Sequence[tuple[str, str, int]], headings: Mapping[str, str])
 
 
 def _edge(edge_ms: int) -> str:
-    """Return a round time in as few characters as it has."""
+    """Return a round time in few characters."""
     unit_ms, unit = _unit(edge_ms)
     return f"{edge_ms // unit_ms} {unit}"
 
 
 def _unit(most_ms: int) -> tuple[int, str]:
-    """Return the unit that suits times up to this one: how many milliseconds it has, and what it is called."""
+    """Return the unit for times up to this one: its milliseconds, and its name."""
     units = ((HOUR_MS, "h"), (MINUTE_MS, "min"), (SECOND_MS, "s"))
     return next((each for each in units if most_ms >= each[0]), (1, "ms"))
 

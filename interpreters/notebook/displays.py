@@ -1,4 +1,4 @@
-"""How IPython shows what it does not know: a bundle of forms for each type, of which a front end takes the best."""
+"""The displays of lifefold's types in IPython: a bundle of forms for each type, of which a front end takes the best."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -89,11 +89,11 @@ BUNDLES: Final[Mapping[type, Callable[[Any], Bundle]]] = MappingProxyType(
         Figure: _figure,
     }
 )
-"""What is shown, and how."""
+"""The types with a display."""
 
 
 def picture_of(trace: Trace) -> str:
-    """Return a way as SVG; empty if nothing has moved, or if pictures cannot be laid out here."""
+    """Return a trace as SVG; empty if it has no transition, or if pictures cannot be laid out here."""
     drawing = way(trace)
     try:
         return svg(drawing) if drawing.boxes else ""
@@ -109,12 +109,12 @@ def _pictured(text: str, drawing: Drawing) -> Bundle:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Tell a shell how to show them; IPython calls it."""
+    """Register the displays with a shell; IPython calls it."""
     for kind, bundle in BUNDLES.items():
         shell.display_formatter.mimebundle_formatter.for_type(kind, bundle)
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """Take that back; IPython calls it."""
+    """Remove them; IPython calls it."""
     for kind in BUNDLES:
         shell.display_formatter.mimebundle_formatter.pop(kind, None)

@@ -8,13 +8,13 @@ import msgspec
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """A chart: its Vega-Lite specification, which other tools can take as well, and what it shows in words."""
+    """A chart: its Vega-Lite specification, which other tools can read, and its contents in words."""
 
     spec: Mapping[str, Any]
     words: str
 
     def svg(self) -> str:
-        """Return the picture, with no script in it and nothing from a network. Raises ``ImportError``.
+        """Return the picture, without scripts and network. Raises ``ImportError``.
 
         That is if vl-convert is not installed. A page that draws the specification itself loads Vega from a network.
         """

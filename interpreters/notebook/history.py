@@ -1,4 +1,4 @@
-"""A log to look at: every input with what it came to, any moment again, and a fork from there."""
+"""The history of a log: every input with its outcome, the state at any time, and a fork from there."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,9 +11,9 @@ from lifefold.interpreters.store import Entry
 
 
 class Stop(NamedTuple):
-    """What a log shows of an input: after how many, how many milliseconds after the first, of whom, and what.
+    """A transition or a refused message: the number of its input, milliseconds since the first, the entity, the event.
 
-    It is a transition, or a message that was refused and left its entity as it was.
+    A refused message leaves its entity in its state.
     """
 
     number: int
@@ -24,13 +24,13 @@ class Stop(NamedTuple):
     words: str
 
     def line(self) -> str:
-        """Return it for people."""
+        """Return it as a line of text."""
         before = "" if self.before is None else f"{self.before} → "
         return f"{self.number:>4} {self.after_ms / 1_000:>8.3f} s  {self.place:<24} {before}{self.after}   {self.words}"
 
 
 class History(Sequence[Decision]):
-    """The inputs of a system in the order in which they were taken, each with what it came to."""
+    """The inputs of a system in order, each with its outcome."""
 
     def __init__(self, system: System, inputs: Iterable[tuple[str, Envelope]]) -> None:
         """Fold inputs. Raises ``ValueError`` for one that the rules refuse."""
@@ -63,7 +63,7 @@ class History(Sequence[Decision]):
         return self._decisions[place]
 
     def fork(self, inputs: int) -> Ledger:
-        """Return how things stood after so many inputs: a ledger of its own, that may be told something else."""
+        """Return the state after so many inputs: a ledger of its own, that can be given other inputs."""
         ledger = Ledger(self.system)
         for each in self._decisions[:inputs]:
             ledger.decide(each.entry.stream, each.envelope)
@@ -75,7 +75,7 @@ class History(Sequence[Decision]):
         return History(self.system, [*kept, *others])
 
     def stops(self, aggregate: str = "", entity: str = "") -> tuple[Stop, ...]:
-        """Return what enters a state, and messages that were refused: of one aggregate or entity, or of all."""
+        """Return the transitions into states, and refused messages: of one aggregate or entity, or of all."""
         return tuple(
             stop
             for number, decision in enumerate(self._decisions, 1)
@@ -96,11 +96,11 @@ class History(Sequence[Decision]):
             yield Stop(number, after_ms, place, entity.state, entity.state, words)
 
     def text(self) -> str:
-        """Return all of it, a line for each transition."""
+        """Return all transitions, a line each."""
         return "\n".join(stop.line() for stop in self.stops())
 
     def html(self) -> str:
-        """Return all of it as a table that stands alone."""
+        """Return all transitions as a table that stands alone."""
         cell = '<td style="text-align: left; white-space: nowrap">'
         rows = [
             "<tr>" + "".join(f"{cell}{escape(component)}</td>" for component in _cells(stop)) + "</tr>"

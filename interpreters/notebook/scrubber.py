@@ -1,4 +1,4 @@
-"""A slider over what has happened, with the state diagram that follows it; where no widget can run, a picture."""
+"""A slider over a history, with a state diagram that follows it; where no widget can run, a picture."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,11 +13,11 @@ from lifefold.interpreters.views.picture import statechart, svg
 
 _FRONT_END: Final = Path(__file__).with_name("scrubber.js")
 _LIST: Final[Any] = traitlets.List
-"""Its own type says nothing of what is in it."""
+"""The type of traitlets does not declare its items."""
 
 
 class Scrubber(anywidget.AnyWidget):
-    """Shows one entity's way through its machine. ``now`` is the stop that is shown, from either side."""
+    """Shows the transitions of one entity. ``now`` is the stop that is shown, and can be set from either side."""
 
     _esm = _FRONT_END
     picture = traitlets.Unicode().tag(sync=True)
@@ -25,9 +25,9 @@ class Scrubber(anywidget.AnyWidget):
     now = traitlets.Int().tag(sync=True)
 
     def __init__(self, machine: Machine[Any], stops: Sequence[Stop], *, now: int = 0) -> None:
-        """Take the machine and the stops, of which there is at least one. Raises ``ValueError`` if there is none."""
+        """Take the machine and at least one stop. Raises ``ValueError`` if there is none."""
         if not stops:
-            raise ValueError("nothing has happened: there is no stop to show")
+            raise ValueError("there is no transition, so there is no stop to show")
         self._machine: Final = machine
         self._stops: Final = tuple(stops)
         lines = [{"line": stop.line(), "state": str(stop.after)} for stop in self._stops]
@@ -43,7 +43,7 @@ class Scrubber(anywidget.AnyWidget):
         return self._stops[int(self.now)]
 
     def _repr_mimebundle_(self, **kinds: Any) -> Any:
-        """Return the widget, and for front ends that run none the picture and the text of this moment."""
+        """Return the widget, and for front ends without widgets the picture and the text of this stop."""
         widget: Any = super()
         shown: Any = widget._repr_mimebundle_(**kinds)
         bundle: dict[str, Any] = shown[0] if shown else {}

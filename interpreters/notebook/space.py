@@ -1,4 +1,4 @@
-"""All states that a machine can reach, as the checker meets them, and their picture."""
+"""The state space of a machine, as the checker explores it, and its picture."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -23,14 +23,14 @@ class TooManyError(ValueError):
 
 
 class Space(msgspec.Struct, frozen=True):
-    """The states in the order in which they are met, the first of them the beginning, and the steps between them."""
+    """The states in the order in which they are reached, the opening first, and the steps between them."""
 
     machine: Machine[Any]
     states: tuple[Entity[Any], ...]
     steps: tuple[tuple[int, int], ...]
 
     def text(self) -> str:
-        """Return how many states and steps there are, and how many states of each kind."""
+        """Return the numbers of states and steps, and of states of each kind."""
         counts = Counter(str(entity.state) for entity in self.states)
         each = "\n".join(f"  {count:>4} {name}" for name, count in counts.items())
         return f"{self.machine.name}: {len(self.states)} states, {len(self.steps)} steps between them\n{each}"
@@ -38,7 +38,7 @@ class Space(msgspec.Struct, frozen=True):
     def drawing(
         self, *, words: Callable[[Entity[Any]], Iterable[str]] | None = None, wrong: Callable[[Any], bool] | None = None
     ) -> Drawing:
-        """Return the picture: dots, or boxes with ``words``; ``wrong`` says which of them are marked.
+        """Return the picture: dots, or boxes with ``words``; ``wrong`` selects the marked states.
 
         A dot has the colour of its lifecycle's state.
         """

@@ -1,7 +1,7 @@
-"""Simulations to look at: one run, a campaign of many, and what they have found, as text and as HTML.
+"""Displays of simulations: one run, a campaign, and its findings, as text and as HTML.
 
-The HTML needs neither a style sheet nor a script nor a network. Bars say in which states time was spent; below each are
-its states, in the same order and colours.
+The HTML needs no style sheet, no script and no network. Bars show the time in each state; below each bar are its
+states, in the same order and colours.
 """
 
 from collections import Counter
@@ -36,29 +36,29 @@ _WIDE_PT: Final = 420
 _NAME_PT: Final = 90
 _BAR_PT: Final = 20
 _LINE_PT: Final = 14
-_LETTER_PT: Final = 6.2
-"""How wide a message is at most, on average over a name."""
+_CHARACTER_PT: Final = 6.2
+"""The mean width of a character, at most."""
 
 NAMED: Final = 0.01
-"""The share of the time from which on a state is named below its bar; pointing at a bar names the others."""
+"""The least share of the time of a state with a name below its bar; the others have a hint."""
 
 Picture = Callable[[Trace], str]
 
 
 def run_text(run: Run) -> str:
-    """Return what happened in a run."""
+    """Return the summary of a run."""
     return "\n".join(_run_lines(run))
 
 
 def run_html(run: Run) -> str:
-    """Return what happened in a run, with how long what was in which state."""
+    """Return the summary of a run, with the times in states."""
     tally = _tally(run)
     head = f"<b>{escape(_which(run))}</b>: {_coloured(_outcome(run), is_well=run.ok)}"
     return _block([head, escape(_much(run)), _table(mishaps(tally)), bars(state_times(tally))])
 
 
 def report_html(report: Report, picture: Picture) -> str:
-    """Return a campaign: how much was tried, what went wrong, what was used, and the way to what was found."""
+    """Return a campaign: the number of runs, the faults, the coverage, and the traces of findings."""
     tally = report.tally
     head = f"<b>{escape(report.target.name)}</b>: {_coloured(conclusion(tally), is_well=report.ok)}"
     facts = list(facts_in_words(report.target, tally))
@@ -67,23 +67,23 @@ def report_html(report: Report, picture: Picture) -> str:
 
 
 def finding_text(finding: Finding) -> str:
-    """Return what is broken, and the small run that breaks it."""
+    """Return the broken property, and the shrunk run."""
     return "\n".join(finding_lines(finding)).rstrip()
 
 
 def finding_html(finding: Finding, picture: Picture) -> str:
-    """Return what is broken, the small run that breaks it, and its way as a picture."""
+    """Return the broken property, the shrunk run, and its trace as a picture."""
     return _block([_way(finding, picture)])
 
 
 def story(finding: Finding) -> Trace:
-    """Return the end of the small run as a way, such as a check finds: the inputs that its text has, so numbered."""
+    """Return the end of the shrunk run as a trace, such as a check finds, with the numbers of its text."""
     entries = finding.run.entries
     return Trace(tuple(islice(happenings(finding.system, entries), max(0, len(entries) - AROUND), None)))
 
 
 class _Share(NamedTuple):
-    """A state's part of a bar: how long was spent in it, and how much of all that is."""
+    """A state's part of a bar: the time, and its share."""
 
     state: str
     spent_ms: int
@@ -92,7 +92,7 @@ class _Share(NamedTuple):
 
 
 def bars(times: Mapping[str, Mapping[str, int]]) -> str:
-    """Return how the time of each machine's entities is divided among its states: a bar for each machine, as SVG."""
+    """Return the times of each machine's entities in its states: a bar for each machine, as SVG."""
     drawn, top = list[str](), 0
     for name, spent in times.items():
         components = _parted(spent)
@@ -123,12 +123,12 @@ def _bar(name: str, components: Iterable[_Share], top: int) -> Iterator[str]:
 
 
 def _named(components: Iterable[_Share]) -> list[list[tuple[float, _Share]]]:
-    """Return what is named below a bar, in its order: line by line, each with where it begins."""
+    """Return the names below a bar, in order: line by line, each with its place."""
     lines: list[list[tuple[float, _Share]]] = [[]]
     x = 0.0
     for each in components:
         if each.share >= NAMED:
-            wide = _LINE_PT * 1.5 + len(_said(each)) * _LETTER_PT
+            wide = _LINE_PT * 1.5 + len(_said(each)) * _CHARACTER_PT
             if x + wide > _WIDE_PT and lines[-1]:
                 lines.append([])
                 x = 0.0
@@ -159,7 +159,7 @@ def _run_lines(run: Run) -> Iterator[str]:
 
 
 def _tally(run: Run) -> Tally:
-    """Return one run as if it were many; what it has cost, its system knows."""
+    """Return one run as a campaign, with the cost by its system."""
     return Tally(
         seeds=1,
         crashes=run.counts.crashes,

@@ -1,4 +1,4 @@
-"""The way that a check has found, as a drawing: what has moved, step by step, and where it ends."""
+"""The trace of a check as a drawing: the transitions, step by step, and its end."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
@@ -12,7 +12,7 @@ NOTHING_MORE: Final = "nothing happens any more"
 
 
 class Move(NamedTuple):
-    """A step as it moves one entity: which step, of whom, from where (None: its beginning), to where, by what."""
+    """A step of an entity: the number of the step, the entity, its states before (None: new) and after, the input."""
 
     number: int
     place: str
@@ -22,7 +22,7 @@ class Move(NamedTuple):
 
 
 def moves(steps: Sequence[Happening]) -> tuple[Move, ...]:
-    """Return what moves in these steps, in order. What leaves its entity where it is counts, taken or refused."""
+    """Return the transitions of these steps, in order; also those that leave their entity in its state."""
     return tuple(move for number, each in enumerate(steps, 1) for move in _moves(number, each))
 
 
@@ -50,7 +50,7 @@ def _said(happening: Happening) -> str:
         case event:
             outcome = getattr(event, "outcome", None)
             which = "" if outcome is None else f"({type(outcome).__name__})"
-            who = {Cause.COMMAND: "somebody: ", Cause.MESSAGE: f"{happening.envelope.sender}: "}
+            who = {Cause.COMMAND: "operator: ", Cause.MESSAGE: f"{happening.envelope.sender}: "}
             return f"{who.get(happening.cause, '')}{type(event).__name__}{which}"
 
 
@@ -60,9 +60,9 @@ def crossed(found: Sequence[Move]) -> tuple[tuple[State | None, State], ...]:
 
 
 def way(trace: Trace, *, title: str = "a way") -> Drawing:
-    """Return the way of a trace: an arrow between two states, with a line for each step that takes it.
+    """Return a trace as a drawing: an arrow between two states, with a line for each step that takes it.
 
-    What goes on for ever is marked, and so is where nothing happens any more.
+    The cycle is marked, or the state in which nothing happens any more.
     """
     steps = (*trace.steps, *(trace.cycle or ()))
     found = moves(steps)
@@ -91,7 +91,7 @@ def way(trace: Trace, *, title: str = "a way") -> Drawing:
 
 
 def _beginning(trace: Trace, title: str) -> Drawing:
-    """Return what there is before anything moves."""
+    """Return the opening as a drawing."""
     boxes = [Box(place, (str(record.state), place), Tint.WRONG) for place, record in trace.begins]
     arrows = []
     if trace.cycle == ():

@@ -1,11 +1,11 @@
-"""Agent processes that outlive their runner: each session runs under a shim, and is known by its run directory.
+"""Agent processes that outlive their runner: each session runs under a shim, and is identified by its run directory.
 
-``launch`` starts a session, ``adopt`` finds out what became of one after the runner was started anew, and both give a
-``SessionProcess`` to wait for and to end.
+``launch`` starts a session. ``adopt`` finds a session after a restart of the runner. Both return a ``SessionProcess``
+to wait for and to end.
 
-Limits: descendants that leave the agent's process group are found on Linux only, and not when they ask a service
-outside the session (systemd, a container engine) to run something for them; the run directory must be local; and an
-agent runs as the runner's user, so that all this keeps order, but is no security boundary.
+Limits: descendants that leave the agent's process group are found on Linux only. Processes that an agent starts through
+a service outside the session (systemd, a container engine) are not found. The run directory must be on a local disk. An
+agent runs as the runner's user, so a session is no security boundary.
 """
 
 from lifefold.interpreters.processes.identity import (

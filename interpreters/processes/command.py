@@ -1,22 +1,20 @@
-"""Short commands of our own, as git's: each runs in a process group of its own, and nothing of it is left.
+"""Short commands of the runner, such as git: each runs in its own process group, and no process of it remains.
 
-*How a group is ended.* A group's number belongs to it for certain only while its leader has not been reaped; afterwards
-the kernel may give the number to strangers. So the leader's exit is observed without reaping it, then the group is
-ended (TERM, a grace, KILL), and the leader is reaped last. That is done after every command, also after one that exits
-0: what it left running in the background ends with it.
+*Ending a group.* A group's number is certain only until its leader is reaped; afterwards the kernel may reuse the
+number. So the leader's exit is observed without reaping it. Then the group is ended (TERM, a grace, KILL), and the
+leader is reaped last. That happens after every command, also after exit status 0, and ends its background processes.
 
-*What cancellation does.* A command that is about to end by itself leaves everything in order, so a cancelled one gets
-its patience before TERM.
+*Cancellation.* A command that ends by itself leaves its files in order. So a cancelled command gets its patience before
+TERM.
 
-*What the output can do.* It is read all the time and only its end is kept, so a command can neither fill the memory nor
-block on a full pipe. A descendant that keeps the pipe open delays the result by the grace at most.
+*Output.* It is read continuously, and only its end is kept. A command can neither fill the memory nor block on a full
+pipe. A descendant that keeps the pipe open delays the result by the grace at most.
 
-*What a killed runner does to a command.* One that writes into its pipe then dies of SIGPIPE, halfway. A command that
-changes something is therefore ``spooled``: it writes into files. If it writes too much there, it is ended.
+*A killed runner.* A command that writes into the pipe of a dead runner dies of SIGPIPE, halfway. A command that changes
+files is therefore ``spooled``: it writes its output into files. If it writes too much there, it is ended.
 
-*What is not covered.* A descendant that starts a session of its own has left the group and is not signalled. Where the
-platform cannot observe an exit without reaping (macOS before Python 3.13), a group whose leader has gone is signalled
-by its number.
+*Limits.* A descendant that starts its own session has left the group and is not signalled. Some platforms cannot
+observe an exit without reaping (macOS before Python 3.13). There a group without its leader is signalled by its number.
 """
 
 import os
@@ -35,13 +33,13 @@ import anyio
 import anyio.to_thread
 
 GRACE_MS = 2_000
-"""How long a group may take to end after TERM before it is killed."""
+"""The time that a group has to end after TERM before it is killed."""
 
 DRAIN_MS = 500
-"""How long the pipes of a killed group are still read."""
+"""The time for which the pipes of a killed group are still read."""
 
 SPOOL_POLL_MS = 500
-"""How often the size of a file that a command writes into is looked at."""
+"""The pause between two readings of the size of a spooled file."""
 
 _File: TypeAlias = IO[bytes] | int
 _CHUNK_BYTES = 65_536
@@ -50,7 +48,7 @@ _TERMINAL_SEQUENCE = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long a command may run, and go on when it is cancelled; how much of the end of each stream is kept."""
+    """The longest run of a command, its patience when cancelled, and how much of each stream's end is kept."""
 
     timeout_ms: int
     patience_ms: int
@@ -59,9 +57,9 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """What a command reads, the descriptors that it inherits, and whether it writes into files.
+    """The standard input of a command, the descriptors that it inherits, and whether it writes into files.
 
-    One that is ``spooled`` in this way outlives this process unharmed.
+    A ``spooled`` command is not harmed when this process dies.
     """
 
     given: bytes = b""
@@ -70,12 +68,12 @@ class Streams:
 
 
 PLAIN = Streams()
-"""No input, no descriptors but the usual ones, and pipes."""
+"""No input, only the standard descriptors, and pipes."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """What came of a command. ``status``: exit status, or minus the signal that ended it, or None when its time was up.
+    """The result of a command. ``status`` is the exit status, minus the signal that ended it, or None after a timeout.
 
     ``output`` and ``errors`` are the ends of its two streams.
     """
@@ -93,10 +91,10 @@ async def run(
     env: Mapping[str, str] | None = None,
     streams: Streams = PLAIN,
 ) -> CommandResult:
-    """Run a command in ``folder`` to its end, in a group of its own.
+    """Run a command in ``folder`` to its end, in its own process group.
 
-    However this is left, also by cancellation, the group has been ended before. Raises OSError or ValueError if the
-    command cannot be started.
+    The group is ended before this function returns or raises, also when it is cancelled. Raises OSError or ValueError
+    if the command cannot be started.
     """
     with ExitStack() as files:
         started = partial(_popen, command, folder, env, streams.inherited)
@@ -107,7 +105,7 @@ async def run(
 
 
 async def _attended(process: subprocess.Popen[bytes], tails: Sequence["_Stream"], limits: Limits) -> bool:
-    """See a command to its end, and then its group; return whether it ended in time."""
+    """Wait for the end of a command, and end its group; return whether the command ended in time."""
     in_time = False
     async with anyio.create_task_group() as readers:
         try:
@@ -133,7 +131,7 @@ def plain(output: bytes) -> str:
 
 
 class _Stream(Protocol):
-    """The end of what a command writes."""
+    """The end of one output stream of a command."""
 
     ended: anyio.Event
 
@@ -146,7 +144,7 @@ class _Stream(Protocol):
 
 
 class _Spool:
-    """The end of what goes into a file, and need not be read for the command to go on."""
+    """The end of an output stream in a file, which needs no reader."""
 
     def __init__(self, file: IO[bytes], keep_bytes: int) -> None:
         self.ended = anyio.Event()
@@ -162,7 +160,7 @@ class _Spool:
     async def read(self, too_much: Callable[[], object]) -> None:
         self.ended.set()
         with self._scope:
-            while self._size() < self._keep_bytes:  # noqa: ASYNC110 - what writes sets no event of ours
+            while self._size() < self._keep_bytes:  # noqa: ASYNC110 - the writing process sets no event here
                 await anyio.sleep(SPOOL_POLL_MS / 1000)
             too_much()
 
@@ -174,7 +172,7 @@ class _Spool:
 
 
 class _Tail:
-    """The end of what comes through a pipe. Reading goes on under cancellation, until the pipe ends or ``stop``."""
+    """The end of an output stream in a pipe. Reading continues under cancellation, until the pipe ends or ``stop``."""
 
     def __init__(self, pipe: IO[bytes], keep_bytes: int) -> None:
         self.kept = bytearray()
@@ -201,7 +199,7 @@ class _Tail:
 def _start(
     files: ExitStack, popen: Callable[[_File, _File, _File], subprocess.Popen[bytes]], streams: Streams, keep_bytes: int
 ) -> tuple[subprocess.Popen[bytes], list[_Stream]]:
-    """Start a command; return it with its two streams. The files that it is given are closed with ``files``."""
+    """Start a command; return its process and its two streams. Its files are closed with ``files``."""
     given: _File = subprocess.DEVNULL
     if streams.given:
         given = _temporary(files)
@@ -227,7 +225,7 @@ def _popen(
     if not command:
         raise ValueError("it is empty")
     stdin, stdout, stderr = streams
-    return subprocess.Popen(  # noqa: S603 - to run what was given is the purpose
+    return subprocess.Popen(  # noqa: S603 - running the given command is the purpose
         command,
         cwd=folder,
         env=env,
@@ -241,9 +239,9 @@ def _popen(
 
 
 async def _exit_of(process: subprocess.Popen[bytes]) -> None:
-    """Wait until the process has exited; leave it unreaped, so that its number stays its own."""
+    """Wait until the process has exited, without reaping it, so that its number is not reused."""
     if not _has_exited(process):
-        # A limiter of its own: the thread is idle, and no command may have to wait for another one's end.
+        # Its own limiter: these threads are idle, and a shared limit would let one command wait for another.
         limiter = anyio.CapacityLimiter(1)
         await anyio.to_thread.run_sync(_observe_exit, process, abandon_on_cancel=True, limiter=limiter)
 
@@ -281,6 +279,6 @@ async def _ends_of(tails: Sequence[_Stream]) -> None:
 
 
 def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    # Some systems answer "not permitted" when only the leader is left, and that as a zombie.
+    # Some systems answer "not permitted" when only a zombie leader is left.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, number)

@@ -1,11 +1,10 @@
-"""Who a process is, and signals that reach nobody else.
+"""The identity of a process, and signals that reach no other process.
 
-A pid alone names whoever has it now. With the start time and the boot it names one process for ever; a signal is sent
-through a pidfd that was opened first and compared then, so that there is no moment in which the pid could change
-hands.
+The kernel reuses pids. A pid with its start time and boot names one process for ever. A signal is sent through a pidfd.
+The pidfd is opened first and the identity compared then, so the pid cannot be reused in between.
 
-Where there are no pidfds (macOS), the comparison comes right before the signal, which leaves microseconds, and the
-start time is what ``ps`` says, exact to a second.
+Without pidfds (macOS) the comparison comes microseconds before the signal, and the start time is that of ``ps``, exact
+to a second.
 """
 
 import contextlib
@@ -21,9 +20,9 @@ _GROUP_OF_THE_PIDFD = 4  # PIDFD_SIGNAL_PROCESS_GROUP, since Linux 6.9
 
 
 class ProcessIdentity(msgspec.Struct, frozen=True):
-    """One process, never to be confused with a later one of the same pid.
+    """The identity of one process, different from that of a later process with the same pid.
 
-    ``start_time`` is in clock ticks since boot (Linux) or seconds of the epoch, and only good for comparing.
+    ``start_time`` is in clock ticks since boot (Linux) or seconds of the epoch. It serves for comparisons only.
     """
 
     pid: int
@@ -32,7 +31,7 @@ class ProcessIdentity(msgspec.Struct, frozen=True):
 
 
 def identify(pid: int) -> ProcessIdentity | None:
-    """Say who has a pid now; None if nobody lives there. A zombie does not live."""
+    """Return the identity of the living process with a pid; None if there is none. A zombie does not count."""
     found = proc.stat(pid)
     if found is None or found.dead:
         return None
@@ -40,12 +39,12 @@ def identify(pid: int) -> ProcessIdentity | None:
 
 
 def is_alive(identity: ProcessIdentity) -> bool:
-    """Tell whether this very process lives: not a zombie, not of an earlier boot, not another of the same pid."""
+    """Tell whether the process lives: it is no zombie, of this boot, and no other process with the same pid."""
     return identify(identity.pid) == identity
 
 
 def open_pidfd(identity: ProcessIdentity) -> int | None:
-    """Open a pidfd of this very process, to be closed by the caller; None if it does not live, or without pidfds."""
+    """Open a pidfd of the process, which the caller closes; None if the process is dead, or without pidfds."""
     if sys.platform != "linux":
         return None
     try:
@@ -59,7 +58,7 @@ def open_pidfd(identity: ProcessIdentity) -> int | None:
 
 
 def signal_if_ours(identity: ProcessIdentity, number: signal.Signals) -> bool:
-    """Signal this very process; False if it does not live, in which case nobody was signalled."""
+    """Signal the process; return False if it is dead, and signal no process then."""
     with contextlib.suppress(ProcessLookupError):
         if (pidfd := open_pidfd(identity)) is not None:
             try:
@@ -74,10 +73,10 @@ def signal_if_ours(identity: ProcessIdentity, number: signal.Signals) -> bool:
 
 
 def signal_group_if_ours(leader: ProcessIdentity, number: signal.Signals) -> bool:
-    """Signal the process group that this very process leads; False if it leads none, and nobody was signalled.
+    """Signal the process group of its leader; return False if the process leads none, and signal no process then.
 
-    A leader that is a zombie still proves its group: nobody else can have the group's number. One that was reaped
-    proves nothing. Kernels before Linux 6.9 cannot signal a group through a pidfd; there the check comes right before.
+    A zombie leader still proves its group, because the group's number cannot be reused. A reaped leader proves nothing.
+    Linux before 6.9 cannot signal a group through a pidfd; there the check comes right before the signal.
     """
     with contextlib.suppress(ProcessLookupError):
         pidfd = os.pidfd_open(leader.pid) if sys.platform == "linux" and _has_pidfds() else None
@@ -104,7 +103,7 @@ def _send_by_pidfd(pidfd: int, number: signal.Signals) -> None:
 
 
 def _send_to_group(pidfd: int, number: signal.Signals) -> bool:
-    """Signal the group of a pidfd's process; False if the kernel does not know how."""
+    """Signal the group of a pidfd's process; return False if the kernel does not support that."""
     try:
         if sys.platform == "linux":
             signal.pidfd_send_signal(pidfd, number, None, _GROUP_OF_THE_PIDFD)

@@ -1,6 +1,6 @@
-"""Waiting for a session whose shim may have been stopped: beyond its limits the runner wakes it, then kills it.
+"""Waiting for a session whose shim may be stopped: an overdue shim is woken, and then killed.
 
-The limits and their reasons are the core's, see ``lifefold.core.policy.overdue``.
+The limits and their reasons are in ``lifefold.core.policy.overdue``.
 """
 
 import math
@@ -15,21 +15,21 @@ from lifefold.interpreters.processes.session_files import SessionExit
 from lifefold.interpreters.processes.session_process import SessionProcess
 
 KILLED: Final = "its shim did not end it in time, and was killed with all that was left of it"
-"""How the record of a session's end explains it."""
+"""The explanation in the record of such a session's end."""
 
 
-def _nothing(_said: str) -> None:
-    """Tell no one."""
+def _nothing(_text: str) -> None:
+    """Ignore a notice."""
 
 
 async def end_of(
     process: SessionProcess, wake_ms: int | None, grace_ms: int, tell: Callable[[str], None] = _nothing
 ) -> SessionExit:
-    """Wait until a session is over, and say how it ended.
+    """Wait until a session is over, and return how it ended.
 
-    After ``wake_ms`` (None: never) its shim is woken, and killed if the session still is not over when its grace and
-    the margin have passed; a session whose end is lost by that has timed out. ``tell`` is told of both. Raises
-    SurvivorsError if processes live on after SIGKILL.
+    After ``wake_ms`` (None: never) its shim is woken. The shim is killed if the session is not over after its grace and
+    the margin. A session whose end is lost by that counts as timed out. ``tell`` receives a notice for both steps.
+    Raises SurvivorsError if processes survive SIGKILL.
     """
     with anyio.move_on_after(math.inf if wake_ms is None else wake_ms / 1_000):
         return await process.wait()

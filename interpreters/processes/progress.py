@@ -1,6 +1,6 @@
-"""What shows that a session moves: its output grows, or it touches its heartbeat file. That it is alive shows nothing.
+"""The progress of a session: its output grows, or it touches its heartbeat file. A living process alone is no progress.
 
-Both are times on the disk, so that they are there for a runner that has come back, and nothing has to be sent.
+Both are timestamps of files. A restarted runner finds them, and a session sends nothing.
 """
 
 import contextlib
@@ -13,9 +13,9 @@ from lifefold.interpreters.processes.shim import durable, output
 
 
 def last_progress_ms(directory: Path, heartbeat: Path) -> int | None:
-    """Return when the session of a run directory last showed that it moves, in Unix time in milliseconds.
+    """Return the time of the last progress of a run directory's session, in Unix time in milliseconds.
 
-    That is its start, if it has shown nothing since (E32). None if there is no record of a start.
+    Without later progress it is the session's start (E32). None if there is no record of a start.
     """
     start = read_start(directory)
     if start is None:
@@ -31,10 +31,10 @@ def _touched_ms(path: Path) -> int | None:
 
 
 class Silence:
-    """How long a session shows no progress, by a clock that stands still while the machine sleeps.
+    """The time without progress of a session, by a clock that stops while the machine is suspended.
 
-    The times on the disk are those of a clock that people set, and that goes on while nobody can move. So they say
-    whether something has happened since this was last looked at, and how long ago that was at most.
+    Timestamps of files come from a clock that can be set, and that continues during a suspension. So they only show
+    whether progress happened since the last reading, and an upper bound of its age.
     """
 
     def __init__(self, directory: Path, heartbeat: Path) -> None:
@@ -46,7 +46,7 @@ class Silence:
         self._since_ms = 0
 
     def lasts_ms(self) -> int | None:
-        """Return for how long it has been silent; None if it has not begun. Raises ``SessionFileError``."""
+        """Return the time since the last progress; None before the session's start. Raises ``SessionFileError``."""
         last_ms, now_ms = last_progress_ms(self._directory, self._heartbeat), time.monotonic_ns() // 1_000_000
         if last_ms is None:
             return None

@@ -1,4 +1,4 @@
-"""What a session's run directory says: the order to start, the record of the start, and the record of the end."""
+"""The files of a session's run directory: the order to start, the record of the start, and the record of the end."""
 
 import contextlib
 import json
@@ -16,41 +16,41 @@ from lifefold.interpreters.processes.private import make_private
 from lifefold.interpreters.processes.shim import durable
 
 Outcome = Literal["exited", "signalled", "timeout", "ended", "killed", "lease-expired", "spawn-failed", "lost"]
-"""Why a session is over: it exited or died of a signal by itself; its time was over; it was asked to end (whether or
-not it took SIGKILL in the end); it was to be killed at once; nobody renewed its lease; its command could not be
-started; or its shim died too, and what became of it is not known."""
+"""Why a session is over. It exited, or died of a signal, by itself; it timed out; it was asked to end, with or without
+SIGKILL in the end. It was killed at once; its lease expired; its command could not be started. Or its shim died too,
+and its end is unknown."""
 
 RECORD_BYTES: Final = 16_777_216
-"""How much of a record is read."""
+"""The number of bytes that are read of a record."""
 
 Record = TypeVar("Record", bound=msgspec.Struct)
 
 
 class SessionError(Exception):
-    """Something about a session's process could not be done."""
+    """An operation on a session's process failed."""
 
 
 class SessionFileError(SessionError):
-    """A file of a run directory is missing or does not say what it should."""
+    """A file of a run directory is missing or has wrong contents."""
 
 
 class LaunchError(SessionError):
-    """The session was not started, and provably will not be."""
+    """The session was not started, and provably will not start."""
 
 
 class ShimUnresponsiveError(SessionError):
-    """The shim lives, but has not read its orders for so long that no more fit (stopped, or a frozen machine)."""
+    """The shim lives, but its pipe of orders is full of unread ones: it is stopped, or the machine is frozen."""
 
 
 class SurvivorsError(SessionError):
-    """Processes of a lost session live on although they were killed: try again later."""
+    """Processes of a lost session survive SIGKILL for now: try again later."""
 
 
 class SessionSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What to run: ``argv`` directly and never through a shell, with ``env`` as its whole environment.
+    """The command of a session: ``argv``, run without a shell, with ``env`` as its whole environment.
 
-    ``cwd`` is made absolute. Output beyond ``output_limit_bytes`` is dropped from the middle. Whoever is to end gets
-    SIGTERM and, ``grace_ms`` later, SIGKILL. ``generation`` is told back in the record of the start.
+    ``cwd`` is made absolute. Output beyond ``output_limit_bytes`` is dropped from the middle. A session that must end
+    gets SIGTERM and, ``grace_ms`` later, SIGKILL. The record of the start repeats ``generation``.
     """
 
     argv: tuple[str, ...]
@@ -86,12 +86,12 @@ class SessionStart(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def mark(self) -> str:
-        """What the environment of each of the session's processes says in ``LIFEFOLD_SHIM``."""
+        """The value of ``LIFEFOLD_SHIM`` in the environment of each of the session's processes."""
         return f"{self.shim_pid}:{self.shim_start_time}:{self.boot_id}"
 
 
 class SessionUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """What the agent and those of its children that it waited for used. ``maxrss_kib`` is at least the shim's own."""
+    """The usage of the agent and of the children that it waited for. ``maxrss_kib`` is at least that of the shim."""
 
     utime_ms: int
     stime_ms: int
@@ -101,9 +101,9 @@ class SessionUsage(msgspec.Struct, frozen=True, kw_only=True):
 class SessionExit(msgspec.Struct, frozen=True, kw_only=True):
     """``exit.json``: how the session ended. It exists only when none of the session's processes lives.
 
-    ``code`` or ``signal`` is set as the agent exited or died of a signal, ``message`` says for people what is not as it
-    should be, ``at_ms`` is the time of day, in ms of the epoch. ``escaped`` are pids (a hundred at most) that had left
-    the agent's process group and were signalled one by one.
+    ``code`` is set if the agent exited, ``signal`` if it died of one. ``message`` explains an unusual end to operators.
+    ``at_ms`` is the time of day, in ms of the epoch. ``escaped`` are pids (a hundred at most) outside the agent's
+    process group, which were signalled one by one.
     """
 
     outcome: Outcome
@@ -118,7 +118,7 @@ class SessionExit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_start(directory: Path) -> SessionStart | None:
-    """Read the record of the start; None if there is none, which proves that no agent ran (or that one still may)."""
+    """Read the record of the start; None if there is none. Without a record no agent has run yet."""
     return _read(directory / durable.STARTED, SessionStart)
 
 
@@ -133,11 +133,11 @@ def _read(path: Path, record: type[Record]) -> Record | None:
     except FileNotFoundError:
         return None
     except msgspec.DecodeError as error:
-        raise SessionFileError(f"{path} is not a record of ours ({error}): was it edited?") from error
+        raise SessionFileError(f"{path} is no record of a session ({error}): was it edited?") from error
 
 
 def _contents(path: Path) -> bytes:
-    """Return what a record says. An agent can put a pipe there, which keeps no runner waiting: it is no record."""
+    """Return the contents of a record. A pipe that an agent has put there is refused, and does not block the runner."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise SessionFileError(f"{path} is no file: was it replaced?")
@@ -145,21 +145,21 @@ def _contents(path: Path) -> bytes:
 
 
 def write_exit(directory: Path, record: SessionExit) -> None:
-    """Write the record of the end durably, in the shim's place. Only for who holds the directory's lock."""
+    """Write the record of the end durably, instead of the shim. The caller holds the directory's lock."""
     durable.write_durably(str(directory), durable.EXIT, msgspec.json.encode(record).decode())
 
 
 def write_spec(directory: Path, spec: SessionSpec, *, lease_until_boot_ms: int | None) -> None:
-    """Make the directory and write the order to start durably. Refuses (LaunchError) what could not be run anywhere.
+    """Make the directory and write the order to start durably. Raises LaunchError for a command that cannot be run.
 
-    Of the environment it has the names. The values are on no disk: ``environment_of`` is what the shim is told of them.
+    The order has only the names of the variables. Their values are on no disk: the shim gets ``environment_of``.
     """
     if not spec.argv or any("\0" in text for text in (*spec.argv, *spec.env, *spec.env.values())):
         raise LaunchError(f"argv {spec.argv!r} must not be empty, and neither it nor the environment may hold a NUL")
     if not directory.is_dir():
         make_private(directory)
         durable.sync_directory(str(directory.parent))
-    told = {
+    order = {
         "argv": list(spec.argv),
         "cwd": str(Path(spec.cwd).absolute()),
         "env": sorted(spec.env),
@@ -172,14 +172,14 @@ def write_spec(directory: Path, spec: SessionSpec, *, lease_until_boot_ms: int |
     # Not by msgspec, which refuses the surrogates that stand for bytes outside UTF-8 in paths and environments.
     temporary = f"{durable.SPEC}.{secrets.token_hex(8)}.tmp"
     try:
-        durable.write_durably(str(directory), durable.SPEC, json.dumps(told), temporary)
+        durable.write_durably(str(directory), durable.SPEC, json.dumps(order), temporary)
     finally:
         with contextlib.suppress(FileNotFoundError):
             (directory / temporary).unlink()
 
 
 def environment_of(spec: SessionSpec) -> bytes:
-    """Return the variables of a session with their values, as the shim reads them from its standard input."""
+    """Return the variables of a session with their values, in the form that the shim reads from standard input."""
     return json.dumps(dict(spec.env)).encode()  # not by msgspec: see above
 
 

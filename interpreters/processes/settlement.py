@@ -1,14 +1,17 @@
-"""Finding out what became of a session whose shim nobody is in touch with, and settling it for good.
+"""Settling a session without contact to its shim: how it ended, or that it never started.
 
-All of it goes by the lock that a shim holds for its whole life. Who gets it knows that no shim lives, and while it is
-held none can start. Then either the end is on record; or there was no start, and a mark is left so that there will be
-none; or the shim died before it could record the end (SIGKILL, or the machine went down), or the record is damaged:
-the rest of the session is killed, and the session recorded as lost.
+A shim holds the directory's lock for its whole life. A process that gets the lock knows that no shim lives, and that
+none can start while it holds the lock. Three cases remain:
 
-A process is the session's if it is the recorded one by identity, if its environment has the shim's mark, or if it is
-in a process group of which one of those is a living member (whose number is not given away while it has members).
-Nobody else is signalled. A descendant that wiped its environment *and* shares a group with none that has it is
-therefore not found once its shim is dead; neither is any on a system without ``/proc``, beyond the agent itself.
+1. The end is recorded.
+2. There was no start. A mark is left, so that none will follow.
+3. The shim died before it could record the end (SIGKILL, or the machine went down), or the record is damaged. The rest
+   of the session is killed, and the session is recorded as lost.
+
+A process belongs to the session if it has the recorded identity, or if its environment has the shim's mark. It also
+belongs to it if its process group has such a living member, because the number of such a group is not reused. No other
+process is signalled. A descendant is not found if it wiped its environment *and* shares a group with no marked process.
+On a system without ``/proc`` only the agent itself is found.
 """
 
 import contextlib
@@ -39,17 +42,17 @@ _ESCAPED_LIMIT = 100
 
 
 class Unsettled(Enum):
-    """Why there is no end to report: the lock is held (by a shim, or another who settles), or nothing ever started."""
+    """Why there is no end to report: the lock is held by a shim or another settlement, or nothing was ever started."""
 
     HELD = "held"
     NEVER_STARTED = "never started"
 
 
 def settle(directory: Path, known: SessionStart | None = None) -> SessionExit | Unsettled:
-    """Find out how the session ended, as above; blocks for some seconds at worst.
+    """Return how the session ended, as above; blocks for some seconds at worst.
 
-    ``known`` is its start, for who has it: agents can reach the record. SurvivorsError if processes live on after
-    SIGKILL: the session is not recorded as over then.
+    ``known`` is its start, if the caller has it: agents can change the record. Raises SurvivorsError if processes
+    survive SIGKILL; the session is not recorded as over then.
     """
     make_private(directory)
     with _lock(directory) as taken:
@@ -66,7 +69,7 @@ def settle(directory: Path, known: SessionStart | None = None) -> SessionExit | 
 
 
 def _sound_exit(directory: Path, known: SessionStart | None) -> SessionExit | None:
-    """Read the record of the end. One that is damaged is none, if there was a start."""
+    """Read the record of the end. A damaged record counts as none, if there was a start."""
     try:
         return read_exit(directory)
     except SessionFileError:
@@ -76,14 +79,14 @@ def _sound_exit(directory: Path, known: SessionStart | None) -> SessionExit | No
 
 
 def is_held(directory: Path) -> bool:
-    """Tell whether a shim lives, or the agent that it forked still waits at its gate, or somebody settles."""
+    """Tell whether the lock is held: by a shim, by an agent at its gate, or by a settlement."""
     with _lock(directory) as taken:
         return not taken
 
 
 @contextlib.contextmanager
 def _lock(directory: Path) -> Generator[bool]:
-    """Take the directory's lock if it is free, and say whether it was."""
+    """Take the directory's lock if it is free, and yield whether it was."""
     fd = os.open(directory / durable.LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -96,13 +99,13 @@ def _lock(directory: Path) -> Generator[bool]:
 
 
 def _lose(directory: Path, start: SessionStart) -> SessionExit:
-    """Kill what is left of a session whose shim is dead, and record it as lost."""
+    """Kill the remaining processes of a session with a dead shim, and record it as lost."""
     if start.boot_id != proc.boot_id():
-        message, escaped = "the machine was started anew", set[int]()
+        message, escaped = "the machine was restarted", set[int]()
     else:
         message, escaped = "its shim was killed", _kill_all(start)
-    missing = "the record of its end is damaged" if (directory / durable.EXIT).exists() else "its end is not on record"
-    with contextlib.suppress(OSError):  # a full disk: the log is readable all the same
+    missing = "the record of its end is damaged" if (directory / durable.EXIT).exists() else "its end is not recorded"
+    with contextlib.suppress(OSError):  # a full disk: the log is readable anyway
         output.put_in_order(str(directory))
     log = directory / durable.OUTPUT
     record = SessionExit(
@@ -117,14 +120,14 @@ def _lose(directory: Path, start: SessionStart) -> SessionExit:
 
 
 def _kill_all(start: SessionStart) -> set[int]:
-    """Kill until none is found any more; returns the pids of those outside the agent's group."""
+    """Kill until no process is found; return the pids outside the agent's group."""
     escaped: set[int] = set()
     until_ms = proc.monotonic_ms() + _CONFIRM_MS
     signal_group_if_ours(start.agent, signal.SIGKILL)
     while survivors := _survivors(start):
         if proc.monotonic_ms() >= until_ms:
             pids = sorted(survivor.pid for survivor, _ in survivors)
-            raise SurvivorsError(f"processes {pids} live on {_CONFIRM_MS} ms after SIGKILL")
+            raise SurvivorsError(f"processes {pids} are alive {_CONFIRM_MS} ms after SIGKILL")
         for survivor, pgid in survivors:
             if signal_if_ours(survivor, signal.SIGKILL) and pgid != start.pgid:
                 escaped.add(survivor.pid)
@@ -133,7 +136,7 @@ def _kill_all(start: SessionStart) -> set[int]:
 
 
 def _survivors(start: SessionStart) -> list[tuple[ProcessIdentity, int]]:
-    """Find the session's living processes, each with its process group."""
+    """Return the session's living processes, each with its process group."""
     candidates = {start.pid, *proc.pids()} - {os.getpid()}
     living = {pid: found for pid in candidates if (found := proc.stat(pid)) is not None and not found.dead}
     proven = {

@@ -1,7 +1,7 @@
 """lifefold: lifecycles as pure reducers, checked, simulated, run with a durable log, and replayed.
 
-These are the public names. Each is imported when it is first used, so that ``import lifefold`` costs nothing, and the
-search of ``check`` needs its extra (``lifefold[check]``) only where it is called. Everything else is one level down:
+These are the public names. Each is imported at its first use, so ``import lifefold`` costs nothing. The search of
+``check`` needs its extra (``lifefold[check]``) only when it is called. Everything else is one level down:
 ``lifefold.core``, ``lifefold.effects`` and ``lifefold.interpreters``.
 """
 
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     from lifefold.interpreters.store import MemoryStore, SqliteStore
 
 __all__ = [
-    "ANY", "STAY", "Activity", "AggregateType", "Effect", "Engine", "Envelope", "Event", "Interpreter", "Ledger", "Machine",
-    "MemoryStore", "Record", "SqliteStore", "State", "Step", "System", "__version__", "after", "alone", "always",
-    "always_step", "check", "does", "eventually", "handles", "leads_to", "replace", "row", "rule", "simulate", "sometimes",
-    "strongly", "weakly",
+    "ANY", "STAY", "Activity", "AggregateType", "Effect", "Engine", "Envelope", "Event", "Interpreter", "Ledger",
+    "Machine", "MemoryStore", "Record", "SqliteStore", "State", "Step", "System", "__version__", "after", "alone",
+    "always", "always_step", "check", "does", "eventually", "handles", "leads_to", "replace", "row", "rule", "simulate",
+    "sometimes", "strongly", "weakly",
 ]  # fmt: skip
 
 _HOMES: Final = {
@@ -63,7 +63,7 @@ _HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in name
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name where it is defined. Raises ``AttributeError`` for any other name."""
+    """Import a public name from its module. Raises ``AttributeError`` for any other name."""
     if name == "__version__":
         return version("lifefold")
     if name not in _HOME_OF:

@@ -1,4 +1,4 @@
-"""Whether a property was kept on a way that has been gone."""
+"""Whether a property held on a replayed trace."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ Key = tuple[Any, ...]
 
 
 class Way(NamedTuple):
-    """A way: each step leads from the world of its number to the next. What goes on for ever begins at ``mark``."""
+    """A trace: each step leads from the world of its number to the next. The cycle begins at ``mark``."""
 
     system: System
     commands: int | None
@@ -34,7 +34,7 @@ class Way(NamedTuple):
 
 
 class DeclaredProperty(NamedTuple):
-    """A property: what it is about at a moment, by name, and which transitions."""
+    """A property, with the projection of its subject in a world, by name, and its transitions."""
 
     property: Property[Any]
     subjects: Callable[[World], dict[Key, Any]]
@@ -42,7 +42,7 @@ class DeclaredProperty(NamedTuple):
 
 
 def properties(system: System, name: str, of: str) -> Iterator[DeclaredProperty]:
-    """Yield what a machine, a type of aggregates or the system promises under this name."""
+    """Yield the properties of a machine, a type of aggregates or the system with this name."""
     machines = {m.name: m for each in system.aggregates.values() for m in each.machines.values()}
     if of in machines:
         yield from (_of_machine(system, each, of) for each in _declared(machines[of]) if each.name == name)
@@ -93,7 +93,7 @@ def _of_system(declared: Property[Any]) -> DeclaredProperty:
 
 
 def is_kept(way: Way, declared: DeclaredProperty) -> bool:
-    """Tell whether a property was kept."""
+    """Tell whether a property held."""
     holds = declared.property.holds
     match declared.property.property_kind:
         case PropertyKind.ALWAYS:
@@ -109,7 +109,7 @@ def is_kept(way: Way, declared: DeclaredProperty) -> bool:
 
 
 def _is_put_off(way: Way, declared: DeclaredProperty) -> bool:
-    """Tell whether something was due before what goes on for ever, and does not follow in all of it."""
+    """Tell whether the property was due before the cycle, and holds nowhere in it."""
     seen = [declared.subjects(world) for world in way.worlds]
     return any(
         all(_waiting(declared.property, [each.get(key) for each in seen])[way.mark :])
@@ -118,7 +118,7 @@ def _is_put_off(way: Way, declared: DeclaredProperty) -> bool:
 
 
 def _waiting(declared: Property[Any], seen: Sequence[Any]) -> list[bool]:
-    """Tell for each moment whether what was due has not followed yet."""
+    """Tell for each world whether the property is due there."""
     waiting, told = declared.when is None, list[bool]()
     for subject in seen:
         if subject is not None:
@@ -129,7 +129,7 @@ def _waiting(declared: Property[Any], seen: Sequence[Any]) -> list[bool]:
 
 
 def _is_fair(way: Way, given: Sequence[Fairness]) -> bool:
-    """Tell whether everything happens in what goes on for ever that cannot be put off for ever."""
+    """Tell whether the cycle is fair."""
     done = {
         key
         for step in way.steps[way.mark :]
@@ -145,7 +145,7 @@ def _is_fair(way: Way, given: Sequence[Fairness]) -> bool:
 
 
 def _put_off(way: Way) -> Iterator[Key]:
-    """Yield the timers that are begun again in what goes on for ever: none of their starts need elapse."""
+    """Yield the timers that restart in the cycle: none of their starts need elapse."""
     for world, step in zip(way.worlds[way.mark :], way.steps[way.mark :], strict=False):
         for entity, slot in restarted(world.aggregates[step.aggregate], step.reaction):
             yield (False, Cause.TIMER, step.aggregate, entity, slot)
@@ -160,7 +160,7 @@ def _ready(way: Way, world: World, given: Sequence[Fairness]) -> Iterator[Key]:
 
 
 def _keys(system: System, name: str, cause: Cause, envelope: Envelope, given: Sequence[Fairness]) -> Iterator[Key]:
-    """Yield what a step counts for: whether strongly so, and what cannot be put off for ever."""
+    """Yield the fairness of a step: its key, and whether it is strong."""
     slot = envelope.slot or getattr(envelope.event, "slot", "")
     if cause is Cause.MESSAGE:
         yield (False, cause, name, envelope.sender)

@@ -1,4 +1,4 @@
-"""The way itself: a method for each cause of a step, and questions about what has come of it."""
+"""A replayed trace: a method for each cause of a step, and questions about the result."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -24,9 +24,9 @@ from lifefold.interpreters.replay.world import BEGIN_MS, Taken, World, changes, 
 
 
 class Retrace:
-    """A machine or a system, gone through step by step. Of a machine alone no step needs to say where it happens.
+    """A machine or a system, replayed step by step. The steps of a single machine need no aggregate and no entity.
 
-    ``after_ms`` of a step is how much later than the one before it happens.
+    ``after_ms`` of a step is its distance from the step before it.
     """
 
     def __init__(
@@ -36,9 +36,9 @@ class Retrace:
         *,
         commands: int | None = None,
     ) -> None:
-        """Open the target. ``commands`` is how much people say, at most; None for as much as they like.
+        """Open the target. ``commands`` is the most operator commands; None for no limit.
 
-        Raises ``SkipTest`` if an aggregate refuses its opening: the way has no beginning any more.
+        Raises ``SkipTest`` if an aggregate refuses its opening: the trace has no beginning any more.
         """
         system, openings = (target, dict(opening)) if isinstance(target, System) else alone(target)
         self.system: Final = system
@@ -57,30 +57,30 @@ class Retrace:
 
     @property
     def world(self) -> World:
-        """How things stand."""
+        """The present state of the system."""
         return self._worlds[-1]
 
     @property
     def taken(self) -> Sequence[Taken]:
-        """The steps that were taken."""
+        """The steps so far."""
         return self._steps
 
     def moved(self) -> str:
-        """Return what has moved in the last step, in words."""
+        """Return the transitions of the last step, in words."""
         return _moves(self._steps[-1])
 
     def command(self, event: Event, aggregate: str = "", entity: str = "", *, after_ms: int = 0) -> None:
-        """Let somebody say something to an entity."""
+        """Give an operator command to an entity."""
         self._take(aggregate, Cause.COMMAND, Envelope(entity or self._alone, event, self.world.now_ms + after_ms))
 
     def report(self, slot: str, event: Event, aggregate: str = "", entity: str = "", *, after_ms: int = 0) -> None:
-        """Let the activity of a slot say something."""
+        """Let the activity of a slot report an event."""
         ref, at_ms = entity or self._alone, self.world.now_ms + after_ms
         generation = self._generation(aggregate, ref, slot, Phase.LIVE)
         self._take(aggregate, Cause.REPORT, Envelope(ref, event, at_ms, slot, slot=slot, generation=generation))
 
     def timer(self, slot: str, aggregate: str = "", entity: str = "", *, after_ms: int = 0) -> None:
-        """Let the time of a timer come, or be past."""
+        """Let a timer elapse at its deadline, or later."""
         ref, at_ms = entity or self._alone, self.world.now_ms + after_ms
         found = self._entity(aggregate, ref)
         timer = None if found is None else found.find(slot)
@@ -94,11 +94,11 @@ class Retrace:
         self._take(aggregate, Cause.CONFIRMATION, Envelope(ref, ActivityEnded(slot, generation), at_ms, "engine"))
 
     def recovery(self, aggregate: str = "") -> None:
-        """Let the runner come back from a crash."""
+        """Let the runner return after a crash."""
         self._take(aggregate, Cause.RECOVERY, Envelope("", RunnerRecovered(0), self.world.now_ms, "engine"))
 
     def message(self, event: Event, sender: str, receiver: str) -> None:
-        """Let the first message arrive that is under way from one aggregate to another: it has to be this one."""
+        """Let the first message from one aggregate to another arrive, which must be this one."""
         waiting = self.world.under_way.get((sender, receiver), ())
         if not waiting or waiting[0].event != event:
             self._lose(f"{sender} does not tell {receiver} {event!r}")
@@ -108,19 +108,19 @@ class Retrace:
         self._take(receiver, Cause.MESSAGE, message)
 
     def goes_round(self) -> None:
-        """Say that from here on the same goes on for ever: a round of it follows, or nothing."""
+        """Mark the beginning of the cycle: its steps follow, or none."""
         if self._may_go_on():
             self._mark = len(self._steps)
 
     def keeps(self, prop: str, of: str) -> bool:
-        """Tell whether a property of a machine, a type of aggregates or the system was kept on this way.
+        """Tell whether a property of a machine, a type of aggregates or the system held on this trace.
 
-        What was to follow has not followed if it was due and is not so in any moment of the last round, although
-        everything happens there that cannot be put off for ever. Raises ``SkipTest`` if nobody promises it any more.
+        A liveness property fails if it was due and holds in no world of the cycle, although the cycle is fair. Raises
+        ``SkipTest`` if the property does not exist any more.
         """
         found = list(properties(self.system, prop, of))
         if not found:
-            raise SkipTest(f"{of} does not promise any more: {prop}")
+            raise SkipTest(f"{of} does not have this property any more: {prop}")
         if self._lost and self._mark is not None:
             return True
         mark = len(self._steps) if self._mark is None else self._mark
@@ -128,13 +128,13 @@ class Retrace:
         return all(is_kept(way, each) for each in found)
 
     def can_go_on(self) -> bool:
-        """Tell whether something can still happen, or nothing need happen any more."""
+        """Tell whether a step is possible, or none is needed any more."""
         if self._lost or any(self.world.under_way.values()) or any(changes(self.system, self.world, self._commands)):
             return True
         return all(machine.settled(entity.record) for _, machine, entity in entities(self.system, self.world))
 
     def story(self) -> str:
-        """Return what has happened, a line for each step."""
+        """Return the steps, a line each."""
         lines = ["what has happened:"]
         for number, step in enumerate(self._steps):
             if number == self._mark:
@@ -158,9 +158,9 @@ class Retrace:
             self._steps.append(came[1])
 
     def _may_go_on(self) -> bool:
-        """Tell whether no step was refused. Raises ``SkipTest`` if one was before what should go on for ever."""
+        """Tell whether no step was refused. Raises ``SkipTest`` if one before the cycle was."""
         if self._lost and self._mark is None:
-            raise SkipTest(f"the way is lost after {len(self._steps)} steps, check again: {self._lost}")
+            raise SkipTest(f"the trace is lost after {len(self._steps)} steps, check again: {self._lost}")
         return not self._lost
 
     def _lose(self, why: str) -> None:

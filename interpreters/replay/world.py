@@ -1,4 +1,4 @@
-"""A system at one moment, and how one input changes it; the rules alone decide, through ``react``."""
+"""The state of a system, and the effect of one input on it; the rules alone decide, through ``react``."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
@@ -20,11 +20,11 @@ from lifefold.core.kernel import (
 from lifefold.effects import Tell
 
 BEGIN_MS: Final = 1_000_000_000_000
-"""When everything begins. Not 0: whoever takes that for "never" is to be found out elsewhere."""
+"""The time of the opening. It is not 0, because some rules read that as "never"."""
 
 
 class World(NamedTuple):
-    """Everything at one moment; ``said`` is how much people have said."""
+    """The state of a system; ``said`` is the number of operator commands so far."""
 
     aggregates: Mapping[str, Aggregate]
     under_way: Mapping[tuple[str, str], tuple[Tell, ...]]
@@ -38,7 +38,7 @@ class World(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """A step that was taken."""
+    """A step."""
 
     aggregate: str
     cause: Cause
@@ -75,7 +75,7 @@ def entities(system: System, world: World) -> Iterator[tuple[str, Machine[Any], 
 
 
 def changes(system: System, world: World, commands: int | None) -> Iterator[tuple[str, Cause, Envelope]]:
-    """Yield what may come next, messages aside, if it is taken and does not leave everything as it was."""
+    """Yield the possible steps, without messages, that are accepted and change the state."""
     for name, aggregate in world.aggregates.items():
         of = system.type_of(name)
         for each in possible(of, aggregate, world.now_ms):
@@ -87,7 +87,7 @@ def changes(system: System, world: World, commands: int | None) -> Iterator[tupl
 
 
 def _essence(aggregate: Aggregate) -> dict[str, tuple[Any, ...]]:
-    """Return what a step has to change to be one: not the time alone, and not who is how old."""
+    """Return the parts of an aggregate that a step must change: neither the time alone, nor versions."""
     return {
         ref: (
             replace(entity.record, at_ms=0) if hasattr(entity.record, "at_ms") else entity.record,

@@ -1,15 +1,15 @@
-"""The search for aggregates that are apart (see ``apart``): sets of states as bits, and all steps of a level at once.
+"""The bitset search, for independent aggregates (see ``independence``): sets of states as bits, one level at a time.
 
-A set of states is an array of words. It has an axis for every aggregate but the last, as long as that one has states;
-the states of the last one are the bits of a word, or of several. So what can be met has its place before it is met,
-and a bit says whether it was.
+A set of states is an array of words. Each aggregate but the last has an axis, with an index for each of its states.
+The states of the last aggregate are bits of a word, or of several words. So every possible state has a place, and its
+bit tells whether it was reached.
 
-From the states of a level all steps are taken, again and again, until nothing new is met. A step of an aggregate, from
-one of its states to another one, is the same whatever the others are in: one slice of the level is joined to another
-one of what comes next. For the last aggregate the words are looked up, some bits at a time. Of what comes next that is
-new which is not among all that was met before.
+All steps from the states of a level are taken together, until no new state is reached. A step of one aggregate is the
+same in all states of the others: one slice of the level is joined to another slice of the next level. The steps of the
+last aggregate are looked up in a table, some bits of a word at a time. The new states are those of the next level that
+were not reached before.
 
-That is the search of ``graph``, state by state and step by step, for a few instructions each, and a bit of memory.
+The result is that of the search in ``graph``, for a few instructions for each state and a bit of memory.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -31,20 +31,21 @@ Words = npt.NDArray[np.uint64]
 
 _WORD_BITS: Final = 64
 _LOOKED_UP_BITS: Final = 11
-"""How many bits of a word are looked up at a time."""
+"""The number of bits of a word that are looked up at a time."""
 _LOOKED_UP: Final = np.uint64((1 << _LOOKED_UP_BITS) - 1)
 BLOCK_WORDS: Final = 1 << 16
-"""How many words are worked at together, so that they stay near the processor."""
+"""The number of words that are processed together, so that they stay in the cache of the processor."""
 _MOST_STATES: Final = 512
-"""How many states an aggregate may have. With more, making its table takes most of the time, and levels are many."""
+"""The most states of an aggregate. With more, the table of the aggregate takes most of the time, and levels are many.
+"""
 _SETS: Final = 3
-"""How many sets of states there are at a time."""
+"""The number of sets of states that exist at a time."""
 
 
 def search(
     product_system: ProductSystem, *, tell: Callable[[Progress], None] | None = None, block_words: int = BLOCK_WORDS
 ) -> "Graph | Product":
-    """Meet every state within the bounds, as bits if that can be."""
+    """Reach every state within the bounds, with the bitset search if it is possible."""
     found = (
         _Search(product_system, tell, block_words).run()
         if not product_system.bounds.symmetry and may_be(product_system)
@@ -54,17 +55,17 @@ def search(
 
 
 class Product(Findings):
-    """Aggregates side by side. Which states were met is not kept: it is all of them, once the search is complete."""
+    """The state space of independent aggregates. The reached states are not kept: they are all combinations."""
 
     def __init__(self, product_system: ProductSystem) -> None:
-        """Begin with nothing but the first state."""
+        """Begin with the first state only."""
         super().__init__(product_system)
         self.alone: Final = [Alone(component) for component in product_system.components]
         self.met = 1
 
     @property
     def count(self) -> int:
-        """How many states were met."""
+        """The number of states that were reached."""
         return self.met
 
     def world(self, state: int) -> World:
@@ -72,20 +73,20 @@ class Product(Findings):
         return (*locals_of(state, len(self.alone)), *(0 for _ in self.product_system.channels))
 
     def way(self, state: int) -> list[Move]:
-        """Return a shortest way to a state from the beginning: one aggregate after the other goes its own."""
+        """Return a shortest trace to a state from the opening: the aggregates take their steps one after the other."""
         locals_ = locals_of(state, len(self.alone))
         return [move for each, local in zip(self.alone, locals_, strict=True) for move in each.way(local)]
 
     def only(self, component: int, local: int) -> int:
-        """Return the state nearest to the beginning in which an aggregate is in one of its states."""
+        """Return the state nearest to the opening in which an aggregate has one local state."""
         return number([local if place == component else 0 for place in range(len(self.alone))])
 
     def nearest(self, component: int, locals_: Collection[int]) -> int:
-        """Return the state nearest to the beginning in which an aggregate is in one of these: first met, first come."""
+        """Return the state nearest to the opening in which an aggregate has one of these local states."""
         return self.only(component, min(locals_, default=-1))
 
     def liveness(self) -> Liveness:
-        """Return who answers what follows from what, once everything was met."""
+        """Return the check of liveness properties, after a complete search."""
         return Liveness(self.product_system, self.alone)
 
 
@@ -93,14 +94,14 @@ class _Search:
     def __init__(
         self, product_system: ProductSystem, tell: Callable[[Progress], None] | None, block_words: int
     ) -> None:
-        self._house = product_system
+        self._product = product_system
         self._product = Product(product_system)
         self._watch = Watch(self._product, tell)
         self._sets = _Sets(self._product.alone, block_words)
 
     def run(self) -> Product | None:
-        """Return what was found; None if that cannot be done with bits."""
-        found, product_system = self._product, self._house
+        """Return the findings; None if the bitset search is not possible."""
+        found, product_system = self._product, self._product
         found.broken.update((prop, Finding(0)) for prop in product_system.wrong_at_birth)
         self._judge()
         try:
@@ -112,17 +113,17 @@ class _Search:
         return found
 
     def _go_on(self) -> bool:
-        """Look at everything that was met, level by level, until there is no more; return whether that can be done."""
+        """Search level by level until no state is new; return whether the bitset search is possible."""
         found, sets, more = self._product, self._sets, True
         while more and not found.truncated:
-            if not all(each.look() for each in found.alone) or not sets.fit(self._house.bounds.states):
+            if not all(each.look() for each in found.alone) or not sets.fit(self._product.bounds.states):
                 return False
             found.truncated = self._watch.limit(more_mib=sets.growing_mib)
             more = not found.truncated and self._look()
         return True
 
     def _look(self) -> bool:
-        """Take all steps from the last level; return whether anything new was met."""
+        """Take all steps from the last level; return whether a state is new."""
         found, sets = self._product, self._sets
         sets.grow()
         for alone in found.alone:
@@ -141,8 +142,8 @@ class _Search:
         return new > 0
 
     def _judge(self) -> None:
-        """Hold the states of aggregates that were met last against what was found out about them."""
-        found, judge = self._product, self._house.judge
+        """Judge the local states that the last level reached."""
+        found, judge = self._product, self._product.judge
         for alone in found.alone:
             component = alone.component.number
             for local in alone.level:
@@ -154,7 +155,7 @@ class _Search:
 
 
 class _Sets:
-    """The last level, what comes after it, and what was not met yet."""
+    """The last level, the next one, and all states that were not reached."""
 
     def __init__(self, alone: Sequence[Alone], block_words: int) -> None:
         self._block_words = block_words
@@ -170,18 +171,18 @@ class _Sets:
         return (*(len(each.component.states) for each in self._placed), width)
 
     def fit(self, most_words: int) -> bool:
-        """Tell whether sets are worth their room when they have grown, which must not be more than so many words."""
+        """Tell whether the sets of states are worth their memory after they grow, up to so many words."""
         states = (len(each.component.states) for each in (*self._placed, self._packed))
         return prod(self._shape) <= most_words and max(states) <= _MOST_STATES
 
     @property
     def growing_mib(self) -> int:
-        """How much memory will be taken by growing."""
+        """The memory for growing, in MiB."""
         growing = self._shape != self._level.shape
         return (_SETS * self._level.itemsize * prod(self._shape) >> 20) if growing else 0
 
     def grow(self) -> None:
-        """Make room for all states of aggregates that are known, and take over their steps."""
+        """Make room for all known states of aggregates, and take over their steps."""
         known, shape = sum(len(each.steps) for each in (*self._placed, self._packed)), self._shape
         if known == self._known:
             return
@@ -203,11 +204,11 @@ class _Sets:
         self._weights = weights
 
     def take_steps(self) -> int:
-        """Take all steps from the last level; return how many there are."""
+        """Take all steps from the last level; return their number."""
         return self._from(0, self._level, self._after)[1]
 
     def _from(self, axis: int, level: Words, after: Words) -> tuple[int, int]:
-        """Take the steps from a part of the level, from an axis on; return how many states and steps there are."""
+        """Take the steps from a part of the level, beginning with an axis; return the numbers of states and steps."""
         if axis == self._first:
             return self._from_block(level, after)
         found = [self._from(axis + 1, one, to) for one, to in zip(level, after, strict=True)]
@@ -223,7 +224,7 @@ class _Sets:
         if states:
             for axis in range(level.ndim - 2):
                 _join(self._links[self._first + axis], np.moveaxis(level, axis, 0), np.moveaxis(after, axis, 0))
-            # The innermost axis has its states next to each other: it is turned outwards, so that slices are whole.
+            # The innermost axis has adjacent states: it is turned outwards, so that slices are contiguous.
             turned = np.ascontiguousarray(np.moveaxis(level, -2, 0))
             joined = np.zeros_like(turned)
             _join(self._links[-1], turned, joined)
@@ -231,7 +232,7 @@ class _Sets:
         return states, steps
 
     def _from_words(self, level: Words, after: Words) -> tuple[int, int]:
-        """Take the steps of the last aggregate; return how many states there are, and how many steps of the block's."""
+        """Take the steps of the last aggregate; return the number of states, and of steps of the block's states."""
         states = steps = 0
         for column, lookups in enumerate(self._lookups):
             rows = np.flatnonzero(level[:, column] != 0)
@@ -248,7 +249,7 @@ class _Sets:
         return states, steps
 
     def renew(self) -> int:
-        """Let what comes next and was not met yet be the last level; return how many states that is."""
+        """Let the new states of the next level be the last level; return their number."""
         new = 0
         flat = [each.reshape(-1) for each in (self._level, self._after, self._unmet)]
         for begin in range(0, self._level.size, self._block_words):
@@ -261,7 +262,7 @@ class _Sets:
         return new
 
     def stuck(self) -> Iterator[int]:
-        """Yield the states of the last level that no step leaves."""
+        """Yield the states of the last level without a step."""
         if all(self._ends):
             *placed, packed = self._ends
             held = self._level[np.ix_(*placed)]
@@ -282,16 +283,16 @@ def _grown(words: Words, shape: tuple[int, ...], fill: int | np.uint64) -> Words
 
 
 def _per_state(alone: Alone) -> Numbers:
-    """Return how many steps each state of an aggregate has."""
+    """Return the number of steps of each state of an aggregate."""
     return np.array([alone.steps.get(local, 0) for local in range(len(alone.component.states))], dtype=np.int64)
 
 
 _Lookup = tuple[int, Words, Numbers]
-"""From which bit of a word on; by those bits, where the steps lead, and how many there are."""
+"""The first of the looked-up bits; by their value, the targets of the steps and their number."""
 
 
 def _lookups(packed: Alone, width: int) -> Iterator[list[_Lookup]]:
-    """Yield for each word of the packed aggregate what is to be looked up for it."""
+    """Yield for each word of the packed aggregate its lookup tables."""
     images = np.zeros((width * _WORD_BITS, width), dtype=np.uint64)
     for source, target in packed.links:
         images[source, target // _WORD_BITS] |= np.uint64(1 << target % _WORD_BITS)
@@ -306,7 +307,7 @@ def _lookups(packed: Alone, width: int) -> Iterator[list[_Lookup]]:
 
 
 def _sums(of: npt.NDArray[Any], join: np.ufunc) -> npt.NDArray[Any]:
-    """Return, for every set of these, as a number, all of it joined."""
+    """Return, for every set of these, as a number, the join of its members."""
     sums = np.zeros((1 << len(of), *of.shape[1:]), dtype=of.dtype)
     for bit, each in enumerate(of):
         join(sums[: 1 << bit], each, out=sums[1 << bit : 2 << bit])

@@ -1,12 +1,12 @@
-"""One form for all aggregates that mean the same, so that a search which may never end has an end.
+"""One canonical form for all aggregates with the same meaning, so that a search without an end comes to one.
 
-The form forgets what no rule can tell apart: how many inputs there have been, which numbers generations and
-``identifiers`` have (only which of them are equal, and in what order they were given), and when everything began (only
-how far apart the ``timestamps`` of a record lie, up to its horizon). Timers keep their deadlines only where the record
-needs the time: elsewhere they may elapse at any time, which is more than what can happen. Of what is ``opaque`` it
-knows only whether there is anything.
+The form drops what no rule can distinguish. It drops the number of inputs. Of generations and ``identifiers`` it keeps
+which are equal and in which order they were given. Of ``timestamps`` it keeps their distances, up to the horizon of
+the record. A timer keeps its deadline only where the record needs the time. Elsewhere it may elapse at any time, which
+allows more than the rules do. Of ``opaque`` fields it keeps whether they are empty.
 
-The rules treat both forms alike, or the records say of themselves what is not so. Nothing relies on that: see ``gate``.
+Rules treat both forms alike, unless a record's declarations are wrong. The cross-check finds such declarations (see
+``cross_check``).
 """
 
 import typing
@@ -21,33 +21,33 @@ import msgspec
 from lifefold.core.kernel import AggregateType, Entity, Envelope, Running, replace
 
 NOW_MS: Final = 1_000_000_000_000
-"""The time at which everything happens. Not 0: whoever takes that for "never" is to be found out elsewhere."""
+"""The time of all inputs. It is not 0, because some rules read that as "never"."""
 
 Change = Mapping[str, Callable[[int], int]]
-"""What becomes of the numbers in fields of these names."""
+"""The new numbers in fields of these names."""
 
 Found = frozenset[tuple[str, int]]
-"""Numbers, each with the name of the field that it was found in."""
+"""Numbers, each with the name of its field."""
 
 NONE: Final[Found] = frozenset()
 
 
 class Canonical:
-    """Brings the aggregates of one type into the form: each entity by itself first, then the serials of all of them."""
+    """Brings the aggregates of one type into canonical form: first each entity alone, then the identifiers of all."""
 
     def __init__(self, of: AggregateType, kept: frozenset[str] = frozenset()) -> None:
-        """Prepare for a type. The serials in ``kept`` stay as they are: others know them, too."""
+        """Prepare for a type. The identifiers in ``kept`` do not change: other aggregates know them."""
         records = [machine.record for machine in of.machines.values()]
         self.identifiers: Final = frozenset(name for record in records for name in record.identifiers) - kept
         self._clocked: Final = {name for name, machine in of.machines.items() if machine.clocked}
         self._changes: Final[dict[Found, Change | None]] = {}
 
-    def serials_of(self, entity: Entity[Any]) -> Found:
-        """Return the serials of an entity."""
+    def identifiers_of(self, entity: Entity[Any]) -> Found:
+        """Return the identifiers of an entity."""
         return numbers(entity, self.identifiers) if self.identifiers else NONE
 
     def change(self, identifiers: Found) -> Change | None:
-        """Return what becomes of the serials that an aggregate has; None if they stay as they are."""
+        """Return the new identifiers of an aggregate; None if they do not change."""
         if identifiers not in self._changes:
             of: dict[str, set[int]] = {name: set() for name in self.identifiers}
             for name, number in identifiers:
@@ -58,7 +58,7 @@ class Canonical:
         return self._changes[identifiers]
 
     def alone(self, entity: Entity[Any]) -> Entity[Any]:
-        """Return an entity in the form, but for its serials: they depend on the other entities, too."""
+        """Return an entity in canonical form, without its identifiers: they depend on the other entities."""
         clocked = entity.ref.partition(":")[0] in self._clocked
         latest_ms = entity.record.at_ms if clocked else None
         record = entity.record.normal_form()
@@ -91,16 +91,16 @@ def _blank(entity: Entity[Any]) -> Entity[Any]:
 
 
 def _deadline(component: Running, latest_ms: int | None) -> int:
-    """Return when a timer is due; 0 for an activity. What is overdue is due now."""
+    """Return the deadline of a timer; 0 for an activity. An overdue timer is due now."""
     if component.activity is not None:
         return 0
     return NOW_MS if latest_ms is None else max(NOW_MS, NOW_MS + component.deadline_ms - latest_ms)
 
 
 def _at_one_time(record: Any) -> Any:
-    """Move the moments of a record so that it is now, and those too far apart only as far as makes a difference.
+    """Move the timestamps of a record to the time of the search; distances beyond the horizon shrink to it.
 
-    Comparing two of them, with or without some time between, then gives what it gave before.
+    Comparisons of two timestamps, with or without a duration between them, keep their results.
     """
     names, at_ms, horizon_ms = frozenset(("at_ms", *record.timestamps)), record.at_ms, record.horizon_ms()
     timestamps = sorted({moment_ms for _, moment_ms in numbers(record, names)})
@@ -115,13 +115,13 @@ def _at_one_time(record: Any) -> Any:
 
 
 def _ranks(found: set[int]) -> dict[int, int]:
-    """Number them anew in their order from 1 on; what is not above 0 stays: it is nobody's number."""
+    """Number them from 1 in their order; numbers up to 0 stay: they identify nothing."""
     above = sorted(number for number in found if number > 0)
     return {number: number for number in found if number <= 0} | {number: n for n, number in enumerate(above, 1)}
 
 
 def numbers(value: Any, names: frozenset[str]) -> Found:
-    """Return the numbers in fields of these names, however deep."""
+    """Return the numbers in fields of these names, at any depth."""
     found: set[tuple[str, int]] = set()
     _gather(value, names, found)
     return frozenset(found)
@@ -143,7 +143,7 @@ def _gather(value: Any, names: frozenset[str], found: set[tuple[str, int]]) -> N
 
 
 def rewritten(value: Any, change: Change) -> Any:
-    """Return a value with the numbers in fields of these names changed, however deep; tuples of them, too."""
+    """Return a value with new numbers in fields of these names, at any depth, also in tuples."""
     if isinstance(value, msgspec.Struct):
         news: dict[str, Any] = {}
         for name in _fields(type(value), frozenset(change)):
@@ -158,7 +158,7 @@ def rewritten(value: Any, change: Change) -> Any:
 
 
 def blank(value: Any) -> Any:
-    """Return a value without the contents of what is opaque in it, however deep: texts and numbers that are there."""
+    """Return a value without the contents of its opaque texts and numbers, at any depth."""
     if _is_tuple(value):
         return _blank_parts(value)
     kind: type[object] = value.__class__
@@ -180,7 +180,7 @@ def _blank_parts(before: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 _BLANK_FIELDS: Final[dict[type[object], tuple[tuple[str, bool], ...]]] = {}
-"""By type: the fields that are opaque, or in which there may be more, and whether each is opaque."""
+"""By type: the fields that are opaque or may contain opaque ones, and whether each is opaque."""
 
 
 def _fields_to_blank(kind: type[object]) -> tuple[tuple[str, bool], ...]:
@@ -191,7 +191,7 @@ def _fields_to_blank(kind: type[object]) -> tuple[tuple[str, bool], ...]:
 
 
 class Unusable(ValueError):
-    """A record, an event or an activity says something of itself that cannot be; the message says what can."""
+    """A record, an event or an activity has an impossible declaration; the message says what is possible."""
 
 
 def _blank_of(kind: type, name: str, held: Any) -> Any:
@@ -202,7 +202,7 @@ def _blank_of(kind: type, name: str, held: Any) -> Any:
 
 
 _BLANKS: Final[Mapping[type, Any]] = {str: "…", int: 1}
-"""What stands for all that is not empty, by its type."""
+"""By type, the value that replaces every opaque value that is not empty."""
 
 
 def _changed(held: Any, change: Callable[[int], int]) -> Any:
@@ -212,7 +212,7 @@ def _changed(held: Any, change: Callable[[int], int]) -> Any:
 
 
 def _parts(value: Any) -> tuple[Any, ...]:
-    """Return what a tuple has in it; anything else has nothing in it."""
+    """Return the items of a tuple; an empty tuple for any other value."""
     return value if _is_tuple(value) else ()
 
 
@@ -222,13 +222,13 @@ def _is_tuple(value: Any) -> TypeGuard[tuple[Any, ...]]:
 
 @cache
 def _fields(kind: type[msgspec.Struct], names: frozenset[str]) -> tuple[str, ...]:
-    """Return the fields of these names, and those in which there may be more."""
+    """Return the fields of these names, and the fields that may contain such fields."""
     hints = typing.get_type_hints(kind)
     return tuple(name for name in kind.__struct_fields__ if name in names or not _is_plain(hints[name]))
 
 
 def _is_plain(hint: Any) -> bool:
-    """Tell whether a field of this type has no fields of its own."""
+    """Tell whether the type of a field has no fields of its own."""
     components = typing.get_args(hint)
     if components and typing.get_origin(hint) is not typing.Literal:
         return all(component is Ellipsis or _is_plain(component) for component in components)

@@ -1,7 +1,7 @@
-"""One aggregate of a system that is searched: each of its reactions is computed once, and everything else is numbers.
+"""A component: one aggregate of a searched system. Each of its reactions is computed once; states are numbers.
 
-What an aggregate does depends on nothing but itself and what it is told. So its states are numbered as they are met,
-and with each stands what may happen there and where it leads: a table that grows as far as the search gets.
+The reaction of an aggregate depends on the aggregate and its input only. So its states are numbered when they are
+reached. A table has the steps of each state, and grows with the search.
 """
 
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Carried(Exception):
-    """A serial leaves its aggregate in a message, so that it must not be renumbered there."""
+    """An identifier leaves its aggregate in a message, so it must not be renumbered there."""
 
     def __init__(self, names: frozenset[str]) -> None:
         super().__init__(", ".join(sorted(names)))
@@ -42,7 +42,7 @@ class Carried(Exception):
 
 
 class Label(msgspec.Struct, frozen=True):
-    """What happens in a step, as far as fairness can tell it apart."""
+    """The input of a step, as far as fairness distinguishes it."""
 
     aggregate: str
     cause: Cause
@@ -51,11 +51,11 @@ class Label(msgspec.Struct, frozen=True):
     event: Event | None = None
     sender: str = ""
     restarts: tuple[tuple[str, str], ...] = ()
-    """The timers that are begun again in it: each with its entity and its slot."""
+    """The timers that restart in the step: each with its entity and its slot."""
 
 
 class LocalStep(NamedTuple):
-    """An aggregate's step: by its how-manieth input, to which state, and what it tells (``(channel, message)``)."""
+    """A step of an aggregate: the number of its input, the next state, and its messages (``(channel, message)``)."""
 
     choice: int
     to: int
@@ -66,19 +66,19 @@ class LocalStep(NamedTuple):
 
 
 class FlightMessage(NamedTuple):
-    """A message as it is under way."""
+    """A message in flight."""
 
     entity: str
     event: Event
 
 
 def message_of(tell: Tell) -> FlightMessage:
-    """Return a message as it is under way: without what it does not matter for."""
+    """Return a message in flight, without the fields that have no meaning there."""
     return FlightMessage(tell.entity, blank(tell.event))
 
 
 class Move(NamedTuple):
-    """A step of the whole system: the aggregate it happens in, and its how-manieth input, or the channel's head."""
+    """A step of the system: the aggregate, and the number of its input or the head of a channel."""
 
     component: int
     choice: int
@@ -86,7 +86,7 @@ class Move(NamedTuple):
 
 
 class Component:
-    """One aggregate: the states it was met in, and the steps they have."""
+    """One aggregate: its reached states and their steps."""
 
     def __init__(self, number: int, of: AggregateType, name: str, product_system: "ProductSystem") -> None:
         self.number: Final = number
@@ -94,10 +94,10 @@ class Component:
         self.name: Final = name
         self.cut = 0
         self.left_out: Final[dict[int, set[int]]] = {}
-        """By state: the labels of the steps that lead from it out of the bounds."""
-        self._house: Final = product_system
+        """By state: the labels of the steps that lead out of the bounds."""
+        self._product: Final = product_system
         self._choice = -1
-        """At which input of a state its table is being made."""
+        """The number of the input whose step is being computed."""
         self._numbered: Final = Numbered(Canonical(of, product_system.kept))
         self.states: Final = self._numbered.states
         self._reactions: Final = Reactions(of)
@@ -106,56 +106,56 @@ class Component:
         self._receptions: Final[dict[tuple[int, int, int], LocalStep]] = {}
 
     def number_of(self, aggregate: Aggregate) -> int:
-        """Return the number of a state; it gets one, and is judged, when it is met for the first time."""
+        """Return the number of a state; a new state gets one and is judged."""
         number = self._numbered.add(aggregate)
         if number == len(self._steps):
             self._steps.append(None)
-            self._house.judge.meet(self.number, number, self.of, self.states[number])
-            self._house.coverage.meet(self.of, self.states[number])
+            self._product.judge.meet(self.number, number, self.of, self.states[number])
+            self._product.coverage.meet(self.of, self.states[number])
         return number
 
     def known(self, aggregate: Aggregate) -> int:
-        """Return the number of a state; -1 if it was not met."""
+        """Return the number of a state; -1 if it was not reached."""
         return self._numbered.find(aggregate)
 
     def steps(self, number: int) -> tuple[LocalStep, ...]:
-        """Return the steps of a state that need no message."""
+        """Return the steps of a state on inputs other than messages."""
         known = self._steps[number]
         if known is None:
-            with self._house.flawless(lambda: Place(self.number, number, self._choice)):
+            with self._product.flawless(lambda: Place(self.number, number, self._choice)):
                 known = self._steps[number] = tuple(self._spontaneous(number))
         return known
 
     def said_at(self, labels: frozenset[int]) -> list[int]:
-        """Return the states, of those that were looked at, in which people can say something of these labels."""
+        """Return the explored states in which an operator command with one of these labels is possible."""
         looked_at = ((number, steps) for number, steps in enumerate(self._steps) if steps is not None)
         return [number for number, steps in looked_at if any(each.said and each.label in labels for each in steps)]
 
     def received(self) -> dict[int, list[tuple[int, int]]]:
-        """Return what each state was seen to take: messages, each after its channel."""
+        """Return the messages that each state has received, each after its channel."""
         found: dict[int, list[tuple[int, int]]] = {}
         for number, channel, message in self._receptions:
             found.setdefault(number, []).append((channel, message))
         return found
 
     def reception(self, number: int, channel: int, message: int) -> LocalStep:
-        """Return the step in which a state takes a message."""
+        """Return the step of a state on a message."""
         key = (number, channel, message)
         known = self._receptions.get(key)
         if known is None:
-            with self._house.flawless(lambda: Place(self.number, number, -1, channel, message)):
+            with self._product.flawless(lambda: Place(self.number, number, -1, channel, message)):
                 known = self._receptions[key] = self._take(number, channel, message)
         return known
 
     def _spontaneous(self, number: int) -> Iterator[LocalStep]:
         aggregate = self.states[number]
         self._choice = -1
-        self._house.refused += self._reactions.inert(aggregate, Place(self.number, number))
+        self._product.refused += self._reactions.inert(aggregate, Place(self.number, number))
         for choice, each in enumerate(possible(self.of, aggregate, NOW_MS)):
             self._choice = choice
             reaction = self._reactions(aggregate, each.envelope)
             self._repeats.see(aggregate, each.envelope, reaction, Place(self.number, number, choice))
-            self._house.coverage.react(self.of, aggregate, each.envelope, reaction)
+            self._product.coverage.react(self.of, aggregate, each.envelope, reaction)
             if isinstance(reaction, Refusal):
                 if reaction.kind == "circle":
                     raise RuleError(ANSWERED, Place(self.number, number, choice), reaction.reason)
@@ -165,27 +165,27 @@ class Component:
             label = Label(self.name, each.cause, given.entity, _slot(given), None if given.slot == "" else given.event)
             if each.cause is Cause.COMMAND:
                 label = Label(self.name, each.cause, given.entity, "", given.event)
-            self._house.post.send(self.name, reaction.refusals, Place(self.number, number, choice))
+            self._product.post.send(self.name, reaction.refusals, Place(self.number, number, choice))
             step = self._step(aggregate, choice, label, reaction)
             if step is not None:
                 yield step
             else:
-                self.left_out.setdefault(number, set()).add(self._house.label(label))
+                self.left_out.setdefault(number, set()).add(self._product.label(label))
             self._choice = -1
 
     def _take(self, number: int, channel: int, message: int) -> LocalStep:
-        aggregate, sent_message = self.states[number], self._house.messages[message]
+        aggregate, sent_message = self.states[number], self._product.messages[message]
         place = Place(self.number, number, -1, channel, message)
-        sender = self._house.sender(channel)
+        sender = self._product.sender(channel)
         envelope = Envelope(sent_message.entity, sent_message.event, NOW_MS, sender, "", "", 0, sender, 1)
         reaction = react(self.of, aggregate, envelope)
         if isinstance(reaction, Refusal):
             raise RuleError(TAKEN, place, f"is refused, and so would be delivered for ever: {reaction.reason}")
         self._repeats.see(aggregate, envelope, reaction, place)
-        self._house.coverage.react(self.of, aggregate, envelope, reaction)
-        self._house.post.deliver(self.name, envelope, reaction, place)
-        self._house.post.send(self.name, reaction.refusals, place)
-        self._house.refuse_again(self.of, reaction.aggregate, envelope, place)
+        self._product.coverage.react(self.of, aggregate, envelope, reaction)
+        self._product.post.deliver(self.name, envelope, reaction, place)
+        self._product.post.send(self.name, reaction.refusals, place)
+        self._product.refuse_again(self.of, reaction.aggregate, envelope, place)
         label = Label(self.name, Cause.MESSAGE, sender=sender)
         step = self._step(aggregate, 0, label, reaction)
         if step is None:
@@ -194,16 +194,16 @@ class Component:
 
     def _step(self, before: Aggregate, choice: int, label: Label, reaction: Reaction) -> LocalStep | None:
         """Return the step, unless it leads out of the bounds."""
-        if not self._house.bounds.hold(self.of, reaction.aggregate):
+        if not self._product.bounds.hold(self.of, reaction.aggregate):
             self.cut += 1
             return None
-        told = self._house.told(self.number, reaction)
+        told = self._product.told(self.number, reaction)
         to = self.number_of(reaction.aggregate)
-        wrong = self._house.judge.step(self.of, reaction)
+        wrong = self._product.judge.step(self.of, reaction)
         said = label.cause is Cause.COMMAND
         again = tuple(restarted(before, reaction))
         label = replace(label, restarts=again) if again else label
-        return LocalStep(choice, to, self._house.label(label), said, told, wrong)
+        return LocalStep(choice, to, self._product.label(label), said, told, wrong)
 
 
 def _slot(envelope: Envelope) -> str:

@@ -1,4 +1,4 @@
-"""What is asked of a search: which properties are to hold, and how far it may go."""
+"""The configuration of a check: its properties and its bounds."""
 
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, Final
@@ -9,14 +9,13 @@ from lifefold.core.kernel import Aggregate, AggregateType, Property, PropertyKin
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """How much of what could happen is looked at.
+    """The bounds of a search.
 
-    ``within`` has, by the name of a machine, what its records must be like: a step that leads elsewhere is not taken,
-    and counted. ``postponed`` is how many events an entity keeps waiting, and ``commands`` how often people say
-    something, at most; None for as often as they like. ``compared`` is how many states are held against the rules as
-    they are (see ``gate``). With ``symmetry``, of states that differ only in which of the aggregates that are alike is
-    which, one is looked at for all (see ``symmetry``), and it is not asked what follows. The others end the search:
-    after so many states, steps, seconds, or mebibytes.
+    ``within`` has, by the name of a machine, a predicate of its records: a step to another record is counted and not
+    taken. ``postponed`` is the most events that an entity keeps, and ``commands`` the most operator commands; None for
+    no limit. ``compared`` is the number of states in the cross-check (see ``cross_check``). With ``symmetry``, one
+    state represents all that differ by a permutation of alike aggregates (see ``symmetry``); liveness is then not
+    checked. The others end the search: ``states``, ``steps``, seconds, or mebibytes.
     """
 
     within: Mapping[str, Callable[[Any], bool]] = {}
@@ -30,7 +29,7 @@ class Bounds(msgspec.Struct, frozen=True):
     memory_mib: int | None = None
 
     def hold(self, of: AggregateType, aggregate: Aggregate) -> bool:
-        """Tell whether an aggregate is within them."""
+        """Tell whether an aggregate is within the bounds."""
         for ref, entity in aggregate.entities.items():
             if len(entity.postponed) > self.postponed:
                 return False
@@ -42,7 +41,7 @@ class Bounds(msgspec.Struct, frozen=True):
 
 
 class PropertyError(ValueError):
-    """A property could not be asked about something: its function has raised an error."""
+    """A property could not be judged: its function has raised an error."""
 
     def __init__(self, prop: "NamedProperty", seen: object, error: Exception) -> None:
         self.why: Final = error
@@ -52,7 +51,7 @@ class PropertyError(ValueError):
 
 
 class NamedProperty(msgspec.Struct, frozen=True):
-    """A property and whose it is: a machine's, an aggregate type's, the system's."""
+    """A property with its owner: a machine, an aggregate type or the system."""
 
     owner: str
     property: Property[Any]
@@ -65,7 +64,7 @@ class NamedProperty(msgspec.Struct, frozen=True):
             raise PropertyError(self, seen, error) from error
 
     def is_due(self, seen: Any) -> bool:
-        """Tell whether something has to follow. Raises ``PropertyError``."""
+        """Tell whether a liveness property is due. Raises ``PropertyError``."""
         try:
             return self.property.when is not None and bool(self.property.when(seen))
         except Exception as error:
@@ -73,35 +72,35 @@ class NamedProperty(msgspec.Struct, frozen=True):
 
 
 class Subject(msgspec.Struct, frozen=True):
-    """One thing that a property is about: an entity, an aggregate (no ``entity``), or the system (no ``component``)."""
+    """The subject of a property: an entity, an aggregate (no ``entity``), or the system (no ``component``)."""
 
     prop: int
     component: int = -1
     entity: str = ""
 
 
-_IN_ANY_HOUSE: Final = frozenset({PropertyKind.ALWAYS, PropertyKind.ALWAYS_STEP})
+_IN_ANY_SYSTEM: Final = frozenset({PropertyKind.ALWAYS, PropertyKind.ALWAYS_STEP})
 
 
 class Judge:
-    """Holds every state of an aggregate, when it is met, against the properties that are about it alone.
+    """Judges every new state of an aggregate by the properties that concern it alone.
 
-    Beside other machines, a machine is held to what it properties of all states and steps. What it properties to be
-    possible, or to follow, relies on what people may say to it where it is alone; of that the whole promises its own.
+    In a system, a machine is judged by its invariants and transition properties. Its reachability and liveness
+    properties depend on operator commands to the machine alone, so the system has properties of its own for them.
     """
 
     def __init__(self, system: System, more: Iterable[Property[Any]] = (), kinds: Container[str] | None = None) -> None:
-        """Gather what a system and all in it promise; ``more`` are properties of the system.
+        """Gather the properties of a system and its parts; ``more`` are further properties of the system.
 
-        ``kinds`` are those of which there are aggregates, if not of all: about nobody there is nothing to be asked.
+        ``kinds`` are the aggregate types with an aggregate, if not all: the others have nothing to judge.
         """
         self.properties: Final[list[NamedProperty]] = []
         self.wrong: Final[dict[tuple[int, int], tuple[int, ...]]] = {}
-        """By part and state: the properties that are broken there."""
+        """By component and state: the properties that are broken there."""
         self.seen: Final[dict[int, dict[int, set[int]]]] = {}
-        """By promise that something is possible, and by part: the states in which it is."""
+        """By reachability property and component: the states in which it holds."""
         self.truths: Final[dict[Subject, dict[int, tuple[bool, bool]]]] = {}
-        """By what a property is about, and state of its part: whether something has to follow, and whether it does."""
+        """By subject of a property and state of its component: whether it is due, and whether it holds."""
         self._of_machines: Final[dict[tuple[str, str], list[int]]] = {}
         self._of_types: Final[dict[str, list[int]]] = {}
         self._of_steps: Final[dict[tuple[str, str], list[int]]] = {}
@@ -110,7 +109,7 @@ class Judge:
             for machine in of.machines.values():
                 invariants = (always(_words(holds), _of_record(holds)) for holds in machine.invariants)
                 alone = len(system.aggregates) == len(of.machines) == 1
-                properties = [each for each in machine.properties if alone or each.property_kind in _IN_ANY_HOUSE]
+                properties = [each for each in machine.properties if alone or each.property_kind in _IN_ANY_SYSTEM]
                 numbers = [self._add(machine.name, each) for each in (*invariants, *properties)]
                 self._of_machines[kind, machine.name] = numbers
             self._of_types[kind] = [self._add(kind, each) for each in of.properties]
@@ -127,7 +126,7 @@ class Judge:
         return self.properties[prop].property.property_kind is PropertyKind.ALWAYS_STEP
 
     def meet(self, component: int, number: int, of: AggregateType, aggregate: Aggregate) -> None:
-        """Look at a state of an aggregate for the first time."""
+        """Judge a new state of an aggregate."""
         broken: list[int] = []
         for each in self._of_types[of.kind]:
             self._look(Subject(each, component), number, aggregate, broken)
@@ -154,7 +153,7 @@ class Judge:
                 pass
 
     def opinion(self, of: AggregateType, aggregate: Aggregate) -> Mapping[tuple[int, str], tuple[bool, bool]]:
-        """Return what every property about it says of an aggregate: whether something is due, and whether it holds."""
+        """Return the truth of every property in an aggregate: whether it is due, and whether it holds."""
         subjects: list[tuple[int, str, Any]] = [(each, "", aggregate) for each in self._of_types[of.kind]]
         for ref, entity in aggregate.entities.items():
             machine = of.machine_of(ref)
@@ -167,7 +166,7 @@ class Judge:
         }
 
     def step(self, of: AggregateType, reaction: Reaction) -> tuple[int, ...]:
-        """Return the properties about steps that a reaction breaks."""
+        """Return the transition properties that a reaction breaks."""
         return tuple(
             each
             for transition in reaction.transitions

@@ -1,4 +1,4 @@
-"""What of the tables a search has used: states, rows, both answers of every guard, all that activities may say."""
+"""Coverage of the tables by a search: states, rows, both results of every guard, all reports of activities."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -21,7 +21,7 @@ from lifefold.core.kernel import (
 
 
 class Coverage:
-    """Counts what was used of every machine of a system."""
+    """Counts the used parts of every machine of a system."""
 
     def __init__(self, system: System) -> None:
         """Begin with nothing."""
@@ -33,24 +33,24 @@ class Coverage:
         self.guards: Final[set[tuple[str, int, bool]]] = set()
         self.yields: Final[set[tuple[str, str, str]]] = set()
         self._open: Final[dict[tuple[str, State, type[Event]], tuple[tuple[int, Row[Any]], ...]]] = {}
-        """By machine, state and event: the rows, as long as there is something left to see of them."""
+        """By machine, state and event: the rows that are not fully covered yet."""
 
     def meet(self, of: AggregateType, aggregate: Aggregate) -> None:
-        """Take note of a state."""
+        """Record a state."""
         for ref, entity in aggregate.entities.items():
             machine = of.machine_of(ref)
             if machine is not None:
                 self.states.add((machine.name, entity.state))
 
     def meet_changed(self, of: AggregateType, reaction: Reaction) -> None:
-        """Take note of the states of what has changed."""
+        """Record the states of changed entities."""
         for ref in reaction.changed:
             machine = of.machine_of(ref)
             if machine is not None:
                 self.states.add((machine.name, reaction.aggregate.entities[ref].state))
 
     def react(self, of: AggregateType, aggregate: Aggregate, given: Envelope, came: Reaction | Refusal) -> None:
-        """Take note of what came of an input."""
+        """Record the outcome of an input."""
         machine = of.machine_of(given.entity)
         if isinstance(came, Refusal):
             entity = aggregate.entities.get(given.entity)
@@ -70,7 +70,7 @@ class Coverage:
             self.yields.add((machine.name, given.slot, type(given.event).__name__))
 
     def _try(self, machine: Machine[Any], entity: Entity[Any], event: Event, at_ms: int) -> None:
-        """Go through the rows as the reducer does."""
+        """Try the rows as the reducer does."""
         key = (machine.name, entity.state, type(event))
         rows = self._open.get(key)
         if rows is None:
@@ -89,11 +89,11 @@ class Coverage:
             self._open[key] = ()
 
     def _is_used(self, name: str, number: int, row: Row[Any]) -> bool:
-        """Tell whether a row was taken, and left aside by its guard, if it has one."""
+        """Tell whether a row was taken and, if it has a guard, also rejected by it."""
         return (name, number, True) in self.guards and (row.when is None or (name, number, False) in self.guards)
 
     def missing(self) -> Iterator[str]:
-        """Yield in words what was not used."""
+        """Yield in words each part that was not used."""
         for name, machine in self.machines.items():
             for state in machine.states:
                 if (name, state) not in self.states and state not in machine.detached:
@@ -112,7 +112,7 @@ class Coverage:
             yield f"{name}: its guard always agrees: {row}"
 
     def counts(self) -> dict[str, tuple[int, int]]:
-        """Return, for states, rows and guards, how many were used of how many."""
+        """Return the used and the total number of states, rows and guards."""
         machines = self.machines.values()
         guarded = [(m.name, n) for m in machines for n, row in enumerate(m.rows) if row.when is not None]
         both = sum((*each, True) in self.guards and (*each, False) in self.guards for each in guarded)

@@ -1,11 +1,11 @@
-"""A runner and its world at one moment: what is durable, what is volatile, what has been done outside.
+"""The crash model: what is durable, what is volatile, and what was done outside, at one moment of a runner.
 
-*Durable* is the log: what each aggregate folds to, which effects were intended, how far they are recorded as
-performed. *Volatile* is what a runner knows: what is decided and not persisted, what is let go and not performed, what
-is performed and not recorded, which timers and handlers it has. *Outside* is the world: the effects that were really
-performed, by their identity (aggregate, version, place), and the activities that were begun.
+*Durable* is the log: the state of each aggregate, the intended effects, and the record of the performed ones.
+*Volatile* is the knowledge of a runner: decisions that are not persisted, effects that are not performed or not
+recorded, timers and handlers. *Outside* is the world: the effects that were performed, by their identity (aggregate,
+version, index), and the started activities.
 
-The order in which a runner goes through its stages is a value (``Discipline``), so that others than ours can be tried.
+The order of a runner's stages is a value (``Discipline``), so that a check can try other orders.
 """
 
 from enum import StrEnum
@@ -17,7 +17,7 @@ from lifefold.effects import Begin, CancelTimer, End, StartTimer
 
 
 class Stage(StrEnum):
-    """What a runner does about an input, and what may happen to it at any time."""
+    """A stage of a runner for an input, or an event that can interrupt it at any time."""
 
     DECIDE = "decide"
     PERSIST = "persist"
@@ -27,12 +27,12 @@ class Stage(StrEnum):
 
 
 class Discipline(msgspec.Struct, frozen=True):
-    """In what order a runner goes through the stages with each input.
+    """The order in which a runner takes the stages of each input.
 
-    ``together``: what has been performed is recorded in the transaction that persists the next decisions, if it was not
-    before. Otherwise the two are written independently, and who of them is first is chance. ``recovers_first``: a
-    runner that comes back performs nothing again before all aggregates are told ``RunnerRecovered``.
-    ``restores_timers``: it sets the timers that this asks for.
+    ``together``: the transaction that persists the next decisions also records performed effects. Otherwise the two
+    are written independently, in any order. ``recovers_first``: a runner after a restart performs no owed effect
+    before all aggregates have got ``RunnerRecovered``. ``restores_timers``: it sets the timers that this input
+    requests.
 
     Raises ``ValueError`` if ``order`` does not begin with ``DECIDE``, or has a stage twice, or a crash.
     """
@@ -50,15 +50,14 @@ class Discipline(msgspec.Struct, frozen=True):
 
 
 SHIPPED: Final = Discipline((Stage.DECIDE, Stage.PERSIST, Stage.PERFORM, Stage.RECORD))
-"""What ``interpreters.engine`` does; a test holds the engine to it."""
+"""The discipline of ``interpreters.engine``; a test compares the engine with it."""
 
 
 class CrashBounds(msgspec.Struct, frozen=True):
-    """How much of what could happen is looked at.
+    """The bounds of a crash search.
 
-    ``inputs`` is how many inputs are taken from people, activities and timers, ``crashes`` how many runners die,
-    ``batch`` how many decisions wait for being persisted, at most. A search ends after so many ``states`` or
-    ``seconds``.
+    ``inputs`` is the most inputs of operators, activities and timers, ``crashes`` the most crashes, ``batch`` the most
+    decisions that wait to be persisted. A search ends after so many ``states`` or ``seconds``.
     """
 
     inputs: int = 3
@@ -69,11 +68,11 @@ class CrashBounds(msgspec.Struct, frozen=True):
 
 
 CRASHES: Final = CrashBounds(inputs=2, crashes=1, batch=1, states=60_000)
-"""How much is looked at from each of many states, unless somebody says otherwise: a few seconds' work."""
+"""The default bounds, from each of many states: a few seconds of work."""
 
 
 class Fault(StrEnum):
-    """What a runner must not do. The value is the property that it breaks."""
+    """A fault of a runner. The value is the property that it breaks."""
 
     LOST = "every effect that is persisted is performed"
     UNPERSISTED = "nothing is performed that is not persisted"
@@ -84,7 +83,7 @@ class Fault(StrEnum):
 
 
 class Activity(NamedTuple):
-    """Which activity or timer, of all that ever were."""
+    """The identity of an activity or a timer."""
 
     component: int
     ref: str
@@ -93,9 +92,9 @@ class Activity(NamedTuple):
 
 
 class Handler(NamedTuple):
-    """What a runner has let go for an activity: it is to be begun or resumed, it is live, its end is asked for.
+    """The handler of an activity in a runner: to be started or resumed, running, or asked to end.
 
-    A timer has its ``deadline_ms``, which is 0 for all others.
+    A timer has its ``deadline_ms``, which is 0 for activities.
     """
 
     kind: Literal["begin", "resume", "live", "ended", "timer"]
@@ -104,14 +103,14 @@ class Handler(NamedTuple):
 
 
 Derived = Begin | End | StartTimer | CancelTimer
-"""What a runner does for an entity itself, without a record of it: after a crash ``RunnerRecovered`` asks for it again."""
+"""Effects that a runner performs without a record: after a crash ``RunnerRecovered`` requests them again."""
 
 Entry = tuple[int, int]
-"""An aggregate's place, and the version of its entry in the log."""
+"""The number of an aggregate, and the version of its entry in the log."""
 
 
 class Outcome(NamedTuple):
-    """A decision: where it leads, the effects to be performed, by number, what else it asks for, and its messages."""
+    """A decision: the next state, the numbers of the effects, the derived effects, and the messages."""
 
     component: int
     to: int
@@ -128,11 +127,11 @@ class Outcome(NamedTuple):
 
 
 class Flight(NamedTuple):
-    """A decision on its way through the ``stages`` that are left.
+    """A decision on its way through the remaining ``stages``.
 
-    ``done`` counts the effects that were performed, ``fresh`` is whether what it derives has still to be let go, and
-    ``follows`` are the entries whose effects the runner knew to be performed when it decided. One that is ``owed`` was
-    decided by an earlier runner.
+    ``done`` counts the performed effects. ``fresh``: its derived effects are not started yet. ``follows`` are the
+    entries whose effects the runner knew to be performed when it decided. An ``owed`` decision is one of an earlier
+    runner.
     """
 
     outcome: int
@@ -144,7 +143,7 @@ class Flight(NamedTuple):
 
 
 class Durable(NamedTuple):
-    """What is on the disk. ``past`` are entries that are not recorded although later ones were decided knowing them."""
+    """The contents of the disk. ``past``: entries without a record although later decisions knew of their effects."""
 
     log: tuple[int, ...]
     entries: tuple[int, ...]
@@ -154,7 +153,7 @@ class Durable(NamedTuple):
 
 
 class Volatile(NamedTuple):
-    """What a runner knows, and what dies with it. ``pending``: aggregates to be opened, or told ``RunnerRecovered``."""
+    """The volatile knowledge of a runner. ``pending``: aggregates that wait for an opening or ``RunnerRecovered``."""
 
     now: tuple[int, ...]
     pending: tuple[int, ...]
@@ -165,14 +164,14 @@ class Volatile(NamedTuple):
 
 
 class OutsideWorld(NamedTuple):
-    """What has been done to the world, whoever remembers it."""
+    """The effects and activities that were really performed."""
 
     performed: frozenset[int]
     begun: frozenset[Activity]
 
 
 class CrashModel(NamedTuple):
-    """Everything at one moment, and how many inputs and crashes there were."""
+    """The whole crash model at one moment, with the numbers of inputs and crashes so far."""
 
     durable: Durable
     volatile: Volatile
@@ -182,10 +181,10 @@ class CrashModel(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What a runner does, or what happens to it: in which aggregate, and there what.
+    """A stage or a crash: in which aggregate, and on what.
 
-    A decision is on the input of that number, on a message, or else on what opens the aggregate or tells it
-    ``RunnerRecovered``. What is performed is an effect, or the beginning of what a handler is for.
+    A decision is on the input of that number, on a message, or else on the opening or ``RunnerRecovered``. A performed
+    stage is an effect, or the start of a handler.
     """
 
     stage: Stage

@@ -1,12 +1,12 @@
-"""Whether the search has left nothing out by looking at one form for all that mean the same.
+"""The cross-check: a search compares its reductions with the unreduced semantics.
 
-A part of the same system is walked through with nothing renumbered and nothing forgotten, level by level, as far as the
-bound on states allows. State by state the two must agree (they are *bisimilar*): the steps of a state lead to what the
-steps of its form lead to, no more and no less, and every property has the same truth in a state and in its form. With
-symmetry, what stands for the form was met, too, and the system's properties have the same truth there.
+A prefix of the same system is explored without reductions, level by level, up to the bound on states. State by state
+the two must be *bisimilar*. The steps of a state lead to the canonical forms of the search, no more and no fewer.
+Every property has the same truth in a state and in its form. With symmetry, the representative of the form was
+reached, and the system's properties have the same truth there.
 
-A property on which they disagree is set aside, and the comparison goes on with the others. Where the steps disagree,
-the comparison ends: the search has not looked at this system.
+A property on which they disagree is set aside, and the comparison continues. If the steps disagree, the comparison
+ends: the search has explored another system.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,24 +24,24 @@ Opinion = Mapping[tuple[int, str], tuple[bool, bool]]
 
 
 class Comparison(NamedTuple):
-    """How many states were compared, how deep, and the traces to where the search and the rules disagree."""
+    """The number of compared states, the depth, and the traces to disagreements between the search and the rules."""
 
     states: int
     depth: int
     properties: Mapping[int, Trace]
-    """By the number of a property: to where its truth differs."""
+    """By the number of a property: the trace to a state in which its truth differs."""
     steps: Trace | None
-    """To a state whose steps differ; None if there is none."""
+    """The trace to a state whose steps differ; None if there is none."""
 
 
-def gate(product_system: ProductSystem, graph: Findings) -> Comparison:
-    """Compare, within the bounds."""
+def cross_check(product_system: ProductSystem, graph: Findings) -> Comparison:
+    """Compare the search with the unreduced semantics, within the bounds."""
     return _Gate(product_system, graph).pass_through()
 
 
 class _Gate:
     def __init__(self, product_system: ProductSystem, graph: Findings) -> None:
-        self._house = product_system
+        self._product = product_system
         self._graph = graph
         self._plain = Unreduced(product_system)
         self._opinions: dict[tuple[int, int], Opinion] = {}
@@ -59,8 +59,8 @@ class _Gate:
         return Comparison(len(self._came), self._depth, self._properties, differs)
 
     def _walk(self) -> None:
-        """Walk level by level, as far as the bound on states allows. Raises ``Unsound``."""
-        most = self._house.bounds.compared
+        """Explore level by level, up to the bound on states. Raises ``Unsound``."""
+        most = self._product.bounds.compared
         level = [self._plain.initial()]
         self._came[level[0]] = None
         while level and len(self._came) < most:
@@ -76,8 +76,8 @@ class _Gate:
             self._after(world)
 
     def _after(self, world: PlainWorld) -> list[tuple[PlainWorld, Happening]]:
-        """Return where the steps of a state lead, which must be where those of its form lead. Raises ``Unsound``."""
-        form = self._house.form(world)
+        """Return the next states, whose forms must be the next states of its form. Raises ``Unsound``."""
+        form = self._product.form(world)
         self._compare(world, form)
         self._represented(world, form)
         after = list(self._plain.steps(world))
@@ -88,8 +88,8 @@ class _Gate:
 
     def _compare_steps(self, world: PlainWorld, form: World, after: Sequence[tuple[PlainWorld, Happening]]) -> None:
         if form not in self._steps:
-            self._steps[form] = {to for _, to, _ in self._house.successors(form)}
-        forms = [self._house.form(to) for to, _ in after]
+            self._steps[form] = {to for _, to, _ in self._product.successors(form)}
+        forms = [self._product.form(to) for to, _ in after]
         if set(forms) == self._steps[form]:
             return
         fields = self._fields(world)
@@ -101,37 +101,37 @@ class _Gate:
         raise Unsound(disagreement(self._way(world), said, fields))
 
     def _represented(self, world: PlainWorld, form: World) -> None:
-        """See to it that what stands for a state was met. Raises ``Unsound``."""
+        """Check that the representative of a state was reached. Raises ``Unsound``."""
         if form in self._steps or not isinstance(self._graph, Graph) or self._graph.symmetry is None:
             return
         for_it = self._graph.symmetry.of(form)
         if for_it not in self._graph.seen:
-            raise Unsound(disagreement(self._way(world), "The search has not met the state that stands for this one"))
-        self._compare_scenes(world, self._house.scene(form), self._house.scene(for_it))
+            raise Unsound(disagreement(self._way(world), "The search has not reached the representative of this state"))
+        self._compare_scenes(world, self._product.scene(form), self._product.scene(for_it))
 
     def _judge(self, world: PlainWorld, after: PlainWorld, happened: Happening) -> None:
-        """See to it that the search has seen every property broken that a step breaks."""
-        of = self._house.system.type_of(happened.aggregate)
-        for number in self._house.judge.step(of, happened.reaction):
+        """Check that the search has found every property that a step breaks."""
+        of = self._product.system.type_of(happened.aggregate)
+        for number in self._product.judge.step(of, happened.reaction):
             if number not in self._graph.broken and number not in self._properties:
                 fields = self._fields(after)
-                said = "This step breaks the property by the unreduced rules, and keeps it in the reduced search"
+                said = "This step breaks the property by the unreduced rules, and not in the reduced search"
                 self._properties[number] = disagreement([*self._way(world), happened], said, fields)
 
     def _compare(self, world: PlainWorld, form: World) -> None:
-        """See to it that every property has the same truth in a state and in its form."""
-        judge = self._house.judge
-        for component, aggregate, local in zip(self._house.components, world.aggregates, form, strict=False):
+        """Check that every property has the same truth in a state and in its form."""
+        judge = self._product.judge
+        for component, aggregate, local in zip(self._product.components, world.aggregates, form, strict=False):
             key = (component.number, local)
             if key not in self._opinions:
                 self._opinions[key] = judge.opinion(component.of, component.states[local])
             for (number, ref), truth in judge.opinion(component.of, aggregate).items():
                 if truth != self._opinions[key].get((number, ref)):
                     self._differs(number, world, (aggregate,), (component.states[local],))
-        self._compare_scenes(world, self._plain.scene(world), self._house.scene(form))
+        self._compare_scenes(world, self._plain.scene(world), self._product.scene(form))
 
     def _compare_scenes(self, world: PlainWorld, here: SystemState, there: SystemState) -> None:
-        judge = self._house.judge
+        judge = self._product.judge
         for number in judge.of_system:
             prop = judge.properties[number]
             if prop.property.property_kind is PropertyKind.ALWAYS_STEP:
@@ -143,20 +143,20 @@ class _Gate:
                 self._differs(number, world, rules, search)
 
     def _differs(self, number: int, world: PlainWorld, rules: Sequence[Aggregate], search: Sequence[Aggregate]) -> None:
-        said = "The property is not the same in this state by the unreduced rules as in the reduced search"
+        said = "The property has another truth in this state by the unreduced rules than in the reduced search"
         if number not in self._properties:
             self._properties[number] = disagreement(self._way(world), said, differing(rules, search))
 
     def _fields(self, world: PlainWorld) -> str:
-        """Return which fields differ between a state and its form; nothing if the search has not met that form."""
-        form = self._house.form(world)[: len(self._house.components)]
+        """Return the fields that differ between a state and its form; an empty text if the form was not reached."""
+        form = self._product.form(world)[: len(self._product.components)]
         if -1 in form:
             return ""
-        known = [component.states[local] for component, local in zip(self._house.components, form, strict=True)]
+        known = [component.states[local] for component, local in zip(self._product.components, form, strict=True)]
         return differing(world.aggregates, known)
 
     def _way(self, world: PlainWorld) -> list[Happening]:
-        """Return the steps by which a state was met."""
+        """Return the steps to a state."""
         found: list[Happening] = []
         while (came := self._came[world]) is not None:
             world, happened = came

@@ -1,7 +1,7 @@
-"""What becomes of messages, as far as it is nothing: that nobody can read them, or that they are refused at all times.
+"""Messages in vain: they have no recipient, or the recipient refuses them in every state.
 
-Neither breaks a property. The kernel does not send what nobody could read, and what an entity refuses of a message is
-taken all the same. But whoever wrote the rule that tells it has meant something by it.
+Neither breaks a property. The kernel drops a message without a recipient, and a refused message counts as delivered.
+But the rule that sends it has no effect.
 """
 
 import re
@@ -13,7 +13,7 @@ from lifefold.interpreters.search.rule_error import Place
 
 
 class Kind(NamedTuple):
-    """All messages of one event from an aggregate to another one, each by its name."""
+    """All messages of one event between two aggregates, by their names."""
 
     sender: str
     receiver: str
@@ -21,7 +21,7 @@ class Kind(NamedTuple):
 
 
 class Vain(NamedTuple):
-    """Messages that are in vain: why, and at which places of a search that is seen; the first is the nearest."""
+    """Messages in vain, the reason, and the states of the search that show it, nearest first."""
 
     kind: Kind
     why: str
@@ -29,7 +29,7 @@ class Vain(NamedTuple):
 
 
 class Post:
-    """Takes note of what becomes of messages."""
+    """Records the fate of messages."""
 
     def __init__(self) -> None:
         """Begin with nothing."""
@@ -39,7 +39,7 @@ class Post:
         self._unread: Final[dict[Kind, list[Place]]] = {}
 
     def send(self, sender: str, refusals: Iterable[Refusal], place: Place) -> None:
-        """Take note of what a step tells to nobody; the kernel has refused it."""
+        """Record the messages of a step that the kernel has dropped."""
         for refusal in refusals:
             if refusal.kind == "unknown" and (told := _NOBODY.match(refusal.reason)):
                 kind = Kind(sender, told[1], type(refusal.envelope.event).__name__)
@@ -47,7 +47,7 @@ class Post:
                 self._unread.setdefault(kind, []).append(place)
 
     def deliver(self, receiver: str, sent_message: Envelope, came: Reaction, place: Place) -> None:
-        """Take note of what comes of a message that arrives."""
+        """Record the outcome of a delivered message."""
         kind = Kind(sent_message.sender, receiver, type(sent_message.event).__name__)
         if came.changed or not came.refusals:
             self._taken.add(kind)
@@ -56,7 +56,7 @@ class Post:
             self._refused.setdefault(kind, []).append(place)
 
     def in_vain(self, *, is_complete: bool) -> Iterator[Vain]:
-        """Yield what nobody can read and, if everything was looked at, what is refused whenever it comes."""
+        """Yield the messages without a recipient and, after a complete search, those that are always refused."""
         for kind, places in self._unread.items():
             yield Vain(kind, f"is not sent: {self._why[kind]}", tuple(places))
         for kind, places in self._refused.items():
@@ -65,4 +65,4 @@ class Post:
 
 
 _NOBODY: Final = re.compile(r"[^']*: no '(.*)' knows ")
-"""How the kernel says that a message is for nobody (see ``reaction``); a dispatch it refuses in other words."""
+"""The kernel's words for a message without a recipient (see ``reaction``); a refused dispatch has others."""

@@ -1,8 +1,8 @@
-"""Whether the rules give the same input the same outcome: some inputs of a search are given to them a second time.
+"""A check that the rules are deterministic: the search repeats some of its inputs and compares the outcomes.
 
-A reducer that draws a random number, or looks at a clock, makes new states for ever, and no search of it says anything.
-A second time costs as much as the first. So of each kind of input (a machine's state, an event's type) the first ones
-are repeated, and then one in twice as many.
+A reducer that draws a random number or reads a clock makes new states for ever, so a search proves nothing about it. A
+repetition costs as much as the input. So the first inputs of each kind (a machine's state, an event's type) are
+repeated, and later ones more and more rarely.
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ from lifefold.interpreters.search.rule_error import Place, RuleError
 REPEATABLE: Final = "the same input has the same outcome"
 
 FIRST: Final = 8
-"""How many inputs of a kind are repeated before they are repeated more rarely."""
+"""The number of inputs of a kind that are all repeated."""
 
 DIFFERENCES_SHOWN: Final = 3
 
@@ -23,12 +23,12 @@ class Repeats:
     """Repeats inputs of the aggregates of one type."""
 
     def __init__(self, of: AggregateType) -> None:
-        """Begin with nothing seen."""
+        """Begin without inputs."""
         self._of: Final = of
         self._seen: Final[Counter[tuple[str, str, type[Event]]]] = Counter()
 
     def see(self, aggregate: Aggregate, envelope: Envelope, came: Reaction | Refusal, place: Place) -> None:
-        """Give an input once more, if it is its turn. Raises ``RuleError`` if something else comes of it than before."""
+        """Repeat an input, if it is due. Raises ``RuleError`` if the outcome differs."""
         entity = aggregate.entities.get(envelope.entity)
         kind = (envelope.entity.partition(":")[0], "" if entity is None else str(entity.state), type(envelope.event))
         self._seen[kind] += 1
@@ -41,9 +41,9 @@ class Repeats:
 
 
 def _difference(came: Reaction | Refusal, again: Reaction | Refusal) -> str:
-    """Return how two outcomes of one input differ; empty if they do not."""
+    """Return the difference between two outcomes of one input; empty if there is none."""
     if isinstance(came, Refusal) or isinstance(again, Refusal):
-        return "" if type(came) is type(again) else "a refusal, and then none, or the other way round"
+        return "" if type(came) is type(again) else "a refusal, and then an acceptance, or the reverse"
     if came == again:
         return ""
     fields = [

@@ -1,8 +1,8 @@
-"""Where the reduced search and the unreduced rules disagree, and how that is shown.
+"""A disagreement between the reduced search and the unreduced rules, as a trace.
 
-A record declares which of its numbers only identify, which are times, which texts no rule reads. A search relies on
-these declarations. Where one of them is wrong, the search and the rules give different answers: about a property, or
-about the steps that a state has.
+A record declares its identifiers, its timestamps and the texts that no rule reads. A search relies on these
+declarations. If one is wrong, the search and the rules give different answers about a property, or about the steps of
+a state.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,15 +12,17 @@ from lifefold.core.kernel import Aggregate
 from lifefold.interpreters.search.trace import Attempt, Trace, placed
 from lifefold.interpreters.search.unreduced import Happening
 
-CAUSE: Final = "a record declares too much as serials, moments, opaque or horizon_ms, or its normal_form drops too much"
-"""What is wrong wherever the two disagree, unless the checker itself is."""
+CAUSE: Final = (
+    "a record declares too much as identifiers, timestamps, opaque or horizon_ms, or its normal_form drops too much"
+)
+"""The cause of every disagreement, unless the checker itself is wrong."""
 
 DIFFERENCES_SHOWN: Final = 4
-"""How many differing fields are named."""
+"""The most differing fields that are named."""
 
 
 class Unsound(Exception):
-    """The reduced search and the unreduced rules disagree; ``trace`` leads to where they do, and says how."""
+    """The reduced search and the unreduced rules disagree; ``trace`` leads to the disagreement and describes it."""
 
     def __init__(self, trace: Trace) -> None:
         super().__init__("" if trace.attempt is None else trace.attempt.said)
@@ -28,13 +30,13 @@ class Unsound(Exception):
 
 
 def disagreement(happened: Sequence[Happening], said: str, differing: str = "") -> Trace:
-    """Return the trace to a disagreement: the steps to it, what disagrees, which fields differ, and the cause."""
+    """Return the trace to a disagreement: its steps, the subject, the differing fields, and the cause."""
     differences = f" {differing}." if differing else ""
     return Trace(tuple(happened), None, Attempt(f"{said}.{differences} The cause: {CAUSE}."))
 
 
 def differing(rules: Sequence[Aggregate], search: Sequence[Aggregate]) -> str:
-    """Return which fields of which records differ between a state by the rules and the same state in the search."""
+    """Return the fields of records that differ between a state by the rules and the same state in the search."""
     found = list(_differing(rules, search))
     more = len(found) - DIFFERENCES_SHOWN
     return "; ".join(found[:DIFFERENCES_SHOWN]) + (f"; and {more} more" if more > 0 else "")

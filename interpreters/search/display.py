@@ -1,4 +1,4 @@
-"""A report for a notebook: HTML that needs nothing else, neither a style sheet nor a script."""
+"""A report for a notebook, as HTML without a style sheet or a script."""
 
 from collections.abc import Callable, Iterable, Iterator
 from html import escape
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from lifefold.interpreters.search.trace import Trace
 
 _COLOURS: Final = {"holds": "#1a7f37", "undecided": "#9a6700"}
-"""By what came of a property; everything else is red."""
+"""The colour of each outcome; all others are red."""
 _RED: Final = "#cf222e"
 
 
@@ -18,9 +18,9 @@ def _unpictured(_trace: "Trace") -> str:
 
 
 def html(report: "Report", picture: "Callable[[Trace], str]" = _unpictured) -> str:
-    """Return a report: how much was looked at, each property on a line, and for what is broken the way to it.
+    """Return a report: the size of the search, a line for each property, and the trace of each broken one.
 
-    ``picture`` draws a way, as SVG; without it there is its text alone.
+    ``picture`` draws a trace, as SVG; without it the report has its text only.
     """
     met = f"{report.states:,} states, {report.steps:,} steps, {report.depth} deep, in {report.seconds:.1f} s"
     conclusion = _coloured(_COLOURS["holds"] if report.ok else _RED, report.conclusion())
@@ -47,7 +47,7 @@ def _message(message: "Message") -> Iterator[str]:
 def _way(lines: Iterable[str]) -> Iterator[str]:
     way = "\n".join(lines)
     if way:
-        yield f"<details open><summary>the shortest way</summary><pre>{escape(way)}</pre></details>"
+        yield f"<details open><summary>the shortest trace</summary><pre>{escape(way)}</pre></details>"
 
 
 def _row(verdict: "Verdict", of: str, picture: "Callable[[Trace], str]") -> Iterator[str]:

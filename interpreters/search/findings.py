@@ -1,4 +1,4 @@
-"""What a search finds, in whatever way it keeps the states, and what ends a search before it has met everything."""
+"""The findings of a search, with any representation of its states, and the limits that end a search early."""
 
 import resource
 import time
@@ -15,7 +15,7 @@ from lifefold.interpreters.search.rule_error import UNANSWERED, RuleError
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """How far a search is: states met, of those not looked at yet (``frontier``), steps, depth, seconds."""
+    """The progress of a search: states, states that are not explored yet (``frontier``), steps, depth, seconds."""
 
     states: int
     frontier: int
@@ -25,46 +25,46 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """A property that is broken: in a state, or by the step from it to ``after``. States by their numbers."""
+    """A broken property: in a state, or by the step from it to ``after``. States have numbers."""
 
     state: int
     after: int | None = None
 
 
 class Findings(ABC):
-    """What a search has found. States have numbers; the search begins with number 0."""
+    """The findings of a search. States have numbers; the opening is number 0."""
 
     def __init__(self, product_system: ProductSystem) -> None:
-        """Begin with nothing."""
+        """Begin without findings."""
         self.product_system: Final = product_system
         self.levels: Final[list[int]] = [0]
-        """How many states there are before each level."""
+        """The number of states before each level."""
         self.steps = 0
-        """How many steps there are, those that change nothing included."""
+        """The number of steps, with those that change nothing."""
         self.stuck: Final[list[int]] = []
-        """The states that no step leaves."""
+        """The states without a step."""
         self.broken: Final[dict[int, Finding]] = {}
         self.witnesses: Final[dict[int, int]] = {}
-        """By promise that something is possible: a state in which it is."""
+        """By reachability property: a state in which it holds."""
         self.seconds = 0.0
         self.truncated = ""
-        """Why the search ended before everything was met; empty if it did not."""
+        """Why the search ended early; empty if it is complete."""
         self.rule_error: RuleError | None = None
-        """What of the rules has ended it, if that was it."""
+        """The error of the rules that ended the search, if one did."""
 
     def end(self, why: RuleError | KeyboardInterrupt) -> None:
-        """End the search before everything was met."""
+        """End the search early."""
         self.rule_error = why if isinstance(why, RuleError) else None
         self.truncated = "it was interrupted" if self.rule_error is None else UNANSWERED
 
     @property
     @abstractmethod
     def count(self) -> int:
-        """How many states were met."""
+        """The number of states that were reached."""
 
     @property
     def depth(self) -> int:
-        """How many steps the farthest states are from the beginning."""
+        """The distance of the farthest states from the opening, in steps."""
         return len(self.levels) - 1
 
     @abstractmethod
@@ -73,11 +73,11 @@ class Findings(ABC):
 
     @abstractmethod
     def way(self, state: int) -> list[Move]:
-        """Return the shortest way to a state from the beginning."""
+        """Return a shortest trace to a state from the opening."""
 
     @abstractmethod
     def nearest(self, component: int, locals_: Collection[int]) -> int:
-        """Return the state nearest to the beginning in which an aggregate is in one of these; -1 if there is none."""
+        """Return the state nearest to the opening in which an aggregate is in one of these; -1 if there is none."""
 
     def moves(self, states: Sequence[int], labels: Sequence[int] = ()) -> list[Move]:
         """Return the moves from each of these states to the next; with ``labels``, moves of these, if not negative."""
@@ -90,21 +90,21 @@ class Findings(ABC):
 
 
 class Watch:
-    """Looks after a search: whether it has to end, and who is told how far it is."""
+    """Watches a search: its limits and its reports of progress."""
 
     def __init__(self, found: Findings, tell: Callable[[Progress], None] | None) -> None:
-        """Begin to take the time."""
+        """Start the clock."""
         self._found = found
         self._tell = tell
         self._began = time.perf_counter()
 
     @property
     def seconds(self) -> float:
-        """How long it has taken so far."""
+        """The time since the start, in seconds."""
         return time.perf_counter() - self._began
 
     def limit(self, *, more_mib: int = 0) -> str:
-        """Return why the search has to end here, if it has to; it is about to take so much ``more`` memory."""
+        """Return the limit that ends the search here, if one does; it is about to take so much ``more`` memory."""
         found, bounds = self._found, self._found.product_system.bounds
         if found.count > bounds.states:
             return f"more than {bounds.states:,} states"
@@ -117,12 +117,12 @@ class Watch:
         return ""
 
     def report(self, frontier: int) -> None:
-        """Tell how far it is."""
+        """Report the progress."""
         if self._tell is not None:
             found = self._found
             self._tell(Progress(found.count, frontier, found.steps, found.depth, self.seconds))
 
 
 def _memory_mib() -> int:
-    """Return the most memory that this process has had so far, as Linux counts it: in units of 1,024 bytes."""
+    """Return the peak memory of this process on Linux, which counts in units of 1,024 bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024

@@ -1,8 +1,8 @@
-"""The search: all states that can be reached, nearest first, each with the state that it was come by from.
+"""The breadth-first search: all reachable states, nearest first, each with the state before it.
 
-It goes level by level, and takes all states of a level at once: an aggregate's step is looked up in the tables of its
-part (see ``components``), and arrays of such steps make arrays of states. What a part has not met before is computed on
-the way.
+It takes all states of a level together. The steps of an aggregate are looked up in the tables of its component (see
+``component``), and arrays of steps make arrays of states. Reactions that are not in a table yet are computed on the
+way.
 """
 
 from array import array
@@ -18,28 +18,28 @@ from lifefold.interpreters.search.component import Component, LocalStep, Move
 from lifefold.interpreters.search.findings import Finding, Findings, Progress, Watch
 from lifefold.interpreters.search.product_system import ProductSystem, World
 from lifefold.interpreters.search.rule_error import Place, RuleError
-from lifefold.interpreters.search.state_set import Change, Numbers, Seen, Words
+from lifefold.interpreters.search.state_set import Change, Numbers, StateSet, Words
 from lifefold.interpreters.search.symmetry import Symmetry
 from lifefold.interpreters.search.system_properties import SystemProperties
 
 Halves = npt.NDArray[np.int32]
 
 CHUNK_STATES: Final = 100_000
-"""How many states are looked at together, at most."""
+"""The most states that are processed together."""
 
 
 class Graph(Findings):
-    """All states, in the order in which they were met.
+    """All states, in the order in which they were reached.
 
-    The steps of a state that lead elsewhere, or restart a timer, are those from ``first[state]`` to before
+    The steps of a state to other states, or with a restarted timer, are those from ``first[state]`` to before
     ``first[state + 1]``, if kept.
     """
 
     def __init__(self, product_system: ProductSystem) -> None:
-        """Begin with nothing."""
+        """Begin without states."""
         super().__init__(product_system)
         self.symmetry: Symmetry | None = None
-        self.seen: Final = Seen(product_system.width)
+        self.seen: Final = StateSet(product_system.width)
         self.parents: Final = array("q")
         self.first: Numbers = np.zeros(1, dtype=np.int64)
         self.targets: Halves = np.zeros(0, dtype=np.int32)
@@ -47,7 +47,7 @@ class Graph(Findings):
 
     @property
     def count(self) -> int:
-        """How many states were met."""
+        """The number of states that were reached."""
         return self.seen.count
 
     def world(self, state: int) -> World:
@@ -55,20 +55,20 @@ class Graph(Findings):
         return self.seen.row(state)
 
     def chunks(self) -> Iterator[tuple[int, list[Numbers]]]:
-        """Yield all states, some at a time: the number of the first of them, and their columns."""
+        """Yield all states in chunks: the number of the first one, and their columns."""
         for begin in range(0, self.count, CHUNK_STATES):
             end = min(begin + CHUNK_STATES, self.count)
             yield begin, [self.seen.column(number, begin, end) for number in range(self.product_system.width)]
 
     def way(self, state: int) -> list[Move]:
-        """Return the shortest way to a state from the beginning."""
+        """Return a shortest trace to a state from the opening."""
         states = [state]
         while (parent := self.parents[states[-1]]) >= 0:
             states.append(parent)
         return self.moves(states[::-1]) if self.symmetry is None else self._moves(states, self.symmetry)
 
     def _moves(self, states: Sequence[int], symmetry: Symmetry) -> list[Move]:
-        """Return the moves that end in the first of these states: each from what the next one stands for."""
+        """Return the moves that end in the first of these states: each from the state that the next one represents."""
         found: list[Move] = []
         to = self.world(states[0])
         for state in states[1:]:
@@ -81,24 +81,24 @@ class Graph(Findings):
         return found[::-1]
 
     def taking(self, place: Place) -> int:
-        """Return the state nearest to the beginning in which an aggregate is about to take a message."""
+        """Return the state nearest to the opening in which an aggregate is about to accept a message."""
         queues = [number for number, each in enumerate(self.product_system.queues) if each[:1] == (place.message,)]
         waiting = np.isin(self.seen.column(len(self.product_system.components) + place.channel), queues)
         return int(np.flatnonzero(waiting & (self.seen.column(place.component) == place.local))[0])
 
     def nearest(self, component: int, locals_: Collection[int]) -> int:
-        """Return the state nearest to the beginning in which an aggregate is in one of these; -1 if there is none."""
+        """Return the state nearest to the opening in which an aggregate is in one of these; -1 if there is none."""
         found = np.flatnonzero(np.isin(self.seen.column(component), np.fromiter(locals_, dtype=np.int64)))
         return int(found[0]) if found.size else -1
 
 
 def explore(product_system: ProductSystem, *, tell: Callable[[Progress], None] | None = None) -> Graph:
-    """Meet every state within the bounds."""
+    """Reach every state within the bounds."""
     return _Search(product_system, tell).run()
 
 
 class _Table:
-    """A part's steps as arrays, those that need no message."""
+    """The steps of a component as arrays, without those on messages."""
 
     def __init__(self, component: Component) -> None:
         self._part = component
@@ -110,7 +110,7 @@ class _Table:
         self.wrong: dict[int, tuple[int, ...]] = {}
 
     def expand(self, locals_: Numbers) -> None:
-        """Compute the steps of these states where that has not been done yet."""
+        """Compute the steps of these states, unless they are known."""
         missing = len(self._part.states) - len(self._first)
         self._first.extend([-1] * missing)
         self._count.extend([0] * missing)
@@ -137,26 +137,26 @@ class _Table:
         return np.arange(len(rows)) - begins + np.asarray(self._first)[locals_][rows], rows
 
     def fields(self, steps: Numbers) -> tuple[Numbers, ...]:
-        """Return, of each step: to which state, what it tells (by number), whether people say it, its label."""
+        """Return the fields of each step: its target, its messages (by number), whether it is a command, its label."""
         return tuple(np.asarray(field)[steps] for field in self._fields)
 
     def outboxes(self) -> list[tuple[tuple[int, int], ...]]:
-        """Return what steps tell, by number."""
+        """Return the messages of steps, by number."""
         return list(self._outboxes)
 
 
 class _Batch(msgspec.Struct):
-    """Steps of a chunk: the places of the states they leave, their labels, and what they change, column by column."""
+    """Steps of a chunk: the places of their states, their labels, and their changes, column by column."""
 
     rows: Numbers
     labels: Numbers
     changes: list[tuple[int, Change]]
     wrong: dict[int, tuple[int, ...]] = {}
-    """The properties that are broken by a step, by its place in the batch."""
+    """The transition properties that a step breaks, by its place in the batch."""
 
 
 def _after(columns: Sequence[Numbers], batch: _Batch) -> list[Numbers]:
-    """Return where the steps of a batch lead, column by column."""
+    """Return the targets of the steps of a batch, column by column."""
     after = [column[batch.rows] for column in columns]
     for column, (which, _, new) in batch.changes:
         after[column][which] = new
@@ -165,7 +165,7 @@ def _after(columns: Sequence[Numbers], batch: _Batch) -> list[Numbers]:
 
 class _Search:
     def __init__(self, product_system: ProductSystem, tell: Callable[[Progress], None] | None) -> None:
-        self._house = product_system
+        self._product = product_system
         self._graph = Graph(product_system)
         self._watch = Watch(self._graph, tell)
         self._tables = [_Table(component) for component in product_system.components]
@@ -185,7 +185,7 @@ class _Search:
         ]
 
     def run(self) -> Graph:
-        graph, product_system = self._graph, self._house
+        graph, product_system = self._graph, self._product
         beginning = product_system.initial()
         if product_system.bounds.symmetry:
             graph.symmetry = Symmetry(product_system, beginning)
@@ -204,7 +204,7 @@ class _Search:
         return graph
 
     def _go_on(self) -> None:
-        """Look at everything that was met, until there is no more or a limit is reached."""
+        """Explore all states, until there are no more or a limit is reached."""
         graph, begin = self._graph, 0
         while begin < graph.count and not graph.truncated:
             end = min(begin + CHUNK_STATES, self._level_end)
@@ -218,12 +218,12 @@ class _Search:
 
     def _look(self, begin: int, end: int) -> None:
         """Take all steps from the states from ``begin`` to before ``end``."""
-        seen, components = self._graph.seen, self._house.components
-        columns = [seen.column(number, begin, end) for number in range(self._house.width)]
+        seen, components = self._graph.seen, self._product.components
+        columns = [seen.column(number, begin, end) for number in range(self._product.width)]
         batches = [self._spontaneous(component.number, columns) for component in components]
         batches += [
             self._reception(channel, columns)
-            for channel in range(len(self._house.channels))
+            for channel in range(len(self._product.channels))
             if columns[len(components) + channel].any()
         ]
         arrived = [self._arrive(begin, batch, after) for batch, after in self._taken(begin, end, columns, batches)]
@@ -239,14 +239,14 @@ class _Search:
     def _taken(
         self, begin: int, end: int, columns: Sequence[Numbers], batches: Sequence[_Batch]
     ) -> list[tuple[_Batch, list[Words]]]:
-        """Return where each batch leads, or what stands for that."""
+        """Return the targets of each batch, or their representatives."""
         seen, symmetry = self._graph.seen, self._graph.symmetry
         if symmetry is None:
-            seen.widen(self._house.largest())
+            seen.widen(self._product.largest())
             words = seen.words(begin, end)
             return [(batch, self._apply(words, batch)) for batch in batches]
         stand = [symmetry.representatives(_after(columns, batch)) for batch in batches]
-        seen.widen(self._house.largest())
+        seen.widen(self._product.largest())
         return [(batch, seen.pack(after)) for batch, after in zip(batches, stand, strict=True)]
 
     def _apply(self, words: Sequence[Words], batch: _Batch) -> list[Words]:
@@ -256,7 +256,7 @@ class _Search:
         return after
 
     def _arrive(self, begin: int, batch: _Batch, after: list[Words]) -> tuple[Numbers, Numbers, Numbers]:
-        """Take in where steps lead; of those that are kept, return the place of their state, the target, the label."""
+        """Add the targets of steps; return the place of the state, the target and the label of those that are kept."""
         graph = self._graph
         known = graph.count
         targets, firsts = graph.seen.add(after)
@@ -268,24 +268,24 @@ class _Search:
                 graph.broken.setdefault(prop, Finding(int(sources[place]), int(targets[place])))
         self._judge(known)
         kept = targets != sources
-        if self._house.restarting:  # what a restarted timer stands for is asked of the steps, not of the states
-            kept |= np.isin(batch.labels, list(self._house.restarting))
+        if self._product.restarting:  # the representative of a restarted timer is asked of the steps, not of the states
+            kept |= np.isin(batch.labels, list(self._product.restarting))
         return batch.rows[kept], targets[kept], batch.labels[kept]
 
     def _spontaneous(self, number: int, columns: Sequence[Numbers]) -> _Batch:
-        """Return the steps of an aggregate that need no message."""
+        """Return the steps of an aggregate on inputs other than messages."""
         table, locals_ = self._tables[number], columns[number]
         table.expand(locals_)
         steps, rows = table.steps(locals_)
         to, outboxes, said, labels = table.fields(steps)
-        if self._house.bounds.commands is not None:
-            may = np.flatnonzero((said == 0) | (columns[-1][rows] < self._house.bounds.commands))
+        if self._product.bounds.commands is not None:
+            may = np.flatnonzero((said == 0) | (columns[-1][rows] < self._product.bounds.commands))
             steps, rows, to, outboxes, said, labels = (each[may] for each in (steps, rows, to, outboxes, said, labels))
         changes: list[tuple[int, Change]] = [(number, (slice(None), locals_[rows], to))]
-        if self._house.bounds.commands is not None:
+        if self._product.bounds.commands is not None:
             speaking = np.flatnonzero(said)
             spoken = columns[-1][rows[speaking]]
-            changes.append((self._house.width - 1, (speaking, spoken, spoken + 1)))
+            changes.append((self._product.width - 1, (speaking, spoken, spoken + 1)))
         changes += self._told(table.outboxes(), outboxes, rows, columns)
         wrong = {
             place: table.wrong[step] for place, step in enumerate(steps.tolist()) if step in table.wrong
@@ -293,8 +293,8 @@ class _Search:
         return _Batch(rows, labels, changes, wrong)
 
     def _reception(self, channel: int, columns: Sequence[Numbers]) -> _Batch:
-        """Return the steps in which what is first on a channel arrives."""
-        product_system = self._house
+        """Return the steps in which the first message of a channel arrives."""
+        product_system = self._product
         receiver = product_system.channels[channel][1]
         place = len(product_system.components) + channel
         rows = np.flatnonzero(columns[place])
@@ -325,7 +325,7 @@ class _Search:
     def _told(
         self, outboxes: Sequence[tuple[tuple[int, int], ...]], told: Numbers, rows: Numbers, columns: Sequence[Numbers]
     ) -> Iterator[tuple[int, Change]]:
-        """Yield what becomes of the channels."""
+        """Yield the changes of the channels."""
         told_of: list[int] = np.unique(told[told > 0]).tolist()
         for outbox in told_of:
             which = np.flatnonzero(told == outbox)
@@ -333,18 +333,18 @@ class _Search:
             for channel, message in outboxes[outbox]:
                 messages[channel] = (*messages.get(channel, ()), message)
             for channel, more in messages.items():
-                place = len(self._house.components) + channel
+                place = len(self._product.components) + channel
                 queues = columns[place][rows[which]]
                 known, back = np.unique(queues, return_inverse=True)
                 shorter: list[int] = known.tolist()
-                longer = [self._house.queue((*self._house.queues[queue], *more)) for queue in shorter]
+                longer = [self._product.queue((*self._product.queues[queue], *more)) for queue in shorter]
                 yield place, (which, queues, np.array(longer, dtype=np.int64)[back.ravel()])
 
     def _judge(self, begin: int) -> None:
-        """Hold the states from ``begin`` on against what was found out about their parts, and about the system."""
-        graph, judge = self._graph, self._house.judge
+        """Judge the states from ``begin`` on: by the results of their components, and by the system's properties."""
+        graph, judge = self._graph, self._product.judge
         if judge.wrong or judge.seen:
-            columns = [graph.seen.column(component.number, begin) for component in self._house.components]
+            columns = [graph.seen.column(component.number, begin) for component in self._product.components]
             for (component, local), properties in judge.wrong.items():
                 for prop in properties:
                     if prop not in graph.broken and (found := np.flatnonzero(columns[component] == local)).size:
@@ -360,7 +360,7 @@ class _Search:
 
     def _judge_scenes(self, begin: int) -> None:
         graph = self._graph
-        columns = [graph.seen.column(number, begin) for number in range(self._house.width)]
+        columns = [graph.seen.column(number, begin) for number in range(self._product.width)]
         for prop, possible in self._of_system:
             if prop not in graph.witnesses and prop not in graph.broken:
                 found = np.flatnonzero(self._scenes.holds(prop, columns, begin) == possible)
@@ -370,7 +370,7 @@ class _Search:
                     graph.broken[prop] = Finding(begin + int(found[0]))
 
     def _gather(self) -> None:
-        """Put the steps of all chunks together."""
+        """Join the steps of all chunks."""
         if self._keep_steps and self._counts:
             graph = self._graph
             graph.targets, graph.labels = np.concatenate(self._targets), np.concatenate(self._labels)

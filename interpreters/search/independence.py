@@ -1,15 +1,15 @@
-"""Aggregates that have nothing to do with each other: each goes its own way, and is looked at by itself.
+"""Independent aggregates: each takes its steps alone, and is searched by itself.
 
-They are *apart* if there are several, none ever tells another one anything, and people may say as much as they like to
-each. Then a step of the whole is a step of one of them, possible whatever the others do. So the way to a state of the
-whole is as long as the ways of all aggregates to theirs together, and ways can be joined in any order.
+Aggregates are *independent* if there are several, none sends a message to another one, and operator commands have no
+limit. Then a step of the system is a step of one aggregate, and it is possible in all states of the others. So the
+distance of a state of the system is the sum of the distances of its aggregates, and traces can be joined in any order.
 
-It also settles what follows from what, in each aggregate by itself. All that is fair is about one aggregate (see
-``liveness.assumptions``), and whether it is possible there depends on nothing else. Hence a run of the whole is fair
-exactly if what each aggregate does in it is fair, be it that it does nothing from some time on; of one by itself, what
-is fair of the others asks nothing, as it is never possible there. So what should follow in one fails to do so in the
-whole exactly if it can fail in that one alone, and every other one has a fair run at all, within the bounds. Nothing
-has to be said of how their steps alternate, and no state of the whole is needed for this.
+Liveness is also decided for each aggregate alone. Each fairness assumption is about one aggregate (see
+``liveness.assumptions``), and its steps are possible regardless of the others. Hence a run of the system is fair
+exactly if the run of each aggregate in it is fair. A run of one aggregate alone satisfies the assumptions about the
+others: their steps are never possible in it. So a liveness property of one aggregate fails in the system under two
+conditions. It fails in that aggregate alone, and every other aggregate has a fair run within the bounds. The order of
+their steps does not matter, and no state of the system is needed.
 """
 
 from collections.abc import Container, Sequence
@@ -28,23 +28,23 @@ from lifefold.interpreters.search.product_system import ProductSystem
 Numbers = npt.NDArray[np.int64]
 
 _LOCAL_BITS: Final = 32
-"""How many bits the number of a state has for the state of each aggregate."""
+"""The number of bits for each aggregate in the number of a state."""
 
 
 def number(locals_: Sequence[int]) -> int:
-    """Return the number of a state, of the whole, by the states of its aggregates. It begins with number 0."""
+    """Return the number of a state of the system from the states of its aggregates. The opening is number 0."""
     return sum(local << (_LOCAL_BITS * place) for place, local in enumerate(locals_))
 
 
 def locals_of(state: int, components: int) -> tuple[int, ...]:
-    """Return the states of the aggregates by the number of a state."""
+    """Return the states of the aggregates from the number of a state."""
     return tuple((state >> (_LOCAL_BITS * place)) & ((1 << _LOCAL_BITS) - 1) for place in range(components))
 
 
 def may_be(product_system: ProductSystem) -> bool:
-    """Tell whether aggregates can be apart, as far as that is known before any of them has taken a step.
+    """Tell whether aggregates may be independent, as far as that is known before the first step.
 
-    A property about all of them together asks for states of the whole, so they are not.
+    A property of the system needs states of the system, so with one they are not.
     """
     judge = product_system.judge
     together = any(judge.properties[prop].property.property_kind in _OF_ALL for prop in judge.of_system)
@@ -57,30 +57,30 @@ _OF_ALL: Final = frozenset({PropertyKind.ALWAYS, PropertyKind.SOMETIMES, Propert
 
 
 class Alone:
-    """An aggregate by itself, looked at level by level."""
+    """One aggregate, searched by itself, level by level."""
 
     def __init__(self, component: Component) -> None:
         """Begin with its first state."""
         self.component: Final = component
         self.level: list[int] = [0]
-        """The states that were met last, all of them as far from the beginning."""
+        """The states of the last level: all at the same distance from the opening."""
         self.steps: Final[dict[int, int]] = {}
-        """By state that was looked at: how many steps it has."""
+        """By explored state: the number of its steps."""
         self.links: Final[set[tuple[int, int]]] = set()
-        """From which state to which other one there is a step."""
+        """The pairs of states with a step from the first to the second."""
         self.broken: Final[dict[int, tuple[int, int]]] = {}
-        """By promise: the step that breaks it, from which state to which."""
+        """By transition property: the step that breaks it, as a pair of states."""
         self._came: Final[dict[int, tuple[int, int]]] = {0: (-1, -1)}
-        """By state that was met: from which one, by its how-manieth input."""
+        """By reached state: the state before it, and the number of the input."""
 
     @property
     def ends(self) -> list[int]:
-        """The states, of those that were looked at, that no step leaves."""
+        """The explored states without a step."""
         left = {source for source, _ in self.links}
         return [local for local in self.steps if local not in left]
 
     def look(self) -> bool:
-        """Take all steps from the last level; return False if one of them tells somebody something."""
+        """Take all steps from the last level; return False if one of them sends a message."""
         level, self.level = self.level, []
         for local in level:
             steps = self.component.steps(local)
@@ -97,7 +97,7 @@ class Alone:
         return True
 
     def way(self, local: int) -> list[Move]:
-        """Return the shortest way to a state."""
+        """Return a shortest trace to a state."""
         moves: list[Move] = []
         while local:
             local, choice = self._came[local]
@@ -105,7 +105,7 @@ class Alone:
         return moves[::-1]
 
     def links_by_state(self, restarting: Container[int]) -> "Links":
-        """Return all steps that lead elsewhere or restart a timer, as arrays. Everything must have been looked at."""
+        """Return all steps to another state or with a restarted timer, as arrays, after a complete search."""
         component = self.component
         every = [(local, step) for local in sorted(self.steps) for step in component.steps(local)]
         kept = ((local, step) for local, step in every if step.to != local or step.label in restarting)
@@ -116,7 +116,7 @@ class Alone:
 
 
 class Links(msgspec.Struct, frozen=True):
-    """An aggregate's steps, as ``liveness.Linked`` has them."""
+    """The steps of an aggregate, as ``liveness.Linked``."""
 
     count: int
     first: Numbers
@@ -125,21 +125,21 @@ class Links(msgspec.Struct, frozen=True):
 
 
 class Liveness:
-    """Answers whether what should follow does follow, for aggregates that are apart and were looked at to the end."""
+    """Checks liveness properties of independent aggregates after a complete search."""
 
     def __init__(self, product_system: ProductSystem, alone: Sequence[Alone]) -> None:
-        """Take over what was met."""
-        self._house = product_system
+        """Take over the searched aggregates."""
+        self._product = product_system
         self._alone = alone
         self._steps: list[Steps] = []
 
     def lasso(self, prop: int, declared: Property[object]) -> tuple[bool, Lasso | None]:
-        """Return whether anything was ever due, and a run on which it does not follow."""
-        restarting = self._house.restarting
+        """Return whether the property was ever due, and a run on which it fails."""
+        restarting = self._product.restarting
         self._steps = self._steps or [Steps(each.links_by_state(restarting)) for each in self._alone]
-        fair = assumptions(self._house, declared.given)
+        fair = assumptions(self._product, declared.given)
         ever, at_first = False, declared.when is None
-        for subject in self._house.judge.truths:
+        for subject in self._product.judge.truths:
             if subject.prop == prop:
                 due, holds = self._truths(subject, at_first=at_first)
                 ever = ever or bool(due.any())
@@ -154,19 +154,21 @@ class Liveness:
 
     def _truths(self, subject: Subject, *, at_first: bool) -> tuple[Flags, Flags]:
         due, holds = self._flags(subject.component), self._flags(subject.component)
-        for local, (is_due, does_hold) in self._house.judge.truths[subject].items():
+        for local, (is_due, does_hold) in self._product.judge.truths[subject].items():
             due[local], holds[local] = is_due, does_hold
         return (self._begin(subject.component) if at_first else due & self._met(subject.component)), holds
 
     def _some(self, component: int, fair: Sequence[Assumption], *, at_first: bool) -> Lasso | None:
-        """Return a fair run of an aggregate, whatever it is for."""
+        """Return a fair run of an aggregate, with any behaviour."""
         begin = self._begin(component) if at_first else self._met(component)
         return self._never(component, begin, self._flags(component), fair)
 
     def _never(self, component: int, due: Flags, holds: Flags, fair: Sequence[Assumption]) -> Lasso | None:
         def left_out(labels: frozenset[int]) -> Flags:
             found = self._flags(component)
-            found[[local for local, left in self._house.components[component].left_out.items() if left & labels]] = True
+            found[[local for local, left in self._product.components[component].left_out.items() if left & labels]] = (
+                True
+            )
             return found
 
         return never(self._steps[component], due, holds, fair, left_out)
@@ -186,7 +188,7 @@ class Liveness:
 
 
 def _joined(first: int, runs: Sequence[Lasso]) -> Lasso:
-    """Return a run of the whole: all stems one after the other, and then all rounds, over and over."""
+    """Return a run of the system: all stems one after the other, and then all cycles, over and over."""
     order = [first, *(component for component in range(len(runs)) if component != first)]
     here = [run.stem[0] for run in runs]
     stem, cycle = [number(here)], list[int]()

@@ -1,13 +1,14 @@
-"""Whether what should follow does follow: the search for a fair run on which it never does.
+"""Liveness properties: the search for a fair run on which the property fails.
 
-Such a run ends in a part of the graph that it never leaves and in which what should follow is not so. Whatever it does
-there again and again lies in one strongly connected component, and a component has such a run if it satisfies all that
-is assumed to be fair: what is *weakly* fair is impossible somewhere in it, or done in it; what is *strongly* fair is
-impossible everywhere in it, or done in it. A timer is weakly fair from one start to its next: a step in which it is
-begun again puts it off, as a state without it would. Where only the last fails, the states in which it is possible
-are taken away and what is left is looked at again (the emptiness of Streett automata: E. A. Emerson, C.-L. Lei, 1987).
-A component of one state stands for a run that does nothing any more, or restarts a timer for ever: a step that changes
-nothing else is no step.
+Such a run ends in a part of the graph that it never leaves and in which the property does not hold. The states that it
+visits for ever lie in one strongly connected component. A component has such a run if it satisfies every fairness
+assumption. A *weakly* fair input is impossible somewhere in the component, or happens in it. A *strongly* fair input
+is impossible everywhere in it, or happens in it. A timer is weakly fair from one start to its next. A step that
+restarts it postpones it, as a state without the timer would.
+
+If only strong fairness fails, the states in which the input is possible are removed, and the rest is searched again.
+This is the emptiness check of Streett automata (E. A. Emerson, C.-L. Lei, 1987). A component of one state stands for a
+run without further steps, or with a timer that restarts for ever. A step that changes nothing else is no step.
 """
 
 from collections import deque
@@ -30,10 +31,10 @@ Numbers = npt.NDArray[np.int64]
 
 
 class Lasso(msgspec.Struct, frozen=True):
-    """A run for ever: through the ``stem``, and then round and round the ``cycle``, which is empty if nothing happens.
+    """An infinite run: the ``stem``, and then the ``cycle`` for ever. The cycle is empty if nothing more happens.
 
     The cycle ends where the stem does, and has that state at its beginning only if a step from there back to it
-    restarts a timer. ``labels`` are those of its steps that something fair has to do there; -1 if any step will do.
+    restarts a timer. ``labels`` are those of the steps that fairness requires; -1 if any step will do.
     """
 
     stem: tuple[int, ...]
@@ -42,7 +43,7 @@ class Lasso(msgspec.Struct, frozen=True):
 
 
 class Assumption(msgspec.Struct, frozen=True):
-    """What is fair, by the labels of the steps that it is about; ``restarts`` are of those that put it off."""
+    """A fairness assumption, by the labels of its steps; ``restarts`` are the labels of steps that postpone it."""
 
     labels: frozenset[int]
     strong: bool
@@ -50,7 +51,7 @@ class Assumption(msgspec.Struct, frozen=True):
 
 
 def assumptions(product_system: ProductSystem, given: Iterable[Fairness]) -> list[Assumption]:
-    """Return what the engine sees to, for each timer, confirmation and channel, and what is given, for each slot."""
+    """Return the engine's assumptions for each timer, confirmation and channel, and the given ones for each slot."""
     groups: dict[tuple[Any, ...], set[int]] = {}
     given = tuple(given)
     for number, label in enumerate(product_system.labels):
@@ -66,7 +67,7 @@ def assumptions(product_system: ProductSystem, given: Iterable[Fairness]) -> lis
 
 
 def _restarts(product_system: ProductSystem, kind: Cause | int | str, *of: str) -> frozenset[int]:
-    """Return the labels of the steps that begin a timer again; none for what is no timer."""
+    """Return the labels of the steps that restart a timer; none for any other input."""
     if kind is not Cause.TIMER:
         return frozenset()
     aggregate, entity, slot, _ = of
@@ -89,37 +90,37 @@ def _is_of(product_system: ProductSystem, label: Label, fair: Fairness) -> bool:
 
 
 class Linked(Protocol):
-    """Numbered states: the steps of a state that are kept are from ``first[state]`` to ``first[state + 1]``.
+    """Numbered states: the kept steps of a state are from ``first[state]`` to ``first[state + 1]``.
 
-    Those are kept that lead elsewhere, or restart a timer.
+    A step is kept if it leads to another state or restarts a timer.
     """
 
     @property
     def count(self) -> int:
-        """How many states there are."""
+        """The number of states."""
         ...
 
     @property
     def first(self) -> Numbers:
-        """Where the steps of each state begin, and where the last one's end."""
+        """The first step of each state, and the end of the last one's steps."""
         ...
 
     @property
     def targets(self) -> npt.NDArray[Any]:
-        """Where each step leads."""
+        """The target of each step."""
         ...
 
     @property
     def labels(self) -> npt.NDArray[Any]:
-        """What happens in it."""
+        """The label of each step."""
         ...
 
 
 class Steps:
-    """A graph as arrays: the steps' sources, targets and labels."""
+    """A graph as arrays: the sources, targets and labels of its steps."""
 
     def __init__(self, graph: Linked) -> None:
-        """Take over what has been met, which is everything."""
+        """Take over a complete search."""
         self.count: Final = graph.count
         self.first: Final = graph.first
         self.targets: Final = graph.targets
@@ -127,11 +128,11 @@ class Steps:
         self.sources: Final = np.repeat(np.arange(self.count, dtype=np.int64), np.diff(self.first))
 
     def of(self, labels: frozenset[int]) -> Flags:
-        """Tell of each step whether it bears one of these labels."""
+        """Tell of each step whether it has one of these labels."""
         return np.isin(self.labels, np.fromiter(labels, dtype=np.int64, count=len(labels)))
 
     def has(self, chosen: Flags) -> Flags:
-        """Tell of each state whether one of the chosen steps leaves it."""
+        """Tell of each state whether it has one of the chosen steps."""
         found = np.zeros(self.count, dtype=np.bool_)
         found[self.sources[chosen]] = True
         return found
@@ -150,7 +151,7 @@ class Steps:
 
 
 class _Fair(NamedTuple):
-    """What is fair, in a graph: the steps that do it or put it off, and the states in which it is possible."""
+    """A fairness assumption in a graph: its steps, the steps that postpone it, and the states that enable it."""
 
     strong: bool
     doing: Flags
@@ -158,7 +159,7 @@ class _Fair(NamedTuple):
 
 
 class _Components:
-    """The strongly connected components of a part of a graph, by number; everywhere else the number is -1."""
+    """The strongly connected components of a part of a graph, by number; all other states have -1."""
 
     def __init__(self, steps: Steps, within: Flags) -> None:
         usable = within[steps.sources] & within[steps.targets]
@@ -176,14 +177,14 @@ class _Components:
         self._sources: Final = sources
 
     def lacking(self, each: _Fair) -> Flags:
-        """Tell of each component whether a run that does everything in it again and again would not be fair."""
+        """Tell of each component whether a run that takes all its steps for ever would be unfair."""
         done = self._some(self._sources[each.doing & self._inside])
         states = self.members[each.possible[self.members] == each.strong]
         some = self._some(self.of[states])
         return ~done & (some if each.strong else ~some)
 
     def nearest(self, chosen: Flags) -> Flags:
-        """Tell of each state whether it is in that of the chosen components that is nearest to the beginning."""
+        """Tell of each state whether it is in the chosen component that is nearest to the opening."""
         first = self.members[chosen[self.of[self.members]]][0]
         found: Flags = self.of == self.of[first]
         return found
@@ -197,10 +198,10 @@ class _Components:
 def never(
     steps: Steps, due: Flags, holds: Flags, assumed: Sequence[Assumption], left_out: Callable[[frozenset[int]], Flags]
 ) -> Lasso | None:
-    """Return a fair run on which something is due and never holds from then on, if there is one.
+    """Return a fair run on which the property is due and never holds from then on, if there is one.
 
-    It stays within the bounds. ``left_out`` tells of each state whether a step of these labels leads out of them from
-    there: whoever stays although it is possible, and assumed to happen, is not fair.
+    It stays within the bounds. ``left_out`` tells of each state whether a step of these labels leaves the bounds
+    there. A run that stays is unfair if that step is possible and assumed to happen.
     """
     region = steps.reach(due & ~holds, ~holds)
     doing = [steps.of(each.labels) for each in assumed]
@@ -230,9 +231,9 @@ def never(
 
 
 def _round(steps: Steps, here: int, component: Flags, fair: Sequence[_Fair]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return a way through a component, from a state back to it, on which what is fair is done, or not possible.
+    """Return a cycle of a component from a state on which each assumption happens or is impossible somewhere.
 
-    With it come the labels of its steps, where they matter.
+    The labels of its steps come with it, where they matter.
     """
     inside = component[steps.sources] & component[steps.targets]
     onward = inside & (steps.sources != steps.targets)
@@ -260,7 +261,7 @@ def _round(steps: Steps, here: int, component: Flags, fair: Sequence[_Fair]) -> 
 
 
 _ANY: Final = -1
-"""In place of a label: whatever leads there."""
+"""Instead of a label: any step with that target."""
 
 
 def _only(component: Flags, state: int) -> Flags:
@@ -270,7 +271,7 @@ def _only(component: Flags, state: int) -> Flags:
 
 
 def _walk(steps: Steps, within: Flags, begin: list[int], goal: Flags) -> list[int]:
-    """Return the shortest way from these states to one of the goal, by its states."""
+    """Return a shortest path from these states to one of the goals, as states."""
     before: dict[int, int] = dict.fromkeys(begin, -1)
     queue = deque(begin)
     while queue:
@@ -284,5 +285,5 @@ def _walk(steps: Steps, within: Flags, begin: list[int], goal: Flags) -> list[in
             if within[target] and target not in before:
                 before[target] = state
                 queue.append(target)
-    message = "there is no way"
+    message = "there is no path"
     raise AssertionError(message)

@@ -1,4 +1,4 @@
-"""How a system begins: which aggregates there are, and with which input each."""
+"""The opening of a system: its aggregates and the first input of each."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeGuard
@@ -6,13 +6,13 @@ from typing import Any, TypeGuard
 from lifefold.core.kernel import Envelope, System
 
 Opening = tuple[tuple[str, Envelope], ...]
-"""The input that each aggregate begins with, by its name."""
+"""The first input of each aggregate, by its name."""
 
 
 def opened(system: object, given: Any) -> Opening:
-    """Return how a system begins, from pairs of an aggregate's name and an envelope.
+    """Return the opening of a system, from pairs of an aggregate's name and an envelope.
 
-    Raises ``TypeError`` if it is no system, and ``ValueError`` with what is wrong with its opening.
+    Raises ``TypeError`` if it is no system, and ``ValueError`` with the error of its opening.
     """
     if not isinstance(system, System):
         message = f"a Machine is accepted, or a System with its opening=; not a {type(system).__name__}"
@@ -21,7 +21,7 @@ def opened(system: object, given: Any) -> Opening:
     try:
         opening: Opening = tuple((str(name), envelope) for name, envelope in pairs)
     except (TypeError, ValueError) as error:
-        message = "the opening has to be pairs of an aggregate's name and an Envelope"
+        message = "the opening must be pairs of an aggregate's name and an Envelope"
         raise ValueError(message) from error
     for problem in _problems(system, opening):
         raise ValueError(problem)
@@ -29,7 +29,7 @@ def opened(system: object, given: Any) -> Opening:
 
 
 def unopened(given: Any) -> None:
-    """See to it that nothing is said about how a machine begins: it has its record. Raises ``ValueError``."""
+    """Check that a machine has no opening: it begins with its record. Raises ``ValueError``."""
     if tuple(given):
         message = (
             "a Machine begins with its record, machine.starting(record) with another one; opening= is for a System"

@@ -1,7 +1,7 @@
-"""A system cut into its aggregates, and what these share: the messages, the channels, the labels.
+"""The product system: the components of a system, and the messages, channels and labels that they share.
 
-A state of the whole system is a tuple of numbers: one for each aggregate (see ``components``), one for what is under
-way between each two of them, and, if people may say only so much, how much they have said.
+A state of the system is a tuple of numbers. It has one for each aggregate (see ``component``), one for the messages in
+flight on each channel, and one for the operator commands so far if their number is bounded.
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ World = tuple[int, ...]
 
 
 class ProductSystem:
-    """All parts of a system, and what they share: the messages, the channels, the labels."""
+    """All components of a system, and the messages, channels and labels that they share."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class ProductSystem:
         bounds: Bounds,
         kept: frozenset[str] = frozenset(),
     ) -> None:
-        """Take the aggregates, each with the input that opens it."""
+        """Take the aggregates, each with its opening input."""
         self.system: Final = system
         self.opening: Final = tuple(opening)
         self.judge: Final = judge
@@ -58,11 +58,11 @@ class ProductSystem:
         self.refused = 0
         self._initial: World | None = None
         self.wrong_at_birth: tuple[int, ...] = ()
-        """The properties about steps that the opening breaks."""
-        self._letter_numbers: Final[dict[FlightMessage, int]] = {}
+        """The transition properties that the opening breaks."""
+        self._message_numbers: Final[dict[FlightMessage, int]] = {}
         self._label_numbers: Final[dict[Label, int]] = {}
         self.restarting: Final[set[int]] = set()
-        """The labels of the steps in which a timer is begun again."""
+        """The labels of the steps that restart a timer."""
         self.queues: Final[list[tuple[int, ...]]] = [()]
         self._queue_numbers: Final[dict[tuple[int, ...], int]] = {(): 0}
         names = [name for name, _ in opening]
@@ -75,11 +75,11 @@ class ProductSystem:
         )
         self._channel_numbers: Final = {pair: number for number, pair in enumerate(self.channels)}
         self.identifiers: Final = (
-            frozenset[str]().union(*(_serials(component.of) for component in self.components)) - kept
+            frozenset[str]().union(*(_identifiers(component.of) for component in self.components)) - kept
         )
 
     def initial(self) -> World:
-        """Return the state in which every aggregate has taken the input that opens it. Raises ``Refused``, ``RuleError``."""
+        """Return the state after the opening of every aggregate. Raises ``Refused``, ``RuleError``."""
         if self._initial is None:
             self._initial = self._opened()
         return self._initial
@@ -99,7 +99,7 @@ class ProductSystem:
 
     @contextmanager
     def flawless(self, place: Callable[[], Place]) -> Generator[None]:
-        """Say of an error that the rules raise at which place it is. Raises ``RuleError``."""
+        """Turn an error of the rules into one with its place. Raises ``RuleError``."""
         try:
             yield
         except (Carried, RuleError, MemoryError, Refused, Unusable):
@@ -113,11 +113,11 @@ class ProductSystem:
 
     @property
     def width(self) -> int:
-        """How many numbers a state of the system has."""
+        """The number of columns of a state."""
         return len(self.components) + len(self.channels) + (self.bounds.commands is not None)
 
     def largest(self) -> list[int]:
-        """Return, for each of them, the largest that there is so far."""
+        """Return the largest number so far in each column."""
         said = [] if self.bounds.commands is None else [self.bounds.commands]
         return [
             *(len(component.states) for component in self.components),
@@ -126,7 +126,7 @@ class ProductSystem:
         ]
 
     def sender(self, channel: int) -> str:
-        """Return who sends on a channel."""
+        """Return the sender on a channel."""
         return self.components[self.channels[channel][0]].name
 
     def channel(self, sender: int, receiver: str) -> int:
@@ -141,7 +141,7 @@ class ProductSystem:
         return tuple(self._post(sender, each.effect) for each in reaction.effects if isinstance(each.effect, Tell))
 
     def _post(self, sender: int, tell: Tell) -> tuple[int, int]:
-        """Return a message's channel and number. Raises ``Carried`` if it carries a serial of its aggregate."""
+        """Return a message's channel and number. Raises ``Carried`` if it carries an identifier of its aggregate."""
         if self.identifiers:
             carried = frozenset(name for name, _ in numbers(tell.event, self.identifiers))
             if carried:
@@ -150,7 +150,7 @@ class ProductSystem:
 
     def sent_message(self, sent_message: FlightMessage) -> int:
         """Return a message's number."""
-        number = self._letter_numbers.setdefault(sent_message, len(self.messages))
+        number = self._message_numbers.setdefault(sent_message, len(self.messages))
         if number == len(self.messages):
             self.messages.append(sent_message)
         return number
@@ -165,20 +165,20 @@ class ProductSystem:
         return number
 
     def queue(self, messages: tuple[int, ...]) -> int:
-        """Return the number of what is under way on a channel."""
+        """Return the number of the queue of a channel."""
         number = self._queue_numbers.setdefault(messages, len(self.queues))
         if number == len(self.queues):
             self.queues.append(messages)
         return number
 
     def refuse_again(self, of: AggregateType, aggregate: Aggregate, envelope: Envelope, place: Place) -> None:
-        """See to it that a message that comes once more changes nothing. Raises ``RuleError``."""
+        """Check that a repeated message changes nothing. Raises ``RuleError``."""
         if not isinstance(react(of, aggregate, envelope), Refusal):
-            raise RuleError(INERT, place, "is taken once more, although it was taken", (Cause.MESSAGE, envelope))
+            raise RuleError(INERT, place, "is accepted a second time", (Cause.MESSAGE, envelope))
         self.refused += 1
 
     def successors(self, world: World) -> Iterator[tuple[Move, World, LocalStep]]:
-        """Yield every step there is, in a fixed order."""
+        """Yield every step in a fixed order."""
         components = len(self.components)
         spent = self.bounds.commands is not None and world[-1] >= self.bounds.commands
         for number, component in enumerate(self.components):
@@ -211,19 +211,19 @@ class ProductSystem:
             world[place] = self.queue((*self.queues[world[place]], message))
 
     def form(self, unreduced: "PlainWorld") -> World:
-        """Return the numbers of a state of which nothing was forgotten; of what was never met, -1."""
+        """Return the canonical form of an unreduced state; parts that were never reached are -1."""
         locals_ = [
             component.known(aggregate)
             for component, aggregate in zip(self.components, unreduced.aggregates, strict=True)
         ]
         queues = [
-            self._queue_numbers.get(tuple(self._letter_numbers.get(message_of(tell), -1) for tell in tells), -1)
+            self._queue_numbers.get(tuple(self._message_numbers.get(message_of(tell), -1) for tell in tells), -1)
             for tells in unreduced.under_way
         ]
         return (*locals_, *queues, *(() if self.bounds.commands is None else (unreduced.said,)))
 
     def is_at_the_bounds(self, world: World) -> bool:
-        """Tell whether something could happen here that leads out of the bounds, or people could say too much."""
+        """Tell whether a step out of the bounds is possible here, or a command beyond their number."""
         if any(number in component.left_out for component, number in zip(self.components, world, strict=False)):
             return True
         if self.bounds.commands is None or world[-1] < self.bounds.commands:
@@ -250,21 +250,21 @@ class ProductSystem:
 
 
 class Refused(ValueError):
-    """An aggregate does not take what it has to."""
+    """An aggregate refuses its opening or a message."""
 
     def __init__(self, name: str, refusal: Refusal) -> None:
         super().__init__(f"{name} refuses {refusal.envelope.event!r}: {refusal.reason}")
 
 
 class Unaddressed(ValueError):
-    """A message is for somebody whom the opening does not have."""
+    """A message has a recipient that the opening does not have."""
 
     def __init__(self, sender: str, receiver: str, known: tuple[str, ...]) -> None:
         if sender == receiver:
-            super().__init__(f"{sender} tells itself something; inside an aggregate a rule says Dispatch")
+            super().__init__(f"{sender} sends itself a message; inside an aggregate a rule uses Dispatch")
         else:
-            super().__init__(f"{sender} tells {receiver!r} something; the aggregates are {', '.join(known)}")
+            super().__init__(f"{sender} sends {receiver!r} a message; the aggregates are {', '.join(known)}")
 
 
-def _serials(of: AggregateType) -> frozenset[str]:
+def _identifiers(of: AggregateType) -> frozenset[str]:
     return frozenset(name for machine in of.machines.values() for name in machine.record.identifiers)

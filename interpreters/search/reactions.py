@@ -1,8 +1,8 @@
-"""What the aggregates of one type make of their inputs: what ``react`` says, with less of it computed again.
+"""The reactions of the aggregates of one type: the results of ``react``, with fewer repeated computations.
 
-Two things are made use of. Where there are neither rules nor views, nothing follows from what one entity does, unless
-it tells somebody something. And what an entity refuses, its aggregate refuses, whatever else is in it. The entities are
-those that a search keeps (see ``numbered``): they are known by where they are.
+Two facts save time. Without rules and views, the transition of one entity has no consequence in its aggregate, unless
+it sends a message. And the refusal of an entity does not depend on the other entities. A search keeps one copy of each
+entity (see ``state_numbers``), so entities are compared by identity.
 """
 
 from typing import Any, Final
@@ -31,19 +31,19 @@ from lifefold.interpreters.search.rule_error import INERT, Place, RuleError
 
 
 class Reactions:
-    """Computes the reactions of one type to inputs that are no messages."""
+    """Computes the reactions of one type to inputs other than messages."""
 
     def __init__(self, of: AggregateType) -> None:
-        """Begin with nothing computed."""
+        """Begin without results."""
         self._of: Final = of
         self._is_loose: Final = not of.rules and not of.views
         self._refusals: Final[dict[tuple[int, Envelope], Refusal | None]] = {}
-        """By an entity and an input for it: its refusal; None if it takes it."""
+        """By an entity and its input: the refusal; None if it accepts the input."""
         self._inert: Final[dict[int, int]] = {}
-        """By an entity: how much that is late it was seen to refuse."""
+        """By an entity: the number of late inputs that it refuses."""
 
     def __call__(self, aggregate: Aggregate, envelope: Envelope) -> Reaction | Refusal:
-        """Return what comes of an input."""
+        """Return the reaction to an input."""
         machine, entity = self._of.machine_of(envelope.entity), aggregate.entities.get(envelope.entity)
         if machine is None or entity is None or _is_of_the_kernel(machine, envelope):
             return react(self._of, aggregate, envelope)
@@ -58,7 +58,7 @@ class Reactions:
         return self._refusals[key] or react(self._of, aggregate, envelope)
 
     def inert(self, aggregate: Aggregate, place: Place) -> int:
-        """See to it that whatever is late changes nothing; return how much was refused. Raises ``RuleError``."""
+        """Check that late inputs change nothing; return the number of refused ones. Raises ``RuleError``."""
         refused = 0
         for ref, entity in aggregate.entities.items():
             known = self._inert.get(id(entity))
@@ -70,14 +70,14 @@ class Reactions:
 
 
 def _is_of_the_kernel(machine: Machine[Any], envelope: Envelope) -> bool:
-    """Tell whether more decides about an input than the entity that it is for."""
+    """Tell whether the kernel decides about an input, and not only the entity."""
     if isinstance(envelope.event, Created | Opened | RunnerRecovered):
         return True
     return type(envelope.event) in machine.reports and not envelope.slot
 
 
 def _reaction(aggregate: Aggregate, entity: Entity[Any], done: EntityStep | Refusal) -> Reaction | Refusal:
-    """Return what comes of an input of which nothing follows for the other entities, and for nobody else."""
+    """Return the reaction to an input without consequences for other entities and aggregates."""
     if isinstance(done, Refusal):
         return done
     ref, entities = entity.ref, aggregate.entities.set(entity.ref, done.entity)
@@ -92,6 +92,6 @@ def _refused(machine: Machine[Any], entity: Entity[Any], place: Place) -> int:
     refused = 0
     for envelope in late(machine, entity, NOW_MS):
         if not isinstance(advance(machine, entity, envelope), Refusal):
-            raise RuleError(INERT, place, "is taken, although it is late", (Cause.REPORT, envelope))
+            raise RuleError(INERT, place, "is accepted, although it is late", (Cause.REPORT, envelope))
         refused += 1
     return refused

@@ -1,4 +1,4 @@
-"""What came of a check: a verdict on every property, the way to what is wrong, and how much was looked at."""
+"""The report of a check: a verdict on every property, the traces of broken ones, and the size of the search."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -14,14 +14,14 @@ from lifefold.interpreters.search.display import html
 from lifefold.interpreters.search.trace import WIDTH, Trace, wrapped
 
 MISSING_SHOWN: Final = 6
-"""How much of what was not used is named to people."""
+"""The most unused parts of the tables that a report names."""
 
 
 class Outcome(StrEnum):
-    """What a check says of a property, in the order in which a report lists it.
+    """The outcome of a property, in the order of a report.
 
-    ``UNDECIDED``: not everything was looked at. ``VACUOUS``: nothing ever was due. ``UNSOUND``: the reduced search and
-    the unreduced rules disagree about it, so a record declares too much (see ``disagreement``).
+    ``UNDECIDED``: the search is not complete. ``VACUOUS``: the property was never due. ``UNSOUND``: the reduced search
+    and the unreduced rules disagree about it, so a record declares too much (see ``disagreement``).
     """
 
     HOLDS = "holds"
@@ -36,7 +36,7 @@ _ORDER: Final = {outcome: place for place, outcome in enumerate(Outcome)}
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """A property and what came of it. ``trace`` leads to where it is broken, or to where it is seen."""
+    """A property and its outcome. ``trace`` leads to where it is broken, or to where it is reached."""
 
     owner: str
     name: str
@@ -46,43 +46,43 @@ class Verdict(msgspec.Struct, frozen=True):
     note: str = ""
 
     def lines(self, width: int = WIDTH, *, of: str = "") -> Iterator[str]:
-        """Yield the verdict for people, with the way to where it is broken; whose it is, if it is not ``of`` them."""
+        """Yield the lines of the verdict, with the trace of a broken property; without the owner if it is ``of``."""
         yield from wrapped(f"{self.mark} {self.property_kind:<11} ", self.words(of=of), width)
         yield from (f"  {line}" for line in self.way(width - 2))
 
     @property
     def mark(self) -> str:
-        """One character for what came of it."""
+        """A character for the outcome."""
         return "✓" if self.outcome is Outcome.HOLDS else "?" if self.outcome is Outcome.UNDECIDED else "✗"
 
     def words(self, *, of: str = "") -> str:
-        """Return the property and what came of it, without the way."""
+        """Return the property and its outcome, without the trace."""
         owner = "" if self.owner == of else f"{self.owner}: "
         note = f" ({self.note})" if self.note else ""
         said = "" if self.outcome is Outcome.HOLDS else f": {self.outcome}"
         return f"{owner}{self.name}{said}{note}"
 
     def way(self, width: int = WIDTH) -> Iterator[str]:
-        """Yield the way to where it is broken or unsound; nothing, if it is neither, or if there is no such way."""
+        """Yield the trace of a broken or unsound property; nothing if there is none."""
         if self.outcome in {Outcome.BROKEN, Outcome.UNSOUND} and self.trace is not None:
             yield from self.trace.lines(width)
 
     def __repr__(self) -> str:
-        """Say it in a few words, as a test runner shows it."""
+        """Return a few words, as a test runner shows them."""
         return f"<{self.mark} {self.property_kind}: {self.words()}>"
 
 
 class Alike(NamedTuple):
-    """Which aggregates were taken for each other, in how many states the rules were seen to do so, what is unasked."""
+    """The alike aggregates, the number of states that confirmed it, and the properties that were not checked."""
 
     groups: tuple[tuple[str, ...], ...]
     compared: int
     unasked: tuple[str, ...]
-    """What is promised to follow: who has to go on cannot be told where one stands for all."""
+    """Liveness properties: a representative state does not tell which aggregate makes progress."""
 
 
 class Message(msgspec.Struct, frozen=True):
-    """Messages that are in vain, and why; ``trace`` leads to where that is seen first."""
+    """Messages in vain, and the reason; ``trace`` leads to the first."""
 
     sender: str
     receiver: str
@@ -91,25 +91,25 @@ class Message(msgspec.Struct, frozen=True):
     trace: Trace | None = None
 
     def lines(self, width: int = WIDTH, *, of: str = "") -> Iterator[str]:  # noqa: ARG002 - as a verdict's
-        """Yield it for people, with the way to it."""
+        """Yield the lines of the message, with its trace."""
         yield from wrapped("! message     ", self.words(), width)
         yield from (f"  {line}" for line in self.way(width - 2))
 
     def words(self) -> str:
-        """Return it without the way."""
+        """Return the message without the trace."""
         return f"{self.sender} tells {self.receiver} {self.event}: {self.why}"
 
     def way(self, width: int = WIDTH) -> Iterator[str]:
-        """Yield the way to it."""
+        """Yield the lines of the trace."""
         if self.trace is not None:
             yield from self.trace.lines(width)
 
 
 class Report(msgspec.Struct, frozen=True):
-    """A check. ``components`` counts the states of each aggregate, ``cut`` the steps that would have led out of the bounds.
+    """The result of a check. ``components`` counts the states of each aggregate, ``cut`` the steps out of the bounds.
 
-    ``walked`` is how many states, and how deep, were compared with what is met if nothing is renumbered; ``renumbered``
-    are the numbers that were. ``refused`` counts what was late or came twice, and was refused as it should be.
+    ``walked`` is the number of states in the cross-check, and their depth; ``renumbered`` are the renumbered fields.
+    ``refused`` counts the late and repeated inputs, which were all refused.
     """
 
     target: str
@@ -128,15 +128,15 @@ class Report(msgspec.Struct, frozen=True):
     coverage: Mapping[str, tuple[int, int]]
     missing: tuple[str, ...]
     alike: Alike | None = None
-    """Who was taken for each other, if anybody was."""
+    """The aggregates that were treated as alike, if there are any."""
     crashes: "CrashReport | None" = None
-    """What came of letting runners die; its verdicts are among these."""
+    """The report of the crash model; its verdicts are among these."""
     messages: tuple[Message, ...] = ()
-    """Those that nobody can read, and those that are refused whenever they come."""
+    """Messages without a recipient, and messages that are always refused."""
 
     @property
     def cut_short(self) -> str:
-        """Why not everything was looked at; empty if it was."""
+        """Why the search is not complete; empty if it is."""
         return self.truncated or (self.crashes.truncated if self.crashes is not None else "")
 
     @property
@@ -145,24 +145,24 @@ class Report(msgspec.Struct, frozen=True):
         return all(verdict.outcome is Outcome.HOLDS for verdict in self.verdicts)
 
     def broken(self) -> tuple[Verdict, ...]:
-        """Return the properties that do not hold, undecided ones not among them."""
+        """Return the properties that do not hold, without undecided ones."""
         return tuple(v for v in self.verdicts if v.outcome not in {Outcome.HOLDS, Outcome.UNDECIDED})
 
     def __str__(self) -> str:
-        """Print it on a screen."""
+        """Return the report as text."""
         return "\n".join(self.lines())
 
     def __repr__(self) -> str:
-        """Say in a few words what does not hold, as a test runner shows it; ``print`` shows the rest."""
+        """Return the broken properties in a few words, as a test runner shows them; ``print`` shows the rest."""
         wrong = "".join(f", {each.mark} {each.words(of=self.target)}" for each in self.broken())
         return f"<{self.target}: {self.conclusion()}{wrong}>"
 
     def _repr_mimebundle_(self, **_kinds: object) -> dict[str, str]:
-        """Show it in a notebook."""
+        """Show the report in a notebook."""
         return {"text/plain": str(self), "text/html": html(self)}
 
     def lines(self, width: int = WIDTH) -> Iterator[str]:
-        """Yield the report for people: how much was looked at, what holds, what does not and why, and the sum of it."""
+        """Yield the lines of the report: the size of the search, every property, and the conclusion."""
         rate = f" ({self.states / self.seconds:,.0f} states/s)" if self.seconds else ""
         met = f"{self.states:,} states, {self.steps:,} steps, {self.depth} deep, in {self.seconds:.1f} s{rate}"
         yield from wrapped(f"{self.target}: ", met, width)
@@ -184,32 +184,32 @@ class Report(msgspec.Struct, frozen=True):
         for line in self.missing[:MISSING_SHOWN]:
             yield from wrapped("    - ", line, width)
         if left > 0:
-            yield f"    - and {left} more, which `missing` has"
+            yield f"    - and {left} more, in `missing`"
 
     def sorted(self) -> list[Verdict]:
-        """Return the verdicts: what holds first, then what is undecided, and what is broken last."""
+        """Return the verdicts: held properties first, then undecided, then broken ones."""
         return sorted(self.verdicts, key=lambda each: _ORDER[each.outcome])
 
     def conclusion(self) -> str:
-        """Return the sum of it in a few words."""
+        """Return the conclusion in a few words."""
         outcomes = Counter(verdict.outcome for verdict in self.verdicts)
         held, every = outcomes.pop(Outcome.HOLDS, 0), len(self.verdicts)
         others = "".join(f", {count} {outcome}" for outcome, count in sorted(outcomes.items()))
         cut = f"; the search ended after {self.cut_short}" if self.cut_short else ""
-        unasked = f"; {len(self.alike.unasked)} not asked" if self.alike and self.alike.unasked else ""
+        unasked = f"; {len(self.alike.unasked)} not checked" if self.alike and self.alike.unasked else ""
         vain = f"; {_counted(len(self.messages), 'message')} in vain" if self.messages else ""
         return (
             f"{f'all {every}' if held == every else f'{held} of {every}'} properties hold{others}{unasked}{cut}{vain}"
         )
 
     def said(self) -> Iterator[tuple[str, str]]:
-        """Yield what was looked at, each with its name."""
+        """Yield each part of the extent of the search, with its name."""
         if len(self.components) > 1:
             yield "aggregates", ", ".join(f"{name} {count:,}" for name, count in self.components.items()) + " states"
         yield "looked at", self._extent()
         if self.walked[0]:
             names = f", {', '.join(self.renumbered)} renumbered" if self.renumbered else ""
-            extent = f"with {self.walked[0]:,} states as they are, {self.walked[1]} deep{names}"
+            extent = f"with {self.walked[0]:,} unreduced states, {self.walked[1]} deep{names}"
             yield "compared", f"{extent}: {self._agreement()}"
         if self.alike is not None:
             yield "alike", _of_alike(self.alike)
@@ -226,24 +226,24 @@ class Report(msgspec.Struct, frozen=True):
         limits = [f"{self.bounds.postponed} events postponed at most"]
         limits += [f"{name} within {_called(holds)}" for name, holds in self.bounds.within.items()]
         if self.bounds.commands is not None:
-            limits.append(f"people say something {self.bounds.commands} times at most")
-        cut = f"; {self.cut:,} steps would have led out of it" if self.cut else ""
+            limits.append(f"{self.bounds.commands} operator commands at most")
+        cut = f"; {self.cut:,} steps would have left the bounds" if self.cut else ""
         bounded = f" with {', '.join(limits)}" if limits else ""
         return f"everything{bounded}{cut}"
 
 
 def _of_alike(alike: Alike) -> str:
     groups = "; ".join(", ".join(group) for group in alike.groups)
-    exchanged = f"of states that differ only in who is who, one was looked at ({alike.compared:,} exchanged: equal)"
-    unasked = f"; not asked: what follows ({len(alike.unasked)} properties)" if alike.unasked else ""
+    exchanged = f"one state represents all orders of alike aggregates ({alike.compared:,} exchanged: equal)"
+    unasked = f"; not checked: liveness ({len(alike.unasked)} properties)" if alike.unasked else ""
     return f"{groups}: {exchanged}{unasked}"
 
 
 class CrashReport(Report, frozen=True):
-    """A check of a runner: of which ``discipline``, within which ``limits``.
+    """The report of the crash model: of which ``discipline``, within which ``limits``.
 
-    ``again`` counts the effects that are performed again on some run, ``begun`` in how many states of the system it
-    begins, besides before the opening. Coverage, and what is refused or cut, is not looked at.
+    ``again`` counts the effects that are performed again in some run. ``begun`` is the number of states of the system
+    in which runs begin, besides the opening. It has no coverage and counts no refused or cut inputs.
     """
 
     discipline: Discipline = SHIPPED
@@ -252,7 +252,7 @@ class CrashReport(Report, frozen=True):
     begun: int = 0
 
     def extent(self) -> str:
-        """Return in words how much was looked at."""
+        """Return the size of the search in words."""
         limits = self.limits
         counted = f"{_counted(limits.inputs, 'input')}, {_counted(limits.crashes, 'crash', 'crashes')}"
         begun = f" from each of {self.begun:,} states" if self.begun else ""
@@ -263,9 +263,9 @@ class CrashReport(Report, frozen=True):
         return f"everything{begun} with {within} at most{met}"
 
     def said(self) -> Iterator[tuple[str, str]]:
-        """Yield what was looked at, each with its name."""
+        """Yield each part of the extent of the search, with its name."""
         together = "with the next decision" if self.discipline.together else "independently"
-        yield "the runner", f"{', '.join(self.discipline.order)}; what was performed is recorded {together}"
+        yield "the runner", f"{', '.join(self.discipline.order)}; performed effects are recorded {together}"
         yield "looked at", self.extent()
 
 

@@ -1,8 +1,8 @@
-"""What ends a search before its time because the rules themselves are at fault: which step it is, and what is wrong.
+"""A rule error: a mistake in the rules that ends a search, with its place.
 
-A rule, a guard, a property or an event's examples may raise an error; something that is late may be taken; a message
-may be taken by nobody. It is noticed while the table of an aggregate is made, so its place is one in that table; a way
-to it is found afterwards.
+A rule, a guard, a property or the examples of an event may raise an error. A late input may be accepted, or a message
+may have no recipient. A search notices the error while it makes the table of an aggregate, so its place is one in that
+table. A trace to it is found afterwards.
 """
 
 import sysconfig
@@ -17,16 +17,16 @@ from lifefold.core.kernel import Cause, Envelope
 INERT: Final = "what is late or comes twice changes nothing"
 ANSWERED: Final = "rules and properties raise no error"
 TAKEN: Final = "every message is taken"
-ADDRESSED: Final = "every message is for somebody who is there"
+ADDRESSED: Final = "every message has a recipient"
 
 UNANSWERED: Final = "a flaw in the rules"
-"""How it is told that a search ended by a flaw."""
+"""The words of a report for a search that ended by a rule error."""
 
 
 class Place(NamedTuple):
-    """Where it is: in a state of an aggregate (none: where it begins), at its how-manieth input, or at a message.
+    """The place of an error: a state of an aggregate (none: the opening), with the number of its input or a message.
 
-    Of the whole system it is a ``state``.
+    An error of the whole system has a ``state``.
     """
 
     component: int = -1
@@ -38,9 +38,10 @@ class Place(NamedTuple):
 
 
 class RuleError(Exception):
-    """The rules cannot be gone on with. ``name`` is the property that this breaks, ``said`` what is wrong.
+    """An error of the rules. ``name`` is the property that it breaks, ``said`` describes it.
 
-    ``given`` is what should have changed nothing, if that is it; ``prop`` what cannot be judged: whose, its name.
+    ``given`` is the input that should have changed nothing, if that is the error; ``prop`` is the property that cannot
+    be judged, with its owner.
     """
 
     def __init__(
@@ -60,21 +61,21 @@ class RuleError(Exception):
 
 
 def raised(error: Exception, place: Place, prop: tuple[str, str] | None = None) -> RuleError:
-    """Return the flaw that an error shows."""
+    """Return the rule error for a raised error."""
     what = f"{type(error).__name__}: {error}".removesuffix(": ") + _where(error)
     if prop is not None:
         said = f"the property of {prop[0]}, {prop[1]!r}, cannot be judged: {what}"
     elif place.local < 0 and place.state < 0:
-        said = f"it cannot begin: {what}"
+        said = f"the opening fails: {what}"
     elif place.state < 0 and place.choice < 0 and place.channel < 0:
-        said = f"what may happen next cannot be told: {what}"
+        said = f"the possible inputs cannot be derived: {what}"
     else:
         said = f"raises {what}"
     return RuleError(ANSWERED, place, said, prop=prop)
 
 
 def _where(error: Exception) -> str:
-    """Return in words where it was raised: the innermost place that is neither a library's nor the kernel's."""
+    """Return in words where it was raised: the innermost place outside of libraries and the kernel."""
     frames = extract_tb(error.__traceback__)
     for frame in (*_of_rules(frames), *frames[-1:]):
         return f" (in {frame.name}, {Path(frame.filename).name}:{frame.lineno})"

@@ -1,8 +1,8 @@
-"""The set of all states met: rows of small numbers, packed into words, and a table that knows where each row stands.
+"""The set of all reached states: rows of small numbers, packed into words, and a table with the place of each row.
 
-Rows are added a batch at a time. Columns get as many bits as their numbers need; when they need more, everything is
-packed anew. As long as a row has few enough bits, it is its own place in the table. Otherwise a hash says where to
-look, and decides nothing: two rows are one state only if they are equal.
+Rows are added in batches. Each column has as many bits as its numbers need; when one needs more, all rows are packed
+again. A row with few bits is its own place in the table. Otherwise a hash gives the first place to look. Two rows are
+the same state only if they are equal.
 """
 
 from collections.abc import Sequence
@@ -15,21 +15,22 @@ Words = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.int64]
 
 Change = tuple[Numbers | slice, Numbers, Numbers]
-"""Which rows of a batch, the numbers that they have, and those that they get."""
+"""The rows of a batch, their numbers, and their new numbers."""
 
 _WORD_BITS: Final = 64
 _DIRECT_BITS: Final = 28
-"""Up to how many bits a row is its own place: the table has four bytes for each, of which only those used cost."""
+"""The most bits of a row that is its own place: the table then has four bytes for each, and unused ones cost nothing.
+"""
 _FREE: Final = 0
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT: Final = np.uint64(32)
 
 
-class Seen:
+class StateSet:
     """Rows of equal width, each with a number, in the order in which they were added."""
 
     def __init__(self, width: int, capacity: int = 1 << 12) -> None:
-        """Begin with none; ``capacity`` is a power of two."""
+        """Begin without rows; ``capacity`` is a power of two."""
         self.count = 0
         self._bits = [1] * width
         self._places = _places(self._bits)
@@ -50,11 +51,11 @@ class Seen:
         return tuple(int(self.column(each, number, number + 1)[0]) for each in range(len(self._bits)))
 
     def words(self, begin: int, end: int) -> list[Words]:
-        """Return the rows from ``begin`` to before ``end``, packed. They are good until ``widen``."""
+        """Return the rows from ``begin`` to before ``end``, packed. They are valid until ``widen``."""
         return [word[begin:end] for word in self._words]
 
     def change(self, words: Sequence[Words], number: int, change: Change) -> None:
-        """Give packed rows other numbers in a column: some of them, or all."""
+        """Give packed rows new numbers in a column: some of them, or all."""
         which, old, new = change
         word, shift = self._places[number]
         words[word][which] += (new - old).astype(np.uint64) << np.uint64(shift)
@@ -80,9 +81,9 @@ class Seen:
         self._index()
 
     def add(self, words: Sequence[Words]) -> tuple[Numbers, Numbers]:
-        """Add packed rows; return the number of each, and of each new one the place of its first occurrence.
+        """Add packed rows; return the number of each, and for each new one the place of its first occurrence.
 
-        The new ones stand in the order of their numbers.
+        The new ones are in the order of their numbers.
         """
         self._make_room(len(words[0]))
         slots = self._slots(words)
@@ -117,10 +118,10 @@ class Seen:
         return False
 
     def _claim(self, wanting: Numbers, slots: Numbers, words: Sequence[Words]) -> Numbers:
-        """Let the first of those who want the same free slot have it, and give it a number."""
+        """Give a free slot to the first of the rows that need it, with a new number."""
         at = slots[wanting]
         marks = (-1 - wanting).astype(np.int32)
-        self._table[at[::-1]] = marks[::-1]  # of those who write, the last one stays: here the first
+        self._table[at[::-1]] = marks[::-1]  # the last write to a slot stays: here the first row's
         won: Numbers = wanting[self._table[at] == marks]
         new = np.arange(self.count, self.count + len(won), dtype=np.int64)
         for ours, theirs in zip(self._words, words, strict=True):
@@ -151,7 +152,7 @@ class Seen:
             self._index()
 
     def _index(self) -> None:
-        """Make the table anew."""
+        """Build the table again."""
         size = 1 << sum(self._bits) if self._is_direct else 2 * len(self._words[0])
         self._table = np.zeros(size, dtype=np.int32)
         slots = self._slots([word[: self.count] for word in self._words])
@@ -165,7 +166,7 @@ class Seen:
 
 
 def _places(bits: Sequence[int]) -> list[tuple[int, int]]:
-    """Return of each column the word that it is in, and where it begins there."""
+    """Return for each column its word, and its first bit there."""
     places: list[tuple[int, int]] = []
     word, used = 0, 0
     for each in bits:

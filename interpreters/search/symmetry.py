@@ -1,11 +1,10 @@
-"""Aggregates that are alike: of all states that differ only in which of them is which, one stands for all.
+"""Symmetry: of all states that differ only in the order of alike aggregates, one is the representative.
 
-They are alike if nothing in the beginning changes when their names are exchanged, wherever these stand. A state's
-aggregates are then put in an order, by what is seen of each without its name, and everything in the state is renamed
-accordingly. Where two look the same, either order will do: then more than one state may stand for the same ones, which
-costs time and nothing else.
+Aggregates are alike if the opening does not change when their names are exchanged, wherever they occur. The aggregates
+of a state are ordered by their contents without names, and the whole state is renamed accordingly. If two have the
+same contents, either order will do. Then a state may have several representatives, which costs time only.
 
-The rules have to treat them alike. Nothing relies on that: see ``Symmetry.hold``, and ``gate``.
+The rules must treat them alike, and the search checks that: see ``Symmetry.hold``, and ``cross_check``.
 """
 
 import re
@@ -25,24 +24,24 @@ from lifefold.interpreters.search.product_system import ProductSystem, World
 from lifefold.interpreters.search.state_set import Numbers
 
 Columns = Sequence[Numbers]
-"""States of a house: one column for each number that a state has."""
+"""States of a product system: one column for each number of a state."""
 
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
 class NotAlike(ValueError):
-    """Aggregates were to be taken for each other that can be told apart."""
+    """Aggregates were declared alike, and the rules distinguish them."""
 
 
 class Renaming:
-    """Gives other names to aggregates, in all texts in which they stand as words."""
+    """Renames aggregates in all texts in which they occur as words."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
         """Take the new name of each old one."""
         self._names: Final = names
         self._word: Final = _word(names)
         self._known: Final[dict[int, tuple[Any, Any]]] = {}
-        """By where in memory something is: that, so that it stays there, and what becomes of it."""
+        """By an address in memory: the value, so that it is kept, and its renamed form."""
 
     def __call__(self, value: Any) -> Any:
         """Return a value with the new names."""
@@ -84,27 +83,27 @@ def _items(value: Any) -> Iterable[tuple[Any, Any]]:
 
 
 _MADE: Final[Mapping[type, Callable[[Iterable[Any]], Any]]] = {PVector: pvector, PSet: pset, frozenset: frozenset}
-"""How what has parts is made again."""
+"""The constructors of values with parts."""
 
 
 class Portrait:
-    """What is seen of something if of all names only one's own is known, and the others cannot be told apart."""
+    """A value as one aggregate sees it: its own name is known, and all other names are equal."""
 
     def __init__(self, own: str, names: Sequence[str], colours: dict[Hashable, int]) -> None:
-        """Take one's own name, and all; ``colours`` has the number of all that was seen, by whomever."""
+        """Take the own name, and all; ``colours`` has the numbers of all values so far, of all aggregates."""
         self._own: Final = own
         self._colours: Final = colours
         self._word: Final = _word(names)
         self._known: Final[dict[int, tuple[Any, int]]] = {}
 
     def __call__(self, value: Any) -> Hashable:
-        """Return it: a number, if it has parts."""
+        """Return the portrait: a number, if the value has parts."""
         if type(value) is str:
             return self._word.sub(self._blank, value)
         return self.of(value) if _has_parts(value) else value
 
     def of(self, value: Any) -> int:
-        """Return the number of what is seen of something that has parts."""
+        """Return the number of the portrait of a value with parts."""
         known = self._known.get(id(value))
         if known is None:
             known = self._known[id(value)] = (value, self._colours.setdefault(self._seen(value), len(self._colours)))
@@ -128,15 +127,15 @@ def _word(names: Mapping[str, str] | Sequence[str]) -> "re.Pattern[str]":
 
 
 class Table:
-    """What belongs to each number, found out when it is asked for."""
+    """A value for each number, computed when it is needed."""
 
     def __init__(self, of: Callable[[int], int]) -> None:
-        """Begin with nothing."""
+        """Begin without values."""
         self._of: Final = of
         self.values: Numbers = np.full(64, -1, dtype=np.int64)
 
     def __call__(self, numbers: Numbers) -> Numbers:
-        """Return what belongs to these."""
+        """Return the values of these numbers."""
         largest = int(numbers.max(initial=0))
         if largest >= len(self.values):
             more = np.full(max(largest + 1, 2 * len(self.values)) - len(self.values), -1, dtype=np.int64)
@@ -148,12 +147,12 @@ class Table:
 
 
 class Order:
-    """One way to exchange aggregates that are alike: who gets whose place."""
+    """A permutation of alike aggregates."""
 
     def __init__(self, product_system: ProductSystem, to: Sequence[int]) -> None:
-        """Take, for each aggregate, whose place it gets."""
+        """Take, for each aggregate, the one whose place it gets."""
         components = product_system.components
-        self._house: Final = product_system
+        self._product: Final = product_system
         self.to: Final = tuple(to)
         exchanged = (
             (component, components[place])
@@ -169,7 +168,7 @@ class Order:
         ]
 
     def __call__(self, columns: Columns) -> list[Numbers]:
-        """Return what becomes of states."""
+        """Return the permuted states."""
         components = len(self.to)
         after = list(columns)
         for component, place in enumerate(self.to):
@@ -179,21 +178,21 @@ class Order:
         return after
 
     def _image(self, component: Component, local: int) -> int:
-        return self._house.components[self.to[component.number]].number_of(self._renaming(component.states[local]))
+        return self._product.components[self.to[component.number]].number_of(self._renaming(component.states[local]))
 
     def _queue(self, queue: int) -> int:
-        return self._house.queue(tuple(self.sent_message(each) for each in self._house.queues[queue]))
+        return self._product.queue(tuple(self.sent_message(each) for each in self._product.queues[queue]))
 
     def sent_message(self, sent_message: int) -> int:
-        """Return what becomes of a message."""
-        return self._house.sent_message(self._renaming(self._house.messages[sent_message]))
+        """Return the permuted message."""
+        return self._product.sent_message(self._renaming(self._product.messages[sent_message]))
 
     def hold(self, number: int, local: int, received: Iterable[tuple[int, int]]) -> None:
-        """See to it that what may happen to an aggregate is what may happen to the one whose place it gets.
+        """Check that the steps of an aggregate are those of the aggregate whose place it gets.
 
-        ``received`` are channels with messages that it was seen to take from there. Raises ``NotAlike``.
+        ``received`` are channels with messages that it has accepted. Raises ``NotAlike``.
         """
-        one, other = self._house.components[number], self._house.components[self.to[number]]
+        one, other = self._product.components[number], self._product.components[self.to[number]]
         image = int(self.images[number].values[local])
         mine = {self._step(number, step) for step in one.steps(local)}
         if mine != {_essence(step, step.to, step.told) for step in other.steps(image)}:
@@ -201,21 +200,21 @@ class Order:
         for channel, sent_message in received:
             step = other.reception(image, self._channels[channel], self.sent_message(sent_message))
             if self._step(number, one.reception(local, channel, sent_message)) != _essence(step, step.to, step.told):
-                raise self._told_apart(one, local, f"{self._house.messages[sent_message]} is not taken alike")
+                raise self._told_apart(one, local, f"{self._product.messages[sent_message]} is not accepted alike")
         opinions = [
             Counter(
                 (prop, *said)
-                for (prop, _), said in self._house.judge.opinion(component.of, component.states[at]).items()
+                for (prop, _), said in self._product.judge.opinion(component.of, component.states[at]).items()
             )
             for component, at in ((one, local), (other, image))
         ]
         if opinions[0] != opinions[1]:
-            raise self._told_apart(one, local, "a property says something else")
+            raise self._told_apart(one, local, "a property has another truth")
 
     def _told_apart(self, component: Component, local: int, how: str) -> NotAlike:
         to = ", ".join(f"{old} for {new}" for old, new in self._names.items())
         return NotAlike(
-            f"{how} if names are exchanged ({to}): they are not alike, so that every state has to be looked at:"
+            f"{how} if names are exchanged ({to}): they are not alike, so check without symmetry:"
             f" {component.states[local]}"
         )
 
@@ -228,13 +227,13 @@ class Order:
         )
 
     def is_fixed(self, world: World) -> bool:
-        """Tell whether nothing in a state changes, without taking anything in that was not met."""
-        components, queues = self._house.components, self._house.queues
+        """Tell whether a state does not change, without adding new ones."""
+        components, queues = self._product.components, self._product.queues
         same = all(
             components[place].known(self._renaming(components[component].states[world[component]])) == world[place]
             for component, place in enumerate(self.to)
         )
-        under_way = [[self._house.messages[each] for each in queues[number]] for number in world[len(components) :]]
+        under_way = [[self._product.messages[each] for each in queues[number]] for number in world[len(components) :]]
         return same and all(
             [self._renaming(sent_message) for sent_message in under_way[channel]] == under_way[place]
             for channel, place in enumerate(self._channels)
@@ -242,7 +241,7 @@ class Order:
 
 
 def _essence(step: LocalStep, to: int, told: tuple[tuple[int, int], ...]) -> Hashable:
-    """Return what matters of a step: where it leads, what it tells whom, whether people say it, what it breaks."""
+    """Return the relevant parts of a step: its target, its messages, whether it is a command, its broken properties."""
     by_channel = {channel: tuple(sent_message for each, sent_message in told if each == channel) for channel, _ in told}
     return to, frozenset(by_channel.items()), step.said, frozenset(step.wrong)
 
@@ -256,17 +255,17 @@ def _colour(portrait: Portrait, component: Component, local: int) -> int:
 
 
 class Symmetry:
-    """Knows which aggregates are alike, and which state stands for which."""
+    """The alike aggregates of a product system, and the representatives of its states."""
 
     def __init__(self, product_system: ProductSystem, beginning: World) -> None:
-        """Find out who is alike, in the beginning. Raises ``NotAlike`` if nobody is."""
-        self._house: Final = product_system
+        """Find the alike aggregates of the opening. Raises ``NotAlike`` if there are none."""
+        self._product: Final = product_system
         self._beginning: Final = beginning
         self._orders: Final[dict[tuple[int, ...], Order]] = {}
         self._colours: Final[dict[Hashable, int]] = {}
         self.groups: Final = self._alike()
         if not self.groups:
-            raise NotAlike("no two aggregates are alike in the beginning: look at all states, without symmetry")
+            raise NotAlike("no two aggregates of the opening are alike: check without symmetry")
         self._portraits: Final[dict[tuple[int, int], Table]] = {}
         self._of_queues: Final[dict[int, Table]] = {}
         for group in self.groups:
@@ -274,11 +273,11 @@ class Symmetry:
 
     @property
     def names(self) -> tuple[tuple[str, ...], ...]:
-        """The names of those that are alike."""
-        return tuple(tuple(self._house.components[component].name for component in group) for group in self.groups)
+        """The names of the alike aggregates."""
+        return tuple(tuple(self._product.components[component].name for component in group) for group in self.groups)
 
     def _alike(self) -> list[tuple[int, ...]]:
-        components, groups = self._house.components, dict[int, list[int]]()
+        components, groups = self._product.components, dict[int, list[int]]()
         placed: set[int] = set()
         for one, other in combinations(range(len(components)), 2):
             named = components[one].of is components[other].of and _key(components[one]) and _key(components[other])
@@ -288,13 +287,13 @@ class Symmetry:
         return [tuple(group) for group in groups.values()]
 
     def _order(self, exchanged: Mapping[int, int]) -> Order:
-        to = tuple(exchanged.get(component, component) for component in range(len(self._house.components)))
+        to = tuple(exchanged.get(component, component) for component in range(len(self._product.components)))
         if to not in self._orders:
-            self._orders[to] = Order(self._house, to)
+            self._orders[to] = Order(self._product, to)
         return self._orders[to]
 
     def _prepare(self, group: tuple[int, ...]) -> None:
-        components = self._house.components
+        components = self._product.components
         names = [_key(components[component]) for component in group]
         for own in group:
             portrait = Portrait(_key(components[own]), names, self._colours)
@@ -304,14 +303,14 @@ class Symmetry:
             self._of_queues[own] = Table(partial(self._colour_of_queue, portrait))
 
     def _colour_of_queue(self, portrait: Portrait, queue: int) -> int:
-        return portrait.of(tuple(self._house.messages[each] for each in self._house.queues[queue]))
+        return portrait.of(tuple(self._product.messages[each] for each in self._product.queues[queue]))
 
     def hold(self, most: int) -> int:
-        """See to it that the rules, and the properties, treat those alike that are; return of how many states.
+        """Check that the rules and the properties treat alike aggregates alike; return the number of compared states.
 
-        These are states of aggregates, those first that were met first, and what became of them when names were
-        exchanged in the search. In both, the same can happen, leads to the same, tells the same and breaks the same,
-        but for the names. Raises ``NotAlike``.
+        These are states of aggregates, in the order in which they were reached, and their permutations in the search.
+        In both, the same steps are possible, with the same targets, messages and broken properties, but for the names.
+        Raises ``NotAlike``.
         """
         every = [
             (local, component, order)
@@ -320,17 +319,17 @@ class Symmetry:
             for local in np.flatnonzero(table.values >= 0).tolist()
         ]
         every.sort(key=lambda each: each[0])
-        received = [component.received() for component in self._house.components]
+        received = [component.received() for component in self._product.components]
         for local, component, order in every[:most]:
             order.hold(component, local, received[component].get(local, ()))
         return len(every[:most])
 
     def representatives(self, columns: Columns) -> list[Numbers]:
-        """Return, for each of these states, the one that stands for it."""
+        """Return the representative of each of these states."""
         return reduce(self._in_order, self.groups, list(columns))
 
     def of(self, world: World) -> World:
-        """Return the state that stands for this one."""
+        """Return the representative of a state."""
         return tuple(int(column[0]) for column in self.representatives([np.array([number]) for number in world]))
 
     def _in_order(self, columns: list[Numbers], group: tuple[int, ...]) -> list[Numbers]:
@@ -349,20 +348,20 @@ class Symmetry:
         return after
 
     def _look(self, own: int, group: tuple[int, ...], columns: Columns) -> Numbers:
-        """Return in one number what is seen of an aggregate in each state: of itself, by others, on its channels."""
-        components = self._house.components
+        """Return, as a number for each state, the portrait of an aggregate: of itself, in others, on its channels."""
+        components = self._product.components
         look = np.zeros(len(columns[0]), dtype=np.uint64)
         places = [own, *(component.number for component in components if component.number not in group)]
         for place in places:
             look = look * _MIX + self._portraits[own, place](columns[place]).astype(np.uint64)
         for outside in places[1:]:
             for pair in ((own, outside), (outside, own)):
-                queues = columns[len(components) + self._house.channels.index(pair)]
+                queues = columns[len(components) + self._product.channels.index(pair)]
                 look = look * _MIX + self._of_queues[own](queues).astype(np.uint64)
         return look.astype(np.int64)
 
     def images(self, world: World) -> Iterator[World]:
-        """Yield all states that a state stands for, itself among them."""
+        """Yield all states with the same representative, the state itself among them."""
         worlds = {world}
         for group in self.groups:
             orders = [self._order(dict(zip(group, places, strict=True))) for places in permutations(group)]

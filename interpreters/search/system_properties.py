@@ -1,8 +1,8 @@
-"""What is promised of a system as a whole, asked about many of its states at once.
+"""The properties of a system, evaluated in many states at once.
 
-A property that says what it looks at (``projection``) is asked once about all states that look alike: what is seen of
-an aggregate is found out once for each of its states, and an ``Projection`` is a few numbers. Any other property is
-asked about every state, one by one.
+A property with a projection is evaluated once for all states with the same projection. The projection of an aggregate
+is computed once for each of its states, so a system projection is a few numbers. Any other property is evaluated in
+every state.
 """
 
 from array import array
@@ -22,50 +22,50 @@ from lifefold.interpreters.search.rule_error import Place
 from lifefold.interpreters.search.state_set import Numbers
 
 Columns = Sequence[Numbers]
-"""States of a house: one column for each number that a state has."""
+"""States of a product system: one column for each number of a state."""
 
 Question = Callable[[NamedProperty, Any], bool]
 
 
 class SystemProperties:
-    """Asks the properties of a system."""
+    """Evaluates the properties of a system."""
 
     def __init__(self, product_system: ProductSystem) -> None:
-        """Ask about the states of this house."""
-        self._house: Final = product_system
+        """Evaluate in the states of this product system."""
+        self._product: Final = product_system
         self._glances: Final[dict[Callable[[Any], Hashable], _Glance]] = {}
 
     def holds(self, number: int, columns: Columns, begin: int = 0) -> Flags:
-        """Tell of each state, the first of which is number ``begin``, whether a property holds there."""
+        """Tell of each state whether a property holds there; the first state has number ``begin``."""
         return self._ask(number, NamedProperty.holds, columns, begin)
 
     def is_due(self, number: int, columns: Columns, begin: int = 0) -> Flags:
-        """Tell of each state whether something has to follow by a property."""
+        """Tell of each state whether a property is due there."""
         return self._ask(number, NamedProperty.is_due, columns, begin)
 
     def _ask(self, number: int, question: Question, columns: Columns, begin: int) -> Flags:
-        prop = self._house.judge.properties[number]
+        prop = self._product.judge.properties[number]
         projection = prop.property.projection
         if projection is None:
             return self._ask_each(prop, question, columns, begin)
         if projection not in self._glances:
-            self._glances[projection] = _Glance(self._house, projection)
+            self._glances[projection] = _Glance(self._product, projection)
         return self._glances[projection].answers(number, question, columns, begin)
 
     def _ask_each(self, prop: NamedProperty, question: Question, columns: Columns, begin: int) -> Flags:
         answers = np.zeros(len(columns[0]), dtype=np.bool_)
         place = 0
-        with self._house.flawless(lambda: Place(state=begin + place)):
+        with self._product.flawless(lambda: Place(state=begin + place)):
             for place, world in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
-                answers[place] = question(prop, self._house.scene(world))
+                answers[place] = question(prop, self._product.scene(world))
         return answers
 
 
 class _Glance:
-    """What is seen of the states of a house by one function: an overview for all that look alike."""
+    """One projection of the states of a product system, evaluated once for all states with the same value."""
 
     def __init__(self, product_system: ProductSystem, projection: Callable[[Any], Hashable]) -> None:
-        self._house = product_system
+        self._product = product_system
         self._sees = projection
         self._numbers: list[dict[Hashable, int]] = [{} for _ in product_system.components]
         self._values: list[list[Hashable]] = [[] for _ in product_system.components]
@@ -75,19 +75,19 @@ class _Glance:
         self._answers: dict[tuple[int, Question], list[bool]] = {}
 
     def answers(self, number: int, question: Question, columns: Columns, begin: int) -> Flags:
-        """Answer a question about a property, of each of these states."""
+        """Evaluate a property or its condition in each of these states."""
         places = self._places(columns, begin)
         known = self._answers.setdefault((number, question), [])
-        prop = self._house.judge.properties[number]
-        with self._house.flawless(lambda: Place(state=begin + int(np.flatnonzero(places == len(known))[0]))):
+        prop = self._product.judge.properties[number]
+        with self._product.flawless(lambda: Place(state=begin + int(np.flatnonzero(places == len(known))[0]))):
             for overview in self._overviews[len(known) :]:
                 known.append(question(prop, overview))
         return np.array(known, dtype=np.bool_)[places]
 
     def _places(self, columns: Columns, begin: int) -> Numbers:
-        """Return the number of each state's overview."""
-        components, channels = len(self._house.components), len(self._house.channels)
-        with self._house.flawless(lambda: Place(state=begin)):
+        """Return the number of each state's projection."""
+        components, channels = len(self._product.components), len(self._product.channels)
+        with self._product.flawless(lambda: Place(state=begin)):
             seen = [np.array(self._of_part(component))[columns[component]] for component in range(components)]
         rows = np.stack([*seen, self._under_way(columns[components : components + channels], len(columns[0]))])
         different, which = _unique(rows)
@@ -98,15 +98,15 @@ class _Glance:
         if number == len(self._overviews):
             seen = {
                 component.name: values[value]
-                for component, values, value in zip(self._house.components, self._values, row, strict=False)
+                for component, values, value in zip(self._product.components, self._values, row, strict=False)
             }
             self._overviews.append(Projection(seen, row[-1]))
         return number
 
     def _of_part(self, component: int) -> "array[int]":
-        """Return, by the number of an aggregate's state, the number of what is seen of it."""
+        """Return, by the number of an aggregate's state, the number of its projection."""
         numbers, values, seen = self._numbers[component], self._values[component], self._seen[component]
-        for aggregate in self._house.components[component].states[len(seen) :]:
+        for aggregate in self._product.components[component].states[len(seen) :]:
             value = self._sees(aggregate)
             seen.append(numbers.setdefault(value, len(values)))
             if len(numbers) > len(values):
@@ -114,15 +114,15 @@ class _Glance:
         return seen
 
     def _under_way(self, channels: Columns, count: int) -> Numbers:
-        """Return how many messages are under way in each state."""
-        lengths = np.array([len(queue) for queue in self._house.queues], dtype=np.int64)
+        """Return the number of messages in flight in each state."""
+        lengths = np.array([len(queue) for queue in self._product.queues], dtype=np.int64)
         return sum((lengths[channel] for channel in channels), start=np.zeros(count, dtype=np.int64))
 
 
 def _unique(rows: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the different columns of an array, and which of them each is.
+    """Return the different columns of an array, and the index of each column among them.
 
-    A column is one number where that is large enough for all of them; otherwise columns are compared as they are.
+    A column is encoded as one number if the product of the ranges fits; otherwise columns are compared as they are.
     """
     sizes: list[int] = (rows.max(axis=1, initial=0) + 1).tolist()
     if prod(sizes) > _MOST:

@@ -1,4 +1,4 @@
-"""A way to a state as people read it: each step on a line, with what it moves, and what comes of it in the end."""
+"""A trace as text: a line for each step, with the transitions that follow from it, and the fault at its end."""
 
 import textwrap
 from collections.abc import Iterator
@@ -6,43 +6,53 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from lifefold.core.kernel import ActivityEnded, Cause, Envelope, Record, RunnerRecovered, TimerFired, Transition
+from lifefold.core.kernel import (
+    ActivityEnded,
+    Cause,
+    Created,
+    Envelope,
+    Opened,
+    Record,
+    RunnerRecovered,
+    TimerFired,
+    Transition,
+)
 from lifefold.interpreters.search.canonical import NOW_MS
 from lifefold.interpreters.search.crash_model import Stage
 from lifefold.interpreters.search.unreduced import Happening
 
 WIDTH: Final = 80
-"""How many characters a line has for people, unless somebody says otherwise."""
+"""The default width of a line, in characters."""
 
 WHAT_LINES: Final = 2
-"""How many lines there are for what happens in a step; what is longer is cut off."""
+"""The most lines for the input of a step; a longer text is cut off."""
 
 
 class Attempt(NamedTuple):
-    """What cannot be gone on with: an input to an aggregate, if it is one, or a property that cannot be judged; why."""
+    """An input that the rules cannot answer, or a property that cannot be judged, with the error."""
 
     said: str
     aggregate: str = ""
     cause: Cause = Cause.COMMAND
     envelope: Envelope | None = None
     prop: tuple[str, str] | None = None
-    """Whose it is, and its name."""
+    """The owner of the property, and its name."""
 
 
 class Trace(msgspec.Struct, frozen=True):
-    """The way to a state, step by step; with a ``cycle``, what then goes on for ever: nothing, if it is empty.
+    """The steps to a state. A ``cycle`` repeats for ever after them; if it is empty, nothing happens any more.
 
-    An ``attempt`` is what comes then, and what the rules cannot answer.
+    An ``attempt`` is the next input, which the rules cannot answer.
     """
 
     steps: tuple[Happening, ...]
     cycle: tuple[Happening, ...] | None = None
     attempt: Attempt | None = None
     begins: tuple[tuple[str, Record], ...] = ()
-    """If there are no steps: all entities in the beginning, each with its record."""
+    """If there are no steps: all entities of the opening, each with its record."""
 
     def lines(self, width: int = WIDTH) -> Iterator[str]:
-        """Yield the trace for people: what happens in each step, and what is moved by it."""
+        """Yield the lines of the trace: the input of each step and its transitions."""
         yield from self._beginning(width)
         yield from self._lines(width)
         if self.attempt is not None:
@@ -81,7 +91,7 @@ class Trace(msgspec.Struct, frozen=True):
 
 
 class Incident(NamedTuple):
-    """What a runner did, or what happened to it; ``happening`` is what came of it if it decided."""
+    """One stage of a runner, or its crash; ``happening`` is the decision, if it is one."""
 
     stage: Stage
     words: str
@@ -89,15 +99,15 @@ class Incident(NamedTuple):
 
 
 class CrashTrace(Trace, frozen=True):
-    """The way to a fault of a runner: the steps to where it begins, and then what it did and what happened to it."""
+    """The trace of a crash: the steps before it, then the stages of the runner and its crashes."""
 
     incidents: tuple[Incident, ...] = ()
 
     def lines(self, width: int = WIDTH) -> Iterator[str]:
-        """Yield the trace for people: a line for each incident, and what does not fit into it below."""
+        """Yield the lines of the trace: the steps, then each incident."""
         if self.steps:
             yield from Trace(self.steps).lines(width)
-            yield "     and with all of that on record and done"
+            yield "     and with all of that recorded and performed"
         for number, incident in enumerate(self.incidents, len(self.steps) + 1):
             first = f"{number:>3}. {incident.stage:<7} "
             yield from wrapped(first, incident.words, width)
@@ -108,7 +118,7 @@ class CrashTrace(Trace, frozen=True):
 
 
 def wrapped(first: str, text: str, width: int, max_lines: int | None = None) -> list[str]:
-    """Return a text behind its first words, with all further lines below its beginning."""
+    """Return a text after its first words, with further lines indented to its beginning."""
     after = " " * len(first)
     lines = textwrap.wrap(
         text, width, initial_indent=first, subsequent_indent=after, max_lines=max_lines, placeholder=" …"
@@ -138,16 +148,19 @@ def _what(cause: Cause, envelope: Envelope) -> str:
             return f"{slot} has ended"
         case RunnerRecovered():
             return "the runner comes back"
-        case event if cause is Cause.REPORT:
-            return f"{envelope.slot} says {event!r}"
-        case event if cause is Cause.MESSAGE:
-            return f"{envelope.sender} tells {event!r}"
         case event:
-            return f"somebody says {event!r}"
+            return f"{_source(cause, envelope)} {event!r}"
+
+
+def _source(cause: Cause, envelope: Envelope) -> str:
+    if isinstance(envelope.event, Created | Opened):
+        return "from outside:"
+    said = {Cause.REPORT: f"{envelope.slot} says", Cause.MESSAGE: f"{envelope.sender} tells"}
+    return said.get(cause, "operator says")
 
 
 def placed(aggregate: str, entity: str) -> str:
-    """Return how an entity of an aggregate is named."""
+    """Return the name of an entity of an aggregate in a trace."""
     return aggregate if entity in {"", aggregate} else f"{aggregate} {entity}"
 
 

@@ -1,8 +1,7 @@
-"""The same system without the tables: every step taken by the rules as they are, nothing renumbered or forgotten.
+"""The unreduced semantics of a system: every step is computed by the rules, without tables and reductions.
 
-What a search finds is shown, and believed, only when it has been found again here; and here is where its short cuts are
-held against what they stand for (see ``gate``). A move is the how-manieth of what is possible, and what is possible
-stands in the same order in both.
+A trace is shown only after it was replayed here. The cross-check compares the reductions of a search with this
+semantics (see ``cross_check``). A move is the number of a possible input; both have the same order of possible inputs.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,7 +25,7 @@ from lifefold.interpreters.search.product_system import ProductSystem, Refused
 
 
 class Happening(NamedTuple):
-    """One step as it happened: to which aggregate, what, and what came of it."""
+    """One step: its aggregate, its cause, its input and its reaction."""
 
     aggregate: str
     cause: Cause
@@ -35,7 +34,7 @@ class Happening(NamedTuple):
 
 
 class PlainWorld(NamedTuple):
-    """A state of a system: its aggregates, what is under way on each channel, how much people have said, the time."""
+    """A state of a system: its aggregates, the messages in flight, the number of operator commands, the time."""
 
     aggregates: tuple[Aggregate, ...]
     under_way: tuple[tuple[Tell, ...], ...]
@@ -48,34 +47,34 @@ class Unreduced:
 
     def __init__(self, product_system: ProductSystem) -> None:
         """Take the system, its opening and its bounds from a search."""
-        self._house: Final = product_system
+        self._product: Final = product_system
 
     def initial(self) -> PlainWorld:
-        """Return the state in which every aggregate has taken the input that opens it."""
-        world = PlainWorld((), tuple(() for _ in self._house.channels), 0, NOW_MS)
-        for component, (name, envelope) in zip(self._house.components, self._house.opening, strict=True):
+        """Return the state after the opening of every aggregate."""
+        world = PlainWorld((), tuple(() for _ in self._product.channels), 0, NOW_MS)
+        for component, (name, envelope) in zip(self._product.components, self._product.opening, strict=True):
             world = world._replace(aggregates=(*world.aggregates, component.of.start(name)))
             world, _ = self._take(world, component.number, Cause.COMMAND, replace(envelope, at_ms=NOW_MS))
         return world._replace(said=0)
 
     def steps(self, world: PlainWorld) -> Iterator[tuple[PlainWorld, Happening]]:
-        """Yield where the moves lead that can be made within the bounds, in the order of the search."""
-        commands = self._house.bounds.commands
-        for component in self._house.components:
+        """Yield the next state of each move within the bounds, in the order of the search."""
+        commands = self._product.bounds.commands
+        for component in self._product.components:
             aggregate = world.aggregates[component.number]
             for each in possible(component.of, aggregate, world.now_ms):
                 cause, envelope = each.cause, each.envelope
                 if cause is Cause.COMMAND and commands is not None and world.said >= commands:
                     continue
                 reaction = react(component.of, aggregate, envelope)
-                if isinstance(reaction, Reaction) and self._house.bounds.hold(component.of, reaction.aggregate):
+                if isinstance(reaction, Reaction) and self._product.bounds.hold(component.of, reaction.aggregate):
                     yield self._after(world, component.number, cause, envelope, reaction)
-        for channel, (_, receiver) in enumerate(self._house.channels):
+        for channel, (_, receiver) in enumerate(self._product.channels):
             if world.under_way[channel]:
                 yield self.go(world, Move(receiver, 0, channel))
 
     def go(self, world: PlainWorld, move: Move) -> tuple[PlainWorld, Happening]:
-        """Make a move. Raises ``IndexError`` if there is none like it, ``Refused``."""
+        """Make a move. Raises ``IndexError`` if it is not possible, ``Refused``."""
         cause, envelope = self.input(world, move)
         if move.channel >= 0:
             rest = world.under_way[move.channel][1:]
@@ -83,18 +82,18 @@ class Unreduced:
         return self._take(world, move.component, cause, envelope)
 
     def input(self, world: PlainWorld, move: Move) -> tuple[Cause, Envelope]:
-        """Return what a move consists in. Raises ``IndexError`` if there is no move like it."""
+        """Return the input of a move. Raises ``IndexError`` if it is not possible."""
         if move.channel < 0:
             aggregate = world.aggregates[move.component]
-            every = possible(self._house.components[move.component].of, aggregate, world.now_ms)
+            every = possible(self._product.components[move.component].of, aggregate, world.now_ms)
             chosen = list(every)[move.choice]
             return chosen.cause, chosen.envelope
-        first, sender = world.under_way[move.channel][0], self._house.sender(move.channel)
+        first, sender = world.under_way[move.channel][0], self._product.sender(move.channel)
         sent_message = Envelope(first.entity, first.event, world.now_ms, sender, "", "", 0, sender, first.ordinal)
         return Cause.MESSAGE, sent_message
 
     def walk(self, moves: Iterable[Move]) -> tuple[PlainWorld, list[Happening]]:
-        """Make moves from the beginning."""
+        """Make moves from the opening."""
         world = self.initial()
         happened: list[Happening] = []
         for move in moves:
@@ -106,7 +105,7 @@ class Unreduced:
         self, world: PlainWorld, component: int, cause: Cause, envelope: Envelope
     ) -> tuple[PlainWorld, Happening]:
         aggregate = world.aggregates[component]
-        reaction = react(self._house.components[component].of, aggregate, envelope)
+        reaction = react(self._product.components[component].of, aggregate, envelope)
         if isinstance(reaction, Refusal):
             raise Refused(aggregate.name, reaction)
         return self._after(world, component, cause, envelope, reaction)
@@ -117,7 +116,7 @@ class Unreduced:
         under_way = world.under_way
         for asked in reaction.effects:
             if isinstance(tell := asked.effect, Tell):
-                channel = self._house.channel(component, tell.aggregate)
+                channel = self._product.channel(component, tell.aggregate)
                 under_way = _with(under_way, channel, (*under_way[channel], tell))
         aggregates = _with(world.aggregates, component, reaction.aggregate)
         said, now_ms = world.said + (cause is Cause.COMMAND), max(world.now_ms, envelope.at_ms)
@@ -127,16 +126,16 @@ class Unreduced:
 
     def scene(self, world: PlainWorld) -> SystemState:
         """Return a state as properties of the system see it."""
-        names = [component.name for component in self._house.components]
+        names = [component.name for component in self._product.components]
         in_flight = tuple(
             (names[sender], names[receiver], tell.entity, tell.event)
-            for channel, (sender, receiver) in enumerate(self._house.channels)
+            for channel, (sender, receiver) in enumerate(self._product.channels)
             for tell in world.under_way[channel]
         )
         return SystemState(dict(zip(names, world.aggregates, strict=True)), in_flight)
 
     def subject(self, world: PlainWorld, component: int, entity: str) -> Any:
-        """Return what a property is about: the system, an aggregate, an entity (None if there is none yet)."""
+        """Return the subject of a property: the system, an aggregate, an entity (None if there is none yet)."""
         if component < 0:
             return self.scene(world)
         return world.aggregates[component].entities.get(entity) if entity else world.aggregates[component]

@@ -1,4 +1,4 @@
-"""Walks again, by the rules as they are, what a search has found, so that it can be shown and believed."""
+"""Replays the findings of a search by the unreduced rules, so that their traces are sound."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -20,22 +20,22 @@ from lifefold.interpreters.search.unreduced import Happening, PlainWorld, Unredu
 
 
 class Witness:
-    """Makes traces of what was found."""
+    """Makes the traces of findings."""
 
     def __init__(self, product_system: ProductSystem, found: Findings) -> None:
-        """Take a search and what it has found."""
+        """Take a search and its findings."""
         self.unreduced: Final = Unreduced(product_system)
-        self._house = product_system
+        self._product = product_system
         self._found = found
 
     def trace(self, moves: Sequence[Move], cycle: Sequence[Move] | None = None) -> Trace:
-        """Return the way of these moves, and of what then goes on for ever. Raises ``Unsound``."""
+        """Return the trace of these moves, with a cycle. Raises ``Unsound``."""
         _, walked = self._walk([*moves, *(cycle or ())])
         happened, rounds = walked[: len(moves)], walked[len(moves) :]
         return Trace(tuple(happened), None if cycle is None else tuple(rounds), begins=self._begins(happened))
 
     def _walk(self, moves: Sequence[Move]) -> tuple[PlainWorld, list[Happening]]:
-        """Make moves from the beginning by the unreduced rules. Raises ``Unsound`` if one of them is not possible."""
+        """Make moves from the opening by the unreduced rules. Raises ``Unsound`` if one is not possible."""
         world = self.unreduced.initial()
         happened: list[Happening] = []
         for move in moves:
@@ -48,7 +48,7 @@ class Witness:
         return world, happened
 
     def _begins(self, happened: Sequence[Happening]) -> tuple[tuple[str, Record], ...]:
-        """Return with which records all entities begin, if nothing is to be shown that happened."""
+        """Return the records of the opening, if the trace has no steps."""
         return (
             ()
             if happened
@@ -60,65 +60,65 @@ class Witness:
         )
 
     def finding(self, found: Finding, prop: int) -> Trace:
-        """Return the way to where a property is broken; if a step breaks it, that step is the last one.
+        """Return the trace to a broken property; a transition property is broken by the last step.
 
-        Raises ``Unsound``, with that way, if the unreduced rules keep it there.
+        Raises ``Unsound``, with that trace, if the unreduced rules keep the property.
         """
         moves = self._found.way(found.state)
         if (
             found.after is None
-            and self._house.judge.properties[prop].property.property_kind is PropertyKind.ALWAYS_STEP
+            and self._product.judge.properties[prop].property.property_kind is PropertyKind.ALWAYS_STEP
         ):
             return self.trace(moves)  # the opening breaks it
         if found.after is None:
             return self._believed(found.state, prop, holds=False)
         to = self._found.world(found.after)
-        steps = self._house.successors(self._found.world(found.state))
+        steps = self._product.successors(self._found.world(found.state))
         moves.append(next(move for move, world, step in steps if world == to and prop in step.wrong))
         trace = self.trace(moves)
         last = trace.steps[-1]
-        if prop not in self._house.judge.step(self._house.system.type_of(last.aggregate), last.reaction):
+        if prop not in self._product.judge.step(self._product.system.type_of(last.aggregate), last.reaction):
             said = "The unreduced rules keep the property in this last step, and the reduced search breaks it"
             to_form = self._found.world(found.after)
             raise Unsound(disagreement(trace.steps, said, self._differing((last.reaction.aggregate,), to_form)))
         return trace
 
     def seen(self, state: int, prop: int) -> Trace:
-        """Return the way to where something is that was promised to be possible."""
+        """Return the trace to a state in which a reachability property holds."""
         return self._believed(state, prop, holds=True)
 
     def _believed(self, state: int, prop: int, *, holds: bool) -> Trace:
-        """Return the way to a state, if a property has the same truth there as in the search. Raises ``Unsound``."""
+        """Return the trace to a state, if a property has the same truth there as in the search. Raises ``Unsound``."""
         form = self._found.world(state)
         world, happened = self._walk(self._found.way(state))
-        judge = self._house.judge
+        judge = self._product.judge
         if prop in judge.of_system:
             subject = subject_of(judge.properties[prop].property, self.unreduced.scene(world))
             truths = {judge.properties[prop].holds(subject)}
         else:
-            components = zip(self._house.components, world.aggregates, strict=True)
+            components = zip(self._product.components, world.aggregates, strict=True)
             opinions = [judge.opinion(component.of, aggregate) for component, aggregate in components]
             truths = {kept for each in opinions for (number, _), (_, kept) in each.items() if number == prop}
         if holds not in truths:
-            said = "The property is not the same in this state by the unreduced rules as in the reduced search"
+            said = "The property has another truth in this state by the unreduced rules than in the reduced search"
             raise Unsound(disagreement(happened, said, self._differing(world.aggregates, form)))
         return Trace(tuple(happened), None, begins=self._begins(happened))
 
     def _differing(self, aggregates: Sequence[Aggregate], form: World) -> str:
-        """Return which fields of these aggregates differ between the unreduced rules and the search."""
+        """Return the fields of these aggregates that differ between the unreduced rules and the search."""
         numbered = {
             component.name: component.states[local]
-            for component, local in zip(self._house.components, form, strict=False)
+            for component, local in zip(self._product.components, form, strict=False)
         }
         return differing(aggregates, [numbered[each.name] for each in aggregates])
 
     def lasso(self, lasso: Lasso) -> Trace:
-        """Return the way to what goes on for ever, and that."""
+        """Return the trace of a lasso."""
         moves = [*self._found.way(lasso.stem[0]), *self._found.moves(lasso.stem)]
         return self.trace(moves, self._found.moves((lasso.stem[-1], *lasso.cycle), lasso.labels))
 
     def message(self, vain: Vain) -> Message:
-        """Return messages that are in vain, with the way to where that is seen; without, if there is none."""
+        """Return messages in vain, with the trace to the first if there is one."""
         for place in vain.places:
             if place.local < 0:
                 return Message(*vain.kind, vain.why, self.trace([]))
@@ -132,27 +132,27 @@ class Witness:
         return Message(*vain.kind, vain.why)
 
     def _doing(self, place: Place) -> int:
-        """Return the state nearest to the beginning in which a step is possible; -1 if there is none."""
-        found, bounds = self._found, self._house.bounds
+        """Return the state nearest to the opening in which a step is possible; -1 if there is none."""
+        found, bounds = self._found, self._product.bounds
         if not isinstance(found, Graph):
             return found.nearest(place.component, (place.local,))
         if place.channel >= 0:
             return found.taking(place)
-        component = self._house.components[place.component]
+        component = self._product.components[place.component]
         said = any(step.said and step.choice == place.choice for step in component.steps(place.local))
         possible = found.seen.column(place.component) == place.local
         if said and bounds.commands is not None:
-            possible &= found.seen.column(self._house.width - 1) < bounds.commands
+            possible &= found.seen.column(self._product.width - 1) < bounds.commands
         states = np.flatnonzero(possible)
         return int(states[0]) if states.size else -1
 
     def rule_error(self, rule_error: RuleError) -> Verdict:
-        """Return the verdict on what the rules do not answer, with the way to it."""
-        owner = self._house.system.name
+        """Return the verdict on a rule error, with its trace."""
+        owner = self._product.system.name
         return Verdict(owner, rule_error.name, PropertyKind.ALWAYS, Outcome.BROKEN, self.unanswered(rule_error))
 
     def unanswered(self, rule_error: RuleError) -> Trace:
-        """Return the way to what the rules do not answer."""
+        """Return the trace to a rule error."""
         place, only = rule_error.place, Attempt(rule_error.said, prop=rule_error.prop)
         state = self._state(place)
         if state < 0:
@@ -166,7 +166,7 @@ class Witness:
             cause, envelope = self.unreduced.input(world, move)
             taken = self._taken(world, move)
             if taken is None:
-                attempt = Attempt(rule_error.said, self._house.components[place.component].name, cause, envelope)
+                attempt = Attempt(rule_error.said, self._product.components[place.component].name, cause, envelope)
                 return Trace(tuple(happened), None, attempt)
             world, happening = taken
             happened.append(happening)
@@ -175,7 +175,7 @@ class Witness:
         cause, envelope = rule_error.given
         late = replace(envelope, at_ms=world.now_ms)
         return Trace(
-            tuple(happened), None, Attempt(rule_error.said, self._house.components[place.component].name, cause, late)
+            tuple(happened), None, Attempt(rule_error.said, self._product.components[place.component].name, cause, late)
         )
 
     def _taken(self, world: PlainWorld, move: Move) -> tuple[PlainWorld, Happening] | None:
@@ -185,7 +185,7 @@ class Witness:
             return None
 
     def _state(self, place: Place) -> int:
-        """Return the state of the system in which it is; -1 if it is before the first one."""
+        """Return the state of the system at a place; -1 if it is before the first one."""
         if place.state >= 0 or place.local < 0:
             return place.state
         if place.channel >= 0 and isinstance(self._found, Graph):

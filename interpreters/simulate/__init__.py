@@ -1,11 +1,11 @@
-"""``simulate``: whole systems in virtual time, under faults that a seed draws; a failing seed shrunk.
+"""``simulate``: whole systems in virtual time, under faults that a seed draws; a failing run is shrunk.
 
-A deterministic interpreter without an event loop. Everything that chance decides is a named choice (``choices``), what
-goes wrong has a name and a rate (``faults``), what activities do is read off the machines (``environment``). A runner
-decides, persists, performs and records, and dies at any point of it (``runner``); what is promised is asked at every
-step (``monitor``). ``campaign`` tries many seeds, ``shrink`` finds the few deviations that matter.
+A deterministic interpreter without an event loop. Every random decision is a named choice (``choices``). Faults have
+names and rates (``faults``). The conduct of activities is derived from the machines (``environment``). A runner
+decides, persists, performs and records, and may crash at any point (``runner``). Properties are checked after every
+step (``property_monitor``). ``campaign`` tries many seeds, and ``shrink`` finds the few deviations that matter.
 
-``enacted`` acts the same processes out for the real engine. It needs an event loop, and is imported by itself.
+``on_engine`` runs the same processes with the real engine. It needs an event loop, and is imported by itself.
 """
 
 from lifefold.interpreters.simulate.campaign import Tally, campaign

@@ -1,7 +1,7 @@
-"""The activities of a simulation: processes that say what they say, whether or not a runner listens.
+"""The activities of a simulation: processes that report events, with or without a runner.
 
-They outlive every runner. One that begins is told of those that an earlier one has begun, and hears what they have said
-meanwhile. An activity that a runner ends is over, which is confirmed after a while.
+They outlive every runner. A new runner learns which activities run, and gets the events that they have reported
+meanwhile. An activity that a runner ends is over, and its end is confirmed after a delay.
 """
 
 from collections.abc import Callable, Collection
@@ -27,20 +27,20 @@ from lifefold.interpreters.simulate.scheduler import Agenda, Part, Process, turn
 
 
 class Activities:
-    """What goes on, and what of it the present runner listens to."""
+    """The running activities, and those of them that the present runner attends."""
 
     def __init__(self, runner: Taker, system: System, agenda: Agenda, chance: Chance) -> None:
-        """Take who listens, and the world."""
+        """Take the runner, the system and the agenda."""
         self._runner: Final = runner
         self._system: Final = system
         self._agenda: Final = agenda
         self._chance: Final = chance
         self._processes: Final[dict[Part, Process]] = {}
         self._heard: Final[set[Part]] = set()
-        """What this runner listens to."""
+        """The activities that this runner attends."""
 
     def begin(self, part: Part, aggregate: Aggregate) -> None:
-        """Begin an activity, or listen again to one that an earlier runner has begun."""
+        """Start an activity, or attend one that an earlier runner has started."""
         process = self._processes.get(part)
         self._heard.add(part)
         if process is None:
@@ -51,7 +51,7 @@ class Activities:
             self._at(part, 0, self._report, self._runner.life, part, process, place)
 
     def end(self, part: Part) -> None:
-        """End an activity, if it still goes on, and confirm that."""
+        """End an activity, if it still runs, and confirm its end."""
         process = self._processes.pop(part, None)
         if process is not None:
             process.is_over = True
@@ -60,7 +60,7 @@ class Activities:
         self._at(part, after_ms, self._confirm, self._runner.life, part)
 
     def let_go(self, part: Part) -> None:
-        """Forget an activity that has said all, if it is over."""
+        """Forget an activity that has reported everything, if it is over."""
         name, ref, slot, generation = part
         running = self._runner.aggregates[name].entities[ref].find(slot)
         if running is None or running.generation != generation:
@@ -68,13 +68,13 @@ class Activities:
             self._heard.discard(part)
 
     def lose_listener(self) -> None:
-        """Go on although nobody listens any more."""
+        """Continue without a runner."""
         self._heard.clear()
 
     def hasten(self, name: str, asked: RequestedEffect) -> None:
-        """Let what an effect is to end soon come to its end at once, with the last thing that it would have said.
+        """Let the activities that an effect ends soon come to their end at once, with their last report.
 
-        Raises ``Violation`` if this runner does not listen to it: the effect would not reach it.
+        Raises ``Violation`` if this runner does not attend it: the effect would not reach it.
         """
         hastened = self._chance.environment.hastens.get(type(asked.effect), ())
         for part, process in list(self._processes.items()) if hastened else ():
@@ -87,10 +87,10 @@ class Activities:
                 self._at(part, after_ms, self._speak, part, process)
 
     def relieve(self, relied_on: Collection[object], is_due: Callable[[Event], bool]) -> None:
-        """Let those that have said all, and are not over, come to an end after all, if that is relied on.
+        """Let activities without further reports come to an end after all, if a property relies on it.
 
-        It is if their type is among these, or if one of their ends is due, which is then the one that they come to.
-        What they may say and go on is said, too, if it is due and somebody takes it.
+        It does if their type is among these, or if one of their ends is due, which is then their end. Reports without
+        an end are also sent, if they are due and an entity accepts them.
         """
         for part, process in self._processes.items():
             name, ref, slot, generation = part
@@ -113,12 +113,12 @@ class Activities:
                 self._continue(part, process)
 
     def _last(self, part: Part) -> list[type[Event]]:
-        """Return with what an activity may be over, in the order in which it is declared."""
+        """Return the events that may end an activity, in the order of their declaration."""
         slot, machine = part[2], self._machine_of(part)
         return [kind for kind in machine.spans[slot].during.yields if kind in machine.last[slot]]
 
     def _taken(self, part: Part, record: Any) -> list[Event]:
-        """Return what an activity may say that its entity would take now."""
+        """Return the reports of an activity that its entity would accept now."""
         machine = self._machine_of(part)
         kinds = machine.spans[part[2]].during.yields
         said = [each for kind in kinds for each in kind.examples_for(record)]
@@ -130,7 +130,7 @@ class Activities:
         return machine
 
     def _course(self, part: Part, aggregate: Aggregate) -> list[Said]:
-        """Return what an activity will say that begins now."""
+        """Return the reports of an activity that starts now."""
         _name, ref, slot, generation = part
         machine = self._machine_of(part)
         return self._chance.course(machine, aggregate, aggregate.entities[ref], slot, generation)
@@ -140,12 +140,12 @@ class Activities:
             self._at(part, process.said[process.spoken].after_ms, self._speak, part, process)
 
     def _speak(self, part: Part, process: Process) -> None:
-        """Let a process say the next thing, whether or not somebody listens."""
+        """Let a process report its next event, with or without a runner."""
         if process.is_over or process.spoken == len(process.said):
             return
         place = process.spoken
         process.spoken += 1
-        self._continue(part, process)  # before it is heard: what comes of that may hasten it
+        self._continue(part, process)  # before it is reported: its consequences may hasten it
         if part in self._heard:
             self._report(self._runner.life, part, process, place)
 
@@ -178,5 +178,5 @@ class Activities:
         return self._chance.takes_ms(span_ms, *name, self._runner.life)
 
     def _at(self, part: Part, after_ms: int, what: Callable[..., None], *given: Any) -> None:
-        """Arrange for something to happen to an activity, in its turn."""
+        """Schedule something for an activity, in its turn."""
         self._agenda.at(self._agenda.now_ms + after_ms, what, *given, order=turn(part))

@@ -1,7 +1,7 @@
-"""Simulated processes for the engine: handlers that do, in virtual time, what a simulation says that a process does.
+"""Simulated processes for the engine: handlers that do, in virtual time, what a simulation decides for a process.
 
-A process has its course from ``Chance``, by names, so it is the same one as in a simulation. It goes on whether or not
-there is an engine; what it has said meanwhile is reported to the next one.
+The course of a process comes from ``Chance``, by names, so it is that of a simulation. A process continues without an
+engine; the next engine gets the reports of the meantime.
 """
 
 from collections.abc import Awaitable, Iterable
@@ -20,7 +20,7 @@ from lifefold.interpreters.simulate.virtual_time import VirtualClock
 
 
 class _Role(Process):
-    """A process that is acted: when it says the next thing, and who waits for that."""
+    """A simulated process: when it reports its next event, and which handler waits for it."""
 
     __slots__ = ("attended_in", "due_ms", "kind", "waits")
 
@@ -29,44 +29,44 @@ class _Role(Process):
         super().__init__(said)
         self.kind = kind
         self.attended_in = 0
-        """In which of the lives of engines somebody attends to it, or did last."""
+        """The life of the engine that attends to it, or did last."""
         self.waits = anyio.CancelScope()
         self.due_ms = now_ms
         self.arrange()
 
     def arrange(self) -> None:
-        """Have the next thing said after the time that it takes."""
+        """Schedule the next report after its delay."""
         if self.spoken < len(self.said):
             self.due_ms += self.said[self.spoken].after_ms
 
     def go_on(self, now_ms: int) -> None:
-        """Say whatever was to be said before now, although nobody listens."""
+        """Make the reports that were due before now, without an engine."""
         while self.spoken < len(self.said) and self.due_ms < now_ms:
             self.spoken += 1
             self.arrange()
 
 
 class Actors:
-    """The processes of a simulation, for the engine. They outlive it: the next engine finds them where they are."""
+    """The processes of a simulation, for the engine. They outlive it: the next engine finds them as they are."""
 
     def __init__(self, system: System, chance: Chance, clock: VirtualClock) -> None:
-        """Take for what system, what they do, and in what time."""
+        """Take the system, the choices and the clock."""
         self.clock: Final = clock
         self.chance: Final = chance
         self._system: Final = system
         self._life = 1
         self._point = ""
-        """Where the last engine has died."""
+        """The point at which the last engine has died."""
         self._roles: Final[dict[Part, _Role]] = {}
         self._ends: Final[set[anyio.CancelScope]] = set()
 
     def interpreter(self) -> Interpreter:
-        """Return handlers for everything that the system can ask for."""
+        """Return handlers for all effects and activities of the system."""
         effects, activities = wanted(self._system)
         return Interpreter(dict.fromkeys(effects, self.perform), dict.fromkeys(activities, self.act))
 
     def lose_engine(self, point: str, heard: Iterable[Entry]) -> None:
-        """Go on without an engine, which has taken these inputs last: nobody waits for an end any more."""
+        """Continue without an engine, after its last inputs: no handler waits for an end any more."""
         self._life += 1
         self._point = point
         for name, envelope in heard:
@@ -83,17 +83,17 @@ class Actors:
         self._life += 1
 
     async def perform(self, effect: Effect, occasion: EffectContext) -> None:
-        """Perform an effect: what it is to end soon says its last soon, if this engine attends to it."""
+        """Perform an effect: a process that it ends soon makes its last report soon, if this engine attends to it."""
         hastened = self.chance.environment.hastens.get(type(effect), ())
         for part, role in self._roles.items():
             is_meant = part[:2] == (occasion.within.name, occasion.ref) and issubclass(role.kind, hastened)
-            if is_meant and role.spoken < len(role.said):  # one that has said all is not there to be ended
+            if is_meant and role.spoken < len(role.said):  # a process without further reports cannot be ended
                 if role.attended_in != self._life:
                     raise Unreached(role.kind)
                 self._hasten(part, role)
 
     def act(self, activity: Activity, context: ActivityContext) -> Awaitable[None]:
-        """Begin an activity, or take up one that goes on."""
+        """Start an activity, or attend a running one."""
         occasion, begin = context.occasion, context.begin
         part = (occasion.within.name, occasion.ref, begin.slot, begin.generation)
         if context.cleanup_only:
@@ -112,11 +112,11 @@ class Actors:
             if not await self._say_all(part, role, context):
                 await anyio.sleep_forever()
         finally:
-            if context.ending and not context.resumed:  # otherwise its end is asked for once more
+            if context.ending and not context.resumed:  # otherwise its end is requested again
                 await self._end(part)
 
     async def _say_all(self, part: Part, role: _Role, context: ActivityContext) -> bool:
-        """Say what is to be said; tell whether it is over with that."""
+        """Make the reports of a process; tell whether it is over then."""
         machine = self._system.type_of(part[0]).machine_of(part[1])
         assert machine is not None  # noqa: S101 - it has begun there
         role.go_on(self.clock.now_ms())
@@ -139,14 +139,14 @@ class Actors:
         return False
 
     async def _wait(self, part: Part, role: _Role) -> None:
-        """Wait until the next thing is said, which may come to be sooner."""
+        """Wait for the next report, which may become due sooner."""
         while True:
             with anyio.CancelScope() as role.waits:
                 await self.clock.sleep_until(role.due_ms, turn(part))
                 return
 
     async def _end(self, part: Part) -> None:
-        """End a process, which takes the time that it takes."""
+        """End a process, after its delay."""
         self._roles.pop(part, None)
         took_ms = self.chance.takes_ms(self.chance.environment.end_ms, "end", *part, self._life)
         with anyio.CancelScope(shield=True) as scope:

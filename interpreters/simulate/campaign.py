@@ -1,8 +1,8 @@
-"""Many seeds, one after the other or several at a time, and what came of all of them together.
+"""Campaigns: many seeds, one after the other or in parallel, and the sum of their results.
 
-A worker is a process of its own that is told what to simulate by a name, not by values: whatever it is, it is found
-there as it was found here (see ``targets``). The seeds that are tried, and what is found, do not depend on how many
-workers there are, nor on which of them is first. What has no name can be tried as well, in this process.
+A worker is a process that gets the name of a target, not its values, and finds the target by that name (see
+``simulation_targets``). The seeds and the findings do not depend on the number of workers or on their order. A target
+without a name is tried in this process.
 """
 
 from collections import Counter
@@ -24,15 +24,15 @@ from lifefold.interpreters.simulate.simulation_targets import Target, named
 from lifefold.interpreters.simulate.stopping import unless_stopped
 
 PORTION: Final = 5
-"""How many seeds a worker is given at a time."""
+"""The number of seeds that a worker gets at a time."""
 
 
 class Tally(msgspec.Struct):
-    """What came of some seeds. Times are in milliseconds, virtual but for ``seconds``, which are of processors.
+    """The results of some seeds. Times are virtual milliseconds, but ``seconds`` are processor time.
 
-    ``points`` are the points of a runner's work at which one has died: the fault, and where (which commit of a run, or
-    between which effects). ``task_sessions`` and ``task_ms`` have how many sessions each task that was worked at has
-    cost, and how long they took. ``microusd`` is what all accounts have paid; None where there are none.
+    ``points`` are the points of a runner's work with a crash: the fault, and its place (a commit of a run, or between
+    two effects). ``task_sessions`` and ``task_ms`` have the sessions of each task that was worked at, and their
+    duration. ``microusd`` is the sum that all accounts have paid; None if there are no accounts.
     """
 
     seeds: int = 0
@@ -93,7 +93,7 @@ class Tally(msgspec.Struct):
             self.microusd = (self.microusd or 0) + paid.microusd
 
     def add(self, other: "Tally") -> None:
-        """Add what came of other seeds."""
+        """Add the results of other seeds."""
         for name in (*_SUMS, *_LISTS):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name in _UNIONS:
@@ -103,7 +103,7 @@ class Tally(msgspec.Struct):
         self.found = sorted([*self.found, *other.found], key=lambda each: each[0])
 
     def forget(self, most: int) -> None:
-        """Keep so many at most of the times and costs that are kept one by one: the last of them."""
+        """Keep at most so many of the times and costs that are kept one by one: the last ones."""
         for name in _LISTS:
             del getattr(self, name)[:-most]
 
@@ -116,12 +116,12 @@ _UNIONS: Final = ("struck", "points", "seen", "states", "rows", "guards", "state
 
 
 def points(run: Run) -> set[Name]:
-    """Return at which points of their work runners have died: the deadly fault, and where."""
-    return {name[:-1] for name in run.deviations if name[0] in DEADLY}  # the last part is which runner it was
+    """Return the points at which runners have crashed: the fault, and its place."""
+    return {name[:-1] for name in run.deviations if name[0] in DEADLY}  # the last part is the number of the runner
 
 
 class Order(msgspec.Struct, frozen=True):
-    """What a worker is to do: which target, by its name, which seeds, with which faults and limits."""
+    """An order for a worker: the name of the target, the seeds, the faults and the limits."""
 
     target: str
     seeds: tuple[int, ...]
@@ -140,9 +140,9 @@ def campaign(  # noqa: PLR0913 - what may be chosen, each with its name
     stop_at: int | None = None,
     is_stopped: Callable[[], bool] | None = None,
 ) -> Tally:
-    """Simulate a target with every one of these seeds; end when so many have found something, or when it is stopped.
+    """Simulate a target with each of these seeds; end after so many findings, or when it is stopped.
 
-    A target with a name can be tried by several ``jobs``. Raises ``UnusableTarget`` for a name that is none, and
+    A target with a name can be tried by several ``jobs``. Raises ``UnusableTarget`` for an unknown name, and
     ``ValueError`` for several jobs without a name.
     """
     of = named(target) if isinstance(target, str) else target
@@ -174,11 +174,11 @@ def _tallies(of: Target, orders: Iterable[Order], jobs: int, is_stopped: Callabl
             workers.shutdown(wait=False, cancel_futures=True)
             if is_stopped is not None and is_stopped():
                 for each in {*active_children()} - others:
-                    each.terminate()  # what it is at is nobody's any more, and may take long
+                    each.terminate()  # its present work is not needed any more, and may take long
 
 
 def work(order: Order, is_stopped: Callable[[], bool] | None = None) -> Tally:
-    """Try the seeds of an order, or those of the first that there is time for."""
+    """Try the seeds of an order, or the first ones that there is time for."""
     return _worked(named(order.target), order, is_stopped)
 
 

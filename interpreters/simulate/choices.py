@@ -1,10 +1,10 @@
-"""Everything that chance decides in a simulation, and nothing else does: each choice is known by its name.
+"""Named choices: all random decisions of a simulation, and nothing else.
 
-A choice says how many ways there are, and way 0 is the *orderly* one: nothing goes wrong, nothing takes long, whatever
-came first goes first. A seed decides how often, and where, it is another one; those are the *deviations*. A run is its
-seed, or just as well its deviations: with these alone, and everything else orderly, it is the same run again, and that
-is what makes it small (see ``shrink``). Names, not places in a sequence, say which choice is meant, so that leaving one
-deviation out does not change what the others are about.
+A choice has a number of options, and option 0 is the *orderly* one: no fault, no delay, first come first served. A
+seed decides how often and where another option is taken; these choices are the *deviations*. A run is given by its
+seed, or by its deviations: with these alone and everything else orderly, the same run repeats. Shrinking relies on
+that (see ``shrink``). A choice is identified by a name, not by its place in a sequence, so that one deviation can be
+removed without a change of the others.
 """
 
 import random
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 Name = tuple[str | int, ...]
-"""What is decided: what kind of choice it is, about whom, and its how-manieth."""
+"""The name of a choice: its kind, its subject, and its number."""
 
 SPOKEN: Final = frozenset(
     {
@@ -28,21 +28,21 @@ SPOKEN: Final = frozenset(
         "clock back",
     }
 )
-"""The kinds of choices that are made on the occasions on which people say something, and the clock is set.
+"""The kinds of choices for operator commands and for the clock.
 
-How long they wait until the next occasion (``when``, ``pause``) is none of these: they can say it sooner all the same.
+The pause before the next opportunity (``when``, ``pause``) is none of these: a command can also come sooner.
 """
 
 
 APART: Final = frozenset({"killed when waiting"})
-"""The kinds of choices that are drawn by themselves, so that the others of a seed are as they would be without them."""
+"""The kinds of choices with random numbers of their own, so that they do not change the others of a seed."""
 
 
 class Choices:
-    """Makes choices. ``deviations`` has all that were not orderly, by their names, in the order in which they fell."""
+    """Makes choices. ``deviations`` has all that were not orderly, by their names, in order."""
 
     def __init__(self, seed: int | None = None, *, but: Mapping[Name, int] | None = None) -> None:
-        """Draw by a seed; without one, everything is orderly ``but`` for these."""
+        """Draw from a seed; without one, everything is orderly ``but`` for these."""
         self.deviations: Final[dict[Name, int]] = {}
         self.made = 0
         self._draw = None if seed is None else random.Random(seed).random  # noqa: S311 - to be repeatable is its point
@@ -51,24 +51,24 @@ class Choices:
 
     @property
     def is_drawn(self) -> bool:
-        """Whether chance decides, and not what was said."""
+        """Whether choices are drawn at random, and not given."""
         return self._draw is not None
 
     def cast(self, sides: int, about: str = "") -> int:
-        """Return one of so many numbers: no deviation, and never said, but only drawn."""
+        """Return a random number below ``sides``: it is drawn only, and is no deviation."""
         draw = self._drawn(about)
         return 0 if draw is None else int(draw() * sides)
 
     def _drawn(self, kind: int | str) -> Callable[[], float] | None:
-        """Return what draws choices of a kind."""
+        """Return the random numbers for choices of a kind."""
         return self._draw_apart if kind in APART else self._draw
 
     def any_way(self, name: Name, ways: int) -> int:
-        """Return which of so many ways it goes, all of which are equally likely."""
+        """Return one of so many options, all equally likely."""
         return self.way(name, ways, (ways - 1) / ways)
 
     def one_of(self, name: Name, likely: Sequence[bool]) -> int:
-        """Return which of so many ways it goes: if chance decides, one of those that are likely, if any is."""
+        """Return one of so many options: when drawn, one of the likely ones, if there are any."""
         among = [place for place, each in enumerate(likely) if each]
         if self._draw is None or not among:
             return self.any_way(name, len(likely))
@@ -79,7 +79,7 @@ class Choices:
         return chosen
 
     def way(self, name: Name, ways: int, rate: float) -> int:
-        """Return which of so many ways it goes: at this rate another one than the orderly one."""
+        """Return one of so many options: at this rate another one than the orderly one."""
         self.made += 1
         draw = self._drawn(name[0])
         if draw is None:

@@ -1,9 +1,8 @@
-"""What a run has cost, and how long its tasks were in nobody's hands: read off the log.
+"""The cost of a run, and how long its tasks had no worker, from the log.
 
-What a fleet spends is the time of its agents: sessions, each of which is for one task. Money is on record only where a
-record has an account (``core/lifecycles/budget``), which no record of the fleet has; only for that the log is folded
-again. Times are those of the log, as the runner's clock had them: where that jumps, a session seems to have taken so
-long.
+A fleet spends the time of its agents: sessions, each for one task. Money is in the log only if a record has an account
+(``core/lifecycles/budget``), which no record of the fleet has. The log is folded again for accounts only. Times are
+those of the log, by the runner's clock: where the clock jumps, a session seems to have taken so long.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +20,7 @@ from lifefold.interpreters.simulate.inputs import Entry
 
 
 class TaskCost(msgspec.Struct):
-    """What one task has cost: how often it was given to a worker, its sessions, and how long they took together."""
+    """The cost of one task: its claims, its sessions, and their duration together."""
 
     claims: int = 0
     sessions: int = 0
@@ -29,9 +28,9 @@ class TaskCost(msgspec.Struct):
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """What a run has cost: its sessions, those of each task, and money, if any is on record.
+    """The cost of a run: its sessions, those of each task, and money, if it is in the log.
 
-    ``unclaimed_ms`` has, for each time that a task came back undone and was given out again, how long that took.
+    ``unclaimed_ms`` has the time without a worker for each task that came back undone and was claimed again.
     """
 
     sessions: int
@@ -42,7 +41,7 @@ class Cost(msgspec.Struct, frozen=True):
 
 
 def cost(system: System, entries: Sequence[Entry]) -> Cost:
-    """Return what the run with this log has cost."""
+    """Return the cost of the run with this log."""
     bill = _Bill()
     for name, envelope in entries:
         if type(envelope.event) in _READ:
@@ -52,7 +51,7 @@ def cost(system: System, entries: Sequence[Entry]) -> Cost:
 
 
 _UNDONE: Final = (task.Failed, task.Rejected, task.Released)
-"""By which words a worker gives back what it has not done."""
+"""The events with which a worker gives a task back undone."""
 
 _READ: Final = frozenset(
     {
@@ -68,7 +67,7 @@ _READ: Final = frozenset(
 
 
 class _Bill:
-    """What is known after some of the entries."""
+    """The account after some of the entries."""
 
     def __init__(self) -> None:
         self.sessions = self.session_ms = 0
@@ -77,14 +76,14 @@ class _Bill:
         self._given: Final[dict[str, str]] = {}
         """By worker: the task that it was given last."""
         self._claims: Final[dict[str, tuple[str, int]]] = {}
-        """By worker: the task that is its own, and the number of the claim."""
+        """By worker: its task, and the number of the claim."""
         self._since_ms: Final[dict[str, int]] = {}
-        """By worker: since when its session runs."""
+        """By worker: the start of its session."""
         self._lost_ms: Final[dict[str, int]] = {}
-        """By task: since when it is undone and in nobody's hands."""
+        """By task: since when it is undone and has no worker."""
 
     def read(self, name: str, envelope: Envelope) -> None:
-        """Take an entry into account."""
+        """Add an entry."""
         match envelope.event:
             case session.SessionStarted():
                 self._start(name, envelope.at_ms)
@@ -103,7 +102,7 @@ class _Bill:
                 pass
 
     def close(self, at_ms: int) -> None:
-        """Let sessions that are not over have lasted until now."""
+        """Let running sessions end now."""
         for worker in list(self._since_ms):
             self._exit(worker, at_ms)
 
@@ -133,9 +132,9 @@ class _Bill:
 
 
 def _microusd(system: System, entries: Iterable[Entry]) -> int | None:
-    """Return what all accounts together have paid at the end, in millionths of a dollar; None if there is no account.
+    """Return the sum that all accounts have paid, in millionths of a dollar; None if there is no account.
 
-    What one account has granted another is paid once: by who has spent it.
+    A grant of one account to another counts once: for the account that has spent it.
     """
     kinds = {kind for kind, of in system.aggregates.items() if _has_account(of)}
     if not kinds:

@@ -1,6 +1,6 @@
-"""What seeds have found, as a test file: it fails as long as the rules allow it, and passes when they do not.
+"""The findings of seeds as a test file: it fails as long as the rules allow the runs.
 
-It says the deviations, not the seed: they mean the same when faults and rates are other ones.
+It contains the deviations, not the seed: they have the same meaning with other faults and rates.
 """
 
 import re
@@ -15,7 +15,7 @@ _HEAD: Final = '"""Written by lifefold simulate --emit-test'
 
 
 def emitted(findings: Sequence[Finding]) -> str:
-    """Return the file; empty, if there is nothing to test."""
+    """Return the file; an empty text if there is nothing to test."""
     if not findings:
         return ""
     titles = _titles(findings)
@@ -30,7 +30,7 @@ def emitted(findings: Sequence[Finding]) -> str:
 
 
 def is_emitted(text: bytes) -> bool:
-    """Tell whether a file's text was written here, by its head."""
+    """Tell whether the text of a file was written here, by its head."""
     return text.startswith(_HEAD.encode())
 
 
@@ -64,6 +64,6 @@ def _test(title: str, finding: Finding) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    """Return a docstring that says any text."""
+    """Return any text as a docstring."""
     safe = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"').replace("\r", "\\r").replace("\0", "\\0")
     return f'"""{safe}"""'

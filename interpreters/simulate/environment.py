@@ -1,11 +1,11 @@
-"""What activities do in a simulation: read off what they ``yield`` and its ``examples()``, unless somebody says better.
+"""The environment of a simulation: the conduct of activities, derived from ``yields`` and ``examples()``.
 
-The orderly course of an activity is to say, once each, what it may say and go on, and then to be over with the first
-thing that it may be over with; of each, the first example. What takes its entity out of the states in which the
-activity goes on is an end as well, and no orderly one. So ``yields`` and ``examples()`` begin with what is as it should
-be. Each thing takes the time that the environment says.
+The orderly course of an activity has one report of each event that does not end it, and then the first event that ends
+it. Each event is its first example. An event that takes the entity out of the activity's states also ends the
+activity, but is not orderly. So ``yields`` and ``examples()`` begin with the usual events. The time of each report is
+given by the environment.
 
-Who knows better writes a ``Script``: what an activity says, and after how long, given what it is about.
+A ``Script`` replaces this conduct: it yields the reports of an activity with their delays.
 """
 
 from collections import Counter
@@ -20,48 +20,49 @@ from lifefold.interpreters.simulate.choices import Choices, Name
 from lifefold.interpreters.simulate.faults import ACTED, MOST
 
 FLOOD: Final = 20
-"""How often an activity repeats itself when it floods."""
+"""The number of repetitions of an activity that floods."""
 
 SLOW: Final = 100
-"""How many times as long something takes that is slow."""
+"""The factor by which a slow report takes longer."""
 
 USUAL_MS: Final = (1_000, 60_000)
-"""How long something takes of which nobody has said how long it takes."""
+"""The time of a report without a declared duration."""
 
 LATE_MS: Final = (1_000, 600_000)
-"""By how much something is late."""
+"""The delay of a late report."""
 
 SHARES: Final = (0, 0, 1, 1, 4)
-"""How many times as often as usual in the run an activity has a fault, or something is said: some not at all."""
+"""The factors of the rates of faults and reports in one run: some do not occur in it."""
 
 SELDOM: Final = 10
-"""One in so many times that an activity could say something in vain it does."""
+"""An activity makes one in so many of the reports that are in vain."""
 
 Range = tuple[int, int]
-"""From, to: both may be."""
+"""The lowest and the highest value; both are possible."""
 
 
 class Said(msgspec.Struct, frozen=True):
-    """What an activity says, ``after_ms`` milliseconds after what it has said before."""
+    """A report of an activity, ``after_ms`` milliseconds after the report before it."""
 
     after_ms: int
     event: Event
 
 
 Script = Callable[[Aggregate, Entity[Any], Activity, Choices], Iterable[Said]]
-"""What an activity of an entity says, one thing after the other; the choices are for what a script leaves to chance."""
+"""The reports of an activity of an entity, in order; a script draws its random decisions from the choices."""
 
 
 class Environment(msgspec.Struct, frozen=True):
-    """The world around a system, as far as a user wants to say what it is like.
+    """The environment of a system.
 
-    ``durations_ms`` has, by type of activity, how long each thing that it says takes; ``weights``, by type of event,
-    how likely each of its examples is among the ends that are not orderly, 1 for those that are not said. ``scripts``
-    replace all of that for a type of activity. ``hastens`` has, by type of effect, which activities of the same entity
-    end soon when it is performed: a process that is asked to end, and does. The rest is how long a message takes, how
-    much time there is between things that people might say, how long the confirmation of an end takes, a transaction
-    of a slow store, and until there is a runner again. A run is healed when one of these ``parts`` of its time is over:
-    4 is a quarter of it. ``rates`` are the usual ones of faults here, if they are not those of everywhere.
+    ``durations_ms`` has, by type of activity, the time of each report. ``weights`` has, by type of event, the weight
+    of each example among the ends that are not orderly; 1 by default. ``scripts`` replace all of that for a type of
+    activity. ``hastens`` has, by type of effect, the activities of the same entity that end soon after it, such as a
+    process that is asked to end.
+
+    The other fields are times. They are those of a message, between two opportunities of operators, of the
+    confirmation of an end, of a transaction in a slow store, and until the next runner. A run is healed after one of
+    these ``parts`` of its time: 4 is a quarter. ``rates`` replace the usual rates of faults.
     """
 
     durations_ms: Mapping[type[Activity], Range] = {}
@@ -78,21 +79,21 @@ class Environment(msgspec.Struct, frozen=True):
 
 
 class Chance:
-    """The choices of one run, with the rates of its faults: what an environment leaves open is decided here."""
+    """The choices of one run, with the rates of its faults: all that an environment leaves open is decided here."""
 
     def __init__(self, environment: Environment, choices: Choices, rates: Mapping[str, float]) -> None:
-        """Take the environment, where choices come from, and how often what goes wrong."""
+        """Take the environment, the choices, and the rates of faults."""
         self.environment: Final = environment
         self.choices: Final = choices
         self.rates: Final = dict(rates)
         self.struck: Final[Counter[str]] = Counter()
-        """How often each fault has happened."""
+        """The number of occurrences of each fault."""
         self.is_calm = False
-        """Whether nothing goes wrong any more."""
+        """Whether no fault happens any more."""
         self._shares: Final[dict[Name, int]] = {}
 
     def calm(self) -> None:
-        """Let nothing go wrong any more."""
+        """Let no fault happen any more."""
         self.is_calm = True
         self.choices.calm()
         self.rates.update(dict.fromkeys(self.rates, 0.0))
@@ -108,13 +109,13 @@ class Chance:
         return True
 
     def share(self, *what: str | int) -> int:
-        """Return how many times as often as usual something is in this run, drawn when it is first asked for."""
+        """Return the factor of a rate in this run, drawn when it is first needed."""
         if what not in self._shares:
             self._shares[what] = SHARES[self.choices.cast(len(SHARES))]
         return self._shares[what]
 
     def takes_ms(self, span_ms: Range, *name: str | int) -> int:
-        """Return how long something takes: the shortest, if all is orderly."""
+        """Return a duration: the shortest, if all is orderly."""
         least, most = span_ms
         took = least + (self.choices.way(("takes", *name), most - least + 1, 0.5) if most > least else 0)
         return took * SLOW if self.strikes("slow", *name) else took
@@ -122,7 +123,7 @@ class Chance:
     def course(
         self, machine: Machine[Any], aggregate: Aggregate, entity: Entity[Any], slot: str, generation: int
     ) -> list[Said]:
-        """Return what an activity that begins now says if nobody ends it; nothing more, if it hangs."""
+        """Return the reports of an activity that starts now, if it is not ended; no end, if it hangs."""
         activity = next(each.activity for each in entity.running if (each.slot, each.generation) == (slot, generation))
         assert activity is not None  # noqa: S101 - timers say nothing
         script = self.environment.scripts.get(type(activity))
@@ -135,7 +136,7 @@ class Chance:
         return [Said(self._after_ms(span_ms, soon_ms, *name, place), event) for place, event in enumerate(events)]
 
     def _after_ms(self, span_ms: Range, soon_ms: Sequence[int], *name: str | int) -> int:
-        """Return after how long an activity says something: maybe at once, or after a pause that makes a difference."""
+        """Return the delay of a report: none, or a pause that makes a difference."""
         if self.strikes("hasty", *name):
             return soon_ms[self.choices.any_way(("how soon", *name), len(soon_ms))]
         return self.takes_ms(span_ms, *name)
@@ -157,12 +158,12 @@ class Chance:
         return [*said, ends[0]]
 
     def _rambling(self, events: Sequence[Event], name: Name) -> list[Event]:
-        """Return some of what an activity may say and go on, in an order of its own."""
+        """Return some of the reports without an end, in a random order."""
         many = 1 + self.choices.any_way(("how many", *name), 2 * len(events))
         return [events[self.choices.any_way(("says", *name, place), len(events))] for place in range(many)]
 
     def _other(self, machine: Machine[Any], ends: Sequence[Event], name: Name) -> Event:
-        """Return one of these ends; seldom one that nobody takes, and in one run not all of the others."""
+        """Return one of these ends; seldom one that no entity accepts, and in one run not all of the others."""
         weights = [self._weight(each, ends) for each in ends]
         owners = [place for place, weight in enumerate(weights) for _ in range(weight)]
         if not owners:
@@ -171,7 +172,7 @@ class Chance:
         return ends[owners[self.choices.one_of(("which end", *name), likely)]]
 
     def _is_likely(self, machine: Machine[Any], slot: str, end: Event) -> bool:
-        """Tell whether an activity comes to this end in this run."""
+        """Tell whether an activity may come to this end in this run."""
         if not self.choices.is_drawn:
             return True
         share = self.share("ends", slot, repr(end))
@@ -184,14 +185,14 @@ class Chance:
 
 
 def _is_taken(machine: Machine[Any], slot: str, event: Event) -> bool:
-    """Tell whether there is a row that may take this from an activity."""
+    """Tell whether there is a row that may accept this report of an activity."""
     states = machine.spans[slot].states
     meant = (row for row in machine.rows if row.event is type(event) and machine.sources(row) & states)
     return any(row.pattern is None or row.pattern.test(event) for row in meant)
 
 
 def _sorted(machine: Machine[Any], record: Any, slot: str) -> tuple[list[Event], list[Event], list[Event]]:
-    """Return what an activity says and goes on, what else it may say so, and its ends; what is orderly first."""
+    """Return the orderly reports of an activity, its other reports, and its ends; orderly ones first."""
     span, last = machine.spans[slot], machine.last[slot]
     on_the_way: list[Event] = []
     others: list[Event] = []

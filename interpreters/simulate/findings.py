@@ -1,4 +1,4 @@
-"""What a seed has found, shrunk: the few deviations with which it is found, and the run that they make."""
+"""The findings of seeds, shrunk: the few deviations that break a property, and their run."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -17,14 +17,14 @@ from lifefold.interpreters.simulate.simulation_targets import Target, named
 from lifefold.interpreters.simulate.stopping import unless_stopped
 
 SEEDS: Final = 100
-"""How many seeds are tried in each smaller system."""
+"""The number of seeds for each smaller system."""
 
 EARLIER: Final = 30
-"""At how many times, spread over a run, it is tried whether all can be healed by then."""
+"""The number of times, spread over a run, at which an earlier healing is tried."""
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """A property that is broken: by which seed it was found, and the small run that breaks it."""
+    """A broken property: the seed that found it, and the shrunk run that breaks it."""
 
     target: Target
     seed: int
@@ -33,12 +33,12 @@ class Finding(msgspec.Struct, frozen=True):
 
     @property
     def system(self) -> System:
-        """The system that was simulated; of a machine, the one in which it is alone."""
+        """The simulated system; for a machine, the system of the machine alone."""
         return self.target.system
 
 
 def small(target: Target, seed: int, run: Run, faults: Faults, limits: Limits) -> Finding:
-    """Return the smallest run that breaks the property which this one breaks, in the smallest system that does.
+    """Return the smallest run that breaks the same property, in the smallest system that has one.
 
     Smaller systems are tried with the same deviations, and then with seeds.
     """
@@ -64,7 +64,7 @@ def _least(target: Target, seed: int, run: Run, limits: Limits) -> Finding:
 
 
 def _earlier(target: Target, run: Run, limits: Limits) -> Limits:
-    """Return limits with which everything is healed earlier, if it is found all the same: soon after an input."""
+    """Return limits with an earlier healing, if the property breaks all the same: soon after an input."""
     times = list(dict.fromkeys(each.envelope.at_ms - START_MS for each in run.entries))
     for until_ms in times[:: max(1, len(times) // EARLIER)]:
         if 0 <= until_ms < limits.until_ms:
@@ -92,12 +92,12 @@ def _drawn(target: Target, seed: int, faults: Faults, limits: Limits) -> Run:
 
 
 def _is_same(one: Run, other: Run) -> bool:
-    """Tell whether both break the same property; of rules that fail, by the same error."""
+    """Tell whether both break the same property; for rule errors, by the same error."""
     return one.found is not None and other.found is not None and _what(one.found) == _what(other.found)
 
 
 def _what(found: Found) -> tuple[str, ...]:
-    """Return what tells one finding from another: whose promise, which, and of rules that fail, by which error."""
+    """Return the identity of a finding: the owner, the property, and for rule errors the error."""
     error = found.of.split(": ")[1:2] if found.prop == ANSWERED else ()
     return found.owner, found.prop, *error
 
@@ -105,9 +105,9 @@ def _what(found: Found) -> tuple[str, ...]:
 def first_of_each(
     target: Target, tally: Tally, faults: Faults, limits: Limits, is_stopped: Callable[[], bool] | None = None
 ) -> list[Finding]:
-    """Make what a campaign has found small: each property once, by its first seed, and each error of a rule.
+    """Shrink the findings of a campaign: each property once, by its first seed, and each rule error.
 
-    What there is no time for is left out.
+    Findings that there is no time for are left out.
     """
     firsts: dict[tuple[str, ...], int] = {}
     for seed, found in tally.found:

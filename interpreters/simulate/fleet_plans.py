@@ -1,4 +1,4 @@
-"""The fleets that are simulated by name: what a fleet may have is on in some of them, each by itself, or all of it."""
+"""The plans of the fleets that are simulated by name: each optional part in one of them, and all parts in another."""
 
 from collections.abc import Iterator
 from itertools import cycle
@@ -23,7 +23,7 @@ MINUTE_MS: Final = 60 * SECOND_MS
 
 
 def plan(agents: int, tasks: int) -> fleet.Plan:
-    """Return a plan in which every third task waits for the two before it, and priorities differ."""
+    """Return a plan in which every third task depends on the two before it, and priorities differ."""
     return fleet.Plan(
         f"{agents}x{tasks}",
         tuple(fleet.AgentPlan(f"agent-{number}") for number in range(1, agents + 1)),
@@ -42,11 +42,11 @@ def plan(agents: int, tasks: int) -> fleet.Plan:
 
 
 def governed_plan(agents: int, tasks: int) -> fleet.Plan:
-    """Return a plan that a person approves, whose tasks take roles, change the same files, need a word, and are split.
+    """Return a plan with approvals, roles, conflicts of files, and tasks that are split.
 
-    Every second agent is a reviewer, and more tasks may come. What a task asks for goes round: a reviewer, a person's
-    word before it is merged, to be split in two, nothing. Two neighbours change the same file, and every fifth task
-    waits for the one before it.
+    An operator approves the plan. Every second agent is a reviewer, and more tasks may come. The requirements of tasks
+    alternate: a reviewer, an approval before the merge, a split in two, nothing. Two neighbours change the same file,
+    and every fifth task depends on the one before it.
     """
     of = plan(agents, tasks)
     roles = cycle((("reviewer",), ()))
@@ -69,9 +69,9 @@ _EVERY_FIFTH: Final = range(4, 100_000, 5)
 
 
 def limited_plan(agents: int, tasks: int) -> fleet.Plan:
-    """Return a plan with budgets for sessions and for time, which are spent before all is done if much goes wrong.
+    """Return a plan with budgets of sessions and time, which do not suffice if many faults happen.
 
-    There is one for all; every second agent has its own, and every second task. Every third task may be split. No
+    The fleet has one; every second agent and every second task have their own. Every third task may be split. No
     session takes longer than its share of the time.
     """
     of = plan(agents, tasks)
@@ -96,9 +96,9 @@ def limited_plan(agents: int, tasks: int) -> fleet.Plan:
 
 
 def trusted_plan(agents: int, tasks: int) -> fleet.Plan:
-    """Return a plan that people govern, in which every second task takes trust, which agents have to earn.
+    """Return a plan with gates, in which every second task requires trust that agents must earn.
 
-    Only one who is trusted has its work merged unseen; the last agent is so from the beginning.
+    Only the work of a trusted agent is merged without an approval; the last agent is trusted from the beginning.
     """
     of = governed_plan(agents, tasks)
     last = msgspec.structs.replace(of.agents[-1], trust=AccessLevel.TRUSTED)
@@ -114,14 +114,14 @@ def trusted_plan(agents: int, tasks: int) -> fleet.Plan:
 
 
 def renewed_plan(agents: int, tasks: int) -> fleet.Plan:
-    """Return such a plan whose budgets are filled anew after some hours."""
+    """Return such a plan with budgets that are refilled after some hours."""
     of = limited_plan(agents, tasks)
     budget = msgspec.structs.replace(of.budget, period_ms=5 * 60 * MINUTE_MS)
     return msgspec.structs.replace(of, name=f"renewed-{agents}x{tasks}", budget=budget)
 
 
 def stalling_plan(agents: int, tasks: int) -> fleet.Plan:
-    """Return a plan for agents whose sessions are watched: some are interrupted when they are silent, some not."""
+    """Return a plan with watched sessions: some are interrupted when they are silent, some not."""
     of = plan(agents, tasks)
     ladders = cycle((stall_detector.Limits(nudge_ms=90 * SECOND_MS), stall_detector.Limits()))
     watched = tuple(msgspec.structs.replace(each, stall=stall) for each, stall in zip(of.agents, ladders, strict=False))
@@ -129,9 +129,9 @@ def stalling_plan(agents: int, tasks: int) -> fleet.Plan:
 
 
 def restarted_plan(agents: int, tasks: int) -> fleet.Plan:
-    """Return a plan whose agents may err once, and are restarted twice in half an hour; all together as often as many.
+    """Return a plan whose agents stop at the second error, and restart twice in half an hour; all together as often.
 
-    Tasks are tried again often enough for all of that.
+    Tasks have enough retries for all of that.
     """
     of, half_an_hour_ms = plan(agents, tasks), 30 * MINUTE_MS
     restart = Restart(max_restarts=2, window_ms=half_an_hour_ms)
@@ -146,9 +146,9 @@ def restarted_plan(agents: int, tasks: int) -> fleet.Plan:
 
 
 def preempting_plan(agents: int, tasks: int) -> fleet.Plan:
-    """Return a plan in which tasks of four priorities make room for each other, and every second agent is a reviewer.
+    """Return a plan in which tasks of four priorities preempt each other, and every second agent is a reviewer.
 
-    What comes first comes late: it waits for others. Every fourth task is for a reviewer.
+    Urgent tasks come late, because they depend on others. Every fourth task requires a reviewer.
     """
     of = plan(agents, tasks)
     roles = cycle((("reviewer",), ()))
@@ -170,9 +170,9 @@ def preempting_plan(agents: int, tasks: int) -> fleet.Plan:
 
 
 def aborts_plan(agents: int, tasks: int) -> fleet.Plan:
-    """Return a plan in which most tasks may be split, and their parts again, and whoever aborts takes others along.
+    """Return a plan in which most tasks may be split, also their parts, and aborts reach whole families.
 
-    Every second task has a person agree to it, and every third waits for the two before it.
+    Every second task requires an approval, and every third depends on the two before it.
     """
     of = plan(agents, tasks)
     return msgspec.structs.replace(
@@ -187,7 +187,7 @@ def aborts_plan(agents: int, tasks: int) -> fleet.Plan:
 
 
 def serving_plan(agents: int, tasks: int) -> fleet.Plan:
-    """Return a plan with as many services as agents: they come back, idle, and are renewed, or do not."""
+    """Return a plan with as many services as agents: they restart, idle, are renewed, or do not."""
     of = plan(agents, tasks)
     lives = cycle(
         (
@@ -204,9 +204,9 @@ def serving_plan(agents: int, tasks: int) -> fleet.Plan:
 
 
 def orphans_plan(agents: int, tasks: int) -> fleet.Plan:
-    """Return such a plan whose tasks become orphans when sessions die, which are watched, too.
+    """Return such a plan whose tasks become orphans when their watched sessions die.
 
-    Of three tasks what is left of two is verified, and a person has to agree to the second; the third is given back.
+    Of three orphaned tasks two are verified, the second with an approval; the third is given back.
     """
     of = restarted_plan(agents, tasks)
     verified: dict[str, Any] = {"verify": (("make", "check"),), "orphaned": OnDeath.VERIFY}
@@ -220,7 +220,7 @@ def orphans_plan(agents: int, tasks: int) -> fleet.Plan:
 
 
 def mixed_plan(agents: int, tasks: int) -> fleet.Plan:
-    """Return a plan with everything at once, where features meet; how long sessions may take others say, for some."""
+    """Return a plan with all parts at once, for their interactions; some sessions have adaptive timeouts."""
     plain = plan(agents, tasks)
     of = plain
     for features in (
@@ -234,13 +234,13 @@ def mixed_plan(agents: int, tasks: int) -> fleet.Plan:
 
 
 def _with(of: S, other: S, plain: S) -> S:
-    """Return something with what another one has that a plain one has not; of what they consist of, one by one."""
+    """Return a value with the changes that another one has against a plain one, field by field."""
     fields = ((each, getattr(of, each), getattr(other, each), getattr(plain, each)) for each in of.__struct_fields__)
     return msgspec.structs.replace(of, **{name: _merged(*values) for name, *values in fields})
 
 
 def _merged(of: Any, other: Any, plain: Any) -> Any:
-    """Return a value with what another one has that a plain one has not."""
+    """Return a value with the change that another one has against a plain one."""
     if other == plain:
         return of
     if isinstance(of, msgspec.Struct) and type(of) is type(other) is type(plain):
@@ -266,4 +266,4 @@ KINDS: Final = {
     "orphans-": orphans_plan,
     "mixed-": mixed_plan,
 }
-"""The kinds of fleets, by what their names have before the size."""
+"""The kinds of fleets, by the part of their names before the size."""

@@ -1,4 +1,4 @@
-"""What a runner takes in: inputs on their way, what comes of them, and how much of everything there was."""
+"""The inputs of a runner: inputs on their way, their outcomes, and counts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
@@ -10,18 +10,18 @@ from lifefold.interpreters.simulate.scheduler import Process
 
 Opening = Sequence[tuple[str, Envelope]]
 Identity = tuple[str, int, int]
-"""What an effect is known by: aggregate, version, place in the reaction."""
+"""The identity of an effect: aggregate, version, index in the reaction."""
 
 
 class Entry(NamedTuple):
-    """An input that was taken, as it is on record: which aggregate has taken it."""
+    """An accepted input in the log, with its aggregate."""
 
     aggregate: str
     envelope: Envelope
 
 
 class Given(NamedTuple):
-    """An input on its way; of what an activity says, the process that has said it; of what people say, its number."""
+    """An input on its way; with its process for a report, and its number for an operator command."""
 
     aggregate: str
     envelope: Envelope
@@ -31,44 +31,44 @@ class Given(NamedTuple):
 
 
 class Decided(NamedTuple):
-    """An input, at the time at which it was decided, and what came of it."""
+    """An input with the time of its decision and its outcome."""
 
     given: Given
     outcome: Reaction | Refusal
 
 
 class Counts(msgspec.Struct):
-    """What a runner has done, in numbers."""
+    """The counts of a runner."""
 
     inputs: int = 0
     refused: int = 0
     transitions: int = 0
     crashes: int = 0
     again: int = 0
-    """How many effects were performed once more after a crash."""
+    """The number of effects that were performed again after a crash."""
 
 
 class Taker(Protocol):
-    """The runner, as those see it whom it has given something to do."""
+    """The runner as its processes see it."""
 
     @property
     def aggregates(self) -> Mapping[str, Aggregate]:
-        """What is on record."""
+        """The state in the log."""
         ...
 
     @property
     def clock_ms(self) -> int:
-        """What it takes for the time."""
+        """The time by its clock."""
         ...
 
     skew_ms: int
-    """By how much its clock is wrong."""
+    """The error of its clock."""
     is_up: bool
     life: int
 
     def give(self, given: Sequence[Given]) -> None:
-        """Let it take inputs: at once, or when what is being written is on record."""
+        """Accept inputs: at once, or when the present write is durable."""
 
 
 Watcher = Callable[[str, Reaction | Refusal, Envelope], None]
-"""Is told what came of an input, once that is on record: which aggregate, what, the input as it was taken."""
+"""Called with the outcome of an input, once it is durable: the aggregate, the outcome, the input."""

@@ -1,9 +1,9 @@
-"""The same system on the real engine: simulated processes are acted out for it, in virtual time.
+"""The same system on the real engine, with simulated processes in virtual time.
 
-``enact`` runs an ``Engine`` on a store, with handlers that do what the processes of a simulation do: the same activity
-of the same entity and generation says the same after the same time, because its choices have the same names. So the
-deviations of a run of ``simulate`` are the same run here, event for event, if they are such as can be acted:
-``ENACTABLE`` are those faults, and ``prompt`` makes an environment in which messages take no time, as in the engine.
+``enact`` runs an ``Engine`` on a store, with handlers that act the processes of a simulation. An activity of the same
+entity and generation makes the same reports at the same times, because its choices have the same names. So the
+deviations of a run of ``simulate`` give the same run here, event for event, if they are ``ENACTABLE``. ``prompt``
+makes an environment in which messages take no time, as in the engine.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,18 +27,18 @@ from lifefold.interpreters.store import Entry as Written
 
 _CAN_BE: Final = ("fails", "exits early", "hangs", "floods", "slow", "people")
 ENACTABLE: Final = Faults(dict.fromkeys((name for name in NAMES if name not in _CAN_BE), 0.0))
-"""The faults that can be acted, at their usual rates: what activities do, and people."""
+"""The faults that the engine can be given, at their usual rates: those of activities and operators."""
 
 
 class Death(NamedTuple):
-    """An engine dies with the first batch that brings the log to so many entries: before or after that is written."""
+    """An engine crashes with the first batch that brings the log to so many entries: before or after its write."""
 
     entries: int
     is_written: bool = True
 
     @property
     def point(self) -> str:
-        """The fault of a simulation that is the same."""
+        """The same fault of a simulation."""
         return "killed when persisted" if self.is_written else "killed when decided"
 
 
@@ -51,7 +51,7 @@ def prompt(environment: Environment) -> Environment:
 
 
 def said_by_people(entries: Iterable[Entry]) -> list[Entry]:
-    """Return what people have said, of what was taken; an aggregate's first entry is its opening."""
+    """Return the accepted operator commands; the first entry of an aggregate is its opening."""
     known: set[str] = set()
     said: list[Entry] = []
     for each in entries:
@@ -66,7 +66,7 @@ def said_by_people(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def log_of(target: System | Machine[Any], entries: Iterable[Entry]) -> list[Written]:
-    """Return the log that an engine writes of inputs, with the digests of all that they come to.
+    """Return the log that an engine writes for inputs, with the digests of their outcomes.
 
     Raises ``ValueError`` if one is refused.
     """
@@ -88,9 +88,9 @@ def same(interpreter: Interpreter) -> Interpreter:
 
 
 class Enacted(msgspec.Struct, frozen=True):
-    """What engines have come to: their log, what of it are the inputs, and how often one was begun.
+    """The result of engines: their log, its inputs, and the number of engines.
 
-    ``commits`` are the numbers of entries that there were after each batch: an engine takes at once what comes at once.
+    ``commits`` are the numbers of entries after each batch: an engine accepts simultaneous inputs together.
     """
 
     log: Sequence[Written]
@@ -115,12 +115,12 @@ async def enact(  # noqa: PLR0913 - what may be chosen, each with its name
 ) -> Enacted:
     """Run an engine for so many virtual milliseconds, on simulated processes.
 
-    What they do is drawn by ``seed``; without one it is orderly, ``but`` for the deviations of a run of ``simulate``.
-    ``people`` say those inputs, each at its time. The engine ``dies`` so often, and begins again on the same store.
-    ``altered`` has the last word on the handlers: some may be your own, ``over`` those of the simulated processes. They
-    take their time from the clock of ``Actors``, and not from anyio.
+    Their conduct is drawn from ``seed``; without one it is orderly, ``but`` for the deviations of a run of
+    ``simulate``. ``people`` are the operator commands with their times. The engine ``dies`` so often, and starts again
+    on the same store. ``altered`` may replace handlers by your own, ``over`` those of the simulated processes. They
+    use the clock of ``Actors``, and not anyio.
 
-    Raises ``ValueError`` if an engine that was to die has not: there were never so many entries.
+    Raises ``ValueError`` if an engine that was to crash has not: there were never so many entries.
     """
     if isinstance(target, Machine):
         target, begins = alone(target)
@@ -162,19 +162,19 @@ class _Stage:
         self._is_over = False
 
     def plan(self, people: Iterable[Entry], deaths: Iterable[Death]) -> None:
-        """Take what people will say, and when engines die; both are kept with the next one last."""
+        """Take the operator commands and the crashes; both are kept with the next one last."""
         self._people = sorted(people, key=lambda each: each.envelope.at_ms)[::-1]
         self._deaths = sorted(deaths, reverse=True)
 
     def must_have_died(self, until_ms: int) -> None:
-        """Raise ``ValueError`` if a death has not come."""
+        """Raise ``ValueError`` if a crash has not come."""
         if self._deaths:
             places = ", ".join(str(each.entries) for each in reversed(self._deaths))
             entries = self.commits[-1] if self.commits else 0
             raise ValueError(f"no engine has died at {places} entries: there were {entries}, as of {until_ms} ms")
 
     async def play(self, until_ms: int) -> bool:
-        """Let an engine run; tell whether it has come to the end, and has not died."""
+        """Let an engine run; tell whether it has come to the end without a crash."""
         async with anyio.create_task_group() as tasks:
             await tasks.start(self._clock.run)
             if self.lives:
@@ -186,7 +186,7 @@ class _Stage:
         return self._is_over
 
     async def _live(self, until_ms: int) -> None:
-        """Let an engine run until then, or until it dies."""
+        """Let an engine run until then, or until it crashes."""
         self.lives += 1
         async with anyio.create_task_group() as tasks:
             engine = Engine(self._system, _Mortal(self, self._clock), self._interpreter, clock=self._clock)
@@ -211,7 +211,7 @@ class _Stage:
         engine.wake()
 
     async def _say(self, engine: Engine) -> None:
-        """Let people say what they say."""
+        """Give the operator commands."""
         while self._people:
             name, envelope = self._people[-1]
             await self._clock.sleep_until(envelope.at_ms, WAITED)
@@ -236,7 +236,7 @@ class _Stage:
 
 
 class _Mortal(Attended):
-    """The store of a stage, with which its engine may die."""
+    """The store of a stage, with which its engine may crash."""
 
     def __init__(self, stage: _Stage, clock: VirtualClock) -> None:
         super().__init__(stage.store, clock)

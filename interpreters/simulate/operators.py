@@ -1,9 +1,8 @@
-"""What people say in a simulation, and when: things that count, at the worst time; and now and then anything at all.
+"""The operators of a simulation: commands that matter, at the worst time, and now and then any command.
 
-Just after whatever happens somebody may say something, and that is the orderly time; or just before it, or after a
-pause of any length, or after one that makes a difference to somebody's record. Mostly it is something that would be
-taken. The clock jumps on the same occasions. When nothing goes on and nothing that could be said would be taken, there
-are no more of them.
+The orderly time of a command is just after an input. Other times are just before it, after a pause of any length, or
+after a pause that makes a difference to a record. Most commands are ones that an entity accepts. The clock jumps on
+the same occasions. When nothing runs and no possible command would be accepted, there are no more of them.
 """
 
 from collections.abc import Sequence
@@ -18,32 +17,32 @@ from lifefold.interpreters.simulate.scheduler import WAITED, Agenda
 HOUR_MS: Final = 3_600_000
 
 JUMP_MS: Final = (1_000, 24 * HOUR_MS)
-"""By how much a clock jumps."""
+"""The distance of a jump of the clock."""
 
 NEEDLESS: Final = 0.2
-"""How often somebody says something of which nobody knows whether it is of any use."""
+"""The rate of commands that may be refused."""
 
 PAUSED: Final = 0.5
-"""How often the next occasion is after a pause of any length, and not at a time that makes a difference."""
+"""The rate of pauses of any length, and not of those that make a difference."""
 
 SPARES: Final = 0.8
-"""How often nobody says what would end a life for good, so that much happens in one."""
+"""The rate at which a command that ends a lifecycle is not given, so that a lifecycle goes on."""
 
 MANY: Final = 200
-"""Of so many things that might be said it is looked at which of them would be taken."""
+"""The most possible commands of which the accepted ones are computed."""
 
 _PAUSES: Final = 2
-"""Of the ways in which a time makes a difference, those that are not a pause of somebody's."""
+"""Of the ways in which a time makes a difference, those that are not a pause of a record."""
 
 _LAST: Final = (3,)
-"""Behind all else that happens at one time."""
+"""After all else at the same time."""
 
 
 class People:
-    """Those who say something to the aggregates of a runner, and set its clock."""
+    """The operators of a system: they give commands to the aggregates of a runner, and set its clock."""
 
     def __init__(self, system: System, runner: Runner, agenda: Agenda, chance: Chance) -> None:
-        """Take the world that they are in."""
+        """Take the system, the runner and the agenda."""
         self._system: Final = system
         self._runner: Final = runner
         self._agenda: Final = agenda
@@ -51,7 +50,7 @@ class People:
         self._ticks = 0
 
     def tick(self) -> None:
-        """Let people say something, and the clock be set, now and then."""
+        """Let operators give a command, and the clock be set, now and then."""
         self._ticks += 1
         rates, number = self._chance.rates, self._ticks
         if not any(rates[each] for each in ("people", "early timer", "clock back")):
@@ -67,20 +66,20 @@ class People:
             self._agenda.at(self._next_ms(number), self.tick, order=WAITED)
 
     def sayable(self, name: str) -> list[Envelope]:
-        """Return what people may say to an aggregate now, each once."""
+        """Return the possible commands of an aggregate, each once."""
         said: dict[tuple[str, Event], Envelope] = {}
         for each in self._sayable_later(name):
             said.setdefault((each.entity, each.event), each)
         return list(said.values())
 
     def _sayable_later(self, name: str) -> list[Envelope]:
-        """Return what people may say to an aggregate, now and after each pause that makes a difference."""
+        """Return the possible commands of an aggregate, now and after each pause that makes a difference."""
         of, aggregate = self._system.type_of(name), self._runner.aggregates[name]
         every = possible(of, aggregate, self._runner.clock_ms)
         return [each.envelope for each in every if each.cause is Cause.COMMAND]
 
     def _say(self, number: int) -> None:
-        """Let somebody say one of the things that people may say."""
+        """Give one of the possible commands."""
         choices, names = self._chance.choices, list(self._runner.aggregates)
         if not names:
             return
@@ -104,14 +103,14 @@ class People:
         self._runner.post(name, alike[choices.any_way(("which", number), len(alike))])
 
     def _is_taken(self, name: str, envelope: Envelope) -> bool:
-        """Tell whether something would be taken; a rule that fails is a reason to say it."""
+        """Tell whether a command would be accepted; a rule that raises an error is a reason to give it."""
         try:
             return isinstance(react(self._system.type_of(name), self._runner.aggregates[name], envelope), Reaction)
         except Exception:  # noqa: BLE001 - whatever it is, it is for the runner to come upon
             return True
 
     def _is_last(self, name: str, envelope: Envelope) -> bool:
-        """Tell whether nothing could happen to an entity any more after that."""
+        """Tell whether no input is possible for an entity after a command."""
         of, aggregate = self._system.type_of(name), self._runner.aggregates[name]
         machine, entity = of.machine_of(envelope.entity), aggregate.entities[envelope.entity]
         if machine is None:
@@ -120,7 +119,7 @@ class People:
         return answer.map(lambda step: step.record.state in machine.final).value_or(default_value=False)
 
     def _next_ms(self, number: int) -> int:
-        """Return when the next occasion is."""
+        """Return the time of the next opportunity."""
         now_ms, choices = self._agenda.now_ms, self._chance.choices
         if not choices.way(("paused", number), 2, PAUSED):
             pauses = self._pauses_ms()
@@ -143,7 +142,7 @@ class People:
         return sorted(every)
 
     def _is_at_rest(self) -> bool:
-        """Tell whether nothing goes on, and nothing that people may say would change that."""
+        """Tell whether nothing runs, and no possible command would change that."""
         if self._agenda.next_ms() is not None or not self._runner.is_up:
             return False
         if self._entities() > WHOLE:
@@ -152,5 +151,5 @@ class People:
         return len(every) <= MANY and not any(self._is_taken(name, each) for name, each in every)
 
     def _entities(self) -> int:
-        """Return how many there are."""
+        """Return the number of entities."""
         return sum(len(each.entities) for each in self._runner.aggregates.values())

@@ -1,11 +1,11 @@
-"""What is promised, asked at every step of a run: of what the step has changed, and of the whole.
+"""The property monitor: checks the properties after every step of a run, for the changed entities and the system.
 
-``always`` and invariants are asked of every entity that changed and of its aggregate, ``always_step`` of every
-transition; those of the system of all of it. What is possible (``sometimes``) is noted when it is seen. What has to
-follow is owed from when it is due until it holds, and nothing may be owed at the end, when everything has been healed.
+``always`` and invariants are checked for every changed entity and its aggregate, ``always_step`` for every transition,
+and properties of the system for the whole system. A reachability property (``sometimes``) is noted when it holds. A
+liveness property is owed from the step in which it is due until it holds. After healing nothing may stay owed.
 
-An aggregate, or a system, of more than ``WHOLE`` entities is asked as a whole now and then only, and between that at
-every step of what the step can have touched, as far as properties say what that is (``localized``).
+An aggregate or a system of more than ``WHOLE`` entities is checked as a whole at intervals only. Between them, every
+step is checked by ``localized`` properties, near its transitions.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -29,7 +29,7 @@ from lifefold.core.kernel import (
 
 
 class Violation(Exception):
-    """A property that is broken: whose it is, its name, and of what it does not hold."""
+    """A broken property: its owner, its name, and the subject."""
 
     def __init__(self, owner: str, prop: str, of: str) -> None:
         super().__init__(f"{owner}: {prop}: not so of {of}")
@@ -39,7 +39,7 @@ class Violation(Exception):
 
 
 class Debt(msgspec.Struct, frozen=True):
-    """Something that has to follow: by which property, of which subject."""
+    """A due liveness property of one subject."""
 
     owner: str
     prop: str
@@ -47,7 +47,7 @@ class Debt(msgspec.Struct, frozen=True):
 
 
 class _Properties(msgspec.Struct, frozen=True):
-    """The properties about one kind of subject."""
+    """The properties of one kind of subject."""
 
     owner: str
     always: tuple[Property[Any], ...]
@@ -55,19 +55,19 @@ class _Properties(msgspec.Struct, frozen=True):
     sometimes: tuple[Property[Any], ...]
     follows: tuple[Property[Any], ...]
     localized: tuple[tuple[Callable[[Any, str, Any], Any], tuple[Property[Any], ...]], ...]
-    """What holds always and need not be asked of all: what a transition touches, and the properties about that."""
+    """Invariants that need not be checked everywhere: the projection of a transition, and the properties of it."""
 
     @property
     def is_asked(self) -> bool:
-        """Whether there is anything to ask of a state."""
+        """Whether there is a property of a state."""
         return bool(self.always or self.sometimes or self.follows)
 
 
 WHOLE: Final = 64
-"""How many entities an aggregate or a system may have to be asked as a whole at every step."""
+"""The most entities of an aggregate or a system that is checked as a whole after every step."""
 
 PART: Final = 4
-"""A larger one is asked as a whole whenever so many steps as this part of the system's entities have passed."""
+"""A larger one is checked as a whole after so many steps as this part of the system's entities."""
 
 _NOTHING: Final = object()
 
@@ -93,23 +93,23 @@ def _sorted(owner: str, properties: Iterable[Property[Any]]) -> _Properties:
 
 
 class PropertyMonitor:
-    """Watches one run. ``seen`` are the names of what was promised to be possible and was seen, ``owed`` is due."""
+    """Watches one run. ``seen`` names the reachability properties that have held, ``owed`` the due properties."""
 
     def __init__(self, system: System, more: Iterable[Property[Any]] = ()) -> None:
-        """Gather what a system and all in it promise; ``more`` are properties of the system."""
+        """Gather the properties of a system and its parts; ``more`` are further properties of the system."""
         self.asked = 0
         self.seen: Final[set[tuple[str, str]]] = set()
         self.owed: dict[Debt, bool] = {}
-        """What is due, in the order in which it came to be; whether it was so before everything was healed."""
+        """The due properties, in order; whether each was due before everything was healed."""
         self._system: Final = system
         self._stale: Final[dict[str, None]] = {}
-        """Which aggregates have changed since the whole was asked about."""
+        """The aggregates that have changed since the last check of the whole."""
         self._large: Final[dict[str, None]] = {}
-        """Which of them have not been asked as a whole since."""
+        """The large aggregates among them that were not checked as a whole since."""
         self._unasked: Final[dict[str, list[Transition]]] = {}
-        """What has happened since no message was under way."""
+        """The transitions since the last time without messages in flight."""
         self._left = 0
-        """After how many steps the whole is asked about."""
+        """The number of steps until the next check of the whole."""
         self._alone: Final = len(system.aggregates) == 1
         self._of_machines: Final = {
             (kind, name): _sorted(name, [*machine.properties, *map(_invariant, machine.invariants)])
@@ -122,7 +122,7 @@ class PropertyMonitor:
             projection: _sorted(system.name, [each for each in every if each.projection is projection])
             for projection in dict.fromkeys([None, *(each.projection for each in every)])
         }
-        """By what properties of the system look at; None for those that look at all of it."""
+        """By the projection of properties of the system; None for those of the whole system."""
         self._near: Final = {
             touched: [
                 (projection, held)
@@ -132,7 +132,7 @@ class PropertyMonitor:
             ]
             for touched in dict.fromkeys(by for each in self._of_system.values() for by, _ in each.localized)
         }
-        """By what a step touches in the system: what is seen of that, and the properties about it."""
+        """By the localized projection of a transition: its value, and the properties of it."""
         self._steps: Final = {
             (kind, name): tuple(
                 (each.owner, each.steps)
@@ -149,7 +149,7 @@ class PropertyMonitor:
         self._single: Final = {kind: self._alone and len(of.machines) == 1 for kind, of in system.aggregates.items()}
 
     def look(self, of: AggregateType, reaction: Reaction, scene: Callable[[], SystemState], under_way: int) -> None:
-        """Ask what is promised, now that this has happened to an aggregate. Raises ``Violation``."""
+        """Check the properties after a reaction of an aggregate. Raises ``Violation``."""
         self._look_at(of, reaction)
         self._look_in(of, reaction)
         self._unasked.setdefault(reaction.aggregate.name, []).extend(reaction.transitions)
@@ -160,7 +160,7 @@ class PropertyMonitor:
             self._look_near(reaction, scene, under_way)
 
     def _look_in(self, of: AggregateType, reaction: Reaction) -> None:
-        """Ask of the aggregate, or, if it is large, of what the transitions can have touched in it."""
+        """Check the aggregate, or, if it is large, what the transitions can break in it."""
         aggregate, mine = reaction.aggregate, self._of_types[of.kind]
         self._stale[aggregate.name] = None
         if len(aggregate.entities) <= WHOLE:
@@ -173,7 +173,7 @@ class PropertyMonitor:
                 self._hold(mine.owner, properties, part, aggregate.name)
 
     def _look_at(self, of: AggregateType, reaction: Reaction) -> None:
-        """Ask of the transitions, and of the entities that have changed."""
+        """Check the transitions, and the changed entities."""
         kind, entities = of.kind, reaction.aggregate.entities
         is_single = self._single[kind]
         for step in reaction.transitions:
@@ -188,9 +188,9 @@ class PropertyMonitor:
                 self._follow(every, entities[ref], ref)
 
     def _look_near(self, reaction: Reaction, scene: Callable[[], SystemState], under_way: int) -> None:
-        """Ask of what the transitions can have touched in the system.
+        """Check what the transitions can break in the system.
 
-        When no message is under way any more, also of what was touched while one was: some properties are for then.
+        After the last message in flight, transitions since the first one are checked again: some properties need that.
         """
         touching = {reaction.aggregate.name: reaction.transitions}
         if not under_way:
@@ -209,7 +209,7 @@ class PropertyMonitor:
                     self._hold(name, properties, seen, name)
 
     def look_around(self, scene: Callable[[], SystemState], under_way: int) -> None:
-        """Ask what is promised of the whole, of large aggregates and of the system. Raises ``Violation``."""
+        """Check the whole: large aggregates and the system. Raises ``Violation``."""
         now = scene()
         entities = sum(len(each.entities) for each in now.aggregates.values())
         self._left = 1 if entities <= WHOLE else entities // PART
@@ -229,7 +229,7 @@ class PropertyMonitor:
     def _oversee(
         self, projection: Callable[[Any], Hashable], properties: _Properties, stale: Iterable[Aggregate], under_way: int
     ) -> None:
-        """Ask of what is seen of the system, if that is not what was asked about already."""
+        """Check a projection of the system, if it has changed."""
         overview = self._overviews.get(projection) or Projection({}, -1)
         fresh = {each.name: projection(each) for each in stale}
         changed = any(overview.aggregates.get(name, _NOTHING) != seen for name, seen in fresh.items())
@@ -250,7 +250,7 @@ class PropertyMonitor:
                 raise Violation(owner, prop.name, name)
 
     def _follow(self, properties: _Properties, subject: Any, name: str) -> None:
-        """Note what is possible and has come to be; owe what is due, and no more what holds."""
+        """Note reachability properties that hold; add and remove due liveness properties."""
         owner = properties.owner
         for prop in properties.sometimes:
             if (owner, prop.name) not in self.seen and prop.holds(subject):
@@ -263,7 +263,7 @@ class PropertyMonitor:
                 self.owed.setdefault(debt, False)
 
     def begin(self, names: Mapping[str, AggregateType]) -> None:
-        """Owe what is promised to come in any case."""
+        """Add the liveness properties that are due from the beginning."""
         self._count = len(names)
         subjects = [(each, each.owner) for each in self._of_system.values()]
         subjects += [(self._of_types[of.kind], name) for name, of in names.items()]
@@ -271,18 +271,18 @@ class PropertyMonitor:
             self._owe(properties, name)
 
     def _owe(self, properties: _Properties, name: str) -> None:
-        """Owe what is promised to come in any case."""
+        """Add the liveness properties that are due from the beginning."""
         owed = (Debt(properties.owner, each.name, name) for each in properties.follows if each.when is None)
         self.owed.update(dict.fromkeys(owed, False))
 
     def heal(self) -> None:
-        """Take note that everything is healed now: what is owed has to come; what is due later may go on for ever."""
+        """Note that everything is healed: what is due now must come to hold; what is due later may stay due."""
         self.owed = dict.fromkeys(self.owed, True)
 
     def overdue(self) -> list[Debt]:
-        """Return what has been owed since before everything was healed, in the order in which it is promised.
+        """Return the properties that are due since before everything was healed, in the order of their declaration.
 
-        Not in that in which it came to be: of a large system, when that is seen depends on how often all is asked.
+        The order in which they became due is not used: in a large system it depends on the intervals between checks.
         """
         return sorted((debt for debt, is_old in self.owed.items() if is_old), key=self._place)
 
@@ -290,7 +290,7 @@ class PropertyMonitor:
         return self._places[debt.owner, debt.prop], debt.of
 
     def relied_on(self, debt: Debt) -> tuple[Fairness, ...]:
-        """Return what the property relies on by which something is owed."""
+        """Return the fairness assumptions of a due property."""
         return self._given[debt.owner, debt.prop]
 
 

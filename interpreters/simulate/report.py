@@ -1,4 +1,4 @@
-"""What came of a campaign, as people read it on a screen, and as programs do."""
+"""The report of a campaign, as text and as JSON."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,11 +22,11 @@ HOUR_MS: Final = 60 * MINUTE_MS
 MICRO: Final = 1_000_000
 
 STATES_SHOWN: Final = 4
-"""How many of a machine's states are shown with the time spent in them: those with most of it."""
+"""The most states of a machine that are shown with their times: those with most of it."""
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What came of a campaign: what was tried, all of it together, and what was found, shrunk."""
+    """The result of a campaign: the target, the sum of all runs, and the shrunk findings."""
 
     target: Target
     tally: Tally
@@ -52,7 +52,7 @@ def trial(  # noqa: PLR0913 - what may be chosen, each with its name
     stop_at: int | None = None,
     is_stopped: Callable[[], bool] | None = None,
 ) -> Report:
-    """Try a target with these seeds as ``campaign`` does, and make small what they find. Raises as it does."""
+    """Try a target with these seeds as ``campaign`` does, and shrink the findings. Raises as it does."""
     of = named(target) if isinstance(target, str) else target
     faults, limits = faults or Faults(), limits or Limits()
     tally = campaign(
@@ -62,7 +62,7 @@ def trial(  # noqa: PLR0913 - what may be chosen, each with its name
 
 
 def lines(target: Target, tally: Tally, findings: Sequence[Finding], width: int = WIDTH) -> Iterator[str]:
-    """Yield the report: how much was tried, what went wrong meanwhile, what was used, what was found, the sum of it."""
+    """Yield the report: the number of runs, the faults, the coverage, the findings, the conclusion."""
     yield from wrapped(f"{target.name}: ", tried(tally), width)
     yield from wrapped("  speed        ", speed(tally), width)
     for what, said in (*facts_in_words(target, tally), *times_in_words(tally)):
@@ -75,7 +75,7 @@ def lines(target: Target, tally: Tally, findings: Sequence[Finding], width: int 
 
 
 def _not_small(tally: Tally, findings: Sequence[Finding], width: int) -> Iterator[str]:
-    """Yield what was found and nobody had the time to make small: each property, and its first seed."""
+    """Yield the findings that there was no time to shrink: each property, and its first seed."""
     told = {(each.run.found.owner, each.run.found.prop) for each in findings if each.run.found is not None}
     for seed, found in tally.found:
         broken = (found.owner, found.prop)
@@ -85,13 +85,13 @@ def _not_small(tally: Tally, findings: Sequence[Finding], width: int) -> Iterato
 
 
 def tried(tally: Tally) -> str:
-    """Return how much was tried."""
+    """Return the number of runs in words."""
     inputs = f"{tally.inputs:,} inputs, {tally.transitions:,} transitions"
     return f"{_seeds(tally)}, {inputs}, {tally.virtual_ms / HOUR_MS:,.0f} virtual hours"
 
 
 def speed(tally: Tally) -> str:
-    """Return how quickly that went, of each process that had a part in it."""
+    """Return the speed in words, for each process."""
     seconds = max(tally.seconds, 1e-6)
     quick = tally.virtual_ms / SECOND_MS / seconds
     each = f"{tally.inputs / seconds:,.0f} inputs/s, {quick:,.0f} times the clock"
@@ -99,7 +99,7 @@ def speed(tally: Tally) -> str:
 
 
 def conclusion(tally: Tally) -> str:
-    """Return the sum of it in a few words."""
+    """Return the conclusion in a few words."""
     if not tally.found:
         return f"no property is broken in {_seeds(tally)}"
     broken = len({(found.owner, found.prop) for _, found in tally.found})
@@ -112,7 +112,7 @@ def _seeds(tally: Tally) -> str:
 
 
 def facts_in_words(target: Target, tally: Tally) -> Iterator[tuple[str, str]]:
-    """Yield what can be said of it, each with a word for what it is about."""
+    """Yield further facts, each with a word for its subject."""
     yield from mishaps(tally)
     yield "used", " · ".join(f"{name} {used}/{of}" for name, used, of in used(target, tally) if of)
     missing = never(target, tally)
@@ -122,12 +122,12 @@ def facts_in_words(target: Target, tally: Tally) -> Iterator[tuple[str, str]]:
 
 
 def times_in_words(tally: Tally) -> Iterator[tuple[str, str]]:
-    """Yield for each machine in which states most time was spent."""
+    """Yield for each machine the states with most time."""
     return ((machine, f"{shares(times)} of its time") for machine, times in state_times(tally).items())
 
 
 def mishaps(tally: Tally) -> Iterator[tuple[str, str]]:
-    """Yield what went wrong, and how long it was until that was over."""
+    """Yield the faults, and the time until they were over."""
     struck = (f"{name} {count:,}" for name, count in tally.struck.most_common())
     yield "faults", " · ".join(struck) or "none"
     yield "crash points", _crash_points(tally)
@@ -138,14 +138,14 @@ def mishaps(tally: Tally) -> Iterator[tuple[str, str]]:
 
 
 def shares(times: Mapping[str, int]) -> str:
-    """Return the states in which most time was spent, and how much of it."""
+    """Return the states with most time, and their shares of it."""
     whole = sum(times.values())
     most = sorted(times.items(), key=lambda each: -each[1])[:STATES_SHOWN]
     return " · ".join(f"{state} {100 * spent / whole:.1f} %" for state, spent in most)
 
 
 def crash_points(tally: Tally) -> dict[str, int]:
-    """Return for each deadly fault at how many different points a runner has died of it, all of them named."""
+    """Return for each fault that ends a runner the number of different points at which it happened."""
     counts = Counter(str(name[0]) for name in tally.points)
     return {fault: counts[fault] for fault in DEADLY}
 
@@ -162,16 +162,16 @@ def _runners(tally: Tally) -> str:
     if not tally.crashes:
         return "none has died"
     again = "one effect was" if tally.again == 1 else f"{tally.again:,} effects were"
-    died = f"{tally.crashes:,} have died; {again} performed again"
+    died = f"{tally.crashes:,} have crashed; {again} performed again"
     if not tally.recovery_ms:
         return died
     return f"{died}; there was another after {spread(tally.recovery_ms)}"
 
 
 def _costs(target: Target, tally: Tally) -> Iterator[str]:
-    """Yield what it has cost: money if it is on record, sessions if there are any, the time of activities."""
+    """Yield the cost: money if it is in the log, sessions if there are any, the time of activities."""
     if tally.microusd is None:
-        yield "no money is on record"
+        yield "no money is in the log"
     else:
         yield f"{tally.microusd / MICRO:,.6f} USD"
     if tally.sessions:
@@ -184,7 +184,7 @@ def _costs(target: Target, tally: Tally) -> Iterator[str]:
 
 
 def working_ms(target: Target, tally: Tally) -> dict[str, int]:
-    """Return for how long there was each kind of activity, by the states in which it goes on, the longest first."""
+    """Return the time of each kind of activity, by its states, the longest first."""
     spent: Counter[str] = Counter()
     machines = {m.name: m for of in target.system.aggregates.values() for m in of.machines.values()}
     for (machine, state), spent_ms in tally.state_ms.items():
@@ -196,7 +196,7 @@ def working_ms(target: Target, tally: Tally) -> dict[str, int]:
 
 
 def used(target: Target, tally: Tally) -> Iterator[tuple[str, int, int]]:
-    """Yield of states, rows, both answers of guards, faults and deadly faults, how many occurred of how many."""
+    """Yield the used and the total number of states, rows, results of guards and faults."""
     machines = {m.name: m for of in target.system.aggregates.values() for m in of.machines.values()}.values()
     guarded = [(m.name, number) for m in machines for number, row in enumerate(m.rows) if row.when is not None]
     both = sum((*each, True) in tally.guards and (*each, False) in tally.guards for each in guarded)
@@ -208,7 +208,7 @@ def used(target: Target, tally: Tally) -> Iterator[tuple[str, int, int]]:
 
 
 def never(target: Target, tally: Tally) -> list[str]:
-    """Return the states that no entity was in, each with its machine if there are several."""
+    """Return the states without an entity, each with its machine if there are several."""
     machines = {m.name: m for of in target.system.aggregates.values() for m in of.machines.values()}.values()
     return [
         f"{m.name} {state}" if len(machines) > 1 else str(state)
@@ -219,7 +219,7 @@ def never(target: Target, tally: Tally) -> list[str]:
 
 
 def state_times(tally: Tally) -> dict[str, dict[str, int]]:
-    """Return by machine how long its entities were in each state, in milliseconds; without those in which none was."""
+    """Return by machine the time of its entities in each state, in milliseconds; without states with no time."""
     times: dict[str, dict[str, int]] = {}
     for (machine, state), spent_ms in sorted(tally.state_ms.items()):
         if spent_ms:
@@ -228,17 +228,17 @@ def state_times(tally: Tally) -> dict[str, dict[str, int]]:
 
 
 def spread(each_ms: Sequence[int]) -> str:
-    """Return how long something took, in words: the median, and what 95 % did not pass."""
+    """Return the median and the 95th percentile of durations, in words."""
     return f"{duration(median(each_ms))} (median), {duration(percentile_95(each_ms))} (95 %)"
 
 
 def percentile_95(each: Sequence[int]) -> float:
-    """Return what 95 % of these do not pass."""
+    """Return the 95th percentile."""
     return quantiles(each, n=20, method="inclusive")[-1] if len(each) > 1 else each[0]
 
 
 def duration(spent_ms: float) -> str:
-    """Return a duration in words, in the unit that suits it."""
+    """Return a duration in words, in a suitable unit."""
     for unit_ms, unit in ((HOUR_MS, "h"), (MINUTE_MS, "min"), (SECOND_MS, "s")):
         if spent_ms >= unit_ms:
             return f"{spent_ms / unit_ms:,.1f} {unit}"
@@ -246,7 +246,7 @@ def duration(spent_ms: float) -> str:
 
 
 def finding_lines(finding: Finding, width: int = WIDTH) -> Iterator[str]:
-    """Yield what is broken, by which seed it was found, what was not orderly, and what happened last."""
+    """Yield the broken property, the seed that found it, the deviations, and the last inputs."""
     found = finding.run.found
     if found is None:
         return
@@ -260,7 +260,7 @@ def finding_lines(finding: Finding, width: int = WIDTH) -> Iterator[str]:
 
 
 def facts(report: Report) -> dict[str, Any]:
-    """Return all of it for programs; what JSON can say, and nothing else."""
+    """Return the report for programs, in types of JSON."""
     target, tally = report.target, report.tally
     return {
         "target": target.name,

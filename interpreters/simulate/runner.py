@@ -1,10 +1,10 @@
-"""A runner in a simulation: decide, persist, perform, record, as the engine does it; and it may die at any point.
+"""A simulated runner: it decides, persists, performs and records as the engine does, and may crash at any point.
 
-*Durable* is what is on record: the inputs, what they fold to, which messages were not taken yet, which effects are not
-known to be performed. *Volatile* is everything else, and gone when the runner dies: what was decided and not persisted,
-messages under way, timers, who is listened to. A new runner begins as the engine does: it tells every aggregate
-``RunnerRecovered``, which sets the timers and takes up what goes on; it sends again what was not taken; and then it
-performs again what may not have been done.
+*Durable* is the log: the inputs, the state that they fold to, the messages without a receipt, and the effects that are
+not known to be performed. *Volatile* is the rest, and lost in a crash: decisions before they are persisted, messages
+in flight, timers, attended activities. A new runner begins as the engine does. It gives every aggregate
+``RunnerRecovered``, which sets the timers and attends the running activities. It sends messages without a receipt
+again. Then it performs owed effects again.
 """
 
 from collections import deque
@@ -38,7 +38,7 @@ class Runner:
     """Runs a system on a log, in virtual time."""
 
     def __init__(self, system: System, opening: Opening, chance: Chance, agenda: Agenda, watcher: Watcher) -> None:
-        """Take the system, the world, and who is told of every input that is taken."""
+        """Take the system, the agenda, and the watcher of accepted inputs."""
         self.system: Final = system
         self.opening: Final = opening
         self.entries: Final[list[Entry]] = []
@@ -46,12 +46,12 @@ class Runner:
         self.untold: Final[dict[tuple[str, str, int], Tell]] = {}
         self.counts: Final = Counts()
         self.recovery_ms: Final[list[int]] = []
-        """How long each time there was no runner."""
+        """The duration of each time without a runner."""
         self.skew_ms = 0
-        """By how much the runner's clock is wrong."""
+        """The error of the runner's clock."""
         self.is_up = False
         self.life = 0
-        """How often there was a runner, or none any more: what belongs to another life is nobody's."""
+        """The number of starts and crashes of runners: events of an earlier life are ignored."""
         self._last_ms = 0
         self._down_since_ms = 0
         self._full_until_ms = 0
@@ -61,11 +61,11 @@ class Runner:
         self._types: Final = {name: system.type_of(name) for name, _ in opening}
         self._owed: Final[dict[Identity, RequestedEffect]] = {}
         self._again: list[tuple[Identity, RequestedEffect]] = []
-        """What this runner has to perform again, as soon as all that goes on is taken up."""
+        """The owed effects of this runner, until all running activities are attended."""
         self._done: Final[set[Identity]] = set()
-        """What was performed and is not on record as such."""
+        """The performed effects without a record."""
         self._posts: Final[dict[int, Given]] = {}
-        """What people have said that is not on record yet, by number."""
+        """The operator commands that are not durable yet, by number."""
         self._posted = 0
         self._commits = 0
         self._present: dict[str, Aggregate] = {}
@@ -77,16 +77,16 @@ class Runner:
 
     @property
     def clock_ms(self) -> int:
-        """What the runner takes for the time."""
+        """The time by the runner's clock."""
         return self._agenda.now_ms + self.skew_ms
 
     def scene(self) -> SystemState:
-        """Return what is on record, as properties of the system see it."""
+        """Return the state in the log, as properties of the system see it."""
         under_way = ((sender, receiver, each.entity, each.event) for (sender, receiver, _), each in self.untold.items())
         return SystemState(self.aggregates, tuple(under_way))
 
     def start(self) -> None:
-        """Let there be a runner: read the log, go on where it ends, open what is not open."""
+        """Start a runner: read the log, continue at its end, open the other aggregates."""
         if self.is_up:
             return
         if self._full_until_ms > self._agenda.now_ms:
@@ -98,7 +98,7 @@ class Runner:
             self.recovery_ms.append(self._agenda.now_ms - self._down_since_ms)
         self._present = dict(self.aggregates)
         self._last_ms = self.entries[-1].envelope.at_ms if self.entries else 0
-        down_ms = max(0, self.clock_ms - self._last_ms)  # as the engine knows it: since what is on record
+        down_ms = max(0, self.clock_ms - self._last_ms)  # as the engine counts: since the last entry
         back = [
             Given(name, Envelope("", RunnerRecovered(down_ms), self.clock_ms, "engine")) for name in self.aggregates
         ]
@@ -115,12 +115,12 @@ class Runner:
         self.give([*back, *new])
 
     def _take_posts(self, life: int, posts: Sequence[Given]) -> None:
-        """Take what people have said while there was no runner."""
+        """Accept operator commands from the time without a runner."""
         if life == self.life:
             self.give(posts)
 
     def post(self, name: str, envelope: Envelope) -> None:
-        """Have somebody say something; if there is no runner, the next one hears it."""
+        """Give an operator command; without a runner, the next one gets it."""
         self._posted += 1
         given = self._posts[self._posted] = Given(name, replace(envelope, at_ms=self.clock_ms), post=self._posted)
         if self.is_up:
@@ -132,7 +132,7 @@ class Runner:
         self._timers.arrange()
 
     def die(self, point: str) -> None:
-        """End here; there is another runner after a while."""
+        """Crash; another runner starts after a while."""
         self.counts.crashes += 1
         self.life += 1
         self.is_up = self._is_writing = False
@@ -152,7 +152,7 @@ class Runner:
         return self._chance.takes_ms(span_ms, *name, self.life)
 
     def give(self, given: Sequence[Given]) -> None:
-        """Take inputs: at once, or when what is being written is on record."""
+        """Accept inputs: at once, or when the present write is durable."""
         if self._is_writing:
             self._inbox.extend(given)
         elif given:
@@ -184,7 +184,7 @@ class Runner:
             given = given._replace(envelope=envelope)
         of = self._types.get(name)
         if of is None:
-            raise Violation(self.system.name, ADDRESSED, f"{envelope.actor}: tells {name!r}, which is not there")
+            raise Violation(self.system.name, ADDRESSED, f"{envelope.actor}: sends to {name!r}, which does not exist")
         try:
             outcome = react(of, self._present.get(name) or of.start(name), envelope)
         except Exception as error:
@@ -200,7 +200,7 @@ class Runner:
             self._persist(decided)
 
     def _persist(self, decided: Sequence[Decided]) -> None:
-        """Put decisions on record, and what was performed before them; then let them have their effects."""
+        """Persist decisions, and the record of earlier effects; then perform their effects."""
         for identity in self._done:
             del self._owed[identity]
         self._done.clear()
@@ -222,7 +222,7 @@ class Runner:
                 self._perform_again()
 
     def _must_have_set_timers(self) -> None:
-        """Raise ``Violation`` unless every timer that is live in the log is set, at its deadline."""
+        """Raise ``Violation`` unless every running timer of the log is set, at its deadline."""
         for name, aggregate in self.aggregates.items():
             for ref, entity in aggregate.entities.items():
                 for each in entity.running:
@@ -231,7 +231,7 @@ class Runner:
                         raise Violation(self.system.name, Fault.STRANDED, f"{name}, {ref}: {each.slot}")
 
     def _perform_again(self) -> None:
-        """Perform what may not have been performed, now that what it may concern is listened to."""
+        """Perform owed effects, now that the activities which they may concern are attended."""
         for identity, asked in self._again:
             self.counts.again += 1
             self._perform(identity, asked)
@@ -249,7 +249,7 @@ class Runner:
             self._watcher(given.aggregate, outcome, outcome.envelope)
 
     def _go_on(self) -> None:
-        """Take the inputs that have gathered, unless this is the end."""
+        """Accept the inputs that have gathered, unless this is the end."""
         if self._done and self._strikes("killed when performed", self._commits):
             self.die("killed when performed")
         elif self._inbox and not self._is_writing:
@@ -260,7 +260,7 @@ class Runner:
             self._wait()
 
     def _wait(self) -> None:
-        """Wait for what comes next; maybe die half-way to the next timer, if nothing has come until then."""
+        """Wait for the next input; perhaps crash half-way to the next timer, if nothing has come until then."""
         next_ms = self._timers.next_ms()
         if next_ms is not None and next_ms > self.clock_ms and not self._chance.is_calm:
             half_ms = (next_ms - self.clock_ms) // 2
@@ -310,7 +310,7 @@ class Runner:
                     self._perform((name, version, index), asked)
 
     def _tell(self, sender: str, tell: Tell) -> None:
-        """Send a message: it arrives after those before it, and maybe again."""
+        """Send a message: it arrives after those before it, and perhaps again."""
         receiver, ordinal = tell.aggregate, tell.ordinal
         name = (sender, receiver, ordinal)
         took_ms = self._takes_ms(self._chance.environment.message_ms, "message", *name)
@@ -329,18 +329,18 @@ class Runner:
             self.give([Given(tell.aggregate, envelope)])
 
     def _perform(self, identity: Identity, asked: RequestedEffect) -> None:
-        """Perform an effect; what it is to end soon ends soon."""
+        """Perform an effect; activities that it ends soon end soon."""
         self._done.add(identity)
         self.activities.hasten(identity[0], asked)
 
     def come_back(self) -> None:
-        """Let there be a runner, if there is none, whatever keeps it."""
+        """Start a runner, if there is none, in spite of any fault."""
         self._full_until_ms = 0
         self._agenda.at(self._agenda.now_ms, self.start)
 
 
 _DERIVED: Final = (Begin, CancelTimer, End, StartTimer)
 _BEFORE: Final = ("killed when decided", "store refuses", "torn write", "disk full")
-"""What keeps a decision from being on record."""
+"""The faults that keep a decision from being durable."""
 _WAITING: Final = "killed when waiting"
 _FULL_MS: Final = (1_000, 3_600_000)

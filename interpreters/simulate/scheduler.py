@@ -1,10 +1,9 @@
-"""The world outside of a runner, in virtual time: what will happen when, and the activities that go on.
+"""The scheduler of a simulation: all future events in virtual time, and the running activities.
 
-What goes on there outlives every runner: an agent's process says what it says, whether somebody listens or not. Things
-happen in the order of their times. At one time timers go first, then what is to happen at once, and then, one by one
-and each with all that follows from it at once, what was waited for: what activities say, by name, so that it does not
-matter who has arranged what when; then all else as it was arranged. The engine has this order in virtual time, too (see
-``enacted``).
+Activities outlive every runner: a process makes its reports with or without one. Events happen in the order of their
+times. At equal times timers come first, and then immediate events. The reports of activities follow by name, one by
+one with all consequences. All other events come last, as they were scheduled. So the order in which reports were
+scheduled does not matter. The engine has the same order in virtual time (see ``on_engine``).
 """
 
 import heapq
@@ -14,10 +13,10 @@ from typing import Any, Final
 from lifefold.interpreters.simulate.environment import Said
 
 Part = tuple[str, str, str, int]
-"""What goes on is known by aggregate, entity, slot, generation."""
+"""The identity of an activity: aggregate, entity, slot, generation."""
 
 Order = tuple[int | str, ...]
-"""What goes first at one time."""
+"""The order of events at one time."""
 
 _AT_ONCE: Final[Order] = (1,)
 WAITED: Final[Order] = (3,)
@@ -34,40 +33,40 @@ def turn(part: Part) -> Order:
 
 
 class Agenda:
-    """What is to happen, by time: callables, each with what it is called with."""
+    """The future events, by time: callables with their arguments."""
 
     def __init__(self, now_ms: int) -> None:
-        """Begin with nothing."""
+        """Begin without events."""
         self.now_ms = now_ms
         self._heap: Final[list[tuple[int, Order, int, Callable[..., None], tuple[Any, ...]]]] = []
         self._arranged = 0
 
     def at(self, at_ms: int, what: Callable[..., None], *given: Any, order: Order = ()) -> None:
-        """Arrange for something to happen, now at the earliest."""
+        """Schedule an event, now at the earliest."""
         self._arranged += 1
         order = order or (WAITED if at_ms > self.now_ms else _AT_ONCE)
         heapq.heappush(self._heap, (max(at_ms, self.now_ms), order, self._arranged, what, given))
 
     def next_ms(self) -> int | None:
-        """Return when something happens next; None if nothing does."""
+        """Return the time of the next event; None if there is none."""
         return self._heap[0][0] if self._heap else None
 
     def step(self) -> None:
-        """Let the next thing happen."""
+        """Let the next event happen."""
         self.now_ms, _, _, what, given = heapq.heappop(self._heap)
         what(*given)
 
 
 class Process:
-    """An activity that goes on: what it will say, and what it has said that nobody has heard yet."""
+    """A running activity: its future reports, and the reports that no runner has got yet."""
 
     __slots__ = ("heard", "is_over", "said", "spoken")
 
     def __init__(self, said: list[Said]) -> None:
-        """Take what it says, in order."""
+        """Take its reports, in order."""
         self.said = said
         self.spoken: int = 0
-        """How much of it was said."""
+        """The number of reports that it has made."""
         self.heard: int = 0
-        """How much of that a runner has taken in durably, or refused."""
+        """The number of them that a runner has accepted durably, or refused."""
         self.is_over = False

@@ -1,9 +1,9 @@
-"""The few deviations without which a run would be orderly and nothing would be found: *delta debugging*.
+"""Shrinking by *delta debugging*: the few deviations without which no property breaks.
 
-Deviations are left out, a kind at a time, then many at a time and then fewer, as long as the same property is still
-broken (A. Zeller and R. Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002). Then what happens at a
-later occasion is tried at an earlier one, so that less happens before it; then each that is left is made as small as it
-can be. What remains is minimal: without any one of them the property is kept.
+Deviations are removed, a kind at a time, then many at a time and then fewer, as long as the same property breaks (A.
+Zeller and R. Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002). Then deviations move to earlier
+occasions, so that less happens before them. Finally each deviation gets the smallest option. The result is minimal:
+without any one of them the property holds.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -14,17 +14,17 @@ from lifefold.interpreters.simulate.choices import SPOKEN, Name
 Deviations = dict[Name, int]
 
 IsFound = Callable[[Mapping[Name, int]], bool]
-"""Tells whether with these deviations alone it is still found."""
+"""Tells whether the property breaks with these deviations alone."""
 
 FEW: Final = 12
-"""Of how many deviations it is tried whether one can be left out if another one happens on another occasion."""
+"""The most deviations for which a removal is tried together with a move of another one."""
 
 SOONER: Final = 6
-"""How many earlier occasions are tried for each."""
+"""The number of earlier occasions that are tried for each."""
 
 
 def shrunk(deviations: Mapping[Name, int], is_found: IsFound) -> Deviations:
-    """Return the few with which it is found, each as small as it can be, and at the first occasions."""
+    """Return the few deviations that break the property, each as small as possible, and on the first occasions."""
     few = _fewer(_of_few_kinds(dict(deviations), is_found), is_found)
     sooner = _sooner(few, is_found)
     if sooner != few:
@@ -33,7 +33,7 @@ def shrunk(deviations: Mapping[Name, int], is_found: IsFound) -> Deviations:
 
 
 def _of_few_kinds(deviations: Deviations, is_found: IsFound) -> Deviations:
-    """Leave out whole kinds of deviations, those of which there are most first."""
+    """Remove whole kinds of deviations, the most frequent kinds first."""
     kinds = [name[0] for name in deviations]
     for kind in sorted(dict.fromkeys(kinds), key=kinds.count, reverse=True):
         without = {name: way for name, way in deviations.items() if name[0] != kind}
@@ -43,7 +43,7 @@ def _of_few_kinds(deviations: Deviations, is_found: IsFound) -> Deviations:
 
 
 def _fewer(deviations: Deviations, is_found: IsFound) -> Deviations:
-    """Leave out what can be left out: all but one of two halves, of four quarters, ..., then one by one."""
+    """Remove deviations: all but one of two halves, of four quarters, ..., then one by one."""
     if is_found({}):
         return {}
     size = len(deviations)
@@ -66,7 +66,7 @@ def _pieces(deviations: Deviations, size: int) -> Iterator[Deviations]:
 
 
 def _without_pieces(deviations: Deviations, size: int, is_found: IsFound) -> Deviations:
-    """Leave out each piece of this size that can be left out, once round."""
+    """Remove each piece of this size that can be removed, once."""
     for piece in _pieces(deviations, size):
         rest = {name: way for name, way in deviations.items() if name not in piece}
         if rest and is_found(rest):
@@ -75,7 +75,7 @@ def _without_pieces(deviations: Deviations, size: int, is_found: IsFound) -> Dev
 
 
 def _sooner(deviations: Deviations, is_found: IsFound) -> Deviations:
-    """Let what happens on a later occasion happen on an earlier one, with all that comes after it."""
+    """Move deviations from later occasions to earlier ones, with all that follow."""
     for whose in dict.fromkeys(map(_whose, deviations)):
         before, place = 0, 0
         while place < len(numbers := _occasions(deviations, whose)):
@@ -90,7 +90,7 @@ def _sooner(deviations: Deviations, is_found: IsFound) -> Deviations:
 
 
 def _otherwise(deviations: Deviations, is_found: IsFound) -> Deviations:
-    """Leave out what is needed only because the others happen on just these occasions, and not on others nearby."""
+    """Remove a deviation together with a move of another one to an occasion nearby."""
     for name in deviations if len(deviations) <= FEW else ():
         rest = {other: way for other, way in deviations.items() if other != name}
         for whose in dict.fromkeys(map(_whose, rest)):
@@ -107,7 +107,7 @@ def _occasions(deviations: Deviations, whose: Name) -> list[int]:
 
 
 def _first_number(name: Name) -> int:
-    """Return where a name says on which occasion it is: at its first number; behind its end, if it has none."""
+    """Return the place of the occasion in a name: its first number; its end, if it has none."""
     return next((place for place, part in enumerate(name) if isinstance(part, int)), len(name))
 
 
@@ -116,7 +116,7 @@ def _number(name: Name) -> int:
 
 
 def _whose(name: Name) -> Name:
-    """Return whose occasions a name counts: the people's, a runner's, an activity's, a pair's messages."""
+    """Return the owner of the occasions in a name: the operators, a runner, an activity, a channel."""
     place = _first_number(name)
     if name[0] in SPOKEN:
         return ("people",)
@@ -124,7 +124,7 @@ def _whose(name: Name) -> Name:
 
 
 def _moved(name: Name, whose: Name, since: int, by: int) -> Name:
-    """Return a name that says an earlier occasion, if it is one of these, and no earlier one than since."""
+    """Return a name with an earlier occasion, if it is one of these, and not before ``since``."""
     place = _first_number(name)
     number = _number(name)
     if _whose(name) != whose or number < since:
@@ -133,7 +133,7 @@ def _moved(name: Name, whose: Name, since: int, by: int) -> Name:
 
 
 def _smaller(deviations: Deviations, is_found: IsFound) -> Deviations:
-    """Make each as small as it can be."""
+    """Give each the smallest option."""
     now = dict(deviations)
     for name in deviations:
         least, most = 1, now[name]

@@ -1,11 +1,11 @@
-"""``simulate``: a whole system in virtual time, under faults that a seed draws, and then healed: nothing may be owed.
+"""``simulate``: a whole system in virtual time, under faults that a seed draws, and then healed.
 
-A run has two phases, as TigerBeetle's simulator has. In the first, whatever the faults of this run are may happen, and
-what is promised has to hold at every step. Then everything is healed: nothing goes wrong any more, what a property
-relies on happens (``given``) and nothing else does, and what was promised to follow has to, within a bound.
+A run has two phases, as in TigerBeetle's simulator. In the first, the faults of the run may happen, and properties are
+checked after every step. Then everything is healed. No more faults happen, and of the other inputs only those that a
+property assumes (``given``). Every liveness property that is due must then hold within a bound.
 
-The same seed makes the same run, on every machine, byte for byte: chance comes from ``Choices`` alone, time from the
-``Agenda``, and no set is gone through in an order of its own.
+The same seed makes the same run on every machine, byte for byte. Random numbers come from ``Choices`` alone and time
+from the ``Agenda``, and no loop goes over a set in its own order.
 """
 
 import hashlib
@@ -40,13 +40,13 @@ from lifefold.interpreters.simulate.runner import Runner
 from lifefold.interpreters.simulate.scheduler import Agenda
 
 SECOND_MS: Final = 1_000
-"""After how long it is asked whether what is owed has followed, at first."""
+"""The first interval after which due properties are checked again."""
 
 OWED: Final = 8
-"""Of how many things that are owed any may be the one that is seen to first when all is healed."""
+"""Of so many due properties, any may be the first to be settled after healing."""
 
 START_MS: Final = 1_000_000_000_000
-"""When runs begin. Not at 0: whoever takes that for "never" is to be found out elsewhere."""
+"""The time at which runs begin. It is not 0, because some rules read that as "never"."""
 
 
 def hours(count: float) -> int:
@@ -55,9 +55,9 @@ def hours(count: float) -> int:
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """How long a run is: ``until_ms`` under faults, and ``healing_ms`` at most until all has followed that is to.
+    """The length of a run: ``until_ms`` under faults, and at most ``healing_ms`` for liveness properties.
 
-    A run that takes more than ``inputs`` inputs is broken off, and says so: nothing is at rest in it.
+    A run with more than ``inputs`` inputs ends with a finding: the system does not come to rest.
     """
 
     until_ms: int = 24 * HOUR_MS
@@ -66,7 +66,7 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """What is broken, and when."""
+    """A broken property, and the time."""
 
     owner: str
     prop: str
@@ -75,7 +75,7 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class Run(msgspec.Struct, frozen=True):
-    """A run: what happened, what was found, and how much of everything there was.
+    """A run: its entries, its finding, and counts.
 
     ``deviations`` are the choices that were not orderly: with ``but=deviations`` instead of a seed it is the same run.
     """
@@ -89,22 +89,22 @@ class Run(msgspec.Struct, frozen=True):
     covered: Coverage
     seen: frozenset[tuple[str, str]]
     state_ms: Mapping[tuple[str, str], int]
-    """By machine and state: how long entities have been in it, all together."""
+    """By machine and state: the time of all entities in it, in milliseconds."""
     recovery_ms: tuple[int, ...]
     until_ms: int
-    """When it was over, in virtual milliseconds from its beginning."""
+    """The end of the run, in virtual milliseconds from its beginning."""
 
     @property
     def ok(self) -> bool:
-        """Whether nothing was found."""
+        """Whether no property is broken."""
         return self.found is None
 
     def journal(self) -> bytes:
-        """Return every input that was taken, in order, a line each: the same for the same seed, wherever it runs."""
+        """Return every accepted input, in order, a line each: the same for the same seed on every machine."""
         return b"".join(each.aggregate.encode() + b" " + encode(each.envelope) + b"\n" for each in self.entries)
 
     def digest(self) -> str:
-        """Return what tells one journal from another."""
+        """Return the hash of the journal."""
         return hashlib.sha256(self.journal()).hexdigest()
 
 
@@ -121,16 +121,16 @@ def simulate(  # noqa: PLR0913 - what may be chosen, each with its name
 ) -> Run:
     """Run a system, or a machine by itself, in virtual time.
 
-    A system needs its ``opening``: the input that each of its aggregates begins with. With a ``seed``, ``faults``
-    happen at their rates; without one everything is orderly, ``but`` for these deviations. ``properties`` are
-    properties besides its own: of the entity for a machine, of the ``SystemState`` for a system.
+    A system needs its ``opening``: the first input of each of its aggregates. With a ``seed``, ``faults`` happen at
+    their rates; without one everything is orderly, ``but`` for these deviations. ``properties`` are additional
+    properties: of the entity for a machine, of the ``SystemState`` for a system.
     """
     if isinstance(target, Machine):
         more = tuple(properties)
         target, begins = alone(target.with_properties(*more) if more else target)
         opening, properties = tuple(begins.items()), ()
     if not opening:
-        raise TypeError(f"{target.name}: a system needs opening=, pairs of an aggregate and the input it begins with")
+        raise TypeError(f"{target.name}: a system needs opening=, pairs of an aggregate and its first input")
     choices, around, given = Choices(seed, but=but), environment or Environment(), faults or Faults()
     rates = Faults({**around.rates, **given.rates}, given.swarm).of(choices)
     return _Simulation(
@@ -188,7 +188,7 @@ class _Simulation:
         )
 
     def _let_pass(self, until_ms: int) -> None:
-        """Let things happen until then, or until nothing does; then ask about all of it. Raises ``Violation``."""
+        """Run until then, or until nothing is left; then check the whole system. Raises ``Violation``."""
         agenda, runner, most = self._agenda, self._runner, self._limits.inputs
         while (next_ms := agenda.next_ms()) is not None and next_ms <= until_ms:
             agenda.step()
@@ -197,7 +197,7 @@ class _Simulation:
         self._vigil.look_around(runner.scene, len(runner.untold))
 
     def _watch(self, name: str, outcome: Reaction | Refusal, envelope: Envelope) -> None:
-        """See what came of an input. Raises ``Violation``."""
+        """Check the outcome of an input. Raises ``Violation``."""
         of = self._system.type_of(name)
         self._coverage.react(of, self._runner.aggregates.get(name) or of.start(name), envelope, outcome)
         if isinstance(outcome, Reaction):
@@ -218,7 +218,7 @@ class _Simulation:
         self._entered[entity] = (state, now_ms)
 
     def _heal(self) -> None:
-        """Let nothing go wrong any more, and see that everything follows that is to. Raises ``Violation``."""
+        """End all faults, and check that every due property comes to hold. Raises ``Violation``."""
         first = self._chance.choices.any_way(("owed first",), OWED)
         self._chance.calm()
         self._runner.set_clock(-self._runner.skew_ms)
@@ -229,7 +229,7 @@ class _Simulation:
             self._settle(overdue[first % len(overdue)])
 
     def _settle(self, owed: Debt) -> None:
-        """See that something follows, with nothing but what its property relies on. Raises ``Violation``."""
+        """Check that a due property comes to hold, with only the inputs that it assumes. Raises ``Violation``."""
         until_ms = self._agenda.now_ms + self._limits.healing_ms
         relied_on = [each.of for each in self._vigil.relied_on(owed)]
         has_waited, patience_ms = False, SECOND_MS
@@ -248,12 +248,12 @@ class _Simulation:
             self._agenda.now_ms = then_ms
 
     def _latest_ms(self) -> int:
-        """Return what time it is, or that of the log if it is ahead: the clock may have been so."""
+        """Return the time, or that of the log if it is ahead: the clock may have been so."""
         entries = self._runner.entries
         return max(self._agenda.now_ms, entries[-1].envelope.at_ms if entries else 0)
 
     def _plead(self, relied_on: Sequence[object]) -> bool:
-        """Say what a property relies on to be said at last, where it can be; tell whether anything was."""
+        """Give the inputs that a property assumes, where possible; tell whether there was one."""
         said = False
         for name in list(self._runner.aggregates):
             for envelope in self._people.sayable(name):

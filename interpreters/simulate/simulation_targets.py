@@ -1,14 +1,17 @@
-"""What can be simulated by name: every shipped lifecycle and system, and whatever somebody else's module has.
+"""The targets of simulations by name: every shipped lifecycle and system, and machines and systems of other modules.
 
-The names are those of ``check``. The fleet has a plan of its own here, larger than what can be searched, and an
-environment: sessions take minutes, a process that is asked to end does. ``fleet-20x200`` is one of twenty agents with
-two hundred tasks, and so on; ``fleet-governed``, or ``fleet-governed-20x200``, one in which people have their say, and
-``fleet-trusted`` the same where agents have to earn what they may do. In ``fleet-limited`` there are budgets, in
-``fleet-renewed`` they are filled anew, in ``fleet-stalling`` sessions are watched, and fall silent, in
-``fleet-restarts`` agents that stop by their errors are restarted, in ``fleet-orphans`` what dead sessions have left is
-verified, too, in ``fleet-preempting`` tasks make room for those that come first, and in ``fleet-aborts`` tools, parts
-and whole subtrees are aborted. In ``fleet-serving`` there are services beside them; ``fleet-mixed`` has all of that
-at once.
+The names are those of ``check``. The fleets are larger than those that can be checked, and have an environment:
+sessions take minutes, and a process that is asked to end does so.
+
+- ``fleet-20x200`` has twenty agents and two hundred tasks, and so on for other sizes;
+- ``fleet-governed``, or ``fleet-governed-20x200``, has approvals; in ``fleet-trusted`` agents earn trust, too;
+- ``fleet-limited`` has budgets, and in ``fleet-renewed`` they are refilled;
+- in ``fleet-stalling`` sessions are watched, and some fall silent;
+- in ``fleet-restarts`` agents that stop by their errors are restarted;
+- in ``fleet-orphans`` the work of dead sessions is verified;
+- in ``fleet-preempting`` tasks preempt others of lower priority;
+- in ``fleet-aborts`` tools, tasks and whole families are aborted;
+- ``fleet-serving`` has services, and ``fleet-mixed`` has all of these at once.
 """
 
 import re
@@ -55,11 +58,11 @@ __all__ = [
 
 MOST_AGENTS: Final = 9_999
 MOST_TASKS: Final = 99_999
-"""How large a fleet may be."""
+"""The most tasks of a fleet."""
 
 
 class Target(msgspec.Struct, frozen=True):
-    """Something to simulate; ``smaller`` are those in which what is found here may be found, too, or their names."""
+    """A target of simulations; ``smaller`` are targets for shrinking, or their names."""
 
     name: str
     subject: Machine[Any] | System
@@ -69,15 +72,15 @@ class Target(msgspec.Struct, frozen=True):
 
     @property
     def system(self) -> System:
-        """The system that is simulated; of a machine, the one in which it is alone."""
+        """The simulated system; for a machine, the system of the machine alone."""
         return alone(self.subject)[0] if isinstance(self.subject, Machine) else self.subject
 
 
 def watched(aggregate: Aggregate, entity: Entity[Any], activity: Activity, choices: Choices) -> Iterator[Said]:
-    """Yield what is said of a session that is watched: nothing if it moves; else that it falls silent, for how long.
+    """Yield the reports of a watched session: none if it makes progress, else its silence.
 
-    Out of one silence in four it comes by itself after a step of the ladder; another one may follow. One that comes out
-    of a nudge has answered it, and moves on or not.
+    One silence in four ends by itself after a step of the ladder, and another one may follow. A silence that ends with
+    the nudge was answered; the session then makes progress or not.
     """
     assert isinstance(activity, WatchOutput)  # noqa: S101 - it is the script of that
     running = entity.find(WatchOutput.__name__)
@@ -98,7 +101,7 @@ def watched(aggregate: Aggregate, entity: Entity[Any], activity: Activity, choic
 
 
 def triggered(aggregate: Aggregate, entity: Entity[Any], activity: Activity, choices: Choices) -> Iterator[Said]:
-    """Yield what is said of a trigger that is waited for: that it has come, again and again, sooner or later."""
+    """Yield the reports of a trigger: that it fires, again and again, sooner or later."""
     assert isinstance(activity, AwaitTrigger)  # noqa: S101 - it is the script of that
     running = entity.find(AwaitTrigger.__name__)
     assert running is not None  # noqa: S101 - as it begins now
@@ -110,13 +113,13 @@ def triggered(aggregate: Aggregate, entity: Entity[Any], activity: Activity, cho
 
 
 _TRIGGERS: Final = 20
-"""How often a trigger may come in a simulation, while its service is up."""
+"""The most firings of a trigger in a simulation, while its service runs."""
 
 _NUDGE: Final = 2
-"""Which step of the ladder is the nudge, if there is one."""
+"""The index of the nudge in the ladder, if there is one."""
 
 _SILENCES: Final = 3
-"""How often a session may fall silent in a simulation."""
+"""The most silences of a session in a simulation."""
 
 
 FLEET: Final = Environment(
@@ -133,13 +136,13 @@ FLEET: Final = Environment(
     hastens={CancelSession: (RunSession,)},
     people_ms=(5 * SECOND_MS, 30 * MINUTE_MS),
 )
-"""The world around a fleet: agents that take minutes, tests that take less, git that takes seconds."""
+"""The environment of a fleet: sessions take minutes, tests less, git takes seconds."""
 
 
 ALONE: Final = Environment(
     people_ms=(SECOND_MS, 10 * MINUTE_MS), parts=(64, 64, 16, 16, 4, 4, 1), rates={"people": 0.6}
 )
-"""The world around a machine by itself: most of what happens to it is said by people, and much of it soon."""
+"""The environment of a machine by itself: most inputs are operator commands, and many come soon."""
 
 
 def fleet_of(agents: int, tasks: int, name: str = "", *, kind: str = "") -> Target:
@@ -151,7 +154,7 @@ def fleet_of(agents: int, tasks: int, name: str = "", *, kind: str = "") -> Targ
 
 
 _SIZES: Final = ((1, 1), (1, 2), (2, 1), (1, 3), (2, 2), (2, 3), (3, 3))
-"""The sizes of fleets, agents and tasks, in which what was found in a larger one is looked for, first to last."""
+"""The sizes of fleets, in agents and tasks, in which findings of larger ones are shrunk, first to last."""
 
 
 def named(name: str) -> Target:
@@ -178,6 +181,6 @@ def target(
     name: str = "",
     smaller: Iterable[Target] = (),
 ) -> Target:
-    """Return somebody's own machine, or system with its opening, as a target."""
+    """Return a machine, or a system with its opening, of another module as a target."""
     around = environment or (ALONE if isinstance(subject, Machine) else Environment())
     return Target(name or subject.name, subject, tuple(opening), around, tuple(smaller))

@@ -1,8 +1,8 @@
-"""Seeds without an end: one after the other until somebody stops it, and every seed that finds something is kept.
+"""Soaking: seed after seed until it is stopped; every seed with a finding is kept.
 
-A folder has what was found, and how far it went: the next soak goes on there. Of each seed that finds something there
-is a file at once; what it has found is then shrunk, and is a test beside it. A property that many seeds break is
-shrunk a few times only: that takes long, and the others are known by their numbers.
+A folder has the findings and the next seed; a later soak continues there. A seed with a finding gets a file at once.
+The finding is then shrunk, and a test is written beside the file. A property that many seeds break is shrunk a few
+times only, because that takes long; the other seeds have their file.
 """
 
 import json
@@ -29,23 +29,23 @@ from lifefold.interpreters.simulate.simulation_targets import Target, named
 from lifefold.interpreters.simulate.stopping import SIGNALS, unless_stopped
 
 SMALL_OF_EACH: Final = 3
-"""How many seeds that break the same property are shrunk."""
+"""The number of seeds with the same broken property that are shrunk."""
 
 REMEMBERED: Final = 100_000
-"""Of how many times and costs the distributions are: the last ones. Everything else is of all."""
+"""The number of times and costs in the distributions: the last ones. All other figures are of all runs."""
 
 PORTION_S: Final = 1.0
-"""How long the seeds take, about, that a worker is given at a time; whoever stops it waits for so long."""
+"""The approximate time of the seeds that a worker gets at a time; a stop waits for so long."""
 
 MOST: Final = 50
-"""How many seeds a worker is given at most."""
+"""The most seeds that a worker gets at a time."""
 
 
 class Folder:
-    """Where a soak of a target keeps what it finds, and how far it went."""
+    """The folder of a soak of a target: its findings, and the next seed."""
 
     def __init__(self, path: Path, target: str) -> None:
-        """Make the folder. Raises ``OSError`` if it cannot be, ``ValueError`` if it has something else in its place."""
+        """Make the folder. Raises ``OSError`` if that fails, ``ValueError`` if a file in it is not of a soak."""
         path.mkdir(parents=True, exist_ok=True)
         self._path: Final = path
         self._target: Final = target
@@ -59,17 +59,17 @@ class Folder:
         try:
             return int(json.loads(self._progress.read_bytes())["next_seed"])
         except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"{self._progress} does not say how far a soak went; move it away") from error
+            raise ValueError(f"{self._progress} does not have the progress of a soak; move it away") from error
 
     def went(self, next_seed: int) -> None:
-        """Keep how far it went, whole or not at all."""
+        """Write the next seed, whole or not at all."""
         self.next_seed = next_seed
         beside = self._progress.with_suffix(".new")
         beside.write_text(json.dumps({"target": self._target, "next_seed": next_seed}) + "\n")
         beside.replace(self._progress)
 
     def keep(self, seed: int, found: Found, faults: Faults, limits: Limits) -> None:
-        """Keep a seed that has found something, with all that makes the same run again."""
+        """Keep a seed with a finding, with all that makes the same run again."""
         kept = {
             "target": self._target,
             "seed": seed,
@@ -80,15 +80,15 @@ class Folder:
         (self._path / f"{self._stem}_seed_{seed}.json").write_text(json.dumps(kept, indent=2) + "\n")
 
     def keep_small(self, seed: int, finding: Finding) -> None:
-        """Keep what a seed has found as a test."""
+        """Keep the finding of a seed as a test."""
         (self._path / f"test_{self._stem}_seed_{seed}.py").write_text(emitted([finding]))
 
 
 class Soak:
-    """One soak: what it does, and what came of it so far."""
+    """One soak: its target, and the results so far."""
 
     def __init__(self, target: str, folder: Folder, *, faults: Faults, limits: Limits) -> None:
-        """Take what is tried. Raises ``UnusableTarget`` for a name that is none."""
+        """Take the target. Raises ``UnusableTarget`` for an unknown name."""
         self.target: Final[Target] = named(target)
         self.tally: Final = Tally()
         self.findings: Final[list[Finding]] = []
@@ -98,7 +98,7 @@ class Soak:
         self._portion = 1
 
     def go_on(self, is_stopped: Callable[[], bool], *, jobs: int = 1, tell: Callable[[Tally], None]) -> Report:
-        """Try seeds until it is stopped; then return what came of them."""
+        """Try seeds until it is stopped; then return the results."""
         for tally in self._tallies(is_stopped, jobs):
             self.tally.add(tally)
             self.tally.forget(REMEMBERED)
@@ -124,7 +124,7 @@ class Soak:
                 self.findings.append(finding)
 
     def _tallies(self, is_stopped: Callable[[], bool], jobs: int) -> Iterator[Tally]:
-        """Yield what comes of seeds, in their order; whoever takes one has kept it when the next one is asked for."""
+        """Yield the results of seeds, in order; the last one was kept when the next one is requested."""
         if jobs == 1:
             begin = self._folder.next_seed
             while not is_stopped():
@@ -155,7 +155,7 @@ class Soak:
 
 
 def _submitted(workers: ProcessPoolExecutor, order: Order) -> Future[Tally]:
-    """Have an order worked at. Workers that begin with it inherit that no signal reaches them: Ctrl-C goes to all."""
+    """Submit an order. Its workers start with signals blocked: Ctrl-C goes to all processes."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         return workers.submit(work, order)
@@ -164,7 +164,7 @@ def _submitted(workers: ProcessPoolExecutor, order: Order) -> Future[Tally]:
 
 
 def attached() -> None:
-    """End this process when the one that has begun it does, however that ends."""
+    """End this process when its parent process ends, however that ends."""
     Thread(target=_end_with, args=(parent_process(),), daemon=True).start()
 
 

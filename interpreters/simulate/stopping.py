@@ -1,7 +1,7 @@
-"""Stopping what takes long: what is under way is broken off, as soon as somebody says so, and what was done is kept.
+"""Stopping a long computation: the present work is interrupted by a signal, and the results so far are kept.
 
-A simulation is pure, and so it may be broken off at any point: the signal's handler raises ``Stopped`` within work
-that may be broken off, and nowhere else.
+A simulation is pure, so it may be interrupted at any point: the signal's handler raises ``Stopped`` within work that
+may be interrupted, and nowhere else.
 """
 
 import signal
@@ -15,30 +15,30 @@ SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class Stopped(BaseException):
-    """Somebody has asked that this be stopped."""
+    """The user has asked to stop."""
 
 
 class Stopping:
-    """Says whether somebody has asked to stop."""
+    """Tells whether the user has asked to stop."""
 
     def __init__(self) -> None:
-        """Begin with nobody having asked."""
+        """Begin without a request."""
         self._is_stopped = False
         self._is_breakable = False
 
     def __call__(self) -> bool:
-        """Tell whether somebody has."""
+        """Tell whether the user has asked to stop."""
         return self._is_stopped
 
     def stop(self) -> None:
-        """Ask for it. Raises ``Stopped`` within work that may be broken off."""
+        """Request it. Raises ``Stopped`` within work that may be interrupted."""
         self._is_stopped = True
         if self._is_breakable:
             self._is_breakable = False
             raise Stopped
 
     def unless(self, work: Callable[[], T]) -> T | None:
-        """Return what some work comes to; None if somebody asks to stop before it is done, or has already."""
+        """Return the result of some work; None if it is stopped before its end, or was already."""
         try:
             try:
                 self._is_breakable = True
@@ -50,13 +50,13 @@ class Stopping:
 
 
 def unless_stopped(is_stopped: Callable[[], bool] | None, work: Callable[[], T]) -> T | None:
-    """Return what some work comes to; None if it is broken off by whoever says ``is_stopped``, if that can be done."""
+    """Return the result of some work; None if ``is_stopped`` interrupts it, if it can do that."""
     return is_stopped.unless(work) if isinstance(is_stopped, Stopping) else work()
 
 
 @contextmanager
 def until_stopped() -> Generator[Stopping]:
-    """Let Ctrl-C and SIGTERM stop it, once: yields whether they have. The second time they end it as ever."""
+    """Let Ctrl-C and SIGTERM stop it, once: yields whether they have. The second signal ends the process as usual."""
     stopping = Stopping()
     before = {each: signal.getsignal(each) for each in SIGNALS}
 

@@ -1,4 +1,4 @@
-"""A run as people read it: what was not orderly in it, and what happened around the moment at which it broke."""
+"""A run as text: its deviations, and the last inputs before a property broke."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -22,16 +22,16 @@ from lifefold.interpreters.simulate.inputs import Entry
 from lifefold.interpreters.simulate.simulation import Run
 
 AROUND: Final = 15
-"""How many inputs before the end are shown."""
+"""The number of inputs that are shown."""
 
 
 def happenings(system: System, entries: Iterable[Entry]) -> Iterator[Happening]:
-    """Fold a journal again, and yield what came of every input."""
+    """Fold a log again, and yield each input with its reaction."""
     aggregates: dict[str, Aggregate] = {}
     for name, envelope in entries:
         of = system.type_of(name)
         reaction = react(of, aggregates.get(name) or of.start(name), envelope)
-        assert isinstance(reaction, Reaction)  # noqa: S101 - it is on record because it was taken
+        assert isinstance(reaction, Reaction)  # noqa: S101 - the log holds accepted inputs only
         aggregates[name] = reaction.aggregate
         yield Happening(name, _cause(envelope), envelope, reaction)
 
@@ -51,7 +51,7 @@ def _cause(envelope: Envelope) -> Cause:
 
 
 def last_lines(system: System, entries: Sequence[Entry], width: int = WIDTH) -> Iterator[str]:
-    """Yield the last inputs, each with what it moved, and how many there were before."""
+    """Yield the last inputs with their transitions, after the number of inputs before them."""
     before = max(0, len(entries) - AROUND)
     if before:
         yield f"     {before:,} inputs before, and then:"
@@ -59,7 +59,7 @@ def last_lines(system: System, entries: Sequence[Entry], width: int = WIDTH) -> 
 
 
 def told(system: System, run: Run) -> str:
-    """Return what is broken in a run, and what happened last before; nothing, if nothing is."""
+    """Return the broken property of a run with its last inputs; an empty text if no property broke."""
     if run.found is None:
         return ""
     broken = f"{run.found.owner}: {run.found.prop}: broken: not so of {run.found.of}"
@@ -67,18 +67,18 @@ def told(system: System, run: Run) -> str:
 
 
 def deviation_lines(deviations: Mapping[Name, int], width: int = WIDTH) -> Iterator[str]:
-    """Yield what was not orderly, a line each."""
+    """Yield a line for each deviation."""
     if not deviations:
-        yield "     all orderly"
+        yield "     no deviations"
         return
     count = len(deviations)
-    yield f"     all orderly, but for {'one choice' if count == 1 else f'{count} choices'}:"
+    yield f"     {'one deviation' if count == 1 else f'{count} deviations'}:"
     for number, (name, way) in enumerate(deviations.items(), 1):
         yield from wrapped(f"     {number:>2}. ", in_words(name, way), width)
 
 
 def in_words(name: Name, way: int) -> str:
-    """Return a deviation in words: what kind it is, about what, and which of the ways it went."""
+    """Return a deviation in words: its kind, its subject, and the option that was taken."""
     kind, *about = name
     of = ", ".join(str(each) for each in about)
     match kind:
@@ -87,19 +87,19 @@ def in_words(name: Name, way: int) -> str:
         case "by":
             return f"{of}: by {way:,} ms more than the least"
         case "which end":
-            return f"{of}: ends in way {way + 1} of those that it may, not in way 1"
-        case str() if kind in _SAID:
-            return f"time {of} that people may speak: {_SAID[kind].format(way + 1)}"
+            return f"{of}: ends in way {way + 1} of its possible ways, not in way 1"
+        case str() if kind in _OPERATORS:
+            return f"opportunity {of} of operators: {_OPERATORS[kind].format(way + 1)}"
         case _:
             return f"{kind}: {of}"
 
 
-_SAID: Final = {
-    "people": "somebody does",
-    "to whom": "to aggregate {} of those that there are, not to the first",
-    "needless": "be it of any use or not",
-    "spares": "nothing that would be the end of something",
-    "what": "kind {} of what may be said, not the first",
-    "which": "number {} of that kind, not the first",
+_OPERATORS: Final = {
+    "people": "an operator gives a command",
+    "to whom": "to aggregate {}, not to the first",
+    "needless": "a command that may change nothing",
+    "spares": "no command that ends a lifecycle",
+    "what": "type {} of the possible commands, not the first",
+    "which": "command {} of that type, not the first",
 }
-"""What a choice of people means that is not the orderly one. ``{}`` is the way it went, counted from one."""
+"""The meaning of a deviation of operators. ``{}`` is the option that was taken, counted from one."""

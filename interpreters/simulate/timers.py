@@ -1,4 +1,4 @@
-"""The timers of a runner: what elapses when by its clock, which may be wrong. They are gone with the runner."""
+"""The timers of a runner: each elapses by the runner's clock, which may be wrong. They are lost with the runner."""
 
 from typing import Final
 
@@ -8,18 +8,18 @@ from lifefold.interpreters.simulate.scheduler import Agenda, Part, due
 
 
 class Timers:
-    """What was begun and has not elapsed, by its deadline."""
+    """The set timers, by deadline."""
 
     def __init__(self, runner: Taker, agenda: Agenda) -> None:
-        """Take whose they are, and who knows the time."""
+        """Take the runner, and the agenda."""
         self._runner: Final = runner
         self._agenda: Final = agenda
         self._deadlines_ms: Final[dict[Part, int]] = {}
         self._overdue: Final[list[tuple[int, Part]]] = []
-        """Timers that were due when they began: when, and which."""
+        """Timers that were due when they were set: the time, and the timer."""
 
     def start(self, part: Part, deadline_ms: int) -> None:
-        """Begin a timer."""
+        """Set a timer."""
         self._deadlines_ms[part] = deadline_ms
         if deadline_ms > self._runner.clock_ms:
             self._arm(part, deadline_ms)
@@ -27,11 +27,11 @@ class Timers:
             self._overdue.append((deadline_ms, part))
 
     def cancel(self, part: Part) -> None:
-        """Let a timer be none."""
+        """Cancel a timer."""
         self._deadlines_ms.pop(part, None)
 
     def is_set(self, part: Part, deadline_ms: int) -> bool:
-        """Tell whether a timer is to elapse at this deadline."""
+        """Tell whether a timer is set with this deadline."""
         return self._deadlines_ms.get(part) == deadline_ms
 
     def next_ms(self) -> int | None:
@@ -39,19 +39,19 @@ class Timers:
         return min(self._deadlines_ms.values(), default=None)
 
     def clear(self) -> None:
-        """Forget all of them."""
+        """Cancel all of them."""
         self._deadlines_ms.clear()
         self._overdue.clear()
 
     def arrange(self) -> None:
-        """Let every timer elapse when it is due by the clock as it is now."""
+        """Schedule every timer by the present clock."""
         for part, deadline_ms in self._deadlines_ms.items():
             self._arm(part, deadline_ms)
 
     def arrange_overdue(self, *, is_back: bool) -> None:
-        """Let timers that were due when they began elapse as soon as what was asked for with them is done.
+        """Let timers that were due when they were set elapse after the effects beside them.
 
-        Those of a runner that ``is_back`` wait for what is sent again, too, and for what that asks for.
+        Those of a runner that ``is_back`` also wait for messages that are sent again, and for their effects.
         """
         if self._overdue:
             how = self._put_off if is_back else self._elapse_overdue

@@ -1,8 +1,8 @@
-"""Virtual time for the engine, on either event loop: it stands still while anybody is busy, and then jumps.
+"""Virtual time for the engine, on either event loop: it stands still while a task runs, and then jumps.
 
-Whoever sleeps is woken one at a time, each when nothing is left to do of what follows from the one before. At one time
-they go in a fixed order (see ``outside``), so an engine that runs on it does the same every time. Threads are nobody's
-business of an event loop: a store that works in one is ``Attended``, and no time passes meanwhile.
+Sleeping tasks are woken one at a time, each after all consequences of the one before. Tasks with the same time go in a
+fixed order (see ``scheduler``), so an engine on this clock does the same every time. An event loop does not know about
+threads: a store that works in one is ``Attended``, and no time passes meanwhile.
 """
 
 import heapq
@@ -18,13 +18,13 @@ from lifefold.interpreters.simulate.scheduler import Order
 from lifefold.interpreters.store import Batch, Entry, EventStore, Post
 
 TURNS: Final = 8
-"""How many turns everybody has before it is asked whether somebody is busy, which may take long to answer."""
+"""The number of turns of the event loop before the check for busy tasks, which may take long."""
 
 FIRST: Final[Order] = (0,)
 
 
 class VirtualClock:
-    """A clock for ``Engine``. Somebody has to ``run`` it beside what it is for."""
+    """A clock for ``Engine``. It has to ``run`` in a task of its own."""
 
     def __init__(self, now_ms: int) -> None:
         """Begin at that time."""
@@ -32,7 +32,7 @@ class VirtualClock:
         self._sleepers: Final[list[tuple[int, Order, int, anyio.Event]]] = []
         self._gone: Final[set[int]] = set()
         self._slept = 0
-        self._somebody = anyio.Event()
+        self._waiting = anyio.Event()
         self._busy = 0
         self._free = anyio.Event()
         self._is_over = False
@@ -42,9 +42,9 @@ class VirtualClock:
         return self._now_ms
 
     async def sleep_until(self, at_ms: int, order: Order = FIRST) -> None:
-        """Return when it is that time, and all who sleep until then and go before have done what they do.
+        """Return when it is that time, and all earlier tasks of that time are done.
 
-        When the clock has stopped, which is when all is being cancelled, it is at once.
+        When the clock has stopped, because all is being cancelled, it returns at once.
         """
         if self._is_over:
             await checkpoint()
@@ -52,7 +52,7 @@ class VirtualClock:
         self._slept += 1
         number, awake = self._slept, anyio.Event()
         heapq.heappush(self._sleepers, (max(at_ms, self._now_ms), order, number, awake))
-        self._somebody.set()
+        self._waiting.set()
         try:
             await awake.wait()
         finally:
@@ -60,7 +60,7 @@ class VirtualClock:
                 self._gone.add(number)
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Let time pass, until this is cancelled: then whoever sleeps, shielded perhaps, is woken for good."""
+        """Let time pass until this is cancelled; sleeping tasks, shielded perhaps, are then woken for good."""
         self._is_over = False
         task_status.started()
         try:
@@ -85,7 +85,7 @@ class VirtualClock:
         self._gone.clear()
 
     async def quiet(self) -> None:
-        """Return when everybody else waits for something."""
+        """Return when all other tasks wait."""
         for _ in range(TURNS):
             await checkpoint()
         if not self._busy:
@@ -103,8 +103,8 @@ class VirtualClock:
 
     async def _wake_next(self) -> None:
         while not self._sleepers:
-            self._somebody = anyio.Event()
-            await self._somebody.wait()
+            self._waiting = anyio.Event()
+            await self._waiting.wait()
         at_ms, _, number, awake = heapq.heappop(self._sleepers)
         if number in self._gone:
             self._gone.discard(number)
@@ -114,7 +114,7 @@ class VirtualClock:
 
 
 class Attended:
-    """A store in whose work no time passes. A batch is written when all have said what they have to say just now."""
+    """A store during whose work no time passes. A batch is written after all tasks have made their present inputs."""
 
     def __init__(self, inner: EventStore, clock: VirtualClock) -> None:
         """Take the store."""
@@ -137,7 +137,7 @@ class Attended:
             return await self.inner.read(stream, after)
 
     async def performed(self) -> Mapping[str, int]:
-        """Return what is known to be performed; see ``EventStore``."""
+        """Return the performed effects; see ``EventStore``."""
         with self._clock.still():
             return await self.inner.performed()
 

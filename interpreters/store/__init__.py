@@ -1,4 +1,4 @@
-"""Where logs are kept: the protocol of an event store, and the stores that come with lifefold."""
+"""Event stores: the protocol, the store in one SQLite file, and the store in memory."""
 
 from lifefold.interpreters.store.errors import Damaged, Locked, NotAStore, Unwritable
 from lifefold.interpreters.store.memory import MemoryStore, Shelf

@@ -1,10 +1,9 @@
-"""The chain that a log's entries form, by which a changed, missing, moved or cut-off entry is found.
+"""The hash chain of a log's entries, which reveals a changed, missing, moved or cut-off entry.
 
-Each entry is written with a *link*: a digest of the link before it and of everything in the entry. The *anchor* says
-how many entries there are and which link is the newest. It is written in the same transaction as the entries. So a log
-whose newest entries were removed contradicts its anchor. The chain needs no rules: it tells that what is stored is what
-was written, also of a log that other rules have made. It is no signature: a program that rewrites all links and the
-anchor is not found out.
+Each entry is written with a *link*: a digest of the link before it and of the whole entry. The *anchor* holds the
+number of entries and the newest link. It is written in the same transaction as the entries, so a log without its newest
+entries contradicts its anchor. The chain needs no reducers, so it also verifies a log of other rules. It is no
+signature: a program that rewrites all links and the anchor is not detected.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,18 +17,18 @@ FIRST: Final = bytes(32)
 
 
 class Anchor(NamedTuple):
-    """How many entries a log has, and the link of the newest."""
+    """The number of entries in a log, and the link of the newest one."""
 
     entries: int = 0
     link: bytes = FIRST
 
 
 class BrokenChain(Exception):
-    """What is stored is not what was written; the message names the first entry that is wrong."""
+    """The stored entries are not the written ones; the message names the first wrong entry."""
 
 
 def link(before: bytes, entry: Entry) -> bytes:
-    """Return the link of an entry that follows another one."""
+    """Return the link of an entry after the link ``before``."""
     state = sha256(before)
     for part in (
         entry.stream.encode(),
@@ -45,7 +44,7 @@ def link(before: bytes, entry: Entry) -> bytes:
 
 
 def linked(anchor: Anchor, entries: Iterable[Entry]) -> Iterator[tuple[Entry, bytes]]:
-    """Yield entries that are to be written after others, each with its link."""
+    """Yield new entries after an anchor, each with its link."""
     newest = anchor.link
     for entry in entries:
         newest = link(newest, entry)
@@ -74,7 +73,7 @@ def verified(begin: Anchor, rows: Iterable[tuple[Entry, bytes]], end: Anchor) ->
 
 
 def _link(before: bytes, entry: Entry) -> bytes:
-    """Return the link of an entry that was read; of one whose parts have other types than were written, none."""
+    """Return the link of an entry that was read; an empty one if its fields have wrong types."""
     try:
         return link(before, entry)
     except (AttributeError, TypeError):

@@ -1,4 +1,4 @@
-"""What a SQLite store raises besides the errors of every store, and how an error of SQLite's becomes one of them."""
+"""The errors of the SQLite store, and the translation of ``sqlite3`` errors into them."""
 
 import os
 import sqlite3
@@ -17,24 +17,24 @@ class Locked(StoreError):
 
 
 class NotAStore(StoreError):
-    """The file is not a log of ours, or not of a version that this program can read."""
+    """The file is no lifefold log, or has a version that this program cannot read."""
 
 
 class Damaged(NotAStore):
-    """The file is a log of ours, and not as it was written; the message says where, and what to do."""
+    """The file is a lifefold log, but its contents were changed; the message says where, and what to do."""
 
 
 class Unwritable(StoreError):
-    """The file may be read by whoever runs this program, and not written."""
+    """This user may read the file, but not write it."""
 
 
 def damaged(path: Path, why: str) -> Damaged:
-    """Return the error for a log that is not as it was written."""
-    return Damaged(f"{path}: the log is damaged ({why}); put a copy of it back, or begin anew with another --db")
+    """Return the error for a log with changed contents."""
+    return Damaged(f"{path}: the log is damaged ({why}); put a copy of it back, or start a new log with another --db")
 
 
-def told(path: Path, work: Callable[[], T]) -> T:
-    """Do it; an error of SQLite's becomes one that says which file it is about and what is safe."""
+def translated(path: Path, work: Callable[[], T]) -> T:
+    """Call ``work``. An error of SQLite becomes a ``StoreError`` that names the file and says what is safe."""
     try:
         return work()
     except sqlite3.Error as error:
@@ -54,7 +54,7 @@ def told(path: Path, work: Callable[[], T]) -> T:
 
 
 def _is_full(path: Path, error: sqlite3.Error) -> bool:
-    """Tell whether an error is for want of room; a quota, and memory that is shared, show as errors of writing."""
+    """Tell whether the disk is full. An exceeded quota and full shared memory appear as errors of writing."""
     code = getattr(error, "sqlite_errorcode", 0)
     return code in _FULL or (code & 0xFF == sqlite3.SQLITE_IOERR and _has_no_room(path.parent))
 

@@ -1,4 +1,4 @@
-"""Whether a file is a log of ours, and of a version that this program reads: looked at before it is really opened."""
+"""Checks before a file is opened for use: it is a lifefold log, and of a version that this program reads."""
 
 import errno
 import os
@@ -12,16 +12,14 @@ from lifefold.interpreters.store.errors import NotAStore
 
 SCHEMA_VERSION: Final = 3
 APPLICATION_ID: Final = 0x11FEF01D
-"""Marks the file as ours; ``file`` and ``sqlite3`` show it."""
+"""Marks the file as a lifefold log; ``file`` and ``sqlite3`` show it."""
 
 
 def must_be_ours(path: Path) -> None:
-    """Raise ``NotAStore`` for what is no log that this program reads, ``PermissionError`` for what it may not read.
+    """Raise ``NotAStore`` unless this program can read the log, and ``PermissionError`` if it may not read the file.
 
-    It looks who wrote a file before it is really opened: opened immutable, it is neither locked nor recovered.
-
-    SQLite has to do this: were the file opened and closed in passing, a connection that this process has to it
-    elsewhere would lose its locks.
+    The file is opened as immutable, so it is neither locked nor recovered. SQLite must read the header: closing the
+    file in Python would drop the locks that other connections of this process hold (POSIX locks).
     """
     must_be_a_path(path)
     if not path.is_file():
@@ -42,7 +40,7 @@ def must_be_ours(path: Path) -> None:
         if header is None:
             message = f"{path}: is not a lifefold log ({error})"
             raise NotAStore(message) from error
-        application, version = header  # a file that a full disk left in the middle of a checkpoint: SQLite can mend it
+        application, version = header  # a full disk may interrupt a checkpoint: SQLite can repair the file
     if application != APPLICATION_ID:
         message = f"{path}: is not a lifefold log (a SQLite file of another program)"
         raise NotAStore(message)
@@ -52,7 +50,7 @@ def must_be_ours(path: Path) -> None:
 
 
 def must_be_a_path(path: Path) -> None:
-    """Raise ``NotAStore`` for what the file system does not take for a path, such as one that is too long."""
+    """Raise ``NotAStore`` for a path that the file system does not accept, such as one that is too long."""
     try:
         path.lstat()
     except (FileNotFoundError, NotADirectoryError, PermissionError):
@@ -64,11 +62,11 @@ def must_be_a_path(path: Path) -> None:
 
 
 _SHOWN: Final = 100
-"""How many characters of a path are shown that is none."""
+"""The number of characters shown of a path that is not accepted."""
 
 
 def _header(path: Path) -> tuple[int, int] | None:
-    """Return application id and version as the file's first bytes have them; None if it is no SQLite file."""
+    """Return application id and version from the first bytes of a file; None if it is no SQLite file."""
     with path.open("rb") as file:
         header = file.read(_HEADER.size)
     if len(header) < _HEADER.size or not header.startswith(_MAGIC):

@@ -1,4 +1,4 @@
-"""The lock of a log: an advisory lock on a file beside it, which goes with its process."""
+"""The lock of a log: an advisory lock on a file beside it, which the kernel releases when its process ends."""
 
 import fcntl
 import os
@@ -12,7 +12,7 @@ from lifefold.interpreters.store.protocol import StoreError
 
 LOCK_TRIES: Final = 20
 LOCK_PAUSE_S: Final = 0.05
-"""How often, and how far apart, a writer tries to get the lock."""
+"""The number of tries of a writer to take the lock, and the pause between them."""
 
 
 def take_lock(path: Path) -> int:
@@ -23,7 +23,7 @@ def take_lock(path: Path) -> int:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            time.sleep(LOCK_PAUSE_S)  # somebody may just be looking whether there is a writer
+            time.sleep(LOCK_PAUSE_S)  # a reader may hold the lock briefly, to find out whether a writer exists
         except OSError as error:
             os.close(lock)
             raise unlockable(path, error) from error
@@ -37,7 +37,7 @@ def take_lock(path: Path) -> int:
 def open_lock(path: Path, flags: int = 0) -> int:
     """Open the lock of a log. Raises ``FileNotFoundError`` if there is none, ``StoreError`` if it cannot be opened."""
     try:
-        # A pipe that stands there keeps no process waiting.
+        # With O_NONBLOCK, a pipe at this path does not block the process.
         return os.open(lock_file(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags, 0o600)
     except (FileNotFoundError, PermissionError):
         raise
@@ -52,5 +52,5 @@ def unlockable(path: Path, error: OSError) -> StoreError:
 
 
 def lock_file(path: Path) -> Path:
-    """Return where the lock of a log is kept."""
+    """Return the path of the lock of a log."""
     return path.with_name(path.name + ".lock")

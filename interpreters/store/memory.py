@@ -1,4 +1,4 @@
-"""An event store in memory, for tests, benchmarks and notebooks: as strict as a durable one, gone with its process."""
+"""An event store in memory, for tests, benchmarks and notebooks: as strict as a durable one, lost with its process."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,10 +9,10 @@ from lifefold.interpreters.store.protocol import Batch, Entry, Fenced, Post, Sto
 
 
 class Shelf:
-    """What a memory store's contents outlive: the store object. Open a second store on it, and the first is fenced."""
+    """The contents of memory stores. They outlive a store; opening a second store on a shelf fences the first one."""
 
     def __init__(self) -> None:
-        """Begin empty."""
+        """Start empty."""
         self.entries: list[Entry] = []
         self.last: dict[str, int] = {}
         self.keys: set[tuple[str, str]] = set()
@@ -22,7 +22,7 @@ class Shelf:
 
 
 class MemoryStore:
-    """A store open for writing on a shelf."""
+    """A store that is open for writing on a shelf."""
 
     def __init__(self, shelf: Shelf | None = None) -> None:
         """Open the shelf, or a new one, under a new epoch."""
@@ -59,7 +59,7 @@ class MemoryStore:
         return [e for e in self.shelf.entries if stream in {None, e.stream} and e.version > after]
 
     async def performed(self) -> Mapping[str, int]:
-        """Return what is known to be performed; see ``EventStore``."""
+        """Return the performed versions; see ``EventStore``."""
         return dict(self.shelf.performed)
 
     async def post(self, stream: str, envelope: bytes) -> int:
@@ -69,5 +69,5 @@ class MemoryStore:
         return number
 
     async def posts(self, *, unanswered: bool = True) -> Sequence[Post]:
-        """Return posts; see ``EventStore``."""
+        """Return operator commands; see ``EventStore``."""
         return [post for post in self.shelf.posts.values() if post.answer is None or not unanswered]

@@ -1,4 +1,4 @@
-"""What a log says of itself: who writes to it, how many entries it has, and what its maker wrote into it."""
+"""The metadata of a log: the writer's epoch, the anchor of the entries, and the values of the log's maker."""
 
 import sqlite3
 from collections.abc import Mapping
@@ -10,11 +10,11 @@ from lifefold.interpreters.store.chain import FIRST, Anchor
 from lifefold.interpreters.store.errors import damaged
 
 OF_THE_STORE: Final = ("epoch", "anchor", "digest")
-"""The names that the store itself writes under; everything else is its maker's."""
+"""The names of the store's own metadata; all other names belong to the log's maker."""
 
 
 EPOCH_DIGITS: Final = 18
-"""How many digits an epoch has at most: SQLite counts no further."""
+"""The most digits of an epoch: SQLite's integers have 64 bits."""
 
 _PERFORMED_TOO_MUCH: Final = (
     "SELECT CAST(stream AS TEXT) FROM performed AS said WHERE typeof(version) <> 'integer'"
@@ -23,19 +23,19 @@ _PERFORMED_TOO_MUCH: Final = (
 
 
 def must_be_whole(path: Path, connection: sqlite3.Connection) -> None:
-    """Raise ``Damaged`` unless a log says of itself what was written."""
+    """Raise ``Damaged`` unless the metadata of a log is consistent."""
     epoch_of(path, connection)
     anchor_of(path, connection)
     for (stream,) in connection.execute(_PERFORMED_TOO_MUCH):
-        raise damaged(path, f"it says that effects of {stream!r} were performed that no entry of it asks for")
+        raise damaged(path, f"it records performed effects of {stream!r} that no entry of it asks for")
     made = dict(connection.execute("SELECT name, value FROM meta"))
     found = made.get("digest")
     if found != digest_of_meta({name: value for name, value in made.items() if name not in OF_THE_STORE}):
-        raise damaged(path, "what it says of itself is not as it was written")
+        raise damaged(path, "its metadata is not as it was written")
 
 
 def digest_of_meta(made: Mapping[str, object]) -> str:
-    """Return a digest of what a log's maker wrote into it."""
+    """Return the digest of the values that a log's maker wrote."""
     state = sha256()
     for name, value in sorted(made.items()):
         text = str(value)
@@ -52,7 +52,7 @@ def epoch_of(path: Path, connection: sqlite3.Connection) -> int:
 
 
 def anchor_of(path: Path, connection: sqlite3.Connection) -> Anchor:
-    """Return how many entries there are to be, and the newest link. Raises ``Damaged``."""
+    """Return the anchor: the number of entries and the newest link. Raises ``Damaged``."""
     text = meta_of(connection, "anchor") or ""
     try:
         count, link = text.split(" ")
@@ -62,6 +62,6 @@ def anchor_of(path: Path, connection: sqlite3.Connection) -> Anchor:
 
 
 def meta_of(connection: sqlite3.Connection, name: str) -> str | None:
-    """Return what is written under a name; None if nothing is."""
+    """Return the value under a name; None if there is none."""
     found = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
     return None if found is None else str(found[0])

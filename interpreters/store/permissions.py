@@ -1,20 +1,20 @@
-"""Who may read a log: its owner alone, unless the owner opens it; the lock beside it follows the log."""
+"""File permissions: a new log is readable by its owner only, and its lock follows the permissions of the log."""
 
 import os
 from pathlib import Path
 from typing import Final
 
 READ: Final = 0o044
-"""The permissions of a group, and of all others, to read."""
+"""Read permissions of the group and of all others."""
 
 
 def make_private_file(path: Path) -> None:
-    """Make a new, empty file for its owner alone. SQLite gives what it puts beside a file the same permissions."""
+    """Make a new, empty file for its owner only. SQLite gives its files beside it the same permissions."""
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
 def permit_as_the_log(log: Path, lock: int) -> None:
-    """Let the users take an open lock who may read the log: an operator opens a log to a group, and not its lock."""
+    """Give an open lock the read permissions of its log: an operator shares the log only, and forgets the lock."""
     permitted = log.stat().st_mode & READ if log.exists() else 0
     found = os.fstat(lock)
     if permitted & ~found.st_mode and found.st_uid == os.geteuid():

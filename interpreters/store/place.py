@@ -1,8 +1,8 @@
-"""The place of an open log: whether its file is still where it was opened, and a copy of one that is not.
+"""The place of an open log: noticing that its file was moved or deleted, and copying it back.
 
-SQLite keeps a deleted or moved file open and goes on writing to it. What it writes then is gone with the process, and
-a runner that opens the path finds nothing, or another log. So a writer compares the files at the paths with those that
-it has opened, by device and inode number.
+SQLite keeps a deleted or moved file open and continues to write to it. Those writes are lost with the process. A runner
+that opens the path then finds no log, or another one. So a writer compares device and inode numbers: those of the files
+at the paths with those of its open files.
 """
 
 import os
@@ -18,14 +18,14 @@ from lifefold.interpreters.store.permissions import make_private_file
 from lifefold.interpreters.store.protocol import StoreError
 
 COPY: Final = ".recovered"
-"""What the name of a recovered copy ends with; a second one with ``.recovered-2``, and so on."""
+"""The end of the name of a recovered copy; a second copy ends with ``.recovered-2``, and so on."""
 
 Identity: TypeAlias = tuple[int, int]
 """Device and inode number."""
 
 
 class Displaced(NamedTuple):
-    """A log that is not at its ``path`` any more: ``what`` happened, and the ``copy`` in which its store goes on."""
+    """A log that is no longer at its ``path``: ``what`` happened, and the ``copy`` that its store continues in."""
 
     path: Path
     what: str
@@ -33,15 +33,15 @@ class Displaced(NamedTuple):
 
 
 class Place:
-    """Which files stood at the path of a log, and beside it, when it was opened."""
+    """The files at the path of a log, and beside it, when the log was opened."""
 
     def __init__(self, path: Path) -> None:
-        """Look which files are there now."""
+        """Record the present files."""
         self.path: Final = path
         self._files: Final = {end: _identity(beside(path, end)) for end in _ENDS}
 
     def displaced(self) -> str:
-        """Return what happened to the log; empty if it is where it was, or if that cannot be found out now."""
+        """Return what happened to the log; empty if it is in place, or if the file system gives no answer."""
         with suppress(OSError):
             if self._files[""] is None or _identity(self.path) != self._files[""]:  # gone while it was being opened
                 return self._what(is_free=not os.path.lexists(self.path))
@@ -51,9 +51,9 @@ class Place:
         return ""
 
     def leave(self, connection: sqlite3.Connection) -> None:
-        """Close a log that was displaced: a moved file is whole then, and nothing of it is left at the old path.
+        """Close a displaced log, so that a moved file is complete and no part of it remains at the old path.
 
-        SQLite would take a write-ahead log that is left there for a part of the next file at that path.
+        SQLite would take a remaining write-ahead log for a part of the next file at that path.
         """
         if _identity(self.path) != self._files[""]:
             with suppress(sqlite3.Error):
@@ -73,9 +73,9 @@ class Place:
 
 
 def recover(connection: sqlite3.Connection, path: Path) -> Path:
-    """Write a copy of an open log beside its path, under a name that is free, durably; return where it is.
+    """Write a durable copy of an open log beside its path, under a free name; return the path of the copy.
 
-    If nothing can be written there, the copy is in the folder for temporary files. Raises ``StoreError``.
+    If that folder is not writable, the copy is in the folder for temporary files. Raises ``StoreError``.
     """
     try:
         return _copied(connection, path)
@@ -88,7 +88,7 @@ def recover(connection: sqlite3.Connection, path: Path) -> Path:
 
 
 def copies(path: Path) -> list[Path]:
-    """Return the recovered copies beside the path of a log, the latest last."""
+    """Return the recovered copies beside the path of a log, the newest last."""
     found: list[Path] = []
     for number in count(1):
         copy = _copy(path, number)
@@ -99,7 +99,7 @@ def copies(path: Path) -> list[Path]:
 
 
 def flush_folder(folder: Path) -> None:
-    """Make durable which files are in a folder."""
+    """Make the names in a folder durable."""
     opened = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(opened)
@@ -126,7 +126,7 @@ def _copied(connection: sqlite3.Connection, path: Path) -> Path:
 
 
 def _claimed(name: Callable[[int], Path]) -> Path:
-    """Make an empty file under the first name that is free, and return it."""
+    """Make an empty file under the first free name, and return it."""
     for number in count(1):
         with suppress(FileExistsError):
             make_private_file(name(number))
@@ -139,12 +139,12 @@ def _copy(path: Path, number: int) -> Path:
 
 
 def beside(path: Path, end: str) -> Path:
-    """Return the path of a file whose name is that of a log with an end."""
+    """Return the path whose name is that of a log plus ``end``."""
     return path.with_name(path.name + end)
 
 
 def _identity(path: Path) -> Identity | None:
-    """Return which file is at a path; None if there is none. Raises ``OSError`` if that cannot be found out."""
+    """Return the identity of the file at a path; None if there is none. Raises ``OSError`` for other failures."""
     try:
         found = path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -153,7 +153,7 @@ def _identity(path: Path) -> Identity | None:
 
 
 def _path_of_the_open_file(identity: Identity | None) -> Path | None:
-    """Return where a file is now that this process has open; None if it was deleted, or that cannot be found out."""
+    """Return the present path of a file that this process has open; None if it was deleted or cannot be found."""
     with suppress(OSError):
         for each in Path("/proc/self/fd").iterdir():
             with suppress(OSError):

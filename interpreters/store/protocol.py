@@ -1,9 +1,9 @@
-"""What an event store must do: keep streams, append to them atomically and durably, and fence off old writers.
+"""The protocol of event stores: keep streams, append to them atomically and durably, and fence off old writers.
 
-A stream belongs to one aggregate. An entry is one accepted input with what it came to; its ``version`` counts from 1
-without gaps. ``append`` takes a batch for any number of streams in one transaction and returns when it would survive a
-power cut; no effect may leave before. Whoever holds the highest *epoch* is the writer; an append of an earlier one
-fails.
+A stream belongs to one aggregate. An entry is one accepted input with its outcome; its ``version`` counts from 1
+without gaps. ``append`` writes a batch for any number of streams in one transaction. It returns when the batch would
+survive a power cut, and no effect is performed before. The writer is the store with the highest *epoch*; an append
+with an earlier epoch fails.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,18 +13,18 @@ import msgspec
 
 
 class StoreError(Exception):
-    """The store did not do what it was asked; nothing of the batch is in it. The message says what to do."""
+    """The store has written nothing of the batch. The message says what to do."""
 
 
 class Busy(StoreError):
-    """Another program has kept the store to itself for a while; later it can be done."""
+    """Another program has locked the store; a later try can succeed."""
 
     waits: ClassVar[str] = "waiting until it is done"
-    """What a writer says that waits for it."""
+    """What a waiting writer logs."""
 
 
 class Full(Busy):
-    """There is no room left on the disk; when there is, it can be done."""
+    """The disk is full; a later try can succeed."""
 
     waits: ClassVar[str] = "waiting until there is room; make some, and the run goes on by itself"
 
@@ -38,7 +38,7 @@ class VersionConflict(StoreError):
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
-    """One accepted input: the envelope, the effects it asked for, and the digest of the aggregate after it.
+    """One accepted input: the envelope, the requested effects, and the digest of the aggregate after it.
 
     ``key`` is unique in its stream unless empty. ``at_ms`` is Unix time.
     """
@@ -53,7 +53,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
 
 
 class Post(msgspec.Struct, frozen=True, gc=False):
-    """An operator's input on its way to an aggregate. ``id`` orders them; ``answer`` is None until it was taken."""
+    """An operator command for an aggregate. ``id`` orders them; ``answer`` is None until the writer has taken it."""
 
     id: int
     stream: str
@@ -62,9 +62,10 @@ class Post(msgspec.Struct, frozen=True, gc=False):
 
 
 class Batch(msgspec.Struct, frozen=True, gc=False):
-    """What is written at once.
+    """The contents of one transaction.
 
-    ``performed`` says, per stream, up to which version all effects are performed; ``answers`` what came of which posts.
+    ``performed`` holds, per stream, the version up to which all effects are performed. ``answers`` holds the outcomes
+    of operator commands by their number.
     """
 
     entries: Sequence[Entry] = ()
@@ -80,7 +81,7 @@ class EventStore(Protocol):
         ...
 
     async def read(self, stream: str | None = None, after: int = 0) -> Sequence[Entry]:
-        """Return a stream's entries above version ``after``; for None those of all streams, in the order of writing."""
+        """Return the entries of a stream above version ``after``; for None those of all streams, as written."""
         ...
 
     async def performed(self) -> Mapping[str, int]:
@@ -88,9 +89,9 @@ class EventStore(Protocol):
         ...
 
     async def post(self, stream: str, envelope: bytes) -> int:
-        """Leave an operator's input for the writer, durably; return its number. Needs no epoch."""
+        """Store an operator command for the writer, durably; return its number. Needs no epoch."""
         ...
 
     async def posts(self, *, unanswered: bool = True) -> Sequence[Post]:
-        """Return the posts that nobody has taken yet, or all of them, in order."""
+        """Return the operator commands without an answer, or all of them, in order."""
         ...

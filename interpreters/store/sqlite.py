@@ -1,12 +1,14 @@
 """The embedded event store: one SQLite file in WAL mode, one writer at a time, a flush to the disk for every batch.
 
-Who writes holds an advisory lock on ``<file>.lock`` and the highest epoch in the file. The lock goes with its process,
-so a crashed writer blocks nobody; the epoch stops a writer that lost the lock without noticing. Reading needs neither.
+The writer holds an advisory lock on ``<file>.lock`` and the highest epoch in the file. The lock ends with its process,
+so a crashed writer blocks no other one. The epoch stops a writer that lost the lock without noticing. Readers need
+neither.
 
-Another program may keep the file busy: a backup, a shell. A store that is open for writing waits until it is done, and
-says so to this module's logger; one that is not, or is not patient, gives up with ``Busy``.
+Another program may lock the file, such as a backup or a shell. A patient store that is open for writing waits until it
+is done, and logs that. Any other store raises ``Busy``.
 
-``synchronous=FULL`` makes every commit wait for the disk. A disk that acknowledges what it has not kept is not covered.
+``synchronous=FULL`` makes every commit wait for the disk. A disk that acknowledges writes before they are durable is
+not covered.
 """
 
 import fcntl
@@ -24,7 +26,7 @@ import msgspec
 from anyio import to_thread
 
 from lifefold.interpreters.store.chain import FIRST, Anchor, BrokenChain, linked, verified
-from lifefold.interpreters.store.errors import NotAStore, damaged, told
+from lifefold.interpreters.store.errors import NotAStore, damaged, translated
 from lifefold.interpreters.store.identity import APPLICATION_ID, SCHEMA_VERSION, must_be_ours
 from lifefold.interpreters.store.lock import open_lock, take_lock, unlockable
 from lifefold.interpreters.store.meta import anchor_of, digest_of_meta, epoch_of, meta_of, must_be_whole
@@ -38,48 +40,49 @@ _logger: Final = logging.getLogger(__name__)
 T = TypeVar("T")
 
 BUSY_TIMEOUT_S: Final = 5.0
-"""How long SQLite waits for another program before it says that the file is busy."""
+"""How long SQLite waits for another program before it reports that the file is busy."""
 
 BUSY_PAUSE_S: Final = 0.2
-"""How long somebody patient lets pass then before asking again."""
+"""The pause of a patient store before the next try."""
 
 COPY_TRIES: Final = 3
-"""How often a copy of a displaced log is made that is gone before it is opened."""
+"""The number of tries to copy a displaced log and open the copy, which may be deleted in between."""
 
-_SCHEMA: Final = """
-CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE entries (
-    position INTEGER PRIMARY KEY,
-    stream TEXT NOT NULL,
-    version INTEGER NOT NULL,
-    at_ms INTEGER NOT NULL,
-    key TEXT NOT NULL,
-    envelope BLOB NOT NULL,
-    effects BLOB NOT NULL,
-    digest BLOB NOT NULL,
-    link BLOB NOT NULL,
-    UNIQUE (stream, version)
-);
-CREATE UNIQUE INDEX entries_by_key ON entries (stream, key) WHERE key <> '';
-CREATE TABLE performed (stream TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE posts (id INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL, envelope BLOB NOT NULL, answer TEXT);
-CREATE INDEX posts_unanswered ON posts (id) WHERE answer IS NULL;
-INSERT INTO meta VALUES ('epoch', '0'), ('anchor', '0 ');
-"""
+_SCHEMA: Final = (
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;\n"
+    "CREATE TABLE entries (\n"
+    "    position INTEGER PRIMARY KEY,\n"
+    "    stream TEXT NOT NULL,\n"
+    "    version INTEGER NOT NULL,\n"
+    "    at_ms INTEGER NOT NULL,\n"
+    "    key TEXT NOT NULL,\n"
+    "    envelope BLOB NOT NULL,\n"
+    "    effects BLOB NOT NULL,\n"
+    "    digest BLOB NOT NULL,\n"
+    "    link BLOB NOT NULL,\n"
+    "    UNIQUE (stream, version)\n"
+    ");\n"
+    "CREATE UNIQUE INDEX entries_by_key ON entries (stream, key) WHERE key <> '';\n"
+    "CREATE TABLE performed (stream TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID;\n"
+    "CREATE TABLE posts (id INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL, envelope BLOB NOT NULL,"
+    " answer TEXT);\n"
+    "CREATE INDEX posts_unanswered ON posts (id) WHERE answer IS NULL;\n"
+    "INSERT INTO meta VALUES ('epoch', '0'), ('anchor', '0 ');\n"
+)
 
 
 class SqliteStore:
-    """An open file. Make one with ``create``, ``open`` or ``peek``; use it as a context manager."""
+    """An open log. Make one with ``create``, ``open`` or ``peek``; use it as a context manager."""
 
     def __init__(
         self, path: Path, connection: sqlite3.Connection, lock: int | None, epoch: int, *, patient: bool
     ) -> None:
-        """Take what the class methods have prepared."""
+        """Wrap a connection that the class methods have prepared."""
         self.path = path
         self.displaced: Displaced | None = None
-        """What happened to the log that was opened, if it is not at its path any more; ``path`` is its copy then."""
+        """What happened to the log if it is no longer at its path; ``path`` is its copy then."""
         self.when_displaced: Callable[[], None] = _nothing
-        """Called when that was noticed; the store goes on in the copy."""
+        """Called when the store has noticed that and continues in the copy."""
         self._connection = connection
         self._locks: Final = [] if lock is None else [lock]
         self._place = None if lock is None else Place(path)
@@ -91,7 +94,7 @@ class SqliteStore:
     def create(cls, path: Path, meta: Mapping[str, str]) -> Self:
         """Make a new file and open it for writing.
 
-        Raises ``Locked``; ``FileExistsError`` if there is a file already; ``StoreError`` if a part of another is left.
+        Raises ``Locked``. Raises ``FileExistsError`` if the file exists, ``StoreError`` if parts of another log remain.
         """
         lock = take_lock(path)
         try:
@@ -122,7 +125,7 @@ class SqliteStore:
 
     @classmethod
     def peek(cls, path: Path) -> Self:
-        """Open an existing file to read it and to leave posts, whether or not somebody writes.
+        """Open an existing file to read it and to leave operator commands, with or without a running writer.
 
         Raises ``Busy``, ``NotAStore``.
         """
@@ -132,7 +135,7 @@ class SqliteStore:
     def _writing(cls, path: Path, lock: int, *, patient: bool) -> Self:
         connection = _connect(path)
         try:
-            epoch = told(path, partial(_next_epoch, path, connection))
+            epoch = translated(path, partial(_next_epoch, path, connection))
         except BaseException:
             connection.close()
             raise
@@ -147,25 +150,25 @@ class SqliteStore:
         self.close()
 
     def close(self) -> None:
-        """Close the file and let another writer in."""
+        """Close the file and release the lock."""
         self._connection.close()
         while self._locks:
             os.close(self._locks.pop())
 
     def meta(self, name: str) -> str | None:
-        """Return what was written under a name when the file was made."""
-        return self._told(lambda: meta_of(self._connection, name))
+        """Return the value that the file's maker wrote under a name; None if there is none."""
+        return self._translated(lambda: meta_of(self._connection, name))
 
     def meta_as(self, name: str, kind: type[T]) -> T | None:
-        """Return what was written under a name as JSON, read as this type. Raises ``Damaged``."""
+        """Return the JSON value under a name, decoded as this type. Raises ``Damaged``."""
         text = self.meta(name)
         try:
             return None if text is None else msgspec.json.decode(text, type=kind)
         except (msgspec.DecodeError, UnicodeError) as error:
-            raise damaged(self.path, f"what it says of itself under {name!r} cannot be read: {error}") from error
+            raise damaged(self.path, f"its metadata {name!r} cannot be read: {error}") from error
 
     def is_written(self) -> bool:
-        """Tell whether some process has this file open for writing now."""
+        """Tell whether a process has this file open for writing now."""
         if self._locks:
             return True
         try:
@@ -191,21 +194,21 @@ class SqliteStore:
         return await self._in_turn(partial(self._read, stream, after))
 
     async def read_on(self, count: int) -> Sequence[Entry]:
-        """Return the entries of all streams, in the order of writing, but the first so many."""
+        """Return the entries of all streams, as written, without the first ``count``."""
         return await self._in_turn(partial(self._read_on, count))
 
     async def performed(self) -> Mapping[str, int]:
-        """Return what is known to be performed; see ``EventStore``."""
+        """Return the performed versions; see ``EventStore``."""
         return await self._in_turn(lambda: dict(self._connection.execute("SELECT stream, version FROM performed")))
 
     async def post(self, stream: str, envelope: bytes) -> int:
-        """Leave an input for the writer; see ``EventStore``."""
+        """Store an operator command for the writer; see ``EventStore``."""
         statement = "INSERT INTO posts (stream, envelope) VALUES (?, ?)"
         number = await self._in_turn(lambda: self._connection.execute(statement, (stream, envelope)).lastrowid)
         return int(number or 0)
 
     async def posts(self, *, unanswered: bool = True) -> Sequence[Post]:
-        """Return posts; see ``EventStore``."""
+        """Return operator commands; see ``EventStore``."""
         query = (
             "SELECT id, CAST(stream AS TEXT), CAST(envelope AS BLOB), CAST(answer AS TEXT) FROM posts"
             " WHERE answer IS NULL OR NOT ? ORDER BY id"
@@ -218,22 +221,22 @@ class SqliteStore:
         return await self._in_turn(found)
 
     async def look(self) -> None:
-        """See whether the log is still where it was opened, as every ``append`` and every look for posts does."""
+        """Continue in a copy if the log is no longer at its path; ``append`` and ``posts`` do that too."""
         await self._in_turn(self._look)
 
     async def _in_turn(self, work: Callable[[], T]) -> T:
-        told, before = False, self.displaced
+        waited, before = False, self.displaced
         while True:
             try:
-                done = await to_thread.run_sync(self._told, work, limiter=self._turn)
+                done = await to_thread.run_sync(self._translated, work, limiter=self._turn)
             except Busy as busy:
                 if not self._patient:
                     raise
-                if not told:
+                if not waited:
                     _logger.warning("%s; %s", busy, busy.waits)
-                told = True
+                waited = True
             else:
-                if told:
+                if waited:
                     _logger.warning("%s: the log is written again; the run goes on", self.path)
                 if self.displaced is not before:
                     self.when_displaced()
@@ -241,7 +244,7 @@ class SqliteStore:
             await anyio.sleep(BUSY_PAUSE_S)
 
     def _look(self) -> None:
-        """Go on in a copy if the log is not where it was opened: what is written to a deleted file is lost."""
+        """Continue in a copy if the log is not at its path: writes to a deleted file are lost."""
         what = self._place.displaced() if self._place is not None else ""
         if not what or self._place is None:
             return
@@ -252,7 +255,7 @@ class SqliteStore:
         self.displaced = Displaced(origin, what, copy)
 
     def _recovered(self, origin: Path) -> tuple[Path, sqlite3.Connection]:
-        """Make a copy of the log and open it; make another one if that is deleted meanwhile, as with its folder."""
+        """Copy the log and open the copy. Try again if the copy is deleted meanwhile, as with its whole folder."""
         for tries_left in range(COPY_TRIES - 1, -1, -1):
             copy = recover(self._connection, origin)
             try:
@@ -263,8 +266,8 @@ class SqliteStore:
                     raise
         raise AssertionError  # the last try returns or raises
 
-    def _told(self, work: Callable[[], T]) -> T:
-        return told(self.path, work)
+    def _translated(self, work: Callable[[], T]) -> T:
+        return translated(self.path, work)
 
     def _read(self, stream: str | None, after: int) -> list[Entry]:
         if stream is None and not after:
@@ -276,7 +279,7 @@ class SqliteStore:
         return [Entry(*each) for each in self._connection.execute(query, (stream, after))]
 
     def _read_on(self, count: int) -> list[Entry]:
-        """Return all entries but the first so many, of one moment, and see that they are as written."""
+        """Return all entries after the first ``count`` from one snapshot, and verify their chain."""
         connection = self._connection
         connection.execute("BEGIN")
         try:
@@ -298,7 +301,7 @@ class SqliteStore:
             self._write(connection, batch)
             connection.execute("COMMIT")
         except BaseException:
-            if connection.in_transaction:  # SQLite has ended it by itself if, for one, the disk is full
+            if connection.in_transaction:  # SQLite ends it by itself in some cases, such as a full disk
                 connection.execute("ROLLBACK")
             raise
         self._look()
@@ -326,7 +329,7 @@ class SqliteStore:
         connection.executemany("UPDATE posts SET answer = ? WHERE id = ?", [(a, i) for i, a in batch.answers.items()])
 
     def _anchor(self, connection: sqlite3.Connection) -> Anchor:
-        """Return the anchor, after which is written; see that the newest entry is the one that it names."""
+        """Return the anchor, and verify that it names the newest entry."""
         anchor = anchor_of(self.path, connection)
         newest = connection.execute("SELECT position, link FROM entries ORDER BY position DESC LIMIT 1").fetchone()
         if Anchor(*(newest or ())) != anchor:
@@ -357,7 +360,7 @@ def _connect(path: Path) -> sqlite3.Connection:
         message = f"{path}: cannot be read as a log ({error})"
         raise NotAStore(message) from error
     try:
-        told(path, partial(must_be_whole, path, connection))
+        translated(path, partial(must_be_whole, path, connection))
     except BaseException:
         connection.close()
         raise
@@ -386,7 +389,7 @@ def _write_schema(path: Path, meta: Mapping[str, str]) -> None:
 
 
 def _must_be_free(path: Path) -> None:
-    """Refuse to make a log over another, or where SQLite would take what is left of another for a part of it."""
+    """Refuse to replace a log, or to make one where SQLite would use the remaining files of another."""
     if path.exists():
         raise FileExistsError(path)
     for suffix in ("-wal", "-journal"):

@@ -1,4 +1,4 @@
-"""How a SQLite file is opened that several processes may use: with a write-ahead log, and a flush for every commit."""
+"""Opening a SQLite file that several processes use: with a write-ahead log, and a flush for every commit."""
 
 import sqlite3
 from pathlib import Path
@@ -6,13 +6,13 @@ from time import monotonic, sleep
 from typing import Final
 
 PAUSE_S: Final = 0.01
-"""How long somebody who opens a busy file waits before he tries again."""
+"""The pause before the next try to open a busy file."""
 
 
 def open_shared(path: Path | str, busy_s: float) -> sqlite3.Connection:
-    """Open a file, or make it, in autocommit mode, for any thread; wait up to ``busy_s`` seconds for other processes.
+    """Open or make a file in autocommit mode, for any thread. Wait up to ``busy_s`` seconds for other processes.
 
-    Raises ``sqlite3.Error``; then nothing is left open.
+    Raises ``sqlite3.Error``, and leaves nothing open then.
     """
     connection = sqlite3.connect(path, timeout=busy_s, isolation_level=None, check_same_thread=False)
     try:
@@ -25,12 +25,12 @@ def open_shared(path: Path | str, busy_s: float) -> sqlite3.Connection:
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    """Tell whether an error says that another program keeps the file busy."""
+    """Tell whether an error means that another program has locked the file."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
 
 
 def _switch(connection: sqlite3.Connection, busy_s: float) -> None:
-    """Switch to the write-ahead log. SQLite has no patience for that with a process that is just writing; we have."""
+    """Switch to the write-ahead log. SQLite does not wait for other writers here, so this function tries again."""
     until_s = monotonic() + busy_s
     while True:
         try:

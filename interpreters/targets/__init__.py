@@ -1,1 +1,1 @@
-"""What check, views and the command line know by name, and the configuration that each is checked in."""
+"""The lifecycles and systems that are known by name, with the configuration that each is checked in."""

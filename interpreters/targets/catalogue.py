@@ -1,7 +1,7 @@
-"""The lifecycles and systems that are known by name: what ``lifefold machines`` lists and every command looks up.
+"""The lifecycles and systems that are known by name: ``lifefold machines`` lists them, and every command looks them up.
 
-A name is a machine's own name wherever it has one to itself. The task of a fleet shares its name with the task of the
-document, because both write the same journal; here it is listed apart, since its table has more rows.
+The name of an entry is the name of its machine, if that is unique. The task of a fleet has the name of the document's
+task, because both write the same journal. It is listed as ``task-in-fleet``, since its table has more rows.
 """
 
 from difflib import get_close_matches
@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 
 class Entry(msgspec.Struct, Generic[T], frozen=True):
-    """Something known: its name, one line about it, and the thing itself."""
+    """A named lifecycle or system, with one line about it."""
 
     name: str
     about: str
@@ -50,10 +50,10 @@ class Entry(msgspec.Struct, Generic[T], frozen=True):
 
 
 class UnknownNameError(LookupError):
-    """Nothing of this name is known. ``known`` lists what is, ``nearest`` what may have been meant, or is empty."""
+    """The name is unknown. ``known`` lists the known names; ``nearest`` is the most similar one, or empty."""
 
     def __init__(self, kind: str, name: str, known: tuple[str, ...]) -> None:
-        """Take what was looked for (``machine``, ``format``), the name given, and the names there are."""
+        """Take the kind of the thing (``machine``, ``format``), the given name, and the known names."""
         self.kind, self.name, self.known = kind, name, known
         self.nearest = next(iter(get_close_matches(name.lower(), known, n=1, cutoff=0.5)), "")
         meant = f" did you mean {self.nearest!r}?" if self.nearest else ""
@@ -63,7 +63,7 @@ class UnknownNameError(LookupError):
 _FLEET_TASK = fleet_task.machine.starting(fleet_task.machine.initial, "task-in-fleet")
 MACHINES: tuple[Entry[Machine[Any]], ...] = (
     Entry("session", session.machine.about, session.machine),
-    Entry("session-windowed", "session, but errors of long ago are forgotten", session_profiles.windowed),
+    Entry("session-windowed", "session, but old errors no longer count", session_profiles.windowed),
     Entry("session-prompt-failures", "session, but writing a prompt may fail", session_profiles.prompt_failures),
     Entry(
         "session-in-fleet",
@@ -88,11 +88,11 @@ MACHINES: tuple[Entry[Machine[Any]], ...] = (
     Entry("status-draining", "status, but a stop may wait for the tasks that are active", status.draining),
     Entry("lease", lease.machine.about, lease.machine),
     Entry("task", task.machine.about, task.machine),
-    Entry("task-bernstein-1.9", "task, but what nobody works at may fail, too", task_profiles.bernstein_1_9),
+    Entry("task-bernstein-1.9", "task, but a task without an owner may fail too", task_profiles.bernstein_1_9),
     Entry("task-governed", task_profiles.governed.about, task_profiles.governed),
     Entry("task-approval", approval.machine.about, approval.machine),
     Entry("agent", agent.machine.about, agent.machine),
-    Entry("agent-supervised", "agent, but it keeps time by itself and may die in any state", agent.supervised),
+    Entry("agent-supervised", "agent, but it has timers of its own and may die in any state", agent.supervised),
     Entry("turn", turn.machine.about, turn.machine),
     Entry("turn-completing-fails", "turn, but a crash while COMPLETING fails it", turn.completing_fails),
     Entry("task-in-fleet", fleet_task.machine.about, _FLEET_TASK),
@@ -117,7 +117,7 @@ MACHINES: tuple[Entry[Machine[Any]], ...] = (
 """Every lifecycle, those of the documents first."""
 
 SYSTEMS: tuple[Entry[System], ...] = (
-    Entry("fleet", "a board that gives tasks out, a worker for every agent, and services", fleet.system),
+    Entry("fleet", "a board that dispatches tasks, a worker for each agent, and services", fleet.system),
 )
 """Every system of lifecycles."""
 

@@ -1,7 +1,7 @@
-"""What can be checked by name: every shipped lifecycle and system, and whatever somebody else's module has.
+"""The targets of checks by name: shipped lifecycles and systems, and those of a user's module.
 
-A shipped target has its *question*: with which record or which input it begins, and within which bounds it is looked at
-so that the search has an end.
+A shipped target has a *check configuration*: its initial record or its opening, and the bounds that make its search
+finite.
 """
 
 import sys
@@ -24,11 +24,11 @@ from lifefold.interpreters.targets.configurations import QUESTIONS, Question
 
 
 class UnusableTarget(ValueError):
-    """What was named cannot be checked; the message says why, and what can."""
+    """The named target cannot be checked; the message says why, and names the valid targets."""
 
 
 class Target(msgspec.Struct, frozen=True):
-    """Something to check. ``spelled`` is a Python expression for it that needs ``needs``: a module and a name in it."""
+    """A target of a check. ``spelled`` is a Python expression for it, and ``needs`` its import: module and name."""
 
     name: str
     subject: Machine[Any] | System
@@ -37,22 +37,22 @@ class Target(msgspec.Struct, frozen=True):
     needs: tuple[str, str]
     spelled: str
     record: Record | None = None
-    """With what a machine begins, if not with its own initial record."""
+    """The initial record of a machine, if it is not the machine's own."""
     opened_there: bool = False
-    """Whether what is spelled is a system together with its opening."""
+    """Whether ``spelled`` is a system together with its opening."""
     properties: tuple[tuple[str, str], ...] = ()
-    """Where the properties are that it has here besides its own, as module and name."""
+    """Additional properties, as module and name."""
     crashes: CrashBounds = CRASHES
-    """How much is looked at of what crashes of the runner do."""
+    """The bounds of the crash search."""
 
     @property
     def module(self) -> str:
-        """The module that a target of somebody else comes from; empty for a shipped one."""
+        """The module of a user's target; empty for a shipped one."""
         return "" if self.name in {*known(), *larger()} else self.needs[0]
 
 
 def known() -> tuple[str, ...]:
-    """Return the names of all shipped targets but the larger ones."""
+    """Return the names of all shipped targets except the larger ones."""
     return (*views.machines(), *views.systems())
 
 
@@ -105,11 +105,11 @@ _LISTED: Final = "`lifefold machines` lists what there is; your own is named mod
 
 
 def _meant(name: str) -> str:
-    """Ask for the names that are nearest, if any is near; for a file of Python, for how it is named."""
+    """Return a question with the nearest names, or with the target notation of a Python file; empty without any."""
     if name.endswith(".py") or Path(f"{name.replace('.', '/')}.py").is_file():
         return f" did you mean {name.removesuffix('.py').replace('/', '.')}:ATTRIBUTE?"
-    localized = get_close_matches(name.lower(), (*known(), *larger()), n=3)
-    return f" did you mean {' or '.join(map(repr, localized))}?" if localized else ""
+    nearest = get_close_matches(name.lower(), (*known(), *larger()), n=3)
+    return f" did you mean {' or '.join(map(repr, nearest))}?" if nearest else ""
 
 
 _VIEWS: Final = "lifefold.interpreters.views"
@@ -125,30 +125,30 @@ def _found(name: str) -> Target:
     spelled, needs = f"{attribute}{'()' if made else ''}", (module, attribute.partition(".")[0])
     match value:
         case Machine():
-            _must_say(name, value)
+            _must_declare_effects(name, value)
             return Target(name, value, (), Bounds(), needs, spelled)
         case (System() as system, opening):
             for machine in (each for kind in system.aggregates.values() for each in kind.machines.values()):
-                _must_say(name, machine)
+                _must_declare_effects(name, machine)
             return Target(name, system, _opening(name, system, opening), Bounds(), needs, spelled, opened_there=True)
         case System():
-            raise UnusableTarget(f"{name} is a System, and it is not said how it begins; accepted: {_ACCEPTED}")
+            raise UnusableTarget(f"{name} is a System without its opening; accepted: {_ACCEPTED}")
         case _:
             raise UnusableTarget(f"{name} is {called(value)}; accepted: {_ACCEPTED}")
 
 
-def _must_say(name: str, machine: Machine[Any]) -> None:
-    """Raise ``UnusableTarget`` for actions of which nobody can read what they return: all of them, with their rows."""
-    unsaid = [f"  {row}: {_name_of(row.action)}" for row in machine.rows if not _says_effects(row)]
-    if unsaid:
-        what = f"{name}: these actions of {machine.name!r} do not say what they return:"
-        raise UnusableTarget("\n".join((what, *unsaid, f"accepted: {_RETURNS}")))
+def _must_declare_effects(name: str, machine: Machine[Any]) -> None:
+    """Raise ``UnusableTarget`` for actions without a return annotation, naming all of them with their rows."""
+    missing = [f"  {row}: {_name_of(row.action)}" for row in machine.rows if not _declares_effects(row)]
+    if missing:
+        head = f"{name}: these actions of {machine.name!r} do not declare what they return:"
+        raise UnusableTarget("\n".join((head, *missing, f"accepted: {_RETURNS}")))
 
 
-_RETURNS: Final = "a function that returns a Step and says so: -> Step[RECORD, EFFECT | ...], or Step[RECORD, Never]"
+_RETURNS: Final = "a function with a return annotation: -> Step[RECORD, EFFECT | ...], or Step[RECORD, Never]"
 
 
-def _says_effects(row: Row[Any]) -> bool:
+def _declares_effects(row: Row[Any]) -> bool:
     with suppress(TypeError, NameError, AttributeError):
         tuple(row.effects)
         return True
@@ -164,7 +164,7 @@ def _is_function(found: Any) -> bool:
 
 
 def _attribute(name: str, module: str, attribute: str) -> Any:
-    """Find it as ``python -m`` would: the folder one is in comes first."""
+    """Find the attribute as ``python -m`` would: the current folder comes first."""
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
@@ -186,8 +186,8 @@ def _part(name: str, of: Any, attribute: str) -> Any:
         return getattr(of, attribute)
     except AttributeError as error:
         there = [each for each in dir(of) if not each.startswith("_") and not isinstance(getattr(of, each, None), type)]
-        localized = get_close_matches(attribute, there, n=3)
-        meant = f"; did you mean {' or '.join(map(repr, localized))}?" if localized else ""
+        nearest = get_close_matches(attribute, there, n=3)
+        meant = f"; did you mean {' or '.join(map(repr, nearest))}?" if nearest else ""
         raise UnusableTarget(f"{name}: {error}{meant}") from error
 
 

@@ -1,6 +1,7 @@
-"""How shipped lifecycles and systems are looked at: with which record or input each begins, and within which bounds.
+"""The check configurations of shipped lifecycles and systems: initial record or opening, and bounds.
 
-So that the search has an end. What is not among them begins with its own initial record, within the usual bounds.
+The bounds make each search finite. A target without a configuration begins with its own initial record, within the
+default bounds.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,10 +42,10 @@ from lifefold.interpreters.targets.openings import LADDER
 
 
 class Question(msgspec.Struct, frozen=True):
-    """How a shipped target is looked at: a machine from ``record`` on, a system after ``opening``.
+    """The check configuration of a shipped target: a machine begins with ``record``, a system with ``opening``.
 
-    ``properties`` are those besides its own: where there are tuples of them, as module and name. ``of`` is the
-    lifecycle or system, if the question has a name of its own.
+    ``properties`` names tuples of additional properties, as module and name. ``of`` is the lifecycle or system, if the
+    configuration has a name of its own.
     """
 
     record: Record | None = None
@@ -116,7 +117,7 @@ def _renewed() -> budget.Budget:
 
 
 def _usual(commands: int, **within: Callable[[Any], bool]) -> Bounds:
-    """Return the bounds of a fleet to which people say so much: a message, no drain, few retries, and what is said."""
+    """Return the usual bounds of a fleet: one message, no drain, few retries, this number of commands, and others."""
     usual: Mapping[str, Callable[[Any], bool]] = {"mailbox": one_letter, "desired_state": no_drain, "task": few_retries}
     return Bounds(within={**usual, **within}, commands=commands)
 
@@ -244,8 +245,8 @@ QUESTIONS: Final[Mapping[str, Question]] = {
         of="fleet",
     ),
 }
-"""Of the shipped targets, those that need more than their own initial record and the usual bounds.
+"""The configurations of shipped targets that need more than their initial record and the default bounds.
 
-Times and limits are near each other: only how they compare decides anything. Those that are ``of`` another one have
-that one's rules, and are larger: they take minutes.
+Times and limits are small, since only their order decides anything. Targets ``of`` another one have the rules of that
+one. They are larger, and take minutes.
 """

@@ -1,4 +1,4 @@
-"""The small fleets that are looked at by name: what opens each of them, in the order of their agents and tasks."""
+"""The openings of the small fleets that are checked by name."""
 
 from typing import Final
 
@@ -15,11 +15,11 @@ from lifefold.effects import Every
 from lifefold.interpreters.search.opening import Opening
 
 LADDER: Final = stall_detector.Limits(warn_ms=2, nudge_ms=3, end_ms=4)
-"""How patient somebody is with a session that says nothing."""
+"""The ladder of a stall detector, with small and distinct silences."""
 
 
 def small(agents: int, tasks: int, *, retries: int, errors: int = 2) -> Opening:
-    """Return what opens a fleet of agents, who stop by so many errors, with tasks that are tried again so often."""
+    """Return the opening of a fleet of agents that stop after ``errors`` errors, and tasks with ``retries`` retries."""
     limits = session.Limits(max_consecutive_errors=errors, max_total_errors=errors)
     plan = fleet.Plan(
         "small",
@@ -30,9 +30,9 @@ def small(agents: int, tasks: int, *, retries: int, errors: int = 2) -> Opening:
 
 
 def governed() -> Opening:
-    """Return what opens a fleet of one agent whose plan a person approves, and whose work a person agrees to.
+    """Return the opening of a fleet of one agent whose plan and work need approval.
 
-    Its first task may be split in two; the second waits for it.
+    The first task may be split in two, and the second depends on it.
     """
     limits = session.Limits(max_consecutive_errors=2, max_total_errors=2)
     tasks = (
@@ -46,7 +46,7 @@ def governed() -> Opening:
 
 
 def limited() -> Opening:
-    """Return what opens a fleet of one agent, whose sessions are limited: of all, its own, and on its first task."""
+    """Return the opening of a fleet of one agent with three budgets of sessions: fleet, agent and first task."""
     limits = session.Limits(max_consecutive_errors=2, max_total_errors=2)
     plan = fleet.Plan(
         "limited",
@@ -61,9 +61,9 @@ def limited() -> Opening:
 
 
 def trusted() -> Opening:
-    """Return what opens a fleet of one agent who is untrusted: its work is seen before it is merged.
+    """Return the opening of a fleet of one untrusted agent, whose work needs approval before the merge.
 
-    The second task takes more trust than it has before the first is closed.
+    The second task needs more trust than the agent has before the first is closed.
     """
     limits = session.Limits(max_consecutive_errors=2, max_total_errors=2)
     tasks = (
@@ -76,7 +76,7 @@ def trusted() -> Opening:
 
 
 def stalling() -> Opening:
-    """Return what opens a fleet of one agent that is watched, and may err once, with one task."""
+    """Return the opening of a fleet of one agent with a stall detector, one allowed error, and one task."""
     limits = session.Limits(max_consecutive_errors=2, max_total_errors=2)
     agent_plan = fleet.AgentPlan("ann", limits, stall=LADDER)
     return tuple(
@@ -85,9 +85,9 @@ def stalling() -> Opening:
 
 
 def serving() -> Opening:
-    """Return what opens a fleet of one agent with one task, and one service, which is restarted once by itself.
+    """Return the opening of a fleet of one agent with one task, and one service that is restarted once.
 
-    Its process fails when two runs in a row do.
+    The process of the service fails after two failed runs in a row.
     """
     limits = session.Limits(max_consecutive_errors=1, max_total_errors=1)
     life = process.Limits(restart_policy="on_failure", max_restarts=1, max_consecutive_failures=2)
@@ -101,9 +101,9 @@ def serving() -> Opening:
 
 
 def orphaning() -> Opening:
-    """Return what opens a fleet of one agent that may err once, and is watched, with a task that may be an orphan.
+    """Return the opening of a fleet of one agent with a stall detector, one allowed error, and one task.
 
-    What its dead sessions leave of it is verified, and it may be tried again once.
+    The work of dead sessions at the task is verified, and the task has one retry.
     """
     limits = session.Limits(max_consecutive_errors=2, max_total_errors=2)
     it = fleet.TaskPlan("T1", "do it", verify=(("true",),), max_retries=1, orphaned=OnDeath.VERIFY)
@@ -112,9 +112,9 @@ def orphaning() -> Opening:
 
 
 def restarted() -> Opening:
-    """Return what opens a fleet of one agent who may not err, and is restarted once within its window.
+    """Return the opening of a fleet of one agent that stops at its first error, with one restart within its window.
 
-    Its only task may be tried again once; so it comes back to it, and may be quarantined by it.
+    The only task has one retry, so the restarted agent works at it again, and may be quarantined.
     """
     limits = session.Limits(max_consecutive_errors=1, max_total_errors=1)
     plan = fleet.Plan(
@@ -127,9 +127,9 @@ def restarted() -> Opening:
 
 
 def aborting() -> Opening:
-    """Return what opens a fleet of one agent, in which tools abort siblings, with one task that may be split.
+    """Return the opening of a fleet of one agent with a task that may be split; aborted tools abort siblings.
 
-    It may not err, and nothing is tried again.
+    The agent stops at its first error, and no task has a retry.
     """
     limits = session.Limits(max_consecutive_errors=1, max_total_errors=1)
     plan = fleet.Plan(
@@ -142,9 +142,9 @@ def aborting() -> Opening:
 
 
 def preempting() -> Opening:
-    """Return what opens a fleet of one agent that makes room, with two tasks.
+    """Return the opening of a fleet of one agent with preemption and two tasks.
 
-    The first to be done may fail once; when it has rested, the agent is at the other one, which comes later.
+    The task of higher priority has one retry. After its rest, the agent works at the other task and is preempted.
     """
     limits = session.Limits(max_consecutive_errors=2, max_total_errors=2)
     tasks = (
@@ -156,10 +156,10 @@ def preempting() -> Opening:
 
 
 def changing() -> Opening:
-    """Return what opens a fleet of one agent with two tasks whose plan may change at any time.
+    """Return the opening of a fleet of one agent with two tasks, whose plan may change at any time.
 
-    By the change the first task is verified otherwise and tried again once, the second one is removed, a third one is
-    added that waits for the first, and sessions may take no longer than a millisecond.
+    The change gives the first task a verification and one retry, and removes the second task. It adds a third task that
+    depends on the first, and limits sessions to one millisecond.
     """
     limits = session.Limits(max_consecutive_errors=1, max_total_errors=1)
     old = fleet.Plan(

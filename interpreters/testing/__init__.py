@@ -1,4 +1,4 @@
-"""Tests of your own lifecycles: strategies, laws, a harness that leaves nothing unsaid, conformance kits."""
+"""Tests of your own lifecycles: strategies, laws, an exhaustive harness, conformance kits."""
 
 from lifefold.interpreters.testing.account import Aspect
 from lifefold.interpreters.testing.harness import Harness

@@ -1,4 +1,4 @@
-"""What has happened in a test and has not been asserted yet, and how it is told."""
+"""The changes in a test that were not asserted yet, and their description."""
 
 from collections.abc import Iterator
 from typing import Any, Final, Literal
@@ -9,16 +9,16 @@ from lifefold.interpreters.testing.trace import DERIVED, Taken, changes, going_o
 from lifefold.interpreters.testing.world import World
 
 Aspect = Literal["state", "effects", "running"]
-"""What a test may have to say all of: fields and what waits; effects; what goes on and messages under way."""
+"""An aspect that a test must assert completely: records and postponed events; effects; activities and messages."""
 
 ASPECTS: Final[tuple[Aspect, ...]] = ("state", "effects", "running")
 
 
 class Account:
-    """What is due since the last input. ``base`` has the entities as they were, ``said`` what was asserted of them."""
+    """The changes since the last input. ``base`` has the entities before it, ``said`` the asserted fields."""
 
     def __init__(self, world: World, asked: frozenset[Aspect]) -> None:
-        """Begin after the opening: what goes on since then is due, and so are effects; records are as they are."""
+        """Begin after the opening: its activities and effects must be asserted; records need not."""
         self.base: dict[str, Entity[Any]] = {key: replace(each, running=()) for key, each in entities(world)}
         self.effects: list[tuple[str, Effect]] = []
         self.refusals: list[Refusal] = []
@@ -30,7 +30,7 @@ class Account:
             self.note(taken)
 
     def note(self, taken: Taken) -> None:
-        """Remember what has to be asserted of an input."""
+        """Add the changes of an input."""
         self._inputs.append(taken)
         if isinstance(taken.outcome, Refusal):
             self.refusals.append(taken.outcome)
@@ -42,17 +42,17 @@ class Account:
                 self.effects.append((place(taken.aggregate, asked.entity), effect))
 
     def clear(self) -> None:
-        """Take what is as what was."""
+        """Accept all changes."""
         self.base = dict(entities(self._world))
         self.effects, self.refusals, self.said, self._inputs = [], [], set(), []
 
     @property
     def inputs(self) -> str:
-        """What there was since the last time, in words."""
+        """Return the inputs since the last assertion, in words."""
         return ", then ".join(what(each.envelope) for each in self._inputs)
 
     def unsaid(self) -> Iterator[str]:
-        """Yield what has not been asserted and has to be; what is refused, in any case."""
+        """Yield the changes without an assertion, and in any case the refusals."""
         yield from (f"refused, {each.kind}: {each.reason}" for each in self.refusals)
         for key, entity in entities(self._world):
             before = self.base.get(key)
@@ -64,7 +64,7 @@ class Account:
             yield from (f"{self.label(key)}effect {said(effect)}" for key, effect in self.effects)
 
     def _fields(self, key: str, before: Entity[Any] | None, entity: Entity[Any]) -> Iterator[str]:
-        """Yield what is to be said of a record; the time of a clocked one is not, which the kernel sets."""
+        """Yield the changed fields of a record, without the time of a clocked one, which the kernel sets."""
         clocked = "at_ms" in entity.record.__struct_fields__
         for name, (was, now) in changes(before, entity).items():
             if (key, name) not in self.said and not (clocked and name == "at_ms"):
@@ -74,19 +74,19 @@ class Account:
             yield f"waiting {waiting[0]!r} → {waiting[1]!r}"
 
     def label(self, key: str) -> str:
-        """Return how an entity is named in front of what is said of it: not at all, if it is the only one."""
+        """Return the name of an entity in a message: empty, if it is the only one."""
         return "" if len(list(entities(self._world))) == 1 else f"{key}: "
 
 
 def entities(world: World) -> Iterator[tuple[str, Entity[Any]]]:
-    """Yield all entities, by what they are called."""
+    """Yield all entities with their names."""
     for name, aggregate in world.aggregates.items():
         for ref, entity in aggregate.entities.items():
             yield place(name, ref), entity
 
 
 def parts(before: Entity[Any] | None, after: Entity[Any]) -> Iterator[str]:
-    """Yield what does not go on any more, and what does since."""
+    """Yield the activities and timers that have ended, and those that have begun."""
     old, new = {} if before is None else going_on(before), going_on(after)
     yield from (f"- {each}" for each in old if each not in new)
     yield from (f"+ {each}" for each in new if each not in old)

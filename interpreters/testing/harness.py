@@ -1,9 +1,8 @@
-"""A test that says all of what happens: whatever it leaves unsaid fails it.
+"""An exhaustive test harness: a change without an assertion fails the test.
 
-A ``Harness`` lets a machine or a system take inputs in virtual time. After each, the test says what it has come to; the
-next input, and the end, fail with the difference if something has changed that was not said: a field of a record, an
-effect, an activity or a timer that goes on. ``exhaustive`` dials it. (The way is that of the TestStore of The
-Composable Architecture.)
+A ``Harness`` gives inputs to a machine or a system in virtual time. After each, the test asserts the changes. The next
+input, and the end, fail with the difference if a change was not asserted: of a field, an effect, an activity or a
+timer. ``exhaustive`` relaxes it. (The idea is that of the TestStore of The Composable Architecture.)
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,17 +32,17 @@ from lifefold.interpreters.testing.world import Opening, world_of
 T = TypeVar("T")
 
 Name = str | type[Event] | type[Activity]
-"""What goes on, by its slot, or by the type of the activity or of the timer's event."""
+"""An activity or a timer, by its slot, its type, or the type of the timer's event."""
 
 Going = Name | Activity
-"""The same, or an activity with what it was begun with."""
+"""The same, or an activity with its fields."""
 
 
 class Harness(AbstractContextManager["Harness"]):
-    """Use it as a context: leaving it asks whether everything was asserted; ``finish`` does the same.
+    """Use it as a context: at its end everything must be asserted; ``finish`` checks the same.
 
-    In a system, ``of=`` says of which entity something is: the aggregate's name and, behind a space, the entity's
-    reference if the aggregate has several. ``to=`` says in the same way who is given an input.
+    In a system, ``of=`` names an entity: the aggregate's name and, after a space, the entity's reference if the
+    aggregate has several. ``to=`` names the recipient of an input in the same way.
     """
 
     def __init__(
@@ -54,9 +53,10 @@ class Harness(AbstractContextManager["Harness"]):
         exhaustive: bool | tuple[Aspect, ...] = True,
         now_ms: int = 0,
     ) -> None:
-        """Begin; a system with its ``opening``. What goes on then is to be asserted, the records are not.
+        """Begin; a system with its ``opening``. Its activities and effects must be asserted, its records need not.
 
-        ``exhaustive`` is whether all has to be asserted, or which aspects. Raises ``ValueError`` for another one.
+        ``exhaustive`` is whether every change must be asserted, or which aspects. Raises ``ValueError`` for an unknown
+        one.
         """
         self._aspects: Final = _aspects(exhaustive=exhaustive)
         self._world: Final = world_of(of, opening, now_ms)
@@ -64,7 +64,7 @@ class Harness(AbstractContextManager["Harness"]):
 
     @property
     def trace(self) -> Trace:
-        """All that has happened."""
+        """All inputs so far."""
         return self._world.trace
 
     @property
@@ -73,15 +73,15 @@ class Harness(AbstractContextManager["Harness"]):
         return self._world.now_ms
 
     def entity(self, of: str = "") -> Entity[Any]:
-        """Return an entity as it is now. Raises ``KeyError``, which names those that there are."""
+        """Return the present entity. Raises ``KeyError`` with the existing names."""
         return self._named(of)[2]
 
     def record(self, of: str = "") -> Any:
-        """Return an entity's record as it is now."""
+        """Return the present record of an entity."""
         return self.entity(of).record
 
     def send(self, event: Event, *, to: str = "", actor: str = "operator") -> None:
-        """Let somebody say something. What is not taken has to be asserted as refused."""
+        """Give a command. A refusal has to be asserted."""
         _must_be_event(event)
         aggregate, ref, _ = self._named(to)
         self._take(aggregate, Envelope(ref, event, self.now_ms, actor))
@@ -95,10 +95,10 @@ class Harness(AbstractContextManager["Harness"]):
         self._take(aggregate, Envelope(ref, event, self.now_ms, part.slot, slot=part.slot, generation=number))
 
     def confirm(self, slot: Name = "", *, to: str = "") -> None:
-        """Confirm the end of the activity whose end was asked for: nothing is left of it."""
+        """Confirm the end of the activity that was asked to end."""
         aggregate, ref, entity = self._named(to)
         ending = [each for each in entity.running if each.phase is Phase.ENDING and _slot(slot) in {"", each.slot}]
-        part = _only(ending, "no end was asked for that could be confirmed", "say which by slot=")
+        part = _only(ending, "no activity was asked to end", "name one by slot=")
         self._take(aggregate, Envelope(ref, ActivityEnded(part.slot, part.generation), self.now_ms, "engine"))
 
     def advance(self, ms: int) -> None:
@@ -112,14 +112,14 @@ class Harness(AbstractContextManager["Harness"]):
         self._world.now_ms = until_ms
 
     def deliver(self, sender: str = "", receiver: str = "") -> None:
-        """Let the first message arrive that is under way, from and to these aggregates if they are named."""
+        """Let the first message in flight arrive, from and to these aggregates if they are named."""
         self._settle()
         waiting = [each for each in self._world.channels if sender in {"", each[0]} and receiver in {"", each[1]}]
-        channel = _only(waiting, "no message is under way", "say whose by sender= and receiver=")
+        channel = _only(waiting, "no message is in flight", "name them by sender= and receiver=")
         self._account.note(self._world.deliver(channel))
 
     def recover(self, down_ms: int = 0) -> None:
-        """Let the runner come back to every aggregate after a crash: what should be going on is asked for again."""
+        """Let the runner return after a crash: every aggregate requests its activities and timers again."""
         _must_go_on(down_ms)
         self._settle()
         at_ms = self.now_ms + down_ms
@@ -128,7 +128,7 @@ class Harness(AbstractContextManager["Harness"]):
                 self._account.note(self._world.take(name, Envelope("", RunnerRecovered(down_ms), at_ms, "engine")))
 
     def assert_changed(self, entity: str = "", /, *, of: str = "", **fields: object) -> None:
-        """Assert that these fields of a record have changed since the last input, and what to.
+        """Assert that these fields of a record have changed since the last input, and their values.
 
         The entity may also be named without ``of=``, for a record that has a field of that name.
         """
@@ -146,7 +146,7 @@ class Harness(AbstractContextManager["Harness"]):
             self._account.said.add((key, name))
 
     def assert_effects(self, *effects: Effect, of: str = "") -> None:
-        """Assert which effects were asked for since the last input, in order; not what begins, ends and is timed.
+        """Assert the effects since the last input, in order, without those of activities and timers.
 
         A ``Tell`` is compared without its number. Unless effects are exhaustive, there may be others between them.
         """
@@ -159,10 +159,11 @@ class Harness(AbstractContextManager["Harness"]):
         self._account.effects = [pair for pair in given if pair not in mine]
 
     def assert_running(self, *live: Going, ending: Iterable[Name] = (), of: str = "") -> None:
-        """Assert what goes on for an entity now: activities and timers that are live, and those that are ending.
+        """Assert the present activities and timers of an entity: running ones, and those that are ending.
 
-        An activity is given by its name, or as it was begun: ``CallGateway(cents=500)``. Unless what is running is
-        exhaustive, there may be more, and one that has begun since the last input may be given by its name alone.
+        An activity is given by its name, or with its fields: ``CallGateway(cents=500)``. Unless this aspect is
+        exhaustive, there may be more. An activity that has begun since the last input may then be given by its name
+        alone.
         """
         key, entity = self._keyed(of)
         self._must_be_begun_with(key, entity, live)
@@ -171,12 +172,12 @@ class Harness(AbstractContextManager["Harness"]):
         missing = [f"- {slot} ({phase})" for slot, phase in wanted if (slot, phase) not in found]
         more = [f"+ {slot} ({phase})" for slot, phase in found if (slot, phase) not in wanted]
         if missing or (more and "running" in self._aspects):
-            head = f"{self._account.label(key)}what goes on is not what was asserted (-, but +):"
+            head = f"{self._account.label(key)}the activities are not those asserted (-, but +):"
             self._fail("\n".join([head, *missing, *more]))
         self._account.said.add((key, "running"))
 
     def _must_be_begun_with(self, key: str, entity: Entity[Any], live: Sequence[Going]) -> None:
-        """Fail unless activities were begun with what was asserted, and all that began since says with what."""
+        """Fail unless activities have the asserted fields, and all new ones were asserted with fields."""
         given = {_slot(each): each for each in live}
         before = self._account.base.get(key)
         running = () if before is None else before.running
@@ -186,10 +187,10 @@ class Harness(AbstractContextManager["Harness"]):
             if part.activity is None or part.phase is not Phase.LIVE or wanted is None:
                 continue
             if isinstance(wanted, Activity) and wanted != part.activity:
-                self._fail(f"{self._account.label(key)}{part.activity!r} goes on, not {wanted!r}")
+                self._fail(f"{self._account.label(key)}{part.activity!r} runs, not {wanted!r}")
             is_new = (part.slot, part.generation) not in old
             if not isinstance(wanted, Activity) and is_new and part.activity.__struct_fields__ and self._all_running:
-                begun = f"{self._account.label(key)}{part.slot} was begun, and it was not asserted with what"
+                begun = f"{self._account.label(key)}{part.slot} has begun, and was asserted without its fields"
                 self._fail(f"{begun}: assert_running({part.activity!r})")
 
     @property
@@ -197,7 +198,7 @@ class Harness(AbstractContextManager["Harness"]):
         return "running" in self._aspects
 
     def assert_waiting(self, *events: Event, of: str = "") -> None:
-        """Assert which events are postponed now, in order."""
+        """Assert the postponed events, in order."""
         key, entity = self._keyed(of)
         found = [each.event for each in entity.postponed]
         if found != list(events):
@@ -205,7 +206,7 @@ class Harness(AbstractContextManager["Harness"]):
         self._account.said.add((key, "waiting"))
 
     def assert_refused(self, kind: str = "", reason: str = "") -> None:
-        """Assert that an input was refused, or what a rule asked for: of this kind, with this in its reason."""
+        """Assert that an input was refused, or a rule action: of this kind, with this text in the reason."""
         refusals = self._account.refusals
         for refusal in refusals:
             if kind in {"", refusal.kind} and reason in refusal.reason:
@@ -215,7 +216,7 @@ class Harness(AbstractContextManager["Harness"]):
         self._fail(f"asserted was a refusal ({kind or 'any'}: {reason or 'any'}); refused was:{found}")
 
     def finish(self) -> None:
-        """Fail unless everything was asserted, and every message delivered."""
+        """Fail unless every change was asserted, and every message delivered."""
         self._settle()
         if "running" in self._aspects and self._world.channels:
             messages = (f"  {a} tells {b}: {event!r}" for a, b, _, event in self.trace.in_flight)
@@ -228,7 +229,7 @@ class Harness(AbstractContextManager["Harness"]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None, /
     ) -> None:
-        """Finish, unless something has failed already."""
+        """Finish, unless the test has failed already."""
         if kind is None:
             self.finish()
 
@@ -237,7 +238,7 @@ class Harness(AbstractContextManager["Harness"]):
         self._account.note(self._world.take(aggregate, envelope))
 
     def _settle(self) -> None:
-        """Fail unless all of what has happened was asserted."""
+        """Fail unless all changes were asserted."""
         missing = [f"  {each}" for each in self._account.unsaid()]
         if missing:
             self._fail("\n".join([f"not everything was asserted of: {self._account.inputs}", *missing]))
@@ -252,7 +253,7 @@ class Harness(AbstractContextManager["Harness"]):
                         yield at_ms, name, Envelope(ref, TimerFired(part.slot, part.generation), at_ms, "timer")
 
     def _named(self, of: str) -> tuple[str, str, Entity[Any]]:
-        """Return an entity with its aggregate and reference; its name may be left out as far as there is only one."""
+        """Return an entity with its aggregate and reference; a name may be omitted if there is only one."""
         name, _, ref = of.partition(" ")
         every = [(a, r, entity) for a, each in self._world.aggregates.items() for r, entity in each.entities.items()]
         found = [each for each in every if name in {"", each[0]} and ref in {"", each[1]}]
@@ -266,12 +267,12 @@ class Harness(AbstractContextManager["Harness"]):
         return place(aggregate, ref), entity
 
     def _source(self, aggregate: str, entity: Entity[Any], event: Event, slot: str) -> Running:
-        """Return the activity that an event comes from: one that yields it, and is live if any of them is."""
+        """Return the activity that an event comes from: one that yields it, and a running one if there is one."""
         machine = self._world.system.type_of(aggregate).machines[entity.ref.partition(":")[0]]
         going = [part for part in entity.running if part.activity is not None and slot in {"", part.slot}]
         able = [part for part in going if slot or type(event) in machine.spans[part.slot].during.yields]
         live = [part for part in able if part.phase is Phase.LIVE]
-        return _only(live or able, f"nothing goes on that yields {type(event).__name__}", "say which by slot=")
+        return _only(live or able, f"no activity runs that yields {type(event).__name__}", "name one by slot=")
 
     def _fail(self, message: str) -> NoReturn:
         __tracebackhide__ = True
@@ -289,7 +290,7 @@ def _aspects(*, exhaustive: bool | tuple[Aspect, ...]) -> frozenset[Aspect]:
 
 
 def _must_be_event(given: Any) -> None:
-    """Raise ``TypeError`` for what is not an event; its class is often meant as one."""
+    """Raise ``TypeError`` for a value that is not an event, such as the class of an event."""
     if isinstance(given, type) and issubclass(given, Event):
         message = f"an event is wanted, and {given.__name__} is {called(given)}; did you mean {given.__name__}()?"
         raise TypeError(message)
@@ -305,7 +306,7 @@ def _must_go_on(ms: int) -> None:
 
 
 def _field(entity: Entity[Any], name: str) -> Any:
-    """Return a field of a record. Raises ``AttributeError``, which names those that there are."""
+    """Return a field of a record. Raises ``AttributeError`` with the existing names."""
     try:
         return getattr(entity.record, name)
     except AttributeError as error:
@@ -323,7 +324,7 @@ def _slot(name: Going) -> str:
 
 
 def _only(found: Sequence[T], none: str, several: str) -> T:
-    """Return the one that there is. Raises ``ValueError`` if there is none, or more than one."""
+    """Return the only one. Raises ``ValueError`` if there is none, or more than one."""
     if len(found) != 1:
         message = f"there are {len(found)}: {several}" if found else none
         raise ValueError(message)

@@ -1,11 +1,11 @@
-"""What every interpreter must do, as checks that a set of handlers can be put through: yours, too.
+"""The conformance kit for interpreters: checks that any set of handlers must pass.
 
-A check is an async function that takes a ``Bench``: an interpreter in surroundings that are new, with an example of
-everything that it is asked to do, and a way to look at what it has done. It returns if the handlers keep the property
-in the check's docstring, and raises ``AssertionError`` if they do not. ``INTERPRETER_CHECKS`` has them all;
-``InterpreterConformance`` is a class of tests made of them.
+A check is an async function that takes a ``Bench``. A bench has an interpreter in a new environment, an example of
+each effect and activity, and a way to observe the results. A check returns if the handlers have the property in its
+docstring, and raises ``AssertionError`` otherwise. ``INTERPRETER_CHECKS`` has them all; ``InterpreterConformance`` is
+a class of tests made of them.
 
-Which activities end by themselves only a user can know; a check that needs one takes those whose example says so.
+Only a user can know which activities end by themselves: a check that needs one takes an example with ``ends``.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -22,14 +22,14 @@ from lifefold.effects import Activity, Begin, Effect
 from lifefold.interpreters.engine import ActivityContext, EffectContext, Interpreter, Unreached
 
 PATIENCE_S: Final = 30.0
-"""How long a handler may take until it has returned."""
+"""The time within which a handler must return, in seconds."""
 
 
 class Example(msgspec.Struct, frozen=True):
-    """Something to be performed: an effect, or an activity, for an entity of an aggregate as it is then.
+    """An effect or an activity, for an entity of an aggregate.
 
-    ``ends`` is whether the activity comes to an end by itself, so that it may be waited for. ``under_way`` returns when
-    the activity is well under way, in the world outside: another moment at which it is then cancelled.
+    ``ends`` is whether the activity comes to an end by itself. ``under_way`` returns when the activity is well under
+    way in the outside world: a further moment at which checks cancel it.
     """
 
     what: Effect | Activity
@@ -40,7 +40,7 @@ class Example(msgspec.Struct, frozen=True):
 
 
 class Bench(Protocol):
-    """Surroundings that an interpreter works in: new for each check."""
+    """The environment of an interpreter: new for each check."""
 
     @property
     def system(self) -> System:
@@ -54,23 +54,23 @@ class Bench(Protocol):
 
     @property
     def examples(self) -> Sequence[Example]:
-        """One example at least of each effect and of each activity that is to be looked at."""
+        """At least one example of each effect and of each activity."""
         ...
 
     async def look(self) -> object:
-        """Return what the handlers have done in the world and what is left of it, as something that can be compared."""
+        """Return the observable results of the handlers, as a value for comparisons."""
         ...
 
 
 InterpreterCheck = Callable[[Bench], Awaitable[None]]
-"""Raises ``AssertionError`` if handlers do not keep the property in its docstring."""
+"""Raises ``AssertionError`` if handlers do not have the property in its docstring."""
 
 
 class Recorded(ActivityContext):
-    """An activity in a check: what is reported is kept, and taken."""
+    """The context of an activity in a check: reports are kept, and accepted."""
 
     def __init__(self, bench: Bench, example: Example, *, resumed: bool = False, cleanup_only: bool = False) -> None:
-        """Let the activity of an example begin."""
+        """Begin the activity of an example."""
         activity = example.what
         assert isinstance(activity, Activity), f"{activity!r} is no activity"
         slot = type(activity).__name__
@@ -85,7 +85,7 @@ class Recorded(ActivityContext):
         self.last: Final = during.last
 
     async def report(self, event: Event) -> bool:
-        """Take what is reported; nothing after that with which the activity is over."""
+        """Accept a report, unless an earlier one has ended the activity."""
         await checkpoint()
         if self.is_over:
             return False
@@ -95,12 +95,12 @@ class Recorded(ActivityContext):
 
     @property
     def is_over(self) -> bool:
-        """Whether an event was reported with which the activity is over."""
+        """Whether an event was reported that ends the activity."""
         return any(isinstance(each, self.last) for each in self.reported)
 
 
 async def perform(bench: Bench, context: ActivityContext) -> None:
-    """Let the handler of an activity do its work, until it returns."""
+    """Run the handler of an activity until it returns."""
     activity = context.begin.activity
     with anyio.move_on_after(PATIENCE_S) as scope:
         await bench.interpreter.activities[type(activity)](activity, context)
@@ -108,12 +108,14 @@ async def perform(bench: Bench, context: ActivityContext) -> None:
 
 
 Moment = int | Callable[[], Awaitable[object]] | None
-"""When an activity is cancelled: after so many turns of the event loop, when something has returned, or (None) when it
-has reported something, or is over."""
+"""The moment at which an activity is cancelled: after so many turns of the event loop, or at the return of a call.
+
+None is after its first report, or its end.
+"""
 
 
 async def perform_until(bench: Bench, context: Recorded, moment: Moment, *, ending: bool) -> None:
-    """Let the handler of an activity work until this moment, and cancel it."""
+    """Run the handler of an activity until this moment, and cancel it."""
 
     async def work() -> None:
         try:
@@ -134,7 +136,7 @@ async def perform_until(bench: Bench, context: Recorded, moment: Moment, *, endi
 
 
 MOMENTS: Final[tuple[int | None, ...]] = (0, 1, 2, 5, 20, 100, None)
-"""When every activity is cancelled, and again when it is under way, if its example says when that is."""
+"""The moments at which every activity is cancelled; a further one is when it is under way, if its example has that."""
 
 
 def interrupted(bench: Bench) -> Iterator[tuple[Example, Moment]]:
@@ -151,16 +153,16 @@ def at(moment: Moment) -> str:
     """Return a moment in words."""
     if isinstance(moment, int):
         return f"after {moment} turns"
-    return "when it said something" if moment is None else "when it was under way"
+    return "after a report" if moment is None else "when it was under way"
 
 
 async def everything_has_a_handler(bench: Bench) -> None:
-    """There is a handler for everything that the system can ask for."""
+    """Every effect and activity of the system has a handler."""
     bench.interpreter.must_serve(bench.system)
 
 
 async def an_effect_comes_to_the_same_when_it_is_performed_again(bench: Bench) -> None:
-    """Performed twice under one identity, as after a crash, an effect has done what it has done once."""
+    """An effect that is performed twice under one identity, as after a crash, has the result of one."""
     for number, example in enumerate(bench.examples):
         if isinstance(effect := example.what, Effect):
             handler = bench.interpreter.effects[type(effect)]
@@ -168,17 +170,17 @@ async def an_effect_comes_to_the_same_when_it_is_performed_again(bench: Bench) -
             await _performed(handler(effect, occasion))
             once = await bench.look()
             await _performed(handler(effect, occasion))
-            assert await bench.look() == once, f"{effect!r} comes to more when it is performed again"
+            assert await bench.look() == once, f"{effect!r} has another result when it is performed again"
 
 
 async def _performed(work: Awaitable[None]) -> None:
-    """Perform an effect; one that reaches no activity does nothing, and says so."""
+    """Perform an effect; one that reaches no activity does nothing and raises an error."""
     with suppress(Unreached):
         await work
 
 
 async def an_activity_reports_what_it_yields_and_how_it_is_over(bench: Bench) -> None:
-    """A handler that has returned by itself has reported an event with which the activity is over, and only its own."""
+    """A handler that returns by itself has reported an event that ends the activity, and only its own events."""
     for example in (each for each in bench.examples if each.ends):
         context = Recorded(bench, example)
         await perform(bench, context)
@@ -188,7 +190,7 @@ async def an_activity_reports_what_it_yields_and_how_it_is_over(bench: Bench) ->
 
 
 async def an_activity_that_is_ended_leaves_nothing(bench: Bench) -> None:
-    """A handler that is cancelled because its end was asked for returns, and nothing is left, whenever that is."""
+    """A handler that is cancelled because its end was requested returns, and nothing is left, at any moment."""
     for example, moment in interrupted(bench):
         before = await bench.look()
         await perform_until(bench, Recorded(bench, example), moment, ending=True)
@@ -196,7 +198,7 @@ async def an_activity_that_is_ended_leaves_nothing(bench: Bench) -> None:
 
 
 async def what_a_crash_has_left_is_ended(bench: Bench) -> None:
-    """A handler that is called for what is left over begins nothing that stays, returns, and leaves nothing."""
+    """A handler for cleanup only starts nothing that stays, returns, and leaves nothing."""
     for example, moment in interrupted(bench):
         before = await bench.look()
         await perform_until(bench, Recorded(bench, example), moment, ending=False)
@@ -205,7 +207,7 @@ async def what_a_crash_has_left_is_ended(bench: Bench) -> None:
 
 
 async def what_a_crash_has_interrupted_goes_on(bench: Bench) -> None:
-    """A handler that is called again after a crash comes to an end with which the activity is over."""
+    """A handler that is called again after a crash comes to an end of the activity."""
     for example, moment in interrupted(bench):
         first, again = Recorded(bench, example), Recorded(bench, example, resumed=True)
         await perform_until(bench, first, moment, ending=False)
@@ -228,7 +230,7 @@ INTERPRETER_CHECKS: Final[tuple[InterpreterCheck, ...]] = (
 
 
 class InterpreterConformance:
-    """Tests of an interpreter of yours: subclass it in a test module, with a fixture ``bench`` that gives a ``Bench``.
+    """Tests of your interpreter: subclass it in a test module, with a fixture ``bench`` that gives a ``Bench``.
 
     ``backend`` is the event loop: "asyncio" or "trio".
     """
@@ -237,5 +239,5 @@ class InterpreterConformance:
 
     @pytest.mark.parametrize("check", INTERPRETER_CHECKS, ids=[check.__name__ for check in INTERPRETER_CHECKS])
     def test_the_interpreter_keeps_the_property(self, check: InterpreterCheck, bench: Bench) -> None:
-        """Each check says in its docstring what it asks of handlers."""
+        """The docstring of each check states the property."""
         anyio.run(check, bench, backend=self.backend)

@@ -1,8 +1,8 @@
-"""The laws that hold for every lifecycle, checked of a machine of yours by lives that are drawn at random.
+"""The laws of every lifecycle, checked with random traces of your machine.
 
-``check_laws`` looks for a life in which a law does not hold, makes it as short as it can, and fails with it as a table.
-It proves nothing, and needs neither bounds nor time: ``lifefold check`` looks at all states, these laws look at what
-the checker takes for granted, that the reducer is a function and that a log can be read back.
+``check_laws`` looks for a trace that breaks a law, shrinks it, and fails with it as a table. It proves nothing, and
+needs neither bounds nor much time. ``lifefold check`` explores all states. The laws concern its assumptions: that the
+reducer is a function, and that a log can be read back.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,15 +42,15 @@ SUPPRESSED: Final = (
     HealthCheck.nested_given,
     HealthCheck.too_slow,
 )
-"""What hypothesis warns of that says nothing of a machine: how long its lives are, and how long they take."""
+"""The health checks of hypothesis about the length and the time of traces, which say nothing about a machine."""
 
 
 class LawBrokenError(AssertionError):
-    """A machine breaks a law; the message says which, of what, and shows the trace."""
+    """A machine breaks a law; the message has the law, the difference, and the trace."""
 
 
 class Subject(NamedTuple):
-    """A machine by itself, with what is needed to look at it."""
+    """A machine by itself, with its system and its codec."""
 
     machine: Machine[Any]
     of: AggregateType
@@ -58,14 +58,14 @@ class Subject(NamedTuple):
 
 
 Law = Callable[[Subject, Trace], Iterator[str]]
-"""Yields what is wrong with a trace."""
+"""Yields the violations in a trace."""
 
 
 def check_laws(machine: Machine[Any], *, examples: int = 100, max_size: int = 20, seed: int | None = None) -> None:
-    """Put a machine through so many lives of at most ``max_size`` inputs. Raises ``LawBrokenError``.
+    """Check so many random traces of at most ``max_size`` inputs. Raises ``LawBrokenError``.
 
-    What the machine's own functions raise goes on, with the trace as a note. Without a ``seed`` it is that of the test
-    (``--lifefold-seed``), or a new one.
+    An error of the machine's own functions is raised with the trace as a note. Without a ``seed`` it is that of the
+    test (``--lifefold-seed``), or a new one.
     """
     must_be(machine, Machine, "a Machine")
     number = present_seed() if seed is None else seed
@@ -85,14 +85,14 @@ class _FoundError(Exception):
 
 
 class _Search:
-    """Looks for the smallest trace that breaks a law; once one is broken, for that one only."""
+    """Searches the smallest trace that breaks a law; after the first, for that law only."""
 
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
         self._found: tuple[str, str, Trace] | None = None
 
     def run(self, examples: int, max_size: int, number: int) -> tuple[str, str, Trace] | None:
-        """Return the law, what is wrong, and the trace; None if nothing is."""
+        """Return the law, the violation, and the trace; None if there is none."""
 
         @seeded(number)
         @settings(
@@ -109,7 +109,7 @@ class _Search:
 
         try:
             look()
-        except (_FoundError, Flaky):  # what is no function need not break a law again when it is asked again
+        except (_FoundError, Flaky):  # a reducer that is not a function need not break a law again
             if self._found is None:
                 raise
         return self._found
@@ -131,7 +131,7 @@ def _unreadable(subject: Subject) -> Iterator[str]:
 
 
 def is_read_as_written(subject: Subject, trace: Trace) -> Iterator[str]:
-    """Every input, and the record that it has come to, is the same when it was written and read."""
+    """Every input and every record is equal after it was written and read."""
     for taken in trace.steps:
         yield from _unlike(subject, taken.envelope)
     born: Event = Created(trace.entity.record)
@@ -177,7 +177,7 @@ def is_a_function(subject: Subject, trace: Trace) -> Iterator[str]:
 
 
 def leaves_all_as_it_was(subject: Subject, trace: Trace) -> Iterator[str]:
-    """What a reducer is given is the same afterwards, whether it has taken the event or refused it."""
+    """The arguments of a reducer do not change, whether it has accepted the event or refused it."""
     last = trace.steps[-1]
     for taken in trace.steps:
         yield from _changed(subject, taken, taken.envelope)
@@ -195,14 +195,14 @@ def _changed(subject: Subject, taken: Taken, envelope: Envelope) -> Iterator[str
 
 
 def refuses_what_is_late(subject: Subject, trace: Trace) -> Iterator[str]:
-    """Whatever an earlier generation of an activity or a timer says is refused."""
+    """Reports of an earlier generation of an activity or a timer are refused."""
     for envelope in late(subject.machine, trace.entity, trace.steps[-1].envelope.at_ms):
         if not isinstance(advance(subject.machine, trace.entity, envelope), Refusal):
-            yield f"{what(envelope)}, of an earlier generation, was taken"
+            yield f"{what(envelope)}, of an earlier generation, was accepted"
 
 
 def keeps_invariants(subject: Subject, trace: Trace) -> Iterator[str]:
-    """Every invariant holds of every record."""
+    """Every invariant holds in every record."""
     for taken in trace.steps:
         record = taken.after.record(subject.machine.name)
         for holds in subject.machine.invariants:
@@ -211,7 +211,7 @@ def keeps_invariants(subject: Subject, trace: Trace) -> Iterator[str]:
 
 
 def has_properties(subject: Subject, trace: Trace) -> Iterator[str]:
-    """What is promised to be so always, or of every step, is so."""
+    """Invariants and transition properties hold."""
     declared = subject.machine.properties
     for taken in trace.steps:
         entity = taken.after.entities[subject.machine.name]
@@ -225,13 +225,13 @@ def has_properties(subject: Subject, trace: Trace) -> Iterator[str]:
 
 
 def folds_to_the_same(subject: Subject, trace: Trace) -> Iterator[str]:
-    """The log of it, read back and folded again, has the same digest after every entry."""
+    """The log, read back and folded again, has the same digest after every entry."""
     aggregate, first, second = subject.of.start(subject.of.kind), b"", b""
     for taken in trace.steps:
         wire = encode(taken.envelope)
         again = react(subject.of, aggregate, subject.codec.decode(subject.of.kind, wire))
         if isinstance(again, Refusal) or isinstance(taken.outcome, Refusal):
-            yield f"{what(taken.envelope)} was taken, and is refused when the log is folded"
+            yield f"{what(taken.envelope)} was accepted, and is refused when the log is folded"
             return
         first, second = digest(first, wire, taken.outcome), digest(second, wire, again)
         if first != second:

@@ -1,9 +1,8 @@
-"""What every event store must do, as checks that any store can be put through: yours, too.
+"""The conformance kit for event stores: checks that any store must pass.
 
-A check is an async function that takes a ``Log``: one log of the store in question, new and empty, with the ways to
-open it. It returns if the store keeps the property in the check's docstring, and raises ``AssertionError`` if it does
-not. ``STORE_CHECKS`` has them all; they need neither pytest nor anything else of a test's surroundings.
-``StoreConformance`` is a class of tests made of them.
+A check is an async function that takes a ``Log``: one new and empty log of the store, with the ways to open it. It
+returns if the store has the property in its docstring, and raises ``AssertionError`` otherwise. ``STORE_CHECKS`` has
+them all; they need neither pytest nor any fixture. ``StoreConformance`` is a class of tests made of them.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -16,30 +15,30 @@ from lifefold.interpreters.store import Batch, Entry, EventStore, Fenced, StoreE
 
 
 class Log(Protocol):
-    """One log. Each writer that is opened has a higher epoch than those before."""
+    """One log. Each writer has a higher epoch than those before."""
 
     async def write(self) -> EventStore:
         """Open the log for writing, whether or not an earlier writer still holds it; make it if there is none."""
         ...
 
     async def watch(self) -> EventStore:
-        """Open the log beside its writer, to read and to leave posts. There has been a writer before."""
+        """Open the log beside its writer, for reading and for posts. There has been a writer before."""
         ...
 
     async def lose(self) -> None:
-        """Let go of everything that is open, as a crash would."""
+        """Drop everything that is open, as in a crash."""
         ...
 
 
 StoreCheck = Callable[[Log], Awaitable[None]]
-"""Raises ``AssertionError`` if a store does not keep the property in its docstring."""
+"""Raises ``AssertionError`` if a store does not have the property in its docstring."""
 
 CONTESTANTS: Final = 20
-"""How many tasks a check sets on a store at once."""
+"""The number of concurrent tasks in a check."""
 
 
 def entry(stream: str, version: int, key: str = "", *, envelope: bytes = b"{}") -> Entry:
-    """Return an entry that says where it belongs; a store does not look into it."""
+    """Return an entry that contains its own place; a store does not read it."""
     return Entry(stream, version, 1_000 + version, key, envelope, b"[]", f"{stream}@{version}".encode())
 
 
@@ -49,17 +48,17 @@ async def refused(store: EventStore, batch: Batch, error: type[StoreError]) -> S
         await store.append(batch)
     except error as raised:
         return raised
-    message = f"{batch} was taken, instead of refused with {error.__name__}"
+    message = f"{batch} was accepted, instead of refused with {error.__name__}"
     raise AssertionError(message)
 
 
 async def contents(store: EventStore) -> tuple[Sequence[Entry], Mapping[str, int], Sequence[object]]:
-    """Return everything that can be read from a store."""
+    """Return all that can be read from a store."""
     return list(await store.read()), dict(await store.performed()), list(await store.posts(unanswered=False))
 
 
 async def a_new_log_is_empty(log: Log) -> None:
-    """A log that was just made holds nothing."""
+    """A new log is empty."""
     assert await contents(await log.write()) == ([], {}, [])
 
 
@@ -74,7 +73,7 @@ async def entries_come_back_as_they_were_written(log: Log) -> None:
 
 
 async def versions_count_from_one_without_gaps(log: Log) -> None:
-    """An entry is taken only if its version follows the last one of its stream, in the store or in the same batch."""
+    """An entry is accepted only if its version follows the last one of its stream, in the store or in the batch."""
     store = await log.write()
     for wrong in (0, 2):
         await refused(store, Batch((entry("a", wrong),)), VersionConflict)
@@ -88,7 +87,7 @@ async def versions_count_from_one_without_gaps(log: Log) -> None:
 
 
 async def a_conflict_anywhere_in_a_batch_writes_nothing(log: Log) -> None:
-    """Of a refused batch neither entries nor watermarks nor answers are written; without the conflict it is taken."""
+    """Of a refused batch no entries, watermarks or answers are written; without the conflict it is accepted."""
     store = await log.write()
     await store.append(Batch((entry("a", 1),), performed={"a": 1}))
     number = await store.post("a", b"{}")
@@ -103,7 +102,7 @@ async def a_conflict_anywhere_in_a_batch_writes_nothing(log: Log) -> None:
 
 
 async def keys_are_unique_in_their_stream(log: Log) -> None:
-    """A key that its stream has already refuses the whole batch; other streams may use it, and no key is no key."""
+    """A key that its stream has already refuses the batch; other streams may use it, and an empty key is no key."""
     store = await log.write()
     await store.append(Batch((entry("a", 1, "k"), entry("b", 1, "k"), entry("a", 2), entry("a", 3))))
     before = await contents(store)
@@ -128,7 +127,7 @@ async def entries_are_read_in_the_order_of_writing(log: Log) -> None:
 
 
 async def what_was_read_does_not_change(log: Log) -> None:
-    """A later batch shows in later readings only."""
+    """A later batch appears in later reads only."""
     store = await log.write()
     await store.append(Batch((entry("a", 1),), {"a": 1}))
     number = await store.post("a", b"{}")
@@ -138,7 +137,7 @@ async def what_was_read_does_not_change(log: Log) -> None:
 
 
 async def watermarks_are_kept_for_each_stream(log: Log) -> None:
-    """The last watermark of a stream counts, whether it came with entries or alone; the others stay."""
+    """The last watermark of a stream counts, whether it came with entries or alone; those of others stay."""
     store = await log.write()
     await store.append(Batch((entry("a", 1), entry("b", 1)), {"a": 1}))
     await store.append(Batch(performed={"b": 1}))
@@ -149,7 +148,7 @@ async def watermarks_are_kept_for_each_stream(log: Log) -> None:
 
 
 async def posts_wait_in_order_until_they_are_answered(log: Log) -> None:
-    """Posts are numbered upwards, keep what they say, and count as unanswered until a batch answers them."""
+    """Posts have increasing numbers, keep their contents, and are unanswered until a batch answers them."""
     store = await log.write()
     beside = await log.watch()
     said = [("a", b"\x00one"), ("b", b"two"), ("a", b"three")]
@@ -217,7 +216,7 @@ async def an_earlier_writer_may_still_read_and_post(log: Log) -> None:
 
 
 async def everything_survives_a_crash(log: Log) -> None:
-    """What was written is there for the next writer, who goes on from it; so are posts left meanwhile."""
+    """Written entries are there for the next writer, which continues after them; so are posts left meanwhile."""
     store = await log.write()
     numbers = [await store.post("a", b"one"), await store.post("a", b"two")]
     await store.append(Batch((entry("a", 1, "k"), entry("b", 1)), {"a": 1}, {numbers[0]: "accepted"}))
@@ -238,7 +237,7 @@ async def everything_survives_a_crash(log: Log) -> None:
 
 
 async def writers_of_one_store_do_not_mix(log: Log) -> None:
-    """Of many who append the same version at once, exactly one is taken, with all of its batch."""
+    """Of several concurrent appends of the same version, exactly one is accepted, with all of its batch."""
     store = await log.write()
     winners: list[int] = []
 
@@ -258,7 +257,7 @@ async def writers_of_one_store_do_not_mix(log: Log) -> None:
 
 
 async def a_cancelled_append_is_whole_or_not_at_all(log: Log) -> None:
-    """Whoever gives up waiting for a batch finds either all of it or nothing, and the store goes on."""
+    """A cancelled append has written the whole batch or nothing, and the store continues to work."""
     store = await log.write()
     with anyio.CancelScope() as scope:
         scope.cancel()
@@ -270,7 +269,7 @@ async def a_cancelled_append_is_whole_or_not_at_all(log: Log) -> None:
 
 
 async def many_may_post_at_once(log: Log) -> None:
-    """Posts left at the same time, beside a writer that writes, have numbers of their own, and none is lost."""
+    """Concurrent posts, beside a writer that writes, have different numbers, and none is lost."""
     store = await log.write()
     beside = await log.watch()
     numbers: list[int] = []
@@ -312,7 +311,7 @@ STORE_CHECKS: Final[tuple[StoreCheck, ...]] = (
 
 
 class StoreConformance:
-    """Tests of a store of yours: subclass it in a test module, with a fixture ``log`` that gives a new, empty ``Log``.
+    """Tests of your store: subclass it in a test module, with a fixture ``log`` that gives a new, empty ``Log``.
 
     ``backend`` is the event loop: "asyncio" or "trio".
     """
@@ -321,5 +320,5 @@ class StoreConformance:
 
     @pytest.mark.parametrize("check", STORE_CHECKS, ids=[check.__name__ for check in STORE_CHECKS])
     def test_the_store_keeps_the_property(self, check: StoreCheck, log: Log) -> None:
-        """Each check says in its docstring what it asks of a store."""
+        """The docstring of each check states the property."""
         anyio.run(check, log, backend=self.backend)

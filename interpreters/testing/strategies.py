@@ -1,8 +1,8 @@
-"""What may happen, as hypothesis strategies: events, traces of a machine, runs of a system.
+"""Hypothesis strategies: events, traces of a machine, runs of a system.
 
-All of it is read off the machines, as the checker does it (``core/kernel/environment.py``): what people may say, what
-activities may report, timers, confirmations, a runner that comes back. What is drawn is legal by construction, so that
-no example is thrown away; examples become smaller by fewer inputs and less time.
+All of them are derived from the machines, as in the checker (``core/kernel/environment.py``): operator commands,
+reports of activities, timers, confirmations, recoveries. Every drawn value is legal by construction, so no example is
+rejected; examples shrink to fewer inputs and less time.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,16 +18,16 @@ from lifefold.interpreters.testing.trace import Taken, Trace, what
 from lifefold.interpreters.testing.world import Opening, World, world_of
 
 LATER_MS: Final = 10_000
-"""How long there is nothing before an input, at most; a timer may make it longer."""
+"""The longest pause before an input; a timer may make it longer."""
 
 PATIENCE: Final = 25
-"""One life in about so many ends with each input; so an example becomes shorter by leaving out any of its inputs."""
+"""About one trace in so many ends with each input, so that an example shrinks by removing any of its inputs."""
 
 WEIGHT: Final = 4
-"""How much more likely an input is that does not end a life: otherwise lives would be short."""
+"""The weight of inputs that do not end a lifecycle, so that traces are not too short."""
 
 NUMBERS: Final = 2**16
-"""How many numbers there are that say what happens next."""
+"""The number of values that select the next input."""
 
 ENTITY: Final = "an Entity, such as trace.entity; within a strategy draw it first, or traces(...).flatmap(...)"
 
@@ -35,10 +35,10 @@ ENTITY: Final = "an Entity, such as trace.entity; within a strategy draw it firs
 def events(
     machine: Machine[Any], entity: Entity[Any] | None = None, *, now_ms: int = 0, refused: bool = False
 ) -> st.SearchStrategy[Envelope]:
-    """Draw an input that the entity takes, at ``now_ms`` or later; with ``refused``, also one that it may refuse.
+    """Draw an input that the entity accepts, at ``now_ms`` or later; with ``refused``, also one that it may refuse.
 
-    Without an entity it is one that has just begun. Where nothing can happen there is nothing to draw.
-    Raises ``TypeError`` for anything else, such as a strategy of entities.
+    Without an entity it is a new one. If no input is possible there is nothing to draw. Raises ``TypeError`` for any
+    other value, such as a strategy of entities.
     """
     must_be(machine, Machine, "a Machine")
     must_be(entity, (Entity, type(None)), ENTITY)
@@ -50,14 +50,14 @@ def events(
 
 
 def traces(machine: Machine[Any], *, max_size: int = 20) -> st.SearchStrategy[Trace]:
-    """Draw a life of a machine: it begins, and then takes up to ``max_size`` inputs, each as late as may be."""
+    """Draw a trace of a machine: its beginning, and then up to ``max_size`` inputs, each as late as possible."""
     return _runs(partial(world_of, machine, None), max_size)
 
 
 def systems(system: System, opening: Opening, *, max_size: int = 30) -> st.SearchStrategy[Trace]:
-    """Draw a run of a system that is opened: inputs, and messages that arrive late, or twice.
+    """Draw a run of a system after its opening: inputs, and messages that arrive late, or twice.
 
-    Messages from one aggregate to another stay in order. What arrives again is refused, and stands in the trace.
+    Messages between two aggregates stay in order. A repeated message is refused, and is in the trace.
     """
     begins = tuple(opening)
     return _runs(partial(world_of, system, begins), max_size)
@@ -78,10 +78,10 @@ def _runs(draw: st.DrawFn, begin: Callable[[], World], max_size: int) -> Trace:
 
 
 class Move(NamedTuple):
-    """What may happen next, by a name that does not depend on what else may happen.
+    """A possible input, with a name that does not depend on the other possible inputs.
 
-    Which of several moves a number means follows from their names alone: so a run stays the same, as far as it can,
-    when an input before is left out, and examples become small.
+    The choice among several moves by a number depends on their names alone. So a run stays similar when an earlier
+    input is removed, and examples shrink well.
     """
 
     name: str
@@ -89,12 +89,12 @@ class Move(NamedTuple):
     make: Callable[[], Taken]
 
     def rank(self, number: int) -> int:
-        """Return the rank of it by this number: the lowest is made, and each is so equally often for its weight."""
+        """Return its rank for this number: the move with the lowest is made, with a probability by its weight."""
         return min(crc32(f"{number} {each} {self.name}".encode()) for each in range(self.weight))
 
 
 def _moves(world: World, later_ms: int) -> Iterator[Move]:
-    """Yield what may happen next: inputs that are taken, messages that arrive, and some that arrive again."""
+    """Yield the possible moves: inputs that are accepted, messages that arrive, and some that arrive again."""
     for name, envelope in world.possible(later_ms):
         taken = world.attempt(name, envelope)
         if isinstance(taken.outcome, Reaction):
@@ -107,7 +107,7 @@ def _moves(world: World, later_ms: int) -> Iterator[Move]:
 
 
 def _ends(world: World, taken: Taken) -> bool:
-    """Tell whether an entity comes to a final state."""
+    """Tell whether an entity enters a final state."""
     machines = world.system.type_of(taken.aggregate).machines
     transitions = taken.outcome.transitions if isinstance(taken.outcome, Reaction) else ()
     return any(each.entered in machines[each.machine].final for each in transitions)

@@ -1,7 +1,7 @@
-"""What has happened in a test, input by input, as a table for people: when, what, what it changed, what it asked for.
+"""The trace of a test, input by input, as a table: the time, the input, the changes, the effects.
 
-A trace is printed wherever something fails, with the difference that each step has made: a field before and after, an
-activity that begins or ends, an event that waits.
+A failure prints the trace, with the difference of each step: a field before and after, an activity that begins or
+ends, a postponed event.
 """
 
 import textwrap
@@ -30,16 +30,16 @@ from lifefold.core.kernel import (
 from lifefold.effects import Begin, CancelTimer, Effect, End, StartTimer
 
 CELL: Final = 60
-"""How many characters a line of a cell has; what is longer goes on below."""
+"""The width of a cell in characters; a longer text continues below."""
 
 DERIVED: Final = (Begin, End, StartTimer, CancelTimer)
-"""The effects that say what goes on, and that the kernel derives."""
+"""The effects of activities and timers, which the kernel derives."""
 
 _NO_MESSAGES: Final[tuple[Any, ...]] = ()
 
 
 class Taken(msgspec.Struct, frozen=True):
-    """One input to one aggregate, and what came of it. ``before`` is the aggregate as it was."""
+    """One input of one aggregate, with its outcome. ``before`` is the aggregate before it."""
 
     before: Aggregate
     envelope: Envelope
@@ -52,40 +52,40 @@ class Taken(msgspec.Struct, frozen=True):
 
     @property
     def after(self) -> Aggregate:
-        """The aggregate as it became; as it was, if it refused."""
+        """The aggregate after it; the same, if it refused."""
         return self.outcome.aggregate if isinstance(self.outcome, Reaction) else self.before
 
     @property
     def effects(self) -> tuple[RequestedEffect, ...]:
-        """What it asked for, in order."""
+        """The requested effects, in order."""
         return self.outcome.effects if isinstance(self.outcome, Reaction) else ()
 
 
 class Trace(msgspec.Struct, frozen=True):
-    """Inputs in order, each with what came of it, and the messages that have not arrived. Prints as a table."""
+    """Inputs in order, each with its outcome, and the messages in flight. Prints as a table."""
 
     steps: tuple[Taken, ...] = ()
     in_flight: tuple[tuple[str, str, str, Any], ...] = _NO_MESSAGES
 
     @property
     def scene(self) -> SystemState:
-        """The whole, as it is at the end."""
+        """The final system state."""
         return SystemState(self.aggregates, self.in_flight)
 
     @property
     def aggregates(self) -> Mapping[str, Aggregate]:
-        """The aggregates by name, as they are at the end."""
+        """The final aggregates by name."""
         return {each.aggregate: each.after for each in self.steps}
 
     @property
     def entity(self) -> Entity[Any]:
-        """The only entity, as it is at the end. Raises ``ValueError`` if there are several."""
+        """The only entity in its final state. Raises ``ValueError`` if there are several."""
         (aggregate,) = self.aggregates.values()
         (entity,) = aggregate.entities.values()
         return entity
 
     def first_difference(self, other: "Trace") -> list[str]:
-        """Return the tables of both, from the first step on in which they are not alike; nothing if there is none."""
+        """Return the tables of both, from the first different step on; nothing if there is none."""
         both = zip_longest(self.steps, other.steps)
         number = next((number for number, (mine, others) in enumerate(both) if mine != others), None)
         if number is None:
@@ -141,7 +141,7 @@ def _differences(taken: Taken, *, alone: bool) -> Iterator[str]:
 
 
 def difference(before: Entity[Any] | None, after: Entity[Any]) -> Iterator[str]:
-    """Yield what is not as it was in an entity, in a line each; of a new one, its state and what begins."""
+    """Yield the changes of an entity, a line each; of a new one, its state and its activities."""
     for name, (was, now) in changes(before, after).items():
         yield f"{name} {now}" if before is None else f"{name} {shown(was)} → {shown(now)}"
     old, new = {} if before is None else going_on(before), going_on(after)
@@ -153,7 +153,7 @@ def difference(before: Entity[Any] | None, after: Entity[Any]) -> Iterator[str]:
 
 
 def changes(before: Entity[Any] | None, after: Entity[Any]) -> dict[str, tuple[Any, Any]]:
-    """Return the fields of the record that are not as they were, each before and after; of a new one, its state."""
+    """Return the changed fields of the record, each before and after; of a new one, its state."""
     if before is None:
         return {"state": (None, after.state)}
     names = after.record.__struct_fields__
@@ -162,28 +162,28 @@ def changes(before: Entity[Any] | None, after: Entity[Any]) -> dict[str, tuple[A
 
 
 def going_on(entity: Entity[Any]) -> dict[str, Running]:
-    """Return what goes on for an entity, by how it is shown: the slot, and its phase unless it is live."""
+    """Return the activities and timers of an entity, by their names in a table: the slot, and any special phase."""
     return {shown_part(part): part for part in entity.running}
 
 
 def shown_part(part: Running) -> str:
-    """Return how something that goes on is shown."""
+    """Return the name of an activity or a timer in a table."""
     phase = "" if part.phase is Phase.LIVE else f" ({part.phase})"
     return f"{part.slot}{phase} #{part.generation}"
 
 
 def shown(value: object) -> str:
-    """Return a value as people read it: a state by its name."""
+    """Return a value as text: a state by its name."""
     return str(value) if isinstance(value, str) and type(value) is not str else repr(value)
 
 
 def place(aggregate: str, ref: str) -> str:
-    """Return how an entity of an aggregate is named: by the aggregate alone, if it bears its kind's name."""
+    """Return the name of an entity in a table: the aggregate alone, if the entity has the name of its kind."""
     return aggregate if ref in {"", aggregate.partition("/")[0]} else f"{aggregate} {ref}"
 
 
 def what(envelope: Envelope) -> str:
-    """Return what an input is, and whose."""
+    """Return an input in words, with its source."""
     match envelope.event:
         case TimerFired(slot=slot):
             return f"{slot} elapses"
@@ -198,7 +198,7 @@ def what(envelope: Envelope) -> str:
 
 
 def said(effect: Effect) -> str:
-    """Return what an effect asks for, without what the kernel numbers it with."""
+    """Return an effect in words, without the numbers of the kernel."""
     match effect:
         case Begin(activity=activity, resumed=resumed):
             return f"{'resume' if resumed else 'begin'} {activity!r}"

@@ -1,7 +1,7 @@
-"""A system in a test: its aggregates, the messages between them, and a time that goes on when it is told to.
+"""A system in a test: its aggregates, the messages in flight, and a virtual time.
 
-Every input is taken by ``react``, as the engine takes it. There is no store and no interpreter: what is asked for is
-kept in the trace, and what comes of it is said by the test.
+Every input is decided by ``react``, as in the engine. There is no store and no interpreter: requested effects are kept
+in the trace, and the test gives their reports.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,18 +23,18 @@ from lifefold.interpreters.called import must_be
 from lifefold.interpreters.testing.trace import Taken, Trace
 
 Opening = Iterable[tuple[str, Envelope]]
-"""The input with which each aggregate begins, by its name."""
+"""The first input of each aggregate, by its name."""
 
 
 class OpeningRefusedError(ValueError):
-    """A system does not take an input that is to open it; the message says why."""
+    """A system refuses its opening; the message says why."""
 
 
 class World:
-    """A system in progress. ``now_ms`` never goes back, ``steps`` has all that has happened."""
+    """A running system. ``now_ms`` never goes back, ``steps`` has all inputs so far."""
 
     def __init__(self, system: System, opening: Opening, now_ms: int = 0) -> None:
-        """Let every aggregate take the input that opens it. Raises ``OpeningRefusedError``."""
+        """Let every aggregate accept its opening. Raises ``OpeningRefusedError``."""
         self.system: Final = system
         self.aggregates: Final[dict[str, Aggregate]] = {}
         self.under_way: Final[dict[tuple[str, str], list[Tell]]] = {}
@@ -48,7 +48,7 @@ class World:
                 raise OpeningRefusedError(message)
 
     def attempt(self, name: str, envelope: Envelope) -> Taken:
-        """Return what an input would come to. What its rules raise goes on, with the trace as a note."""
+        """Return the outcome of an input. An error of its rules is raised with the trace as a note."""
         of = self.system.type_of(name)
         before = self.aggregates.get(name) or of.start(name)
         try:
@@ -58,11 +58,11 @@ class World:
             raise
 
     def take(self, name: str, envelope: Envelope) -> Taken:
-        """Let an aggregate take an input."""
+        """Give an input to an aggregate."""
         return self.keep(self.attempt(name, envelope))
 
     def keep(self, taken: Taken) -> Taken:
-        """Let it be what happens."""
+        """Make its outcome the present state."""
         self.steps.append(taken)
         self.aggregates[taken.aggregate] = taken.after
         self.now_ms = max(self.now_ms, taken.envelope.at_ms)
@@ -83,18 +83,18 @@ class World:
 
     @property
     def channels(self) -> list[tuple[str, str]]:
-        """From whom to whom messages are under way."""
+        """The pairs of aggregates with messages in flight."""
         return [channel for channel, messages in self.under_way.items() if messages]
 
     def possible(self, later_ms: int = 0) -> Iterator[tuple[str, Envelope]]:
-        """Yield what may come next to each aggregate, this much later; messages are not among it."""
+        """Yield the possible inputs of each aggregate, this much later, without messages."""
         for name, aggregate in self.aggregates.items():
             for each in possible(self.system.type_of(name), aggregate, self.now_ms + later_ms):
                 yield name, each.envelope
 
     @property
     def trace(self) -> Trace:
-        """All that has happened, and what is under way."""
+        """All inputs so far, and the messages in flight."""
         in_flight = tuple(
             (sender, receiver, tell.entity, tell.event)
             for (sender, receiver), messages in self.under_way.items()
@@ -104,7 +104,7 @@ class World:
 
 
 def world_of(of: Machine[Any] | System, opening: Opening | None, now_ms: int = 0) -> World:
-    """Return the world of a machine by itself, or of a system. Raises ``TypeError`` for an opening of the former."""
+    """Return the world of a machine by itself, or of a system. Raises ``TypeError`` for an opening of a machine."""
     must_be(of, (Machine, System), "a Machine, or a System with its opening=")
     if isinstance(of, System):
         if opening is None:

@@ -1,4 +1,4 @@
-"""Machines to look at: the catalogue of those that are known, their tables, and their diagrams in four languages."""
+"""Views of machines: the catalogue of known machines, their tables, and their diagrams in four languages."""
 
 from lifefold.interpreters.targets.catalogue import UnknownNameError, about, machine_named, machines, systems
 from lifefold.interpreters.views.diagram import FORMATS, dot, draw, mermaid, scxml, xstate

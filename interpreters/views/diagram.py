@@ -1,4 +1,4 @@
-"""A machine in the languages that other tools draw and run: Mermaid, Graphviz, SCXML, XState."""
+"""A machine in the languages of other tools: Mermaid, Graphviz, SCXML, XState."""
 
 from collections.abc import Callable
 from types import MappingProxyType
@@ -16,7 +16,7 @@ __all__ = ["FORMATS", "dot", "draw", "mermaid", "scxml", "xstate"]
 FORMATS: MappingProxyType[str, Callable[[Machine[Any]], str]] = MappingProxyType(
     {"mermaid": mermaid, "dot": dot, "scxml": scxml, "xstate": xstate}
 )
-"""The renderers by the name of their format; the first is what is used if nothing is said."""
+"""The renderers by the name of their format; the first is the default."""
 
 
 def draw(machine: Machine[Any], form: str = "mermaid") -> str:

@@ -1,11 +1,11 @@
-"""What every view of a machine is drawn from: its rows as arcs from single states, and its states as nested regions.
+"""The outline of a machine, from which every view is drawn: its rows as arcs, and its states as nested regions.
 
-An *arc* is one row as it leaves one state. A row with several sources is several arcs; a row from ``ANY`` is one, whose
-source is None, because that is how the documents print it.
+An *arc* is a row as it leaves one state. A row with several sources is several arcs. A row from ``ANY`` is one, whose
+source is None, because the documents print it so.
 
-A *region* is a state, or several that an activity goes on in. An activity of Spawning, Running and Interrupting is not
-begun again between them, and nested regions are how a statechart says so. That works as long as the activities' states
-nest; where they overlap, the largest keeps its region and the others are shown at each of their states.
+A *region* is a state, or several states of one activity. An activity of Spawning, Running and Interrupting does not
+begin again between them, which a statechart shows by nested regions. That works if the states of activities nest.
+Where they overlap, the largest keeps its region and the others are shown in each of their states.
 """
 
 import re
@@ -19,7 +19,7 @@ from lifefold.core.kernel import ActivityScope, After, Does, Event, Machine, Row
 
 
 class Arc(msgspec.Struct, frozen=True):
-    """A row as it leaves one state, or any (None). ``otherwise``: an earlier row may take the same event."""
+    """A row as it leaves one state, or any (None). ``otherwise``: an earlier row may accept the same event."""
 
     row: Row[Any]
     source: State | None
@@ -27,7 +27,7 @@ class Arc(msgspec.Struct, frozen=True):
 
     @property
     def target(self) -> State | None:
-        """The state that the arc leads to; None if it leaves any state as it is."""
+        """The target of the arc; None if the state does not change."""
         return self.source if self.row.target is None else self.row.target
 
     @property
@@ -39,7 +39,7 @@ class Arc(msgspec.Struct, frozen=True):
 
     @property
     def effects(self) -> tuple[str, ...]:
-        """The effects that the row may ask for, with what is annotated: ``LogFatal``, ``CallHook(on_resume)``.
+        """The effects that the row may request, as annotated: ``LogFatal``, ``CallHook(on_resume)``.
 
         The last one of a row that restarts timers is ``timers again``.
         """
@@ -48,14 +48,14 @@ class Arc(msgspec.Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """The arc as an arrow is inscribed: ``SessionExited(Error) [threshold reached] / LogFatal``."""
+        """The label of the arc: ``SessionExited(Error) [threshold reached] / LogFatal``."""
         condition = f" [{self.condition}]" if self.condition else ""
         effects = f" / {', '.join(self.effects)}" if self.effects else ""
         return f"{self.row.event_label}{condition}{effects}"
 
 
 class Region(msgspec.Struct, frozen=True):
-    """A state (no ``parts``) or several, with the activities and timers that last exactly as long."""
+    """A state (no ``parts``) or several, with the activities and timers of exactly these states."""
 
     states: tuple[State, ...]
     spans: tuple[ActivityScope[Any], ...] = ()
@@ -63,7 +63,7 @@ class Region(msgspec.Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """The state's name, or what goes on in the region."""
+        """The state's name, or the activities of the region."""
         return " and ".join(span.during.slot for span in self.spans) if self.parts else str(self.states[0])
 
 
@@ -91,7 +91,7 @@ def arcs(machine: Machine[Any]) -> tuple[Arc, ...]:
 
 
 def _rivals(earlier: Arc, row: Row[Any], source: State | None) -> bool:
-    """Say whether an earlier arc takes some of the same events in some of the same states."""
+    """Tell whether an earlier arc accepts some of the same events in some of the same states."""
     if earlier.row.event is not row.event:
         return False
     before, now = pattern_of(earlier.row), pattern_of(row)
@@ -105,7 +105,7 @@ def pattern_of(row: Row[Any]) -> str:
 
 
 def condition_of(row: Row[Any]) -> str:
-    """Return everything that the row depends on, in words: ``Error and threshold reached``; empty if nothing."""
+    """Return all conditions of the row in words: ``Error and threshold reached``; empty if there are none."""
     return " and ".join(word for word in (pattern_of(row), in_words(row.when) if row.when else "") if word)
 
 
@@ -120,7 +120,7 @@ def in_words(function: Callable[..., object]) -> str:
 
 
 def regions(machine: Machine[Any], among: Iterable[State] | None = None) -> tuple[Region, ...]:
-    """Return these states of the machine (all, if not said otherwise) as regions, in the order of the states."""
+    """Return these states of the machine (all by default) as regions, in the order of the states."""
     states = tuple(machine.states if among is None else among)
     grouped: dict[frozenset[State], list[ActivityScope[Any]]] = {}
     for span in machine.spans.values():
@@ -154,7 +154,7 @@ def _nest(
 
 
 def goings_on(machine: Machine[Any], region: Region) -> tuple[str, ...]:
-    """Return what a picture says inside a state: what it does, how long it waits, what it postpones."""
+    """Return the lines inside a state: its activities, its timers, its postponed events."""
     parts = [span.during for span in region.spans]
     lines = [f"does {part.slot}" for part in parts if isinstance(part, Does)]
     lines += [f"after {duration(part)}: {part.slot}" for part in parts if isinstance(part, After)]
@@ -166,19 +166,19 @@ def goings_on(machine: Machine[Any], region: Region) -> tuple[str, ...]:
 
 
 def postponed(machine: Machine[Any], state: State) -> tuple[str, ...]:
-    """Return the names of the events that wait while a state holds, in the order of the table."""
+    """Return the names of the events that a state postpones, in the order of the table."""
     return tuple(name_of(event) for event in machine.events if event in machine.postponed(state))
 
 
 def fixed_ms(timer: After[Any]) -> int | None:
-    """Return how long a timer takes, in milliseconds; None if that depends on the record."""
-    # `after(5_000, Event)` wraps its number into a function of the kernel; any other function may look at the record.
+    """Return the duration of a timer in milliseconds; None if it depends on the record."""
+    # `after(5_000, Event)` wraps its number into a function of the kernel; any other function may read the record.
     constant = timer.duration_ms.__qualname__.startswith("_constant.")
     return timer.duration_ms(None) if constant else None
 
 
 def duration(timer: After[Any]) -> str:
-    """Return how long a timer takes: ``5 s``, or the name of what computes it."""
+    """Return the duration of a timer: ``5 s``, or the name of its function."""
     ms = fixed_ms(timer)
     if ms is None:
         return in_words(timer.duration_ms)
@@ -186,7 +186,7 @@ def duration(timer: After[Any]) -> str:
 
 
 ANY_STATE = "any state"
-"""What a picture writes into the source of the rows that hold in every state."""
+"""The text of the source of rows from any state."""
 
 
 def arrows(machine: Machine[Any]) -> dict[tuple[State | None, State | None], tuple[str, ...]]:
@@ -199,10 +199,10 @@ def arrows(machine: Machine[Any]) -> dict[tuple[State | None, State | None], tup
 
 
 class Names:
-    """Gives out identifiers: messages, digits and underscores, one for each key, no two the same, always the same way.
+    """Makes identifiers of word characters: one for each key, all different, always the same.
 
     The keys given at once come first, so they keep their own spelling if that is an identifier. ``keywords``, in lower
-    case, are what the language does not take as an identifier, in whatever case.
+    case, are words that the language reserves.
     """
 
     __slots__ = ("_given", "_keywords")
@@ -217,7 +217,7 @@ class Names:
         return self._given[key]
 
     def of(self, key: Hashable, text: str) -> str:
-        """Return the identifier of ``key``: made from ``text`` when it is first asked for."""
+        """Return the identifier of ``key``: made from ``text`` at its first use."""
         if key not in self._given:
             wanted = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_") or "x"
             wanted = f"_{wanted}" if wanted[0].isdigit() else wanted

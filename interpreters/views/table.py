@@ -1,8 +1,8 @@
-"""A machine as the table that its document prints: to be held beside it and ticked off, line by line.
+"""A machine as the table of its document, for a comparison line by line.
 
-Where the document has one line, there is one here for each state that the line names. ``CoolingDown or Stopped`` is
-two, the first with its condition. A line that holds in every state is one, from ``ANY``. Side effects are those of the
-row itself; what begins and ends with a state has sections of its own, since no document prints that as a side effect.
+A line of the document is one line here for each of its states. ``CoolingDown or Stopped`` is two, the first with its
+condition. A line for every state is one, from ``ANY``. The effects are those of the row itself. Activities and timers
+have sections of their own, since no document prints them as side effects.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ Cells = tuple[str, ...]
 
 
 class Section(msgspec.Struct, frozen=True):
-    """A titled table: what both renderings are made of. Every row has as many cells as there are columns."""
+    """A titled table, for both renderings. Every row has as many cells as there are columns."""
 
     title: str
     note: str
@@ -28,9 +28,9 @@ class Section(msgspec.Struct, frozen=True):
 def table_rows(machine: Machine[Any]) -> list[dict[str, Any]]:
     """Return the table as data, in its order: one entry per row and source state, ``ANY`` for a row of every state.
 
-    ``event`` is the plain name of the event; which variant of it is meant stands in ``when``, with the guard, in words
-    ("Error and threshold reached"; empty if there is no condition). The first entry that fits is the one taken.
-    ``effects`` are the names of their types alone.
+    ``event`` is the plain name of the event. Its variant is in ``when``, with the guard, in words ("Error and
+    threshold reached"; empty if there is no condition). The first entry that fits is taken. ``effects`` are the names
+    of their types.
     """
     return [
         {
@@ -45,7 +45,7 @@ def table_rows(machine: Machine[Any]) -> list[dict[str, Any]]:
 
 
 def markdown(machine: Machine[Any]) -> str:
-    """Return the machine in Markdown: the document's columns, then what goes on in its states."""
+    """Return the machine in Markdown: the document's columns, then activities, timers and postponed events."""
     blocks = [f"# {machine.name}", *([_escape(machine.about)] if machine.about else [])]
     for section in sections(machine):
         blocks += [f"## {section.title}", *([_escape(section.note)] if section.note else []), _markdown_table(section)]
@@ -71,7 +71,7 @@ def plain(machine: Machine[Any], width: int = 120) -> str:
 
 
 def sections(machine: Machine[Any]) -> tuple[Section, ...]:
-    """Return everything there is to print about a machine; sections without rows are left out."""
+    """Return all sections of a machine; those without rows are left out."""
     makers: tuple[Callable[[Machine[Any]], Section], ...] = (
         _local,
         _global,
@@ -99,7 +99,7 @@ def _global(machine: Machine[Any]) -> Section:
 
 
 def _is_global(arc: Arc, machine: Machine[Any]) -> bool:
-    """Say whether a document would print the arc with those of any state: it is one, or differs only in its effect."""
+    """Tell whether a document prints the arc with those of any state: it is one, or differs only in its effect."""
     if arc.source is None:
         return True
     return any(r.sources is None and (r.event, r.target) == (arc.row.event, arc.row.target) for r in machine.rows)
@@ -155,7 +155,7 @@ def _where(machine: Machine[Any], span: ActivityScope[Any]) -> str:
 
 
 def _meaning(timer: After[Any]) -> str:
-    """Return the first line of what the function of a duration says about itself."""
+    """Return the first line of the docstring of a duration's function."""
     return (timer.duration_ms.__doc__ or "").partition("\n")[0].removeprefix("Return ").replace("``", "")
 
 
@@ -169,5 +169,5 @@ def _markdown_table(section: Section) -> str:
 
 
 def _escape(text: str) -> str:
-    """Keep a cell in its column and a lambda visible; what the documents print is left as it is."""
+    """Keep a cell in its column and a lambda visible; other texts do not change."""
     return text.replace("|", "\\|").replace("<", "&lt;")

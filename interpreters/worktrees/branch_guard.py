@@ -1,12 +1,13 @@
-"""Where lifefold has left the fleet's branch, and whose doing it is if the branch is elsewhere.
+"""The guard of the target branch: noticing that an agent, and not the user, has moved it.
 
-Agents run git in the same repository, and can move the branch themselves: to work that is not verified, behind the back
-of the user's checkout. The user may commit there as he likes. What tells the two apart is his checkout: if it has the
-branch checked out, every move that he makes there is in the reflog of its HEAD, and a move made in another worktree is
-not. If he has another branch checked out, only a move to commits that were made in an agent's worktree is an agent's.
+Agents run git in the same repository. They can move the branch to work that is not verified, without the user's
+checkout following. The user may commit to the branch at any time. The user's checkout tells the two apart. If it has
+the branch checked out, the reflog of its HEAD has every move of the user, but no move that was made in another
+worktree. If it has another branch checked out, a move is an agent's only if its commits were made in an agent's
+worktree.
 
-The commits at which lifefold has left the branch are kept in a file beside the worktrees: two while it moves the
-branch, before and after. What is not covered: an agent that runs git in the user's own checkout is taken for the user.
+A file beside the worktrees keeps the commits at which lifefold has left the branch. While lifefold moves the branch,
+it has two: before and after. Limit: an agent that runs git in the user's own checkout is taken for the user.
 """
 
 import re
@@ -22,18 +23,17 @@ from lifefold.interpreters.worktrees.git import Git, shown
 from lifefold.interpreters.worktrees.repair import difference, indexed
 
 NAME: Final = ".left"
-"""The file, in the folder of the worktrees."""
+"""The name of that file, in the folder of the worktrees."""
 
 LEFT_BYTES: Final = 1_024
-"""How much of it is read; it has two commits at most."""
+"""The number of bytes that are read of it; it has two commits at most."""
 
 COMMITS_SHOWN: Final = 5
-"""How many commits a message names."""
+"""The number of commits that a message names."""
 
 _COMMIT: Final = re.compile(r"[0-9a-f]{40,64}")
 _MADE: Final = ("commit", "merge", "rebase", "cherry-pick", "revert", "am", "pull")
-"""How a line of a reflog begins that tells of a commit made there, and not only of one that was checked out."""
-
+"""The beginnings of reflog lines for commits that were made there, and not only checked out."""
 
 _ONLY_CHECKED_OUT: Final = ("Fast-forward", "(start): checkout")
 
@@ -57,14 +57,14 @@ class BranchGuard:
 
     @property
     def left(self) -> tuple[str, ...]:
-        """Where lifefold has left the branch, the latest last; empty if it has not seen it yet."""
+        """The commits at which lifefold has left the branch, the latest last; empty before the first check."""
         if not self._left:
-            said = read_regular(self._root / NAME, LEFT_BYTES).decode("ascii", "replace").split()
-            self._left = tuple(said) if all(_COMMIT.fullmatch(commit) for commit in said) else ()
+            text = read_regular(self._root / NAME, LEFT_BYTES).decode("ascii", "replace").split()
+            self._left = tuple(text) if all(_COMMIT.fullmatch(commit) for commit in text) else ()
         return self._left
 
     def leave(self, *commits: str) -> None:
-        """Remember, durably, where lifefold leaves the branch: at one of these."""
+        """Record, durably, that lifefold leaves the branch at one of these commits."""
         if self.left != commits:
             make_private(self._root)
             make_room(self._root / NAME)
@@ -72,17 +72,17 @@ class BranchGuard:
             self._left = commits
 
     async def check(self, tip: str) -> None:
-        """Take the branch as it is, at ``tip``. Raises MovedError if an agent has moved it there."""
+        """Record the branch's commit ``tip``. Raises MovedError if an agent has moved the branch there."""
         if self.left and tip not in self.left:
             left = await self.before(tip)
-            said = await self._said(left, tip)
-            if said:
-                raise self._moved(left, tip, said)
+            text = await self._move_of_an_agent(left, tip)
+            if text:
+                raise self._moved(left, tip, text)
         if not self.left or tip not in self.left:
             self.leave(tip)
 
     async def sound(self, tip: str) -> str:
-        """Return the commit that new work begins from: the branch as it is, or, if an agent has moved it, as it was."""
+        """Return the commit from which new work begins: ``tip``, or an earlier one if an agent has moved the branch."""
         try:
             await self.check(tip)
         except MovedError:
@@ -90,14 +90,14 @@ class BranchGuard:
         return tip
 
     async def before(self, tip: str) -> str:
-        """Return where lifefold has left the branch before it was moved to ``tip``."""
+        """Return the commit at which lifefold has left the branch before it was moved to ``tip``."""
         for commit in reversed(self.left):
             if await self._home.is_ancestor(commit, tip):
                 return commit
         return self.left[0]
 
     async def users_tree(self) -> Git | None:
-        """Return the working tree that has the branch checked out and is no agent's, if there is one."""
+        """Return the user's working tree that has the branch checked out, if there is one."""
         for known in await self._home.worktrees():
             if known.get("branch") != f"refs/heads/{self._name}":
                 continue
@@ -109,16 +109,16 @@ class BranchGuard:
     async def _is_agents(self, tree: Git) -> bool:
         return tree.folder.parent == self._root.resolve() or bool(await tree.target_of(CLAIM))
 
-    def _moved(self, left: str, tip: str, said: str) -> MovedError:
+    def _moved(self, left: str, tip: str, text: str) -> MovedError:
         what = (
-            f"{self._name} was moved from {left[:12]} to {tip[:12]}, not by lifefold and not in your checkout: {said}"
+            f"{self._name} was moved from {left[:12]} to {tip[:12]}, not by lifefold and not in your checkout: {text}"
         )
         back = f"git -C '{self._home.folder}' update-ref refs/heads/{self._name} {left}"
         remedy = f"Nothing is merged until you set it back ({back}) or accept it: lifefold branch --accept."
         return MovedError(tip, what, self._home.folder, remedy)
 
-    async def _said(self, left: str, tip: str) -> str:
-        """Say what has become of the branch, and by whom; an empty text if it was the user."""
+    async def _move_of_an_agent(self, left: str, tip: str) -> str:
+        """Return how an agent has moved the branch; empty if the user has moved it."""
         tree, made = await self.users_tree(), await self._made_by_agents()
         new = (await self._home.run("rev-list", "--first-parent", "--max-count=1000", f"{left}..{tip}")).text.split()
         by_agents = bool(made.keys() & set(new))
@@ -127,17 +127,17 @@ class BranchGuard:
         onward = await self._home.is_ancestor(left, tip)
         if tree is None and onward and not by_agents:
             return ""
-        said = [await self._described(commit, made.get(commit, "")) for commit in new[:COMMITS_SHOWN]]
+        text = [await self._described(commit, made.get(commit, "")) for commit in new[:COMMITS_SHOWN]]
         more = [f"{len(new) - COMMITS_SHOWN} more commits"] if len(new) > COMMITS_SHOWN else []
         lost = [] if onward else ["commits that were merged are not in it any more"]
-        return "; ".join((*said, *more, *lost))
+        return "; ".join((*text, *more, *lost))
 
     async def _described(self, commit: str, by: str) -> str:
         shown_as = (await self._home.run("log", "-1", "--no-show-signature", "--format=%h %s, by %an", commit)).text
         return shown((f"{shown_as}{f', made by {by}' if by else ''}",))
 
     async def _made_by_agents(self) -> dict[str, str]:
-        """Return the commits that were made in agents' worktrees, each with the agent and the claim it is at."""
+        """Return the commits that were made in agents' worktrees, each with the agent and its claim."""
         found: dict[str, str] = {}
         for tree in await self._home.linked_worktrees():
             if not await self._is_agents(tree):
@@ -152,10 +152,10 @@ class BranchGuard:
 
 
 async def _has_followed(tree: Git, left: str, tip: str, *, by_agents: bool) -> bool:
-    """Tell whether the branch was moved in this working tree, by its reflog.
+    """Tell whether the branch was moved in this working tree, according to its reflog.
 
-    Agents can write that, too. So to commits that were made in an agent's worktree, and where there is no reflog, the
-    index must have moved as well.
+    Agents can write the reflog too. So the index must have moved as well if the commits were made in an agent's
+    worktree, or if there is no reflog.
     """
     newest = await _reflog(tree, "-1", "--format=%H")
     if newest and (newest != tip or not by_agents):
@@ -168,6 +168,6 @@ async def _has_followed(tree: Git, left: str, tip: str, *, by_agents: bool) -> b
 
 async def _reflog(tree: Git, *options: str) -> str:
     """Return the reflog of a working tree's HEAD, the newest line first; an empty text if it has none."""
-    asked = ("log", "--walk-reflogs", "--no-show-signature", *options, "HEAD", "--")
-    answer = await tree.run(*asked, accept=range(256))
+    query = ("log", "--walk-reflogs", "--no-show-signature", *options, "HEAD", "--")
+    answer = await tree.run(*query, accept=range(256))
     return answer.text if answer.status == 0 else ""

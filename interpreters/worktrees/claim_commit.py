@@ -1,4 +1,4 @@
-"""A claim of a task, as a repository knows it: the names of its references, and what its commits say of it."""
+"""A claim of a task in a repository: the names of its references, and the messages of its commits."""
 
 from dataclasses import dataclass
 
@@ -6,15 +6,15 @@ from lifefold.interpreters.processes.command import plain
 from lifefold.interpreters.worktrees.git import path_name
 
 CLAIM = "refs/worktree/lifefold/claim"
-"""In each worktree, the branch of the claim that it belongs to."""
+"""A symbolic reference in each worktree to the branch of its claim."""
 
 TITLE_CHARS = 200
-"""How much of a title gets into a commit's subject."""
+"""The number of characters of a title in a commit's subject."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claim of a task, and what belongs to it in the repository."""
+    """A claim of a task, with the names of its references."""
 
     fleet: str
     task: str
@@ -22,7 +22,7 @@ class Claim:
 
     @property
     def name(self) -> str:
-        """``FLEET/TASK/EPOCH``, as it is written in references and trailers."""
+        """``FLEET/TASK/EPOCH``, as in references and trailers."""
         return f"{path_name(self.fleet)}/{path_name(self.task)}/{self.epoch}"
 
     @property
@@ -37,11 +37,11 @@ class Claim:
 
     @property
     def result(self) -> str:
-        """The reference to the commit that is to be merged."""
+        """The reference to the commit to be merged."""
         return self._reference("result")
 
     def message(self, subject: str) -> str:
-        """Return a commit message that says which claim the commit belongs to."""
+        """Return a commit message with trailers that name the claim."""
         return f"{subject}\n\nLifefold-Task: {one_line(self.task)}\nLifefold-Claim: {self.name}\n"
 
     def _reference(self, kind: str) -> str:
@@ -49,5 +49,5 @@ class Claim:
 
 
 def one_line(text: str) -> str:
-    """Return a text as a part of a commit's subject."""
+    """Return a text on one line, shortened for a commit's subject."""
     return " ".join(plain(text.encode("utf-8", "replace")).split())[:TITLE_CHARS]

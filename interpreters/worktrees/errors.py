@@ -1,10 +1,10 @@
-"""What can go wrong with places to work."""
+"""The errors of workplaces."""
 
 from pathlib import Path
 
 
 class WorkplaceError(Exception):
-    """A place to work could not be made, or work could not be brought home: what is wrong, where, and what to do."""
+    """A workplace could not be made, or work could not be merged: what is wrong, where, and what to do."""
 
     def __init__(self, what: str, where: Path, remedy: str) -> None:
         super().__init__(what, where, remedy)
@@ -17,8 +17,8 @@ class WorkplaceError(Exception):
 
 
 class InTheWayError(WorkplaceError):
-    """Something hinders it that others have to end: the user's changes, a lock, a branch that moves. Do it again."""
+    """The operation must be retried later: the user's changes, a lock, or a moving branch block it."""
 
 
 class MergeConflict(WorkplaceError):
-    """The work and what others have merged meanwhile change the same places."""
+    """The work and commits that were merged meanwhile change the same lines or files."""

@@ -1,13 +1,14 @@
-"""The fast-forward of a branch that the user has checked out: noted before it begins, made good if it is cut off.
+"""The fast-forward of a branch that the user has checked out: noted before it begins, and repaired after a crash.
 
 A fast-forward changes files, then the index, then the branch. Git, the runner, or both may be killed between any two of
-these. Before git is started, a *note* of the two commits is durably in the repository's git directory. Git works on a
-copy of the index, ``index.lifefold``, while ``index.lock`` keeps all other gits from the index. That lock has the
-note's text in it, so it is known for lifefold's own (see ``index_lock``). A shell puts the copy in the index's place
-when git is through, so that a fast-forward whose runner alone is killed ends as any other.
+these steps. Before git is started, a durable *note* of the two commits is written into the repository's git directory.
+Git works on a copy of the index, ``index.lifefold``. Meanwhile ``index.lock`` keeps other git commands from the index.
+That lock contains the text of the note, which identifies it as lifefold's own (see ``index_lock``). When git is done, a
+shell replaces the index with the copy. So a fast-forward completes even if its runner is killed.
 
-``recover`` looks for a note, and makes good what it speaks of (see ``repair``). The note names the *guard*, the lock
-that git inherits (see ``locks``): while that is held, no git of the fleet is at work on it any more.
+``recover`` looks for a note, and repairs the fast-forward that it describes (see ``repair``). The note names the
+*guard*, a lock that git inherits (see ``locks``). A process that holds the guard knows that no git of the fleet works
+on the fast-forward any more.
 """
 
 import os
@@ -27,14 +28,14 @@ from lifefold.interpreters.worktrees.locks import holding
 from lifefold.interpreters.worktrees.repair import restore
 
 FOLDER: Final = "lifefold-forward"
-"""Where the notes are, in the git directory that all worktrees share: a file for each fleet."""
+"""The folder of the notes, in the git directory that all worktrees share: one file per fleet."""
 
 NOTE_BYTES: Final = 65_536
-"""How much of a note is read; it has two commits and two paths."""
+"""The number of bytes that are read of a note; it has two commits and two paths."""
 
 LOCK_MS: Final = 700
 POLL_MS: Final = 20
-"""How long git's lock is waited for at a time, and how often it is looked at."""
+"""The longest wait for git's lock in one try, and the pause between two checks."""
 
 _FOLLOW: Final = """
 copy=$1 index=$2 lock=$3
@@ -51,7 +52,7 @@ exit "$status"
 class Note:
     """A fast-forward that is about to begin: from commit ``old`` to ``new``, in the working tree ``folder``.
 
-    The file ``guard`` is locked by whatever is at work on it.
+    The process that performs it holds a lock on the file ``guard``.
     """
 
     fleet: str
@@ -62,39 +63,39 @@ class Note:
     guard: str
 
     def text(self) -> str:
-        """Return it as the note's file has it."""
+        """Return the text of the note's file."""
         fields = {"branch": self.branch, "old": self.old, "new": self.new, "folder": self.folder}
         return durable.encode({index_lock.MARK: self.fleet, **fields, "guard": self.guard})
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The files of a working tree's index: itself, git's lock on it, and the copy that a fast-forward works on."""
+    """The files of a working tree's index: the index, git's lock on it, and the copy for a fast-forward."""
 
     index: Path
 
     @property
     def lock(self) -> Path:
-        """Where git's lock is."""
+        """The path of git's lock."""
         return self.index.with_name(f"{self.index.name}.lock")
 
     @property
     def copy(self) -> Path:
-        """Where the copy is."""
+        """The path of the copy."""
         return self.index.with_name(f"{self.index.name}.lifefold")
 
     def begin(self) -> None:
-        """Make the copy. A link will do: git replaces an index, and writes into none. So its time stays the same."""
+        """Make the copy, as a hard link, which keeps the timestamp: git replaces an index and never writes into it."""
         self.drop()
         os.link(self.index, self.copy)
 
     def end(self) -> None:
-        """Put the copy in the place of the index."""
+        """Replace the index with the copy."""
         self.copy.replace(self.index)
         self.drop()
 
     def drop(self) -> None:
-        """Remove the copy, with what a git that was killed has left of it."""
+        """Remove the copy, and the lock on it that a killed git has left."""
         for name in ("", ".lock"):
             file = self.copy.with_name(self.copy.name + name)
             make_room(file)
@@ -102,7 +103,7 @@ class Places:
 
 
 class Forward:
-    """Moves a branch of the repository ``home``, for one fleet; both methods need the lock ``guard`` to be held."""
+    """Moves a branch of the repository ``home``, for one fleet. The caller of its methods holds the lock ``guard``."""
 
     def __init__(self, home: Git, fleet: str, guard: Path) -> None:
         self._home: Final = home
@@ -110,12 +111,11 @@ class Forward:
         self._guard: Final = guard
 
     async def advance(self, branch: str, old: str, new: str) -> str:
-        """Move a branch from one commit to a descendant; where it is checked out, let the files follow.
+        """Move a branch from one commit to a descendant, with the files of the working tree that has it checked out.
 
-        Returns an empty text, or what hindered it, if that may pass at once: the branch has moved, or is locked, or git
-        was killed.
-        Raises InTheWayError, and changes nothing, if files that have been changed there are in the way, another git is
-        at work there, or git has anything else against it.
+        Returns an empty text, or the hindrance if a repetition may succeed at once: the branch has moved, or is locked,
+        or git was killed. Raises InTheWayError, and changes nothing, if changed files or another git command block it,
+        or if git refuses for another reason.
         """
         tree = await self._home.working_tree_of(branch)
         try:
@@ -133,7 +133,7 @@ class Forward:
         return Note(self._fleet, branch, old, new, str(tree.folder.absolute()), str(self._guard))
 
     async def catch_up(self, tree: Git, branch: str, old: str, new: str) -> None:
-        """Let the files of a working tree follow a branch that was moved from ``old`` to ``new`` without them.
+        """Update the files of a working tree after its branch was moved from ``old`` to ``new`` without them.
 
         Raises InTheWayError as ``recover`` does.
         """
@@ -141,9 +141,9 @@ class Forward:
         await self.recover()
 
     async def recover(self) -> None:
-        """Make good a fast-forward that was cut off, if there is one.
+        """Repair an interrupted fast-forward, if there is one.
 
-        Raises InTheWayError if another git is at work there, or if it had to leave files as they are, which are named.
+        Raises InTheWayError if another git is at work there, or if some files could not be repaired; it names them.
         """
         file = await self._file()
         note = _read(file)
@@ -156,11 +156,11 @@ class Forward:
         others = note.guard != str(self._guard)
         try:
             async with holding(Path(note.guard), LOCK_MS) if others else nullcontext():
-                await self._make_good(tree, note, file)
+                await self._repair(tree, note, file)
         except GitError as error:
             raise InTheWayError(error.what, error.where, error.remedy) from error
 
-    async def _make_good(self, tree: Git, note: Note, file: Path) -> None:
+    async def _repair(self, tree: Git, note: Note, file: Path) -> None:
         places = await _places(tree)
         if not index_lock.is_ours(places.lock, file):
             await _take(places, tree, file)
@@ -169,12 +169,11 @@ class Forward:
         _forget(places.lock)
         _forget(file)
         if left:
-            what = "A merge that was cut off is made good, but for what is neither as before nor as merged"
-            what = f"{what}: {shown(left)}"
-            raise InTheWayError(what, tree.folder, "Look at it with git diff; nothing of it was changed.")
+            what = f"An interrupted merge is repaired, but for files neither as before nor as merged: {shown(left)}"
+            raise InTheWayError(what, tree.folder, "Look at them with git diff; they were not changed.")
 
     async def _restored(self, tree: Git, note: Note, places: Places) -> tuple[str, ...]:
-        """Restore what the note speaks of; return the paths that had to be left."""
+        """Repair the fast-forward of the note; return the paths that could not be repaired."""
         head = await tree.commit_at("HEAD")
         if head != note.new and (not head or not await tree.is_ancestor(note.old, head)):
             places.drop()
@@ -185,14 +184,14 @@ class Forward:
         return left
 
     async def _follow(self, tree: Git, note: Note) -> None:
-        """Fast-forward a working tree. What git has begun, and not ended, is taken back."""
+        """Fast-forward a working tree. If git fails halfway, repair the working tree."""
         places, file = await _places(tree), await self._file()
         _write(file, note)
         await _take(places, tree, file)
         places.begin()
         within = ("sh", "-c", _FOLLOW, "lifefold", str(places.copy), str(places.index), str(places.lock))
         try:
-            # No option of the configuration's, and no file that a rule of an agent's ignores, is to be lost here.
+            # Neither options of the branch's configuration nor an agent's ignore rules may affect this merge.
             options = ("-c", f"branch.{note.branch.removeprefix('refs/heads/')}.mergeOptions=")
             merge = ("merge", "--ff-only", "--strategy=ort", "--quiet", "--no-stat", "--no-overwrite-ignore", note.new)
             await tree.run(*options, *merge, way=Way(within=within))
@@ -204,7 +203,7 @@ class Forward:
         _forget(file)
 
     async def _unlock(self, tree: Git, note: Note) -> None:
-        """Remove the lock on the branch that a killed git has left: it has the commit in it that is to be there."""
+        """Remove the lock on the branch that a killed git has left: the lock contains the note's new commit."""
         common = await tree.common_directory()
         lock = common / f"{note.branch}.lock"
         with suppress(OSError):
@@ -241,24 +240,24 @@ def _read(file: Path) -> Note | None:
 
 
 async def _take(places: Places, tree: Git, file: Path) -> None:
-    """Take git's lock; raise InTheWayError if another has it for longer than most git commands take."""
+    """Take git's lock. Raises InTheWayError if it stays locked for longer than most git commands take."""
     with anyio.move_on_after(LOCK_MS / 1000):
-        while not index_lock.take(places.lock, file):  # noqa: ASYNC110 - another process sets no event of ours
+        while not index_lock.take(places.lock, file):  # noqa: ASYNC110 - another process sets no event here
             await anyio.sleep(POLL_MS / 1000)
         return
     what = f"The index is locked: {index_lock.whose(places.lock, tree.folder)}"
-    raise InTheWayError(what, tree.folder, "Then this is done again.")
+    raise InTheWayError(what, tree.folder, "The merge is retried then.")
 
 
 def _hindered(error: GitError) -> InTheWayError:
-    """Return what keeps a branch of the user's from being advanced."""
+    """Return the error for a branch that git could not advance."""
     in_the_way = _in_the_way(error)
     if not in_the_way:
         return InTheWayError(error.what, error.where, error.remedy)
     what = f"Changes that are not committed are in the way of a merge: {shown(in_the_way)}"
-    return InTheWayError(what, error.where, "Commit, stash or remove them; then it is done again.")
+    return InTheWayError(what, error.where, "Commit, stash or remove them; the merge is retried then.")
 
 
 def _in_the_way(error: GitError) -> tuple[str, ...]:
-    """Return the files of the user's that git names, because of which it has not begun."""
+    """Return the user's files that git names as the reason why it has not begun."""
     return tuple(line.strip() for line in error.stderr.splitlines() if line.startswith("\t"))

@@ -1,13 +1,13 @@
-"""Git, as a workplace needs it: one runner, and the few questions and commands that housekeeping is made of.
+"""Git commands for workplaces: running one, and the queries and changes that workplaces need.
 
-Housekeeping must not depend on how the user has set git up for himself, nor disturb it. So every call is made without
-hooks, signing, editor, prompt, automatic garbage collection and file monitor, in English, and with an environment in
-which no variable points git to another repository. What an agent can configure is pinned (see ``pinned``, ``excludes``
-and docs/decisions.md, "Pinned for git"). File names are handled as NUL-separated lists.
+These commands must not depend on the user's configuration of git, nor disturb it. Every call runs without hooks,
+signing, editor, prompt, automatic garbage collection and file monitor, and in English. No variable of its environment
+points git to another repository. Settings that an agent can change are pinned (see ``pinned``, ``excludes`` and
+docs/decisions.md, "Pinned for git"). File names are handled as NUL-separated lists.
 
-A git that is killed leaves its lock files behind, so one that is cancelled may end what it is at; one whose runner is
-killed goes on, with the locks that its task held (see ``locks``). Where only a fleet writes, a lock file that outlasts
-git's own waiting was left by the dead, and is removed; one in the user's own references never is.
+A killed git leaves its lock files. So a cancelled git command may complete first, and one whose runner is killed
+continues, with the locks of its task (see ``locks``). Some references are written by the fleet only. A lock file there
+that outlasts git's own waiting belongs to a dead git, and is removed. One in the user's references never is.
 """
 
 import os
@@ -23,22 +23,22 @@ from lifefold.interpreters.worktrees.locks import held
 from lifefold.interpreters.worktrees.pinned import Pins, remove_pipes, repository_at, worktree_at
 
 GIT_LIMITS = Limits(timeout_ms=600_000, patience_ms=5_000, keep_bytes=67_108_864)
-"""How long one git command may take, and take yet when it is cancelled, and how much it may print."""
+"""The longest run of a git command, its patience when cancelled, and the most bytes that it may print."""
 
 STDERR_LINES = 8
-"""How many of the last lines of git's complaint an error quotes."""
+"""The number of last lines of git's stderr that an error quotes."""
 
 NAMES_SHOWN = 20
-"""How many file names a message lists."""
+"""The number of file names that a message lists."""
 
 NAMES_AT_ONCE = 200
-"""How many file names one command gets; a name has 4,096 bytes at most, and arguments have room for 2 MiB."""
+"""The number of file names per command; a name has 4,096 bytes at most, and arguments have space for 2 MiB."""
 
 CHANGING = frozenset(
     {"add", "checkout", "checkout-index", "clean", "commit", "commit-tree", "merge", "merge-tree"}
     | {"symbolic-ref", "update-index", "update-ref", "worktree"}
 )
-"""The commands that change something: they write into files, and so go on unharmed when their runner is killed."""
+"""The commands that change something: they write into files, so a killed runner does not interrupt them."""
 
 _CONFIGURATION = (
     f"core.hooksPath={os.devnull}",
@@ -63,11 +63,11 @@ _CONFIGURATION = (
     "submodule.recurse=false",
 )
 _BY_SIGNAL = range(130, 193)
-"""The exit statuses by which a shell says that a signal has ended its command."""
+"""The exit statuses of a shell whose command died of a signal."""
 
 _NOWHERE = f"{os.devnull}/none"
-_TOLD = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": ":", "GIT_OPTIONAL_LOCKS": "0"} | {
-    # What a commit is must not depend on what an agent says that it stands for.
+_VARIABLES = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": ":", "GIT_OPTIONAL_LOCKS": "0"} | {
+    # Agents can write replace references and grafts, which must not change the meaning of a commit.
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_GRAFT_FILE": _NOWHERE,
 }
@@ -79,22 +79,22 @@ _OURS = ("-c", "user.name=lifefold", "-c", "user.email=lifefold@localhost")
 
 
 class GitError(WorkplaceError):
-    """A git command failed, with a ``status`` if it has ended; ``stderr`` is the end of what it said."""
+    """A git command failed, with its exit ``status`` if it has ended; ``stderr`` is the end of its error output."""
 
     def __init__(self, command: str, where: Path, stderr: str, status: int = 0) -> None:
-        said = "\n".join(stderr.splitlines()[-STDERR_LINES:])
-        super().__init__(f"git {command} failed: {said}", where, "Put right what git says.")
+        quoted = "\n".join(stderr.splitlines()[-STDERR_LINES:])
+        super().__init__(f"git {command} failed: {quoted}", where, "Correct what git reports.")
         self.stderr = stderr
         self.was_killed = status < 0 or status in _BY_SIGNAL
 
 
 class LockedError(GitError, InTheWayError):
-    """A git command failed because another one is at work, or has died and left its lock file."""
+    """A git command failed because another one is running, or has died and left its lock file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The exit status of a git command, what it printed, without the last newline, and what it complained about."""
+    """The exit status of a git command, its output without the last newline, and its error output."""
 
     status: int
     text: str
@@ -102,13 +102,13 @@ class Answer:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The NUL-separated names that it printed, each once."""
+        """The NUL-separated names in the output, without repetitions."""
         return tuple(dict.fromkeys(name for name in self.text.split("\0") if name))
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a git command is run: its input, the index it uses in place of the usual one, the program that starts it."""
+    """How a git command is run: its input, an index other than the usual one, and a program that starts it."""
 
     given: bytes = b""
     index: Path | None = None
@@ -122,7 +122,7 @@ PLAIN = Way()
 class Git:
     """Git in one folder: a repository's working tree, or a worktree of it.
 
-    With ``pins`` it is this working tree and no other, whatever the configuration says.
+    With ``pins`` it uses this working tree and no other, also against the configuration.
     """
 
     def __init__(self, folder: Path, limits: Limits = GIT_LIMITS, pins: Pins | None = None) -> None:
@@ -132,22 +132,22 @@ class Git:
 
     @property
     def is_there(self) -> bool:
-        """Whether there is such a folder."""
+        """Whether the folder exists."""
         return self.folder.is_dir()
 
     async def run(self, *arguments: str, accept: Container[int] = (0,), way: Way = PLAIN) -> Answer:
         """Run one git command.
 
-        Raises GitError if its exit status is not accepted (LockedError, if another git is why), or if it goes beyond a
-        limit.
+        Raises GitError if its exit status is not accepted, or if it exceeds a limit; LockedError if a lock of another
+        git is the reason.
         """
         answer = await self._attempt(*arguments, way=way)
         if answer.status not in accept and _remove_left_lock(answer.stderr):
             answer = await self._attempt(*arguments, way=way)
         if answer.status not in accept:
-            said = answer.stderr or f"it ended with status {answer.status}"
-            failed = LockedError if _LOCKED.search(said) else GitError
-            raise failed(_name_of(arguments), self.folder, said, answer.status)
+            reason = answer.stderr or f"it ended with status {answer.status}"
+            failed = LockedError if _LOCKED.search(reason) else GitError
+            raise failed(_name_of(arguments), self.folder, reason, answer.status)
         return answer
 
     async def _attempt(self, *arguments: str, way: Way) -> Answer:
@@ -171,20 +171,20 @@ class Git:
         return Answer(outcome.status, text, plain(outcome.errors))
 
     async def agrees(self, *arguments: str) -> bool:
-        """Run a command that says yes by exit status 0 and no by 1."""
+        """Run a command whose exit status is 0 for yes and 1 for no."""
         return (await self.run(*arguments, accept=(0, 1))).status == 0
 
     async def commit_at(self, revision: str) -> str:
         """Return the id of the commit that a revision names, or an empty text."""
-        asked = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-        return (await self.run(*asked, accept=(0, 1))).text
+        query = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        return (await self.run(*query, accept=(0, 1))).text
 
     async def tree_of(self, commit: str) -> str:
         """Return the id of a commit's tree."""
         return (await self.run("rev-parse", "--verify", f"{commit}^{{tree}}")).text
 
     async def is_ancestor(self, older: str, newer: str) -> bool:
-        """Whether ``older`` is in the history of ``newer``, or is the same commit."""
+        """Tell whether ``older`` is in the history of ``newer``, or is the same commit."""
         return await self.agrees("merge-base", "--is-ancestor", older, newer)
 
     async def target_of(self, name: str) -> str:
@@ -192,33 +192,33 @@ class Git:
         return (await self.run("symbolic-ref", "--quiet", name, accept=(0, 1))).text
 
     async def set_ref(self, name: str, new: str, *, expected: str | None = None) -> None:
-        """Let a reference point to a commit; only if it points to ``expected``, where that is given."""
+        """Point a reference to a commit. If ``expected`` is given, the reference must point to it before."""
         await self.run(
             "update-ref", "-m", "lifefold", "--no-deref", name, new, *(() if expected is None else (expected,))
         )
 
-    async def references(self, *asked: str) -> tuple[str, ...]:
-        """Return the full names of the references asked for: by prefixes that end with a slash, or with options."""
-        return tuple((await self.run("for-each-ref", "--format=%(refname)", *asked)).text.splitlines())
+    async def references(self, *selection: str) -> tuple[str, ...]:
+        """Return the full names of the selected references: by prefixes that end with a slash, or by options."""
+        return tuple((await self.run("for-each-ref", "--format=%(refname)", *selection)).text.splitlines())
 
     async def detach(self) -> None:
-        """Take HEAD off its branch, without touching a file."""
+        """Detach HEAD from its branch, without touching a file."""
         head = await self.commit_at("HEAD")
         if head:
             await self.set_ref("HEAD", head)
 
     async def is_clean(self) -> bool:
-        """Whether the working tree is as committed, without even untracked files; ignored ones do not count."""
-        asked = ("status", "--porcelain", "-z", "--untracked-files=normal")
-        return not (await self.run(*asked)).text and not await self._hidden("--directory", "--no-empty-directory")
+        """Tell whether the working tree is as committed, without untracked files; ignored ones do not count."""
+        query = ("status", "--porcelain", "-z", "--untracked-files=normal")
+        return not (await self.run(*query)).text and not await self._hidden("--directory", "--no-empty-directory")
 
     async def unmerged(self) -> tuple[str, ...]:
         """Return the paths that a merge has left unresolved in the working tree."""
         return (await self.run("diff", "--name-only", "--diff-filter=U", "-z")).names
 
     async def commit_all(self, message: str) -> None:
-        """Commit whatever differs from the last commit, also untracked files, but not ignored ones."""
-        await self.run("add", "--all", "--sparse")  # also what the user does not check out
+        """Commit all changes since the last commit, with untracked files, but without ignored ones."""
+        await self.run("add", "--all", "--sparse")  # also files outside a sparse checkout
         for names in portions(await self._hidden()):
             await self.run("update-index", "--add", "--", *names)
         if await self.agrees("diff", "--cached", "--quiet", "--no-ext-diff"):
@@ -227,18 +227,18 @@ class Git:
         await self.run(*await self._identity(), *arguments)
 
     async def _hidden(self, *options: str) -> tuple[str, ...]:
-        """Return the untracked files that only a rule of later than the run's beginning ignores (see ``excludes``)."""
+        """Return the untracked files that only rules from after the run's start ignore (see ``excludes``)."""
         rules = None if self.pins is None else self.pins.excludes
         if rules is None:
             return ()
-        asked = ("ls-files", "--others", "-z", "--exclude-per-directory=.gitignore", f"--exclude-from={rules}")
-        return tuple(name.removesuffix("/") for name in (await self.run(*asked, *options)).names)
+        query = ("ls-files", "--others", "-z", "--exclude-per-directory=.gitignore", f"--exclude-from={rules}")
+        return tuple(name.removesuffix("/") for name in (await self.run(*query, *options)).names)
 
     async def heed_all(self) -> None:
-        """Let git look at all tracked files again: flags of the index hide changes of those that have them.
+        """Clear the flags of the index that hide changes of tracked files.
 
-        ``assume-unchanged`` and ``skip-worktree`` are set by whatever works here. In a sparse checkout the latter is
-        git's own, and stays.
+        An agent may have set ``assume-unchanged`` and ``skip-worktree``. In a sparse checkout git itself sets the
+        latter, and it stays.
         """
         listed = (await self.run("ls-files", "-v", "-z")).names
         sparse = await self.run("config", "--type=bool", "--get", "core.sparseCheckout", accept=(0, 1))
@@ -251,14 +251,14 @@ class Git:
                 await self.run("update-index", option, "--", *names)
 
     async def ignored(self) -> tuple[str, ...]:
-        """Return the untracked files that git ignores, a folder for all that is in it."""
-        asked = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
-        return (await self.run(*asked)).names
+        """Return the untracked files that git ignores; an ignored folder stands for its contents."""
+        query = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
+        return (await self.run(*query)).names
 
     async def merged_tree(self, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
         """Merge two commits without touching any working tree; return the tree and the paths that are in conflict."""
-        asked = ("merge-tree", "--write-tree", "--no-messages", "--name-only", "-z", ours, theirs)
-        answer = await self.run(*asked, accept=(0, 1))
+        query = ("merge-tree", "--write-tree", "--no-messages", "--name-only", "-z", ours, theirs)
+        answer = await self.run(*query, accept=(0, 1))
         tree, *paths = answer.names
         return tree, () if answer.status == 0 else tuple(paths) or ("folders that were renamed",)
 
@@ -282,12 +282,12 @@ class Git:
         return tuple({key: value for key, _, value in (line.partition(" ") for line in entry)} for entry in entries)
 
     async def linked_worktrees(self) -> tuple["Git", ...]:
-        """Return the repository's worktrees but the main one, as far as they are there and sound."""
+        """Return the repository's worktrees but the main one, as far as they exist and are sound."""
         found = [await self.worktree_at(Path(known["worktree"])) for known in (await self.worktrees())[1:]]
         return tuple(git for git in found if git is not None)
 
     async def worktree_at(self, folder: Path) -> "Git | None":
-        """Return the repository's worktree at a folder, pinned to it; None if there is none that is sound."""
+        """Return the repository's worktree at a folder, pinned to it; None if there is no sound one."""
         pins = worktree_at(folder, await self.common_directory())
         if pins is None:
             return None
@@ -323,48 +323,48 @@ class Git:
         return Path((await self.run("rev-parse", "--absolute-git-dir")).text)
 
     async def forget_unfinished(self) -> None:
-        """End the operations that a checkout does not end, so that no later command goes on with them."""
+        """Forget unfinished operations that a checkout does not end, so that no later command continues them."""
         directory = await self.directory()
         for name in ("rebase-merge", "rebase-apply", "sequencer"):
             shutil.rmtree(directory / name, ignore_errors=True)
         _remove(directory, "BISECT_*")
 
     async def _identity(self) -> tuple[str, ...]:
-        """Return the options that give git an identity to commit under, where none has been configured."""
-        asked = ("-c", "user.useConfigOnly=true", "var")
+        """Return options with an identity for commits; none if an identity is configured."""
+        query = ("-c", "user.useConfigOnly=true", "var")
         answers = [
-            await self.run(*asked, name, accept=(0, 1, 128)) for name in ("GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT")
+            await self.run(*query, name, accept=(0, 1, 128)) for name in ("GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT")
         ]
         return () if all(answer.status == 0 for answer in answers) else _OURS
 
 
 def environment() -> dict[str, str]:
-    """Return the environment git runs in: ours, without what would lead it to another repository or to a person.
+    """Return the environment of git: this process's, without variables that name another repository or prompt a user.
 
-    Objects are what they are: neither ``refs/replace/`` nor ``info/grafts`` gives a commit other parents or files.
+    Neither ``refs/replace/`` nor ``info/grafts`` gives a commit other parents or files.
     """
     kept = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith("GIT_") or name.startswith(_KEPT_VARIABLES)
     }
-    return kept | _TOLD
+    return kept | _VARIABLES
 
 
 def portions(names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yield file names in such numbers as one command takes for arguments."""
+    """Yield file names in groups that fit the arguments of one command."""
     for first in range(0, len(names), NAMES_AT_ONCE):
         yield names[first : first + NAMES_AT_ONCE]
 
 
 def remove_locks(git_directory: Path) -> None:
-    """Remove the lock files that a killed git has left in the git directory of a worktree of ours."""
+    """Remove the lock files that a killed git has left in the git directory of a fleet's worktree."""
     for lock in git_directory.rglob("*.lock"):
         lock.unlink(missing_ok=True)
 
 
 def path_name(name: str) -> str:
-    """Return a name as one part of a path and of a reference; different names remain different."""
+    """Return a name in a form that fits a path and a reference; different names stay different."""
     return _UNFIT.sub(_percent, name) or "%"
 
 
@@ -373,13 +373,13 @@ def _percent(found: re.Match[str]) -> str:
 
 
 def shown(names: tuple[str, ...]) -> str:
-    """Return file names as a list for people, on one line."""
+    """Return file names as a list for a message, on one line."""
     listed = ", ".join(name if name.isprintable() else ascii(name) for name in names[:NAMES_SHOWN])
     return listed if len(names) <= NAMES_SHOWN else f"{listed}, and {len(names) - NAMES_SHOWN} more"
 
 
 def _name_of(arguments: tuple[str, ...]) -> str:
-    """Return the name of the git command, which stands behind the settings."""
+    """Return the name of the git command, after the settings."""
     settings = 0
     while arguments[settings] == "-c":
         settings += 2
@@ -387,7 +387,7 @@ def _name_of(arguments: tuple[str, ...]) -> str:
 
 
 def _remove_left_lock(stderr: str) -> bool:
-    """Remove the lock that git complains of, if it is on a reference of a fleet's; tell whether it was."""
+    """Remove the lock that git reports, if it is on a fleet's reference; tell whether it was."""
     found = _LEFT_LOCK.search(stderr)
     if found:
         Path(found[1]).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What git ignores in a worktree, and whether it is of the session at work: earlier ones have left their own there."""
+"""Ignored files of a worktree that changed since a claim began: earlier claims have left ignored files there too."""
 
 import os
 from collections.abc import Iterator
@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Final
 
 MOST_LOOKED_AT: Final = 100_000
-"""How many files of a folder are looked at; a folder with more counts as changed."""
+"""The number of files that are checked per folder; a folder with more counts as changed."""
 
 
 def changed_ns(path: Path) -> int | None:
-    """Return when a file or a folder was changed last, in Unix nanoseconds; None if it is not there.
+    """Return when a file or a folder was changed last, in Unix nanoseconds; None if it does not exist.
 
-    That is the time of change (``ctime``), which copies with old times have, too.
+    It is the ``ctime``, which a copy with an old modification time does not preserve.
     """
     try:
         return path.lstat().st_ctime_ns
@@ -21,9 +21,9 @@ def changed_ns(path: Path) -> int | None:
 
 
 def changed_since(folder: Path, names: tuple[str, ...], since_ns: int) -> tuple[str, ...]:
-    """Return those of the names that have changed since a time; if there are none, all of them.
+    """Return the names that have changed since a time; if none has, all names.
 
-    A name that ends with a slash is a folder. What lies within another one of the names is left out.
+    A name that ends with a slash is a folder. Names within another named folder are left out.
     """
     outer = tuple(_outermost(names))
     return tuple(name for name in outer if _has_changed(folder / name, since_ns)) or outer
@@ -43,7 +43,7 @@ def _has_changed(path: Path, since_ns: int) -> bool:
 
 
 def _within(path: Path) -> Iterator[Path]:
-    """Yield a path, and all that is in it if it is a folder; no link is followed."""
+    """Yield a path and, for a folder, its contents; links are not followed."""
     yield path
     for place, folders, files in os.walk(path):
         yield from (Path(place, name) for name in (*folders, *files))

@@ -1,7 +1,7 @@
-"""Git's lock on an index of the user's: taken in a way that proves whose it is, and described if it is another's.
+"""Git's lock on the user's index: taken with a text that identifies it, and described if another process has it.
 
-Git's own lock file is empty, so nothing tells that of a git that died from that of one at work. A lock that lifefold
-takes has a text in it, which no git writes. Only a lock with that very text is ever removed.
+Git's own lock file is empty, so the lock of a dead git looks like that of a running one. A lock of lifefold contains a
+text that git never writes. Only a lock with exactly that text is ever removed.
 """
 
 import errno
@@ -17,14 +17,14 @@ from lifefold.interpreters.worktrees.aside import read_regular
 from lifefold.interpreters.worktrees.locks import who_has
 
 MARK = "lifefold"
-"""The key that the text in a lock of any fleet has; its value is the fleet's name."""
+"""The key in the text of each fleet's lock; its value is the fleet's name."""
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EXDEV, errno.EMLINK)
 _LIMIT_BYTES = 65_536
 
 
 def take(lock: Path, note: Path) -> bool:
-    """Take the lock, with the text of ``note`` in it from the first moment on; return whether it was free."""
+    """Take the lock, with the text of ``note`` in it from the start; return whether it was free."""
     try:
         os.link(note, lock)
     except FileExistsError:
@@ -37,24 +37,24 @@ def take(lock: Path, note: Path) -> bool:
 
 
 def is_ours(lock: Path, note: Path) -> bool:
-    """Tell whether a lock is there and has the text of ``note`` in it."""
+    """Tell whether the lock exists and contains the text of ``note``."""
     text = read_regular(lock, _LIMIT_BYTES)
     return bool(text) and text == read_regular(note, _LIMIT_BYTES)
 
 
 def whose(lock: Path, folder: Path) -> str:
-    """Say whose a lock of the index of ``folder`` is, since when it is there, and what the operator can do."""
+    """Describe a lock on the index of ``folder``: its owner, its age, and what the operator can do."""
     try:
         found, text = lock.lstat(), read_regular(lock, _LIMIT_BYTES)
     except OSError:
-        return f"{lock} was there, and is gone"
+        return f"{lock} existed, and is gone"
     since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(found.st_mtime))
-    made = f"{lock} is there since {since}, made by {_login(found.st_uid)}"
+    made = f"{lock} exists since {since}, made by {_login(found.st_uid)}"
     holders = sorted({*who_has(found), *_gits_at(folder)})
     if holders:
-        return f"{made}; at work there: {', '.join(_named(pid) for pid in holders)}. It goes on when that ends"
+        return f"{made}; at work there: {', '.join(_named(pid) for pid in holders)}. The merge continues when that ends"
     if text.startswith(b'{"' + MARK.encode() + b'"'):
-        return f"{made}: a merge of another fleet of lifefold was cut off. Run that fleet again; it removes the lock"
+        return f"{made}: a merge of another lifefold fleet was interrupted. Run that fleet again; it removes the lock"
     remove = "rm -r" if stat.S_ISDIR(found.st_mode) else "rm"
     return f"{made}; no git is at work there, so one was probably killed. If none of yours is: {remove} '{lock}'"
 
@@ -79,12 +79,12 @@ def _login(number: int) -> str:
 
 
 def _gits_at(folder: Path) -> list[int]:
-    """Return the processes called git whose working directory is in a folder (Linux)."""
+    """Return the git processes whose working directory is in a folder (Linux)."""
     return [pid for pid in proc.pids() if _called(pid).startswith("git") and _is_in(pid, folder.resolve())]
 
 
 def _is_in(pid: int, folder: Path) -> bool:
-    with suppress(OSError):  # it has gone, or is another user's
+    with suppress(OSError):  # it is dead, or belongs to another user
         return Path(f"/proc/{pid}/cwd").resolve(strict=True).is_relative_to(folder)
     return False
 

@@ -1,9 +1,9 @@
-"""Where a repository and a worktree of it are, found without git, so that their configuration cannot say otherwise.
+"""The folders of a repository and its worktrees, found without git, so that the configuration cannot redirect them.
 
-Every agent can write the configuration that all worktrees share. Git takes from it where the working tree is
-(``core.worktree``), and whether there is one at all (``core.bare``); and it follows whatever ``.git`` points to. So
-each command of ours is told by its environment which git directory and which working tree are meant: git then asks
-neither the configuration nor the folder. A place is looked at with ``lstat``: a symbolic link is never followed.
+Every agent can write the configuration that all worktrees share. It names the working tree (``core.worktree``), or says
+that there is none (``core.bare``); and git follows the pointer in ``.git``. So lifefold passes the git directory and
+the working tree to each command in its environment. Git then reads neither the configuration nor ``.git`` for them.
+Paths are examined with ``lstat``: a symbolic link is never followed.
 """
 
 import os
@@ -13,19 +13,19 @@ from pathlib import Path
 from typing import Final
 
 POINTER_BYTES: Final = 16_384
-"""How much is read of a file that names a folder."""
+"""The number of bytes that are read of a file that names a folder."""
 
 _POINTS: Final = "gitdir: "
 _FOLDERS: Final = ("info", "logs", "refs")
-"""The folders in the git directory of a worktree, as far as they are there."""
+"""The folders that may exist in the git directory of a worktree."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pins:
     """A working tree, its own git directory, and the one that the worktrees of the repository share.
 
-    ``excludes`` is the file with the rules by which untracked files are ignored, beside those of ``.gitignore``. None
-    stands for the rules that the repository has now.
+    ``excludes`` is a file with the rules for ignored files, beside those in ``.gitignore``. None stands for the present
+    rules of the repository.
     """
 
     folder: Path
@@ -34,19 +34,19 @@ class Pins:
     excludes: Path | None = None
 
     def by(self, rules: Path) -> "Pins":
-        """Return these with the rules that a file has, if it is there."""
+        """Return these pins with the rules of a file, if it exists."""
         return replace(self, excludes=rules if rules.is_file() else None)
 
     def environment(self) -> dict[str, str]:
-        """Return the variables by which git uses these, and looks for no others."""
+        """Return the variables that make git use these folders, and look for no others."""
         where = {"GIT_WORK_TREE": self.folder, "GIT_DIR": self.directory, "GIT_COMMON_DIR": self.common}
         return {name: str(path) for name, path in where.items()}
 
 
 def repository_at(folder: Path) -> Pins | None:
-    """Return the repository that a folder of the user's lies in; None if there is none.
+    """Return the repository that contains a folder of the user; None if there is none.
 
-    Its working tree is the folder that has its ``.git``. Links are followed: these places are the user's own.
+    Its working tree is the folder with ``.git``. Links are followed, because these folders belong to the user.
     """
     start = _real(folder)
     for top in (start, *start.parents):
@@ -61,8 +61,9 @@ def repository_at(folder: Path) -> Pins | None:
 def worktree_at(folder: Path, common: Path) -> Pins | None:
     """Return the worktree at a folder, of the repository whose shared git directory is ``common``.
 
-    None if it is not sound: it is a link, is none of this repository's, belongs to another folder, or its git directory
-    has links in it, through which git would write elsewhere, or pipes, at which git would wait.
+    None if the worktree is not sound: it is a link, or belongs to another repository or another folder. It is also not
+    sound if its git directory contains links, through which git would write elsewhere, or pipes, at which git would
+    wait.
     """
     if not is_folder(folder) or not stat.S_ISREG(_mode(folder / ".git")):
         return None
@@ -77,7 +78,7 @@ def worktree_at(folder: Path, common: Path) -> Pins | None:
 
 
 def remove_pipes(common: Path) -> None:
-    """Remove what keeps every git in a repository waiting: a pipe or a device in the git directory of a worktree."""
+    """Remove pipes and devices from the git directories of worktrees, where every git of the repository would block."""
     for where, _, files in os.walk(common / "worktrees"):
         for path in (Path(where) / name for name in files):
             if stat.S_ISFIFO(_mode(path)) or stat.S_ISCHR(_mode(path)):
@@ -85,12 +86,12 @@ def remove_pipes(common: Path) -> None:
 
 
 def is_folder(path: Path) -> bool:
-    """Tell whether a folder is at a path, and no link to one."""
+    """Tell whether a path is a folder, and not a link to one."""
     return stat.S_ISDIR(_mode(path))
 
 
 def _is_plain(directory: Path) -> bool:
-    """Tell whether a git directory has nothing but files and folders in it: no link, and no pipe that git waits at."""
+    """Tell whether a git directory contains only files and folders: no link, and no pipe at which git would wait."""
     folders = [directory / name for name in _FOLDERS]
     return (
         is_folder(directory)
@@ -104,7 +105,7 @@ def _is_plain(directory: Path) -> bool:
 
 
 def _pointed_to(file: Path, begins: str = "") -> Path | None:
-    """Return the path that a file names, behind the word that it begins with; None if it names none."""
+    """Return the path that a file names after the prefix ``begins``; None if it names none."""
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
@@ -113,15 +114,15 @@ def _pointed_to(file: Path, begins: str = "") -> Path | None:
             os.close(descriptor)
     except OSError:
         return None
-    said = text.removeprefix(begins).rstrip("\r\n")
-    if not said or not text.startswith(begins) or "\0" in said:
+    named = text.removeprefix(begins).rstrip("\r\n")
+    if not named or not text.startswith(begins) or "\0" in named:
         return None
-    target = file.parent / said
+    target = file.parent / named
     return _real(target.parent) / target.name if target.name not in {"", ".."} else _real(target)
 
 
 def _mode(path: Path) -> int:
-    """Return what is at a path, not what a link there points to; 0 if nothing can be found out."""
+    """Return the mode of the file at a path, without following a link; 0 if it cannot be read."""
     try:
         return os.lstat(path).st_mode
     except OSError:
@@ -129,5 +130,5 @@ def _mode(path: Path) -> int:
 
 
 def _real(path: Path) -> Path:
-    """Return a path without links in it; of a loop of links, as much as can be said."""
+    """Return a path without links; a loop of links is resolved as far as possible."""
     return Path(os.path.realpath(path))

@@ -1,13 +1,13 @@
-"""Putting a working tree in order that a fast-forward from commit ``old`` to ``new`` was cut off in.
+"""Repairing a working tree after an interrupted fast-forward from commit ``old`` to ``new``.
 
-Only the paths in which the two commits differ are looked at. What is there may be the one's content, the other's, the
-beginning of one's (a file that was being written), or nothing (removed, and not yet written). All that is lifefold's
-own doing, and is brought to what the present commit has. What is none of these is the user's: it stays as it is, and is
-named. The same goes for the entries of the index.
+Only the paths in which the two commits differ are examined. A file there may have the contents of one of the commits.
+It may have the beginning of such contents, if git was writing it, or be missing, if git had removed it. Such files are
+the result of the fast-forward, and are changed to the contents of the present commit. Any other file is the user's: it
+is not changed, and is reported. The same holds for the entries of the index.
 
-Git itself compares files with commits, by small indexes of these paths alone: with the user's filters, line ends, modes
-and symbolic links. Nothing is written over: what is to be replaced is removed first, if it is still as it was looked
-at. A repair can be cut off, too, and done again.
+Git itself compares files with commits, through small indexes of only these paths. So the user's filters, line ends,
+modes and symbolic links count. Nothing is overwritten: a file to be replaced is removed first, if it is unchanged since
+it was examined. A repair can be interrupted too, and repeated.
 """
 
 import os
@@ -22,13 +22,13 @@ _SYMLINK = "120000"
 _STATUS = range(256)
 
 Entries = Mapping[str, tuple[str, str]]
-"""What a commit or an index has at paths: mode and object."""
+"""The entries of a commit or an index: mode and object by path."""
 
 
 async def restore(tree: Git, old: str, new: str, head: str, index: Path) -> tuple[str, ...]:
-    """Let the paths in which ``old`` and ``new`` differ be as in ``head``; return those that had to be left alone.
+    """Restore the paths in which ``old`` and ``new`` differ to ``head``; return the paths that were left unchanged.
 
-    The index in the file ``index`` is changed; git's lock on the working tree's own index must be held.
+    The index in the file ``index`` is changed. The caller holds git's lock on the working tree's own index.
     """
     sides = await difference(tree, old, new)
     paths = set(sides[0]) | set(sides[1])
@@ -54,7 +54,7 @@ def _is_left(folder: Path, path: str, wanted: Entries) -> bool:
 
 
 async def difference(tree: Git, old: str, new: str) -> tuple[Entries, Entries]:
-    """Return what the two commits have at the paths in which they differ; repositories within are left out."""
+    """Return the entries of two commits at the paths in which they differ, without inner repositories."""
     sides: tuple[dict[str, tuple[str, str]], dict[str, tuple[str, str]]] = ({}, {})
     listed = (await tree.run("diff-tree", "-r", "-z", "--raw", "--no-renames", "--full-index", old, new)).text
     fields = listed.split("\0")
@@ -67,7 +67,7 @@ async def difference(tree: Git, old: str, new: str) -> tuple[Entries, Entries]:
 
 
 async def _entries_of(tree: Git, commit: str, paths: set[str]) -> Entries:
-    """Return what a commit has at some paths."""
+    """Return the entries of a commit at some paths."""
     listed = (await tree.run("ls-tree", "-r", "-z", "--full-tree", commit)).text
     entries = (entry.partition("\t") for entry in listed.split("\0") if entry)
     split = ((path, meta.split()) for meta, _, path in entries)
@@ -75,7 +75,7 @@ async def _entries_of(tree: Git, commit: str, paths: set[str]) -> Entries:
 
 
 async def indexed(tree: Git, paths: set[str], index: Path) -> dict[str, tuple[str, str]]:
-    """Return what an index has at some paths; what a merge of the user's has left there is told apart from all else."""
+    """Return the entries of an index at some paths; unmerged entries of a user's merge get the object "unmerged"."""
     listed = (await tree.run("ls-files", "--stage", "-z", "--full-name", way=Way(index=index))).text
     entries = (entry.partition("\t") for entry in listed.split("\0") if entry)
     split = ((path, meta.split()) for meta, _, path in entries)
@@ -83,7 +83,7 @@ async def indexed(tree: Git, paths: set[str], index: Path) -> dict[str, tuple[st
 
 
 async def _unchanged(tree: Git, entries: Entries, index: Path) -> set[str]:
-    """Return the paths at which the working tree has what the entries say, as git sees it."""
+    """Return the paths at which the working tree equals the entries, according to git."""
     probe = index.with_name(f"{index.name}.probe")
     probe.unlink(missing_ok=True)
     if not entries:
@@ -99,7 +99,7 @@ async def _unchanged(tree: Git, entries: Entries, index: Path) -> set[str]:
 
 
 async def _is_cut_off(tree: Git, path: str, sides: Iterable[Entries]) -> bool:
-    """Tell whether a file is only the beginning of what git was writing there."""
+    """Tell whether a file is the beginning of a file that git was writing."""
     file = tree.folder / path
     if file.is_symlink() or not file.is_file():
         return False
@@ -113,7 +113,7 @@ async def _is_cut_off(tree: Git, path: str, sides: Iterable[Entries]) -> bool:
 
 
 async def _reset(tree: Git, sides: tuple[Entries, Entries], wanted: Entries, paths: set[str], index: Path) -> None:
-    """Let the index have what is wanted wherever it has what one of the sides has."""
+    """Set the wanted entries in the index wherever it has the entry of one of the sides."""
     found = await indexed(tree, paths, index)
     moved = [path for path in paths if found.get(path) in {side.get(path) for side in sides}]
     wrong = [path for path in moved if found.get(path) != wanted.get(path)]
@@ -125,7 +125,7 @@ async def _reset(tree: Git, sides: tuple[Entries, Entries], wanted: Entries, pat
 
 
 async def _check_out(tree: Git, wanted: Entries, index: Path) -> None:
-    """Write what is missing, without writing over anything; what cannot be written is found afterwards."""
+    """Write missing files, without overwriting any; the caller finds files that could not be written."""
     found = await indexed(tree, set(wanted), index)
     missing = [path for path in wanted if found.get(path) == wanted[path] and _has_room(tree.folder, path)]
     if missing:
@@ -139,9 +139,9 @@ def _lines(entries: Iterable[tuple[str, tuple[str, str]]]) -> bytes:
 
 
 def _seen(folder: Path, path: str) -> tuple[int, int, int] | None:
-    """Return what tells a file from one that has been changed since; None if there is none, or a folder."""
+    """Return a mark that changes with the file; None if there is no file, or a folder."""
     if any((folder / above).is_symlink() for above in _above(path)):
-        return None  # what is behind a symbolic link is not in the working tree
+        return None  # files behind a symbolic link are outside the working tree
     try:
         found = os.lstat(folder / path)
     except (FileNotFoundError, NotADirectoryError):
@@ -150,7 +150,7 @@ def _seen(folder: Path, path: str) -> tuple[int, int, int] | None:
 
 
 def _has_room(folder: Path, path: str) -> bool:
-    """Tell whether nothing is at a path, and nothing but folders above it."""
+    """Tell whether a path is free, with only folders above it."""
     above = [folder / each for each in _above(path)]
     there = [each for each in above if os.path.lexists(each)]
     return all(each.is_dir() and not each.is_symlink() for each in there) and not os.path.lexists(folder / path)
@@ -166,10 +166,10 @@ def _above(path: str) -> Iterator[str]:
 
 
 def _prune(folder: Path, path: str) -> None:
-    """Remove the folders above a path that are empty."""
+    """Remove the empty folders above a path."""
     above = list(_above(path))
     if any((folder / each).is_symlink() for each in above):
         return
     for each in reversed(above):
-        with suppress(OSError):  # it has something in it, or is not there
+        with suppress(OSError):  # it is not empty, or does not exist
             (folder / each).rmdir()

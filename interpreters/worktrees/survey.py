@@ -1,4 +1,4 @@
-"""Whether a fleet can work with a repository, before anything is begun in it."""
+"""The check that a fleet can work with a repository, before a run begins in it."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ from lifefold.interpreters.worktrees.git import Git
 from lifefold.interpreters.worktrees.pinned import repository_at
 
 OLDEST_GIT = (2, 38)
-"""The first version that can merge without a working tree (``git merge-tree --write-tree``)."""
+"""The first version with a merge that needs no working tree (``git merge-tree --write-tree``)."""
 
 UNFINISHED = {
     "MERGE_HEAD": "merge",
@@ -17,13 +17,13 @@ UNFINISHED = {
     "CHERRY_PICK_HEAD": "cherry-pick",
     "REVERT_HEAD": "revert",
 }
-"""What lies in a git directory while an operation is unfinished."""
+"""The files and folders in a git directory while an operation is unfinished."""
 
 
 async def survey(repository: Path) -> tuple[Path, str]:
-    """Return the top of a repository's working tree and the short name of the branch that is checked out in it.
+    """Return the top of a repository's working tree, and the short name of its checked out branch.
 
-    Raises WorkplaceError if a fleet cannot work with it, and says what to do.
+    Raises WorkplaceError, with a remedy, if a fleet cannot work with the repository.
     """
     await _see_that_git_is_new_enough(repository)
     home = Git(repository)
@@ -46,20 +46,20 @@ async def survey(repository: Path) -> tuple[Path, str]:
         raise WorkplaceError(f"A {operation} is not finished", top, remedy)
     branch = await home.target_of("HEAD")
     if not branch:
-        raise WorkplaceError("No branch is checked out", top, "Check out the branch that work is to be merged into.")
+        raise WorkplaceError("No branch is checked out", top, "Check out the branch into which work is merged.")
     return top, branch.removeprefix("refs/heads/")
 
 
 async def contradiction(repository: Path) -> WorkplaceError | None:
-    """Return what a repository's configuration says against its folders, and how that is undone; None if nothing.
+    """Return how a repository's configuration contradicts its folders, with a remedy; None if it does not.
 
-    An agent may have set it. The runner's git does not go by it, but the user's does.
+    An agent may have set it. The runner's git ignores such settings, but the user's git does not.
     """
     pins = repository_at(repository)
     if pins is None:
         return None
-    asked = ("rev-parse", "--is-bare-repository", "--show-toplevel")
-    answer = await Git(pins.folder).run(*asked, accept=range(256))
+    query = ("rev-parse", "--is-bare-repository", "--show-toplevel")
+    answer = await Git(pins.folder).run(*query, accept=range(256))
     is_bare, _, top = answer.text.partition("\n")
     if is_bare == "true" and pins.directory.name == ".git":
         what, remedy = "it is bare (core.bare)", "git config core.bare false"

@@ -1,9 +1,9 @@
-"""The fleet's branch, and how work gets into it: once, and without touching a working tree before it is certain to fit.
+"""The target branch of a fleet: work is merged into it once, and no working tree is touched before the merge succeeds.
 
-The merge commit is computed by ``git merge-tree``, and then the branch is moved to it if it still is where it was;
-otherwise that is repeated from its new tip. A crash before the move leaves an unreachable commit, one after it a commit
-whose second parent is the claim's result, by which it is found again. A branch that an agent has moved is not merged
-into (see ``branch_guard``).
+``git merge-tree`` computes the merge commit. Then the branch is moved to it, if the branch has not moved meanwhile;
+otherwise the merge is repeated from its new tip. A crash before the move leaves an unreachable commit. A crash after it
+leaves a merge commit whose second parent is the claim's result, and the next try finds it. Nothing is merged into a
+branch that an agent has moved (see ``branch_guard``).
 """
 
 import re
@@ -20,13 +20,13 @@ from lifefold.interpreters.worktrees.git import Git, shown
 from lifefold.interpreters.worktrees.index_lock import whose
 
 MERGE_ROUNDS = 20
-"""How often a merge is repeated because others move the branch."""
+"""The number of tries of a merge while the branch keeps moving."""
 
 _LOCK = re.compile(r"'([^']*\.lock)'")
 
 
-class Trunk:
-    """A fleet's branch in the repository ``home``; ``name`` is its short name."""
+class TargetBranch:
+    """The target branch of a fleet in the repository ``home``; ``name`` is its short name."""
 
     def __init__(self, home: Git, name: str, forward: Forward, guard: BranchGuard) -> None:
         self.name: Final = name
@@ -36,7 +36,7 @@ class Trunk:
         self._reference: Final = f"refs/heads/{name}"
 
     async def tip(self) -> str:
-        """Return where the branch is. Raises WorkplaceError if it is not there any more."""
+        """Return the branch's commit. Raises WorkplaceError if the branch does not exist any more."""
         tip = await self._home.commit_at(self._reference)
         if not tip:
             what = f"the fleet's branch {self.name} does not exist any more"
@@ -44,25 +44,25 @@ class Trunk:
         return tip
 
     async def recover(self) -> None:
-        """Make good a merge into the branch that was cut off. Raises InTheWayError if that has to wait."""
+        """Repair an interrupted merge into the branch. Raises InTheWayError if that must wait."""
         await self._forward.recover()
 
     async def merged_as(self, claim: Claim, result: str, tip: str) -> str:
-        """Return the commit by which a claim's result was merged already, or an empty text.
+        """Return the commit that merged a claim's result already, or an empty text.
 
-        That is told by its second parent, and by being one of the commits that the branch itself was moved to. What a
-        message says is not believed: agents write messages, too.
+        Such a commit is in the first-parent history of the branch, and the result is its second parent. Commit messages
+        are no evidence, because agents write messages too.
         """
-        asked = ("rev-list", "--merges", "--first-parent", "--parents", f"{claim.base}..{tip}")
-        lines = [line.split() for line in (await self._home.run(*asked)).text.splitlines()]
+        query = ("rev-list", "--merges", "--first-parent", "--parents", f"{claim.base}..{tip}")
+        lines = [line.split() for line in (await self._home.run(*query)).text.splitlines()]
         return next((commit for commit, *parents in lines if parents[1:] == [result]), "")
 
     async def start(self) -> str:
-        """Return the commit that new work begins from."""
+        """Return the commit from which new work begins."""
         return await self._guard.sound(await self.tip())
 
     async def displaced(self, found: str) -> str:
-        """Say why the branch, at ``found``, is not merged into; an empty text if it is elsewhere, or is all right."""
+        """Return why nothing is merged into the branch at ``found``; empty if it is elsewhere, or in order."""
         tip = await self.tip()
         try:
             await self._guard.check(tip)
@@ -71,7 +71,7 @@ class Trunk:
         return ""
 
     async def _check(self, tip: str, accepted: str) -> None:
-        """Raise MovedError if an agent has moved the branch to ``tip``, unless the operator accepts it there."""
+        """Raise MovedError if an agent has moved the branch to ``tip``, unless the operator has accepted ``tip``."""
         left = self._guard.left
         if not left or tip != accepted or tip in left:
             await self._guard.check(tip)
@@ -83,11 +83,11 @@ class Trunk:
             await self._forward.catch_up(tree, self._reference, before, tip)
 
     async def integrate(self, worktree: Git, claim: Claim, result: str, title: str, accepted: str) -> str:
-        """Merge a claim's result into the branch as it is now, again if that moves meanwhile; return the merge commit.
+        """Merge a claim's result into the branch, repeatedly if the branch moves meanwhile; return the merge commit.
 
-        That is an empty text if the result changes nothing. Raises MergeConflict; MovedError if an agent has moved the
-        branch to another commit than ``accepted``; InTheWayError if changes of the user's own are in the way, or if
-        others move or lock the branch all the time.
+        Returns an empty text if the result changes nothing. Raises MergeConflict. Raises MovedError if an agent has
+        moved the branch to another commit than ``accepted``. Raises InTheWayError if changes of the user block the
+        merge, or if the branch is locked or keeps moving.
         """
         hindrance = ""
         await self.recover()
@@ -103,7 +103,7 @@ class Trunk:
             message = claim.message(f"Merge {one_line(claim.task)}: {title}")
             commit = await self._home.commit_tree(tree, (tip, result), message)
             self._guard.leave(tip, commit)
-            # A fast-forward that is cut off halfway would leave a mess in the user's own files.
+            # Shielded: an interrupted fast-forward would need a repair of the user's files.
             with anyio.CancelScope(shield=True):
                 hindrance = await self._forward.advance(self._reference, tip, commit)
             if not hindrance:
@@ -112,8 +112,8 @@ class Trunk:
             lock = _LOCK.search(hindrance)
             if lock:
                 what = f"{self.name} is locked: {whose(Path(lock[1]), self._home.folder)}"
-                raise InTheWayError(what, self._home.folder, "Then this is done again.")
-        remedy = "See what else works on that branch; then the merge is done again."
+                raise InTheWayError(what, self._home.folder, "The merge is retried then.")
+        remedy = "Find out what else works on that branch; the merge is retried then."
         raise InTheWayError(f"{self.name} could not be advanced: {hindrance}", self._home.folder, remedy)
 
     async def _merged_tree(self, worktree: Git, claim: Claim, tip: str, result: str) -> str:
@@ -123,5 +123,5 @@ class Trunk:
             return tree
         branch = claim.branch.removeprefix("refs/heads/")
         what = f"The work on {branch} conflicts with what others have merged meanwhile, in {shown(paths)}"
-        remedy = f"Do it again on what is there now; the work itself is on {branch}."
+        remedy = f"Repeat the work on the present state of the branch; the old work is on {branch}."
         raise MergeConflict(what, worktree.folder, remedy)

@@ -1,8 +1,8 @@
-"""Which run a fleet's name in a repository belongs to: the references there carry the name, and not the run.
+"""The tenure of a fleet's name in a repository: one run owns it, because references contain the name and not the run.
 
-A file for the name, in the git directory that all worktrees share, is locked for as long as a run works there: no
-other one, from another log, may begin beside it and take up its claims. The file says which run that is, also when it
-does not work: it lasts until a new run takes the name over, and then the one before cannot be continued.
+There is one file per name, in the git directory that all worktrees share. A run locks it while it works, so that no run
+of another log uses the same claims beside it. The file names the run, also while the run does not work. A new run can
+take the name over, and then the earlier run cannot be continued.
 """
 
 import os
@@ -15,13 +15,13 @@ from lifefold.interpreters.worktrees.git import path_name
 from lifefold.interpreters.worktrees.locks import open_lock, try_to_take
 
 LIMIT_BYTES: Final = 65_536
-"""How much of the file is read; it has a short word and a path."""
+"""The number of bytes that are read of the file; it has a short word and a path."""
 
 
 class Tenure:
-    """A fleet's name in a repository, held against all other runs until ``close``.
+    """A fleet's name in a repository, locked against all other runs until ``close``.
 
-    Raises WorkplaceError if another run holds it, and says which log that has.
+    Raises WorkplaceError, with the log of the other run, if another run has locked it.
     """
 
     def __init__(self, git_directory: Path, fleet: str) -> None:
@@ -33,37 +33,39 @@ class Tenure:
             self._descriptor = open_lock(self._file)
             taken = try_to_take(self._descriptor)
         except OSError as error:
-            raise WorkplaceError(f"Nothing can be written: {error.strerror}", self._file, "See to it.") from error
+            raise WorkplaceError(
+                f"Nothing can be written: {error.strerror}", self._file, "Make it writable."
+            ) from error
         if not taken:
-            _run, log = self._told()
+            _run, log = self._owner()
             os.close(self._descriptor)
             what = f"A run of the fleet {fleet!r} is at work in this repository{f', with the log {log}' if log else ''}"
             raise WorkplaceError(what, git_directory, "Leave it first, with Ctrl-C, or give this fleet another name.")
 
     def begin(self, run: str, log: Path) -> None:
-        """Let the name belong to a run, for good; for people, the log of it is noted, too."""
+        """Give the name to a run, durably; the file also has the path of its log, for error messages."""
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, os.fsencode(f"{run}\n{log.absolute()}\n"), 0)
         os.fsync(self._descriptor)
 
     def must_be_of(self, run: str) -> None:
-        """Raise WorkplaceError if the name belongs to another run than this one."""
-        owner, log = self._told()
+        """Raise WorkplaceError if the name belongs to another run."""
+        owner, log = self._owner()
         if owner not in {"", run}:
             what = f"Another run has taken over the name of the fleet {self._fleet!r} here, with the log {log}"
-            raise WorkplaceError(what, self._file, "Continue that one, or begin anew with another --db.")
+            raise WorkplaceError(what, self._file, "Continue that run, or start a new one with another --db.")
 
     def close(self) -> None:
-        """Let other runs use the name."""
+        """Release the name for other runs."""
         os.close(self._descriptor)
 
-    def _told(self) -> tuple[str, str]:
-        """Return the run to which the name belongs, and its log; empty texts if it belongs to none yet."""
+    def _owner(self) -> tuple[str, str]:
+        """Return the run that owns the name, and its log; empty texts if no run owns it yet."""
         return _read(self._descriptor)
 
 
 def holder(git_directory: Path, fleet: str) -> str:
-    """Return the run to which a fleet's name belongs; an empty text if it belongs to none. Nothing is changed."""
+    """Return the run that owns a fleet's name; an empty text if no run does. Nothing is changed."""
     try:
         descriptor = os.open(_file(git_directory, fleet), os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -80,4 +82,4 @@ def _file(git_directory: Path, fleet: str) -> Path:
 
 def _read(descriptor: int) -> tuple[str, str]:
     run, _, log = os.fsdecode(os.pread(descriptor, LIMIT_BYTES, 0)).partition("\n")
-    return (run, log.removesuffix("\n")) if log else ("", "")  # what no run has written says nothing
+    return (run, log.removesuffix("\n")) if log else ("", "")  # without a newline no run has written it completely

@@ -1,6 +1,6 @@
-"""Where work lies in a repository that was not merged: found by the references that worktrees read, see there.
+"""Finding unmerged work in a repository, through the references of ``worktrees``.
 
-Nobody is waited for, so it is looked only where no runner is at work, and not for long.
+The search takes no locks, so it is only for repositories without a running fleet, and it has a time limit.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,17 +17,17 @@ from lifefold.interpreters.worktrees.git import GIT_LIMITS, Git, GitError, path_
 from lifefold.interpreters.worktrees.pinned import worktree_at
 
 LOOK_MS: Final = 3_000
-"""How long it is looked in all: somebody waits for the answer, and asks again if he wants to."""
+"""The time limit of the search: a user waits for the answer, and can repeat the command."""
 
 _LIMITS: Final = replace(GIT_LIMITS, patience_ms=0)
 
 
 @dataclass(frozen=True, slots=True)
 class Unmerged:
-    """By the task as references call it (``path_name``), what of its work is not in the fleet's branch.
+    """The places of work that is not in the target branch, by task in the form of references (``path_name``).
 
-    That are the short names of branches, references of salvage, and worktrees of which something is not committed.
-    ``is_whole`` tells whether there was the time to look everywhere.
+    Places are short names of branches, references of salvage, and worktrees with uncommitted files. ``is_whole`` is
+    false if the time limit ended the search.
     """
 
     places: Mapping[str, tuple[str, ...]]
@@ -35,7 +35,7 @@ class Unmerged:
 
 
 async def unmerged(home: Path, fleet: str, branch: str, worktrees: Path, *, limit_ms: int = LOOK_MS) -> Unmerged:
-    """Look what was not merged, until the time is up. Nothing is found where git cannot look.
+    """Search for unmerged work, until the time limit. Places that git cannot read are skipped.
 
     ``home`` is the git directory that the worktrees share.
     """
@@ -52,10 +52,10 @@ async def unmerged(home: Path, fleet: str, branch: str, worktrees: Path, *, limi
 
 
 async def _kept(home: Path, branch: str, prefixes: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Return the tasks of what git keeps, each with a reference for every commit: the first that names both."""
-    asked = ("for-each-ref", f"--no-merged=refs/heads/{branch}", "--format=%(objectname) %(refname)", *prefixes)
+    """Return the tasks of unmerged commits, each with the first reference to the commit for that task."""
+    query = ("for-each-ref", f"--no-merged=refs/heads/{branch}", "--format=%(objectname) %(refname)", *prefixes)
     try:
-        lines = (await Git(home, _LIMITS).run(*asked)).text.splitlines()
+        lines = (await Git(home, _LIMITS).run(*query)).text.splitlines()
     except (GitError, OSError):
         return []
     first: dict[tuple[str, str], str] = {}
@@ -66,7 +66,7 @@ async def _kept(home: Path, branch: str, prefixes: tuple[str, ...]) -> list[tupl
 
 
 async def _claimed(home: Path, folder: Path, branches: str) -> str:
-    """Return the task of the claim that a worktree belongs to, if something there is not committed; else nothing."""
+    """Return the task of a worktree's claim if it has uncommitted files; else an empty text."""
     pins = worktree_at(folder, home)
     if pins is None:
         return ""
@@ -80,11 +80,11 @@ async def _claimed(home: Path, folder: Path, branches: str) -> str:
 
 
 def _folders(root: Path) -> Iterator[Path]:
-    with suppress(PermissionError):  # of a user who shares the log, and not its folder
+    with suppress(PermissionError):  # a user may read the log, but not its folder
         yield from [each for each in sorted(root.glob("*")) if (each / ".git").exists()]
 
 
 def _task(reference: str) -> str:
-    """Return the task of a claim's branch, ``.../TASK/EPOCH``, or of its salvage, ``.../TASK-EPOCH``; else nothing."""
+    """Return the task of a claim's branch, ``.../TASK/EPOCH``, or of its salvage, ``.../TASK-EPOCH``."""
     *_, before, last = reference.split("/")
     return before if reference.startswith("refs/heads/") else last.rpartition("-")[0]

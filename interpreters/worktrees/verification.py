@@ -1,8 +1,8 @@
-"""Commands that must agree before work counts as done. Each runs as an agent's session does, under a shim.
+"""Verification: commands that must succeed before work is merged. Each runs under a shim, as an agent's session does.
 
-So a command's group and whatever escapes from it is ended with it, its output is bounded, its time-out holds although
-the runner may be gone, and a runner that comes back finds what an earlier one has left: ``end_left_over`` sees to that
-before the commands are run again.
+So a command's process group, and descendants outside it, end with the command. Its output is bounded, and its timeout
+holds even if the runner dies. A restarted runner finds the commands of an earlier one, and ``end_left_over`` ends them
+before the commands run again.
 """
 
 import os
@@ -23,31 +23,31 @@ from lifefold.interpreters.processes.session_process import SessionProcess, adop
 from lifefold.interpreters.worktrees.aside import DISPLACED, is_displaced
 
 GRACE_MS: Final = 2_000
-"""How long a command that is to end may take to do so after TERM."""
+"""The time that a command has to end after TERM."""
 
 OUTPUT_BYTES: Final = 1_000_000
-"""How much of a command's output is kept on disk."""
+"""The number of bytes of a command's output that are kept on disk."""
 
 REASON_LINES: Final = 20
 REASON_CHARS: Final = 2_000
-"""How much of it a reason quotes."""
+"""The most lines and characters of the output that a reason quotes."""
 
 QUOTED_BYTES: Final = 4 * REASON_CHARS
-"""How much of the end of the output is looked at for that."""
+"""The number of bytes at the end of the output that are read for that."""
 
 COMMAND_CHARS: Final = 200
-"""How much of the command line a reason quotes."""
+"""The number of characters of the command line that a reason quotes."""
 
 Quote: TypeAlias = Callable[[bytes, int], str]
-"""Makes a text for people of the end of an output, which has the size that was asked for if it was cut off."""
+"""Turns the end of an output into readable text. If the output has the given size, it may be cut off."""
 
 
 def shown(output: bytes, _size_bytes: int) -> str:
-    """Return the end of an output as it can be printed, whatever is in it."""
+    """Return the end of an output as printable text."""
     return plain(output)
 
 
-async def verify(  # noqa: PLR0913 - each is said by its name
+async def verify(  # noqa: PLR0913 - all but two are keywords
     folder: Path,
     commands: Sequence[Sequence[str]],
     *,
@@ -56,12 +56,12 @@ async def verify(  # noqa: PLR0913 - each is said by its name
     env: Mapping[str, str] | None = None,
     quote: Quote = shown,
 ) -> str | None:
-    """Run the commands in ``folder``, one after the other; return None if all exit 0, else what is wrong.
+    """Run the commands in ``folder`` in order, without a shell. Return None if all exit 0, else the reason of failure.
 
-    The reason is for people and for the agent's next prompt: the command, how it ended, the end of its output.
+    The reason is for operators and for the agent's next prompt: the command, how it ended, the end of its output.
     ``timeout_ms`` holds for each command; its files are kept in a new folder in ``records``. ``env`` is the whole
-    environment; without it, ours is inherited. ``quote`` makes the text of a reason. No shell. Cancelling this ends
-    the command that runs.
+    environment; without it, that of this process is inherited. ``quote`` formats the output for a reason. Cancelling
+    the call ends the running command.
     """
     await end_left_over(records)
     if is_displaced(folder):
@@ -83,7 +83,7 @@ async def verify(  # noqa: PLR0913 - each is said by its name
 
 
 async def end_left_over(records: Path) -> None:
-    """End commands that an earlier runner has started and not seen the end of."""
+    """End running commands of an earlier runner."""
     for record in sorted(records.glob("*")):  # noqa: ASYNC240 - a handful of names
         found = await adopt(record)
         if isinstance(found, SessionProcess):
@@ -96,8 +96,8 @@ def _free(records: Path) -> Path:
 
 async def _objection(spec: SessionSpec, record: Path, quote: Quote) -> str | None:
     line = shlex.join(spec.argv).encode(errors="replace")
-    said = quote(line, len(line) + 1)
-    command = f"{said[:COMMAND_CHARS]}…" if len(said) > COMMAND_CHARS else said
+    quoted = quote(line, len(line) + 1)
+    command = f"{quoted[:COMMAND_CHARS]}…" if len(quoted) > COMMAND_CHARS else quoted
     if not spec.argv:
         return f"The command `{command}` could not be started: it is empty."
     try:
@@ -123,7 +123,7 @@ async def _run(spec: SessionSpec, record: Path) -> SessionExit:
 
 
 async def _kill(process: SessionProcess) -> None:
-    """Kill a command, and see it dead."""
+    """Kill a command, and wait until it is dead."""
     await process.kill()
     await end_of(process, kill_after_ms(0), 0)
 

@@ -1,7 +1,7 @@
-"""What a worktree lacks although it is in the branch, and what git waits for there although it never comes.
+"""Two traps in a worktree: files of the branch that are not checked out, and pipes at which git waits for ever.
 
-An agent can have git check out a part of the files only (``sparse-checkout``); the next claim is to have them all. And
-git reads rules from files of certain names: if an agent has put a pipe there, git waits for ever.
+An agent can reduce the worktree to a part of the files (``sparse-checkout``); the next claim needs all of them. Git
+reads rules from files with certain names. If an agent has put a pipe at such a name, git waits for ever.
 """
 
 import os
@@ -13,25 +13,25 @@ from lifefold.interpreters.worktrees.aside import read_regular
 from lifefold.interpreters.worktrees.git import Git
 
 RULES_BYTES: Final = 1_048_576
-"""How much of the patterns of a sparse checkout is read."""
+"""The number of bytes that are read of the patterns of a sparse checkout."""
 
 _READ_BY_GIT: Final = (".gitattributes", ".gitignore", ".gitmodules", ".mailmap")
 
 
 async def is_as_whole_as(worktree: Git, home: Git) -> bool:
-    """Tell whether a worktree leaves out the same files as the user's own working tree does: as a rule none."""
+    """Tell whether a worktree omits the same files as the user's own working tree: usually none."""
     return await _left_out(worktree) == await _left_out(home)
 
 
 async def _left_out(tree: Git) -> bytes:
-    asked = ("config", "--type=bool", "--get", "core.sparseCheckout")
-    if (await tree.run(*asked, accept=range(256))).text != "true":
+    query = ("config", "--type=bool", "--get", "core.sparseCheckout")
+    if (await tree.run(*query, accept=range(256))).text != "true":
         return b""
     return read_regular(await tree.directory() / "info" / "sparse-checkout", RULES_BYTES)
 
 
 def has_pipe(folder: Path) -> bool:
-    """Tell whether a pipe or a device has the name of a file that git reads, in a working tree."""
+    """Tell whether a working tree has a pipe or a device with the name of a file that git reads."""
     for where, folders, files in os.walk(folder):
         if ".git" in folders:
             folders.remove(".git")

@@ -1,6 +1,7 @@
-"""Where an agent works: a place of its own, or that of its task, as the fleet wants it.
+"""Workplaces: the folders in which agents work.
 
-A fleet without a repository works in plain folders. One with a repository works in worktrees, see ``worktrees``.
+A fleet without a repository works in plain folders, one per task. A fleet with a repository works in worktrees, one per
+agent (see ``worktrees``).
 """
 
 from pathlib import Path
@@ -15,79 +16,79 @@ INSTEAD: Final = (
     'Write repository = "{}" into [fleet], for worktrees whose work is merged into its branch;'
     " or keep the folders elsewhere: --db with a path that is in no repository."
 )
-"""What to do about folders within a repository."""
+"""The remedy for folders within a repository."""
 
 
 class Workplace(Protocol):
-    """Where the agents of a fleet work. Every operation may be performed again after a crash at any point of it."""
+    """The workplace of a fleet. After a crash at any point of an operation, the operation can be repeated."""
 
     def folder(self, agent: str, task: str) -> Path:
-        """Return where the agent's session and the task's verification commands run."""
+        """Return the folder of the agent's session and of the task's verification."""
         ...
 
     async def prepare(self, agent: str) -> None:
-        """Make or repair the agent's place. Raises InTheWayError, as the others do, if that has to wait for others."""
+        """Make or repair the agent's folder. Raises InTheWayError, as other operations do, if that must wait."""
         ...
 
     async def check_out(self, agent: str, task: str, epoch: int) -> None:
-        """Make the place clean for this claim of the task; if that has been done already, leave it as it is."""
+        """Clean the folder for this claim of the task; do nothing if that was done already."""
         ...
 
     async def differs(self, agent: str, task: str, epoch: int) -> bool:
-        """Tell whether what is there differs from where the claim began; nothing is changed.
+        """Tell whether the folder differs from the start of the claim; nothing is changed.
 
-        Raises WorkplaceError if nobody can tell any more.
+        Raises WorkplaceError if that cannot be found out any more.
         """
         ...
 
     async def ignored(self, agent: str, task: str, epoch: int) -> tuple[str, ...]:
-        """Return some of the files and folders in the place that are no work because a rule ignores them."""
+        """Return some of the files and folders that are not part of the work because a rule ignores them."""
         ...
 
     async def park(self, agent: str, task: str, epoch: int, title: str) -> str:
-        """Keep what was done, so that it can be merged later, by any agent; return the commit that has it.
+        """Commit the work, so that it can be merged later, also by another agent; return the commit.
 
-        Raises WorkplaceError if it never will come home as it is.
+        Raises WorkplaceError if the work cannot be merged as it is.
         """
         ...
 
-    async def merge(  # noqa: PLR0913 - a claim, and what the log knows of it
+    async def merge(  # noqa: PLR0913 - a claim, and its data from the log
         self, agent: str, task: str, epoch: int, title: str, *, result: str, accepted: str = ""
     ) -> str:
-        """Merge the commit ``result``; return the commit that the fleet's branch got, empty if nothing changed.
+        """Merge the commit ``result``; return the merge commit in the target branch, empty if nothing changed.
 
-        Raises MergeConflict if it does not fit what others have done meanwhile; MovedError if an agent has moved the
-        branch to another commit than ``accepted``; WorkplaceError if it can never be merged as it is.
+        Raises MergeConflict if it conflicts with work that was merged meanwhile. Raises MovedError if an agent has
+        moved the branch to another commit than ``accepted``, and WorkplaceError if it can never be merged as it is.
         """
         ...
 
     async def displaced(self, found: str) -> str:
-        """Say why the fleet's branch, which an agent has moved to ``found``, is not merged into; "" if it may be."""
+        """Return why nothing is merged into the branch, which an agent has moved to ``found``; empty if it may be."""
         ...
 
     async def clear(self) -> None:
-        """Take the agents' places away, as far as nothing of value is in them: nobody works there any more."""
+        """Remove the agents' folders, as far as they contain nothing of value. No agent works there any more."""
         ...
 
     async def warnings(self) -> tuple[str, ...]:
-        """Return what agents may have set here that concerns the user, or the next run, and not this one."""
+        """Return settings, possibly of an agent, that affect the user or the next run, but not this one."""
         ...
 
     async def take_over(self, run: str, log: Path) -> None:
-        """Let the fleet's name here belong to this new run; what an earlier one has left is put aside."""
+        """Give the fleet's name to this new run; the work of an earlier one is put aside."""
         ...
 
     async def go_on(self, run: str) -> None:
-        """Let a run that was begun earlier go on. Raises WorkplaceError if another has taken over since."""
+        """Continue an earlier run. Raises WorkplaceError if another run has taken over since."""
         ...
 
     def close(self) -> None:
-        """Let other runs work here."""
+        """Release the workplace for other runs."""
         ...
 
 
 class FolderWorkplace:
-    """Plain folders, one per task, kept between attempts. There is nothing to be merged."""
+    """Plain folders, one per task, kept between attempts. Nothing is merged."""
 
     def __init__(self, root: Path) -> None:
         self._root = root.absolute()
@@ -96,8 +97,8 @@ class FolderWorkplace:
     def open(cls, root: Path) -> Self:
         """Return the workplace of a run. Raises WorkplaceError if the folders would lie within a repository.
 
-        An agent's git, and most tools, look for a repository in all folders above; so an agent that commits would do so
-        on the branch that the user has checked out.
+        Git and most tools look for a repository in all parent folders. So an agent's commit would be on the branch that
+        the user has checked out.
         """
         around = repository_at(root)
         if around is not None:
@@ -105,16 +106,16 @@ class FolderWorkplace:
             raise WorkplaceError(what, around.folder, INSTEAD.format(around.folder))
         return cls(root)
 
-    def folder(self, agent: str, task: str) -> Path:  # noqa: ARG002 - whoever works at the task works there
+    def folder(self, agent: str, task: str) -> Path:  # noqa: ARG002 - all agents of a task use its folder
         """Return the task's folder."""
         return self._root / path_name(task)
 
-    async def prepare(self, agent: str) -> None:  # noqa: ARG002 - an agent has no place but the task's
+    async def prepare(self, agent: str) -> None:  # noqa: ARG002 - an agent has no folder but the task's
         """Make the folder for the tasks' folders."""
         make_own(self._root)
 
     async def check_out(self, agent: str, task: str, epoch: int) -> None:  # noqa: ARG002 - it is kept between attempts
-        """Make the task's folder, if there is none; what stands there and is none is moved aside."""
+        """Make the task's folder, if there is none; anything else at that path is moved aside."""
         folder = self.folder(agent, task)
         make_own(self._root)
         if not is_folder(folder):
@@ -122,15 +123,15 @@ class FolderWorkplace:
         make_own(folder)
 
     async def differs(self, agent: str, task: str, epoch: int) -> bool:  # noqa: ARG002 - no claim begins anywhere
-        """Return False: the folder is kept between attempts, so nobody knows what this one has changed."""
+        """Return False: the folder is kept between attempts, so the changes of one attempt are not known."""
         return False
 
     async def ignored(self, agent: str, task: str, epoch: int) -> tuple[str, ...]:  # noqa: ARG002 - as the protocol
-        """Return nothing: all that is in the folder is there to stay."""
+        """Return nothing: all files in the folder are kept."""
         return ()
 
     async def park(self, agent: str, task: str, epoch: int, title: str) -> str:  # noqa: ARG002 - nothing is committed
-        """Return an empty text: what was done is where it belongs."""
+        """Return an empty text: the work stays in the folder."""
         return ""
 
     async def merge(  # noqa: PLR0913 - as the protocol has it
@@ -143,7 +144,7 @@ class FolderWorkplace:
         result: str,  # noqa: ARG002
         accepted: str = "",  # noqa: ARG002
     ) -> str:
-        """Return an empty text: what was done is where it belongs."""
+        """Return an empty text: the work stays in the folder."""
         return ""
 
     async def displaced(self, found: str) -> str:  # noqa: ARG002 - there is no branch
@@ -154,11 +155,11 @@ class FolderWorkplace:
         """Do nothing: the folders are the work."""
 
     async def warnings(self) -> tuple[str, ...]:
-        """Return nothing: there is nothing to be set."""
+        """Return nothing: there are no settings."""
         return ()
 
     async def take_over(self, run: str, log: Path) -> None:
-        """Do nothing: the folders are beside the log, and belong to its run alone."""
+        """Do nothing: the folders are beside the log, and belong to its run only."""
 
     async def go_on(self, run: str) -> None:
         """Do nothing, for the same reason."""

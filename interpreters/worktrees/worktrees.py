@@ -1,35 +1,34 @@
-"""Where an agent works: a place of its own, clean for each claim of a task, from which what was done is merged once.
+"""Worktrees: one per agent, cleaned for each claim of a task. The work of a claim is merged once.
 
-Every operation may be cancelled or killed at any point and performed again. It finds out from the repository itself how
-far it had come; nothing is remembered elsewhere. These references are what it reads:
+Every operation may be cancelled or killed at any point, and repeated. Its progress is in the repository and nowhere
+else. These references record it:
 
-====================================================  =================================================================
-``refs/heads/lifefold/FLEET/TASK/EPOCH``              the claim's branch
-``refs/lifefold/FLEET/base/TASK/EPOCH``               where that branch began: the fleet's branch at check-out
-``refs/lifefold/FLEET/result/TASK/EPOCH``             what is to be merged, once all of it has been committed
-``refs/lifefold/FLEET/salvage/AGENT/TASK-EPOCH``      what an earlier claim left unmerged in the agent's worktree
-``refs/worktree/lifefold/claim`` (in each worktree)   the claim's branch, while the worktree belongs to the claim
-====================================================  =================================================================
+- ``refs/heads/lifefold/FLEET/TASK/EPOCH``: the claim's branch.
+- ``refs/lifefold/FLEET/base/TASK/EPOCH``: the start of that branch, which is the target branch at check-out.
+- ``refs/lifefold/FLEET/result/TASK/EPOCH``: the commit to be merged, once all work is committed.
+- ``refs/lifefold/FLEET/salvage/AGENT/TASK-EPOCH``: unmerged work of an earlier claim in the agent's worktree.
+- ``refs/worktree/lifefold/claim``, in each worktree: the claim's branch, while the worktree belongs to the claim.
 
-*What was verified is what is merged*: the worktree as it stands, its HEAD and whatever is not committed. An agent may
-commit, and may switch to another branch or to none, as long as HEAD descends from where the claim began. Once it is
-recorded as the result, that is merged and nothing that is written later: a person may have agreed to it. If the
-worktree does not belong to the claim any more, only a recorded result is merged, never a guess.
+*The verified state is the merged state*: the worktree with its HEAD and all uncommitted files. An agent may commit, and
+may switch to another branch or to none, as long as HEAD descends from the claim's base. Once the result is recorded,
+only that commit is merged, because an operator may have approved it. Later changes are not merged. If the worktree does
+not belong to the claim any more, only a recorded result is merged.
 
-*A merge touches no working tree* (see ``trunk``). Only where the branch is checked out, as a rule by the user, the
-working tree there follows by a fast-forward; changes that were not committed survive it, or, if they are in its way,
-stop it before it has done anything.
+*A merge touches no working tree* (see ``target_branch``). If the branch is checked out, usually by the user, the
+working tree there follows by a fast-forward. Uncommitted changes survive it. If they are in its way, it stops before it
+has changed anything.
 
-*One at a time* works in a worktree, and makes worktrees or merges, also when a runner was killed: the git command that
-it had started may still be at work, and is waited for (see ``locks``). A fleet's name belongs to one run (``tenure``).
+*One operation at a time* works in a worktree, and one operation makes worktrees or merges. After a runner was killed,
+its git command may still run, and the next operation waits for it (see ``locks``). A fleet's name belongs to one run
+(see ``tenure``).
 
-*Nothing is lost.* What a claim leaves behind is committed as salvage before the worktree is cleaned. Ignored files stay
-where they are: they are caches (dependencies, builds) that make the next task quick, and the repository itself says
-that they are not work. What git cannot keep (a repository within the worktree, an unreadable file, a damaged worktree)
-is moved to ``ROOT/.aside/`` as a whole, and a new worktree takes its place.
+*Nothing is lost.* Work that a claim leaves behind is committed as salvage before the worktree is cleaned. Ignored files
+stay: they are caches (dependencies, builds) that make the next task quick, and the repository declares that they are
+not work. Git cannot keep a repository within the worktree, an unreadable file, or a damaged worktree. Such a worktree
+is moved to ``ROOT/.aside/`` as a whole, and a new one replaces it.
 
-*What is not covered.* Submodules are not filled, and a repository within the work is not merged. A user who switches
-branches in the very moment of the fast-forward gets it on the branch that he has switched to.
+*Limits.* Submodules are not filled, and a repository within the work is not merged. If a user switches branches at the
+moment of the fast-forward, it affects the new branch.
 """
 
 import os
@@ -53,21 +52,21 @@ from lifefold.interpreters.worktrees.hidden import changed_ns, changed_since
 from lifefold.interpreters.worktrees.locks import holding
 from lifefold.interpreters.worktrees.pinned import remove_pipes, repository_at
 from lifefold.interpreters.worktrees.survey import contradiction, survey
-from lifefold.interpreters.worktrees.target_branch import Trunk
+from lifefold.interpreters.worktrees.target_branch import TargetBranch
 from lifefold.interpreters.worktrees.tenure import Tenure
 from lifefold.interpreters.worktrees.withheld import has_pipe, is_as_whole_as
 
 _KINDS = ("base", "result")
 
 PRESENT_MS = 700
-"""How long a merge waits at a time for a git of a runner that was killed; in between people are told."""
+"""The longest wait of a merge for a killed runner's git in one try; operators get a notice between tries."""
 
 
 class GitWorkplace:
-    """A worktree of ``repository`` for each agent, ``root/AGENT``; what is done is merged into ``branch``.
+    """A worktree of ``repository`` for each agent, ``root/AGENT``, from which work is merged into ``branch``.
 
-    ``branch`` is the short name of the fleet's branch. Several processes may use one root. A run makes its workplace by
-    ``open``, and then either takes over or goes on.
+    ``branch`` is the short name of the target branch. Several processes may use one root. A run makes its workplace
+    with ``open``, and then calls ``take_over`` or ``go_on``.
     """
 
     def __init__(self, repository: Path, root: Path, fleet: str, branch: str) -> None:
@@ -76,17 +75,17 @@ class GitWorkplace:
         self._root = root.absolute()
         self._fleet = fleet
         forward = Forward(self._home, fleet, self._root / ".lock")
-        self._trunk = Trunk(self._home, branch, forward, BranchGuard(self._home, self._root, branch))
+        self._target = TargetBranch(self._home, branch, forward, BranchGuard(self._home, self._root, branch))
         self._lock = anyio.Lock()
         self._tenure: Tenure | None = None
 
     @classmethod
     async def open(cls, repository: Path, root: Path, fleet: str, branch: str = "") -> Self:
-        """Return the workplace of a run, and let no other run of the fleet work in ``repository`` until ``close``.
+        """Return the workplace of a run, and lock ``repository`` against other runs of the fleet until ``close``.
 
-        A run that is continued gives the branch that it began with; a new one's is the one that is checked out. The
-        repository's references are not changed. Raises WorkplaceError if the repository is not one that a fleet can
-        work in, or if another run of it does.
+        A continued run passes the branch of its start; a new run uses the branch that is checked out. The repository's
+        references are not changed. Raises WorkplaceError if a fleet cannot work in the repository, or if another run of
+        the fleet does.
         """
         top, branch = (repository, branch) if branch else await survey(repository)
         workplace = cls(top, root, fleet, branch)
@@ -95,21 +94,21 @@ class GitWorkplace:
         return workplace
 
     async def take_over(self, run: str, log: Path) -> None:
-        """Let the fleet's name in the repository belong to this new run; keep what an earlier one left as salvage."""
+        """Give the fleet's name in the repository to this new run; keep the work of an earlier one as salvage."""
         await self._retire()
-        with suppress(OSError):  # what stands where the root should be is moved aside before anything is made in it
+        with suppress(OSError):  # if the root is no folder, it is moved aside before its first use
             self._rules.unlink()
-        await self._trunk.start()
+        await self._target.start()
         if self._tenure is not None:
             self._tenure.begin(run, log)
 
     async def go_on(self, run: str) -> None:
-        """Raise WorkplaceError if another run has taken over the name: the references are that one's, then."""
+        """Raise WorkplaceError if another run has taken over the name, and with it the references."""
         if self._tenure is not None:
             self._tenure.must_be_of(run)
 
     def close(self) -> None:
-        """Let other runs of the fleet work in the repository."""
+        """Unlock the repository for other runs of the fleet."""
         if self._tenure is not None:
             self._tenure.close()
 
@@ -123,7 +122,7 @@ class GitWorkplace:
             pass
 
     async def check_out(self, agent: str, task: str, epoch: int) -> None:
-        """Salvage what an earlier claim has left in the agent's worktree, clean it, put the claim's branch there."""
+        """Salvage the work of an earlier claim in the agent's worktree, clean it, and check out the claim's branch."""
         claim = Claim(self._fleet, task, epoch)
         async with self._place(agent) as worktree:
             if await worktree.target_of(CLAIM) == claim.branch:
@@ -132,10 +131,10 @@ class GitWorkplace:
             await self._enter(worktree if is_empty else await self._replace(worktree.folder), claim)
 
     async def differs(self, agent: str, task: str, epoch: int) -> bool:
-        """Tell whether the worktree differs from the claim's base: by commits, by changes, by files that are new.
+        """Tell whether the worktree differs from the claim's base: by commits, by changes, or by new files.
 
-        Commits that come to nothing are no difference, and ignored files are none. Raises WorkplaceError if the
-        worktree is not the claim's any more.
+        Commits without a net change, and ignored files, are no difference. Raises WorkplaceError if the worktree does
+        not belong to the claim any more.
         """
         claim = Claim(self._fleet, task, epoch)
         async with self._place(agent) as worktree:
@@ -146,9 +145,9 @@ class GitWorkplace:
             return await worktree.tree_of("HEAD") != await worktree.tree_of(claim.base)
 
     async def ignored(self, agent: str, task: str, epoch: int) -> tuple[str, ...]:
-        """Return the files and folders in the worktree that git ignores, a folder for all that is in it.
+        """Return the ignored files and folders of the worktree; a folder stands for its contents.
 
-        They are those that have changed since the claim's place was made; if none has, all that are there.
+        They are those that have changed since the claim's check-out; if none has, all of them.
         """
         del task, epoch
         async with self._place(agent) as worktree:
@@ -158,37 +157,37 @@ class GitWorkplace:
             return names if since is None else await to_thread.run_sync(changed_since, worktree.folder, names, since)
 
     async def park(self, agent: str, task: str, epoch: int, title: str) -> str:
-        """Commit what the claim has changed; return that commit, which is what is to be merged.
+        """Commit the changes of the claim; return that commit, which is the result to be merged.
 
-        A reference keeps it from git's garbage collection; it is not read, since agents can move references. Raises
-        MergeConflict or WorkplaceError if it cannot be merged as it is.
+        A reference protects it from git's garbage collection. The reference is not read, because agents can move
+        references. Raises MergeConflict or WorkplaceError if the work cannot be merged as it is.
         """
         claim, title = Claim(self._fleet, task, epoch), one_line(title) or one_line(task)
         async with self._place(agent) as worktree:
             return await self._collect(worktree, claim, title)
 
-    async def merge(  # noqa: PLR0913 - a claim, and what the log knows of it
+    async def merge(  # noqa: PLR0913 - a claim, and its data from the log
         self, agent: str, task: str, epoch: int, title: str, *, result: str, accepted: str = ""
     ) -> str:
-        """Merge the commit ``result`` of a claim into the fleet's branch; return the merge commit, or "".
+        """Merge the commit ``result`` of a claim into the target branch; return the merge commit, or "".
 
-        Raises MergeConflict; InTheWayError, if changes of the user's own are in the way; MovedError, if an agent has
-        moved the branch to another commit than ``accepted``; WorkplaceError, if it can never be merged.
+        Raises MergeConflict. Raises InTheWayError if changes of the user block the merge, and MovedError if an agent
+        has moved the branch to another commit than ``accepted``. Raises WorkplaceError if it can never be merged.
         """
         claim, title = Claim(self._fleet, task, epoch), one_line(title) or one_line(task)
         if not await self._home.commit_at(claim.base):
             raise WorkplaceError(f"{claim.name} was never checked out", self._home.folder, "Check it out first.")
         async with self._alone(PRESENT_MS):
-            await self._trunk.recover()
+            await self._target.recover()
         async with self._place(agent) as worktree, self._alone(PRESENT_MS):
-            return await self._trunk.integrate(worktree, claim, result, title, accepted)
+            return await self._target.integrate(worktree, claim, result, title, accepted)
 
     async def displaced(self, found: str) -> str:
-        """Say why the fleet's branch, which an agent has moved to ``found``, is not merged into; "" if it may be."""
-        return await self._trunk.displaced(found)
+        """Return why nothing is merged into the branch, which an agent has moved to ``found``; empty if it may be."""
+        return await self._target.displaced(found)
 
     async def warnings(self) -> tuple[str, ...]:
-        """Return what the configuration says against the repository's folders, and whether rules have changed."""
+        """Return warnings: the configuration contradicts the repository's folders, or ignore rules have changed."""
         wrong = await contradiction(self._home.folder)
         changed = await rules_have_changed(self._home, self._rules)
         return (*([str(wrong)] if wrong else ()), *([CHANGED] if changed else ()))
@@ -196,8 +195,8 @@ class GitWorkplace:
     async def clear(self) -> None:
         """Remove the agents' worktrees; the claims' branches stay.
 
-        What was not merged is kept as salvage; a worktree in which there is something that git cannot keep stays. What
-        the repository ignores is removed with its worktree. One that was cut off is finished by the next one.
+        Unmerged work is kept as salvage. A worktree stays if git cannot keep all of its contents. Ignored files are
+        removed with their worktree. The next call completes an interrupted removal.
         """
         root = _real(self._root)
         for known in (await self._home.worktrees())[1:]:
@@ -213,7 +212,7 @@ class GitWorkplace:
                 raise WorkplaceError(what, self._home.folder, "Rename it.")
 
     async def _retire(self) -> None:
-        """Free the names that an earlier run of the fleet has used: its claims were numbered from one, as ours are."""
+        """Free the names of an earlier run of the fleet: its claims were numbered from one, like those of this run."""
         fleet = path_name(self._fleet)
         branches = f"refs/heads/lifefold/{fleet}/"
         for worktree in await self._home.linked_worktrees():
@@ -227,7 +226,7 @@ class GitWorkplace:
             await self._home.run("update-ref", "-d", name)
 
     async def _let_go(self, worktree: Git) -> None:
-        """Keep what an earlier run has left in a worktree, also what is not committed; its claim is over anyway."""
+        """Keep the work of an earlier run in a worktree, with uncommitted files; its claim is over."""
         async with holding(worktree.folder.parent / ".locks" / worktree.folder.name):
             with suppress(GitError):
                 if not await worktree.is_clean():
@@ -237,16 +236,16 @@ class GitWorkplace:
 
     @property
     def _rules(self) -> Path:
-        """The file with the rules by which files are no work in this run."""
+        """The file with the ignore rules of this run."""
         return self._root / RULES
 
     @property
     def _gone(self) -> Path:
-        """The folder of what is being removed."""
+        """The folder of worktrees that are being removed."""
         return self._root / ".gone"
 
     async def _worktree(self, folder: Path) -> Git | None:
-        """Return the worktree at a folder, and have it go by this run's rules; None if it is not sound."""
+        """Return the worktree at a folder, with this run's ignore rules; None if it is not sound."""
         found = await self._home.worktree_at(folder)
         if found is not None and await to_thread.run_sync(has_pipe, folder):
             return None
@@ -256,9 +255,9 @@ class GitWorkplace:
 
     @asynccontextmanager
     async def _place(self, agent: str) -> AsyncGenerator[Git, None]:
-        """Give the agent's worktree, made or repaired, to one operation alone.
+        """Lock the agent's worktree, made or repaired, for one operation.
 
-        That no git of ours is at work there is also why the lock files that are found in it may be removed.
+        No git of the fleet runs there meanwhile, so lock files in it may be removed.
         """
         folder = self.folder(agent, "")
         async with self._alone_in(folder.name):
@@ -273,29 +272,29 @@ class GitWorkplace:
             yield worktree
 
     async def _replace(self, folder: Path) -> Git:
-        """Move away whatever is where the worktree should be, and make a new one."""
+        """Move aside the file or folder at the worktree's path, and make a new worktree."""
         async with self._alone():
             for known in await self._home.worktrees():
                 if Path(known["worktree"]) == _real(folder.parent) / folder.name:
                     await self._keep_lost(folder.name, known.get("HEAD", ""))
             set_aside(folder, self._root / ".aside")
             add = ("worktree", "add", "--quiet", "--force", "--force", "--detach")
-            await self._home.run(*add, str(folder), await self._trunk.tip())
+            await self._home.run(*add, str(folder), await self._target.tip())
         made = await self._worktree(folder)
         if made is None:
             raise WorkplaceError("The new worktree was taken away at once", folder, "See what else works there.")
         return made
 
     async def _keep_lost(self, owner: str, head: str) -> None:
-        """Keep what a worktree that is not sound any more had committed, if that is known."""
+        """Keep the last commit of a worktree that is not sound any more, if it is known."""
         if head.strip("0") and await self._home.commit_at(head):
             await self._keep(owner, "lost", head)
 
     async def _remove(self, name: str, head: str) -> None:
-        """Keep what is in a worktree of ours, and remove it; leave one that is not sound or cannot be emptied.
+        """Salvage and remove a worktree of the fleet; leave one that is not sound or cannot be emptied.
 
-        It is moved away as a whole first: git would take it to pieces, and one that a crash has left half done could
-        not be told from one that an agent has spoilt.
+        It is first moved away as a whole. Git would remove it file by file, and after a crash in between it would look
+        like a worktree that an agent has damaged.
         """
         folder = self._root / name
         async with self._alone_in(name):
@@ -313,12 +312,12 @@ class GitWorkplace:
                 await self._home.run("worktree", "remove", "--force", "--force", str(folder))
 
     async def _vacate(self, worktree: Git) -> bool:
-        """Keep what an earlier claim has left, end what it has begun, clean up; return whether that was possible."""
+        """Salvage the work of an earlier claim, end its operations, and clean up; return whether that succeeded."""
         try:
             await worktree.heed_all()
             await self._salvage(worktree)
             await worktree.forget_unfinished()
-            await worktree.run("checkout", "--quiet", "--force", "--detach", await self._trunk.tip())
+            await worktree.run("checkout", "--quiet", "--force", "--detach", await self._target.tip())
             await worktree.run("clean", "--quiet", "--force", "-d")
             return await worktree.is_clean() and await is_as_whole_as(worktree, self._home)
         except GitError:
@@ -337,8 +336,8 @@ class GitWorkplace:
             await worktree.run("symbolic-ref", "--delete", CLAIM)
 
     async def _keep(self, owner: str, name: str, commit: str) -> None:
-        """Keep a commit as salvage of a worktree's, unless it is kept already, or is in the fleet's branch."""
-        if await self._home.is_ancestor(commit, await self._trunk.tip()):
+        """Keep a commit as salvage of a worktree, unless it is kept already, or is in the target branch."""
+        if await self._home.is_ancestor(commit, await self._target.tip()):
             return
         salvage = f"refs/lifefold/{path_name(self._fleet)}/salvage/{owner}/"
         if await self._home.references(f"--points-at={commit}", salvage):
@@ -349,9 +348,9 @@ class GitWorkplace:
         await self._home.set_ref(place, commit)
 
     async def _enter(self, worktree: Git, claim: Claim) -> None:
-        """Put the claim's branch into a clean worktree; one that is there already keeps its commits."""
+        """Check out the claim's branch in a clean worktree; an existing branch keeps its commits."""
         if not await self._home.commit_at(claim.base):
-            await self._home.set_ref(claim.base, await self._trunk.start())
+            await self._home.set_ref(claim.base, await self._target.start())
         if not await self._home.commit_at(claim.branch):
             await self._home.set_ref(claim.branch, claim.base)
         async with self._alone():
@@ -359,7 +358,7 @@ class GitWorkplace:
         await worktree.run("symbolic-ref", CLAIM, claim.branch)
 
     async def _collect(self, worktree: Git, claim: Claim, title: str) -> str:
-        """Commit what is in the worktree, and return that commit."""
+        """Commit the contents of the worktree, and return that commit."""
         await self._must_be_there(worktree, claim)
         unmerged = await worktree.unmerged()
         if unmerged:
@@ -384,7 +383,7 @@ class GitWorkplace:
             raise WorkplaceError(what, self._home.folder, remedy)
 
     async def _return_to_branch(self, worktree: Git, claim: Claim) -> None:
-        """Let the claim's branch be where HEAD is, and HEAD on it, without touching a file."""
+        """Move the claim's branch to HEAD, and HEAD to the branch, without touching a file."""
         head = await worktree.commit_at("HEAD")
         if not head or not await worktree.is_ancestor(claim.base, head):
             what = f"HEAD has left the work: {head or 'no commit'} does not descend from where {claim.name} began"
@@ -399,7 +398,7 @@ class GitWorkplace:
 
     @asynccontextmanager
     async def _alone_in(self, name: str) -> AsyncGenerator[None, None]:
-        """Keep others away who work in the worktree of this name."""
+        """Exclude other operations in the worktree of this name."""
         lock = self._root / ".locks" / name
         for own in (self._root, lock.parent):
             make_own(own)
@@ -409,10 +408,10 @@ class GitWorkplace:
 
     @asynccontextmanager
     async def _alone(self, limit_ms: int | None = None) -> AsyncGenerator[None, None]:
-        """Keep others away, of this process and of other ones, who merge or change which worktrees there are.
+        """Exclude other merges and changes of the set of worktrees, in this process and in others.
 
-        Merges would only make each other repeat. But while a worktree is being made, every git command that looks
-        through the worktrees (also a checkout of a branch does) can fail on the half-made one.
+        Concurrent merges would only repeat each other. But while a worktree is being made, every git command that reads
+        all worktrees can fail on the incomplete one. A checkout of a branch is such a command.
         """
         make_own(self._root)
         make_room(self._root / ".lock")
@@ -422,7 +421,7 @@ class GitWorkplace:
 
 
 def _real(path: Path) -> Path:
-    """Return a path without links in it, as git knows it."""
+    """Return a path without links, as git lists it."""
     return Path(os.path.realpath(path))
 
 

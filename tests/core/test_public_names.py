@@ -1,4 +1,4 @@
-"""What may be imported from the packages of the core."""
+"""The public names of the core's packages."""
 
 from lifefold.core import fleet, kernel
 

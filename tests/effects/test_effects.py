@@ -1,4 +1,4 @@
-"""The vocabulary: which names it has, and that every word of it can be written down."""
+"""The vocabulary: its names, and a written form for every word."""
 
 from enum import StrEnum
 from typing import Any, get_args

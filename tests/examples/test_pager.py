@@ -1,4 +1,4 @@
-"""The example of a pager: whoever is on duty hears once of what an agent dies of, and the fleet goes on anyway."""
+"""The example of a pager: the operator on duty gets each fatal error once, and the fleet continues in any case."""
 
 import re
 from collections.abc import Generator
@@ -57,7 +57,7 @@ def page(bench: FleetBench, url: str, message: str = "no key", index: int = 0, t
     anyio.run(handler.page, LogFatal(message), EffectContext(within, "session", 7, index))
 
 
-def test_a_message_says_who_and_why_and_bears_the_effects_identity(tmp_path: Path, receiver: Receiver) -> None:
+def test_a_message_names_agent_and_reason_and_has_the_effects_identity(tmp_path: Path, receiver: Receiver) -> None:
     """The key is the fleet's run and the place in its log: the same when it is performed again, and no other's."""
     bench = FleetBench(tmp_path)
     for index in (0, 0, 1):
@@ -91,9 +91,9 @@ def test_what_may_pass_is_tried_again_under_the_same_key(
 @pytest.mark.parametrize(
     ("answers", "tries", "why"),
     [
-        ([400], 1, "says 400 Bad Request"),
-        ([302], 1, "says 302 Found"),
-        ([500, 502, 503, 200], 3, "says 503 Service Unavailable"),
+        ([400], 1, "answers 400 Bad Request"),
+        ([302], 1, "answers 302 Found"),
+        ([500, 502, 503, 200], 3, "answers 503 Service Unavailable"),
         ([SILENCE] * 4, 3, "(timed out|no answer in 0.1 s)"),
     ],
     ids=str,
@@ -108,7 +108,7 @@ def test_a_receiver_that_takes_nothing_is_given_up_and_people_are_told(
     (_, first), (_, second) = bench.handlers.notices
     assert first == "no key"
     assert len(receiver.got) == tries
-    assert second.startswith(f"nobody was paged: {origin(receiver.url)}")
+    assert second.startswith(f"the page was not sent: {origin(receiver.url)}")
     assert urlsplit(receiver.url).path not in second
     assert re.search(why, second), second
     assert receiver.asked_otherwise == 0
@@ -157,12 +157,12 @@ def test_a_fleet_whose_agent_gives_up_pages_once(tmp_path: Path, receiver: Recei
 
 
 def test_a_pager_that_is_down_does_not_stop_the_fleet(tmp_path: Path) -> None:
-    """It ends as it would have ended without one, and says that nobody was paged."""
+    """It ends as it would have ended without one, and says that the page was not sent."""
     with receiving() as gone:
         url = gone.url
     done = lifefold("run", str(fleet_file(tmp_path, url)), "--no-live", code=1)
     assert "ann: total_errors 1 of 1" in done.stdout
-    assert f"ann: nobody was paged: {origin(url)}: [Errno 111] Connection refused" in done.stdout
+    assert f"ann: the page was not sent: {origin(url)}: [Errno 111] Connection refused" in done.stdout
     assert url not in done.stdout + done.stderr
 
 

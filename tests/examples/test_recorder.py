@@ -1,4 +1,4 @@
-"""The example of a recorder: a fleet is rehearsed, nothing is done, and everything is taken down once."""
+"""The example of a recorder: a fleet is rehearsed, nothing is performed, and each request is recorded once."""
 
 import json
 from pathlib import Path
@@ -18,14 +18,14 @@ EFFECTS: Final = {each.__name__ for each in Effect.__subclasses__()}
 
 
 class RecorderBench(FleetBench):
-    """The bench, with a look at the effects that are on record: that an activity was asked for stays there, too."""
+    """The bench, with a look at the recorded effects; requests of activities stay recorded too."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, Recorder)
         self.examples = [each for each in self.examples if each.under_way is None]  # here nothing is ever under way
 
     async def look(self) -> object:
-        lines = recorded(self.handlers.folder.root / "asked.jsonl")
+        lines = recorded(self.handlers.folder.root / "requested.jsonl")
         return await super().look(), [line for line in lines if line["type"] in EFFECTS]
 
 
@@ -53,7 +53,7 @@ def test_what_an_earlier_runner_was_asked_for_is_not_taken_down_again(tmp_path: 
     anyio.run(an_effect_comes_to_the_same_when_it_is_performed_again, RecorderBench(tmp_path))
     again = RecorderBench(tmp_path)
     anyio.run(an_effect_comes_to_the_same_when_it_is_performed_again, again)
-    asked = [line["id"] for line in recorded(again.handlers.folder.root / "asked.jsonl")]
+    asked = [line["id"] for line in recorded(again.handlers.folder.root / "requested.jsonl")]
     assert len(asked) == len(set(asked)) == len([each for each in again.examples if isinstance(each.what, Effect)])
 
 
@@ -63,8 +63,8 @@ def test_a_fleet_is_rehearsed(tmp_path: Path) -> None:
     said = lifefold("run", str(EXAMPLES / "recorder.toml"), "--db", str(log), "--no-live").stdout
     assert "2 of 2 tasks closed" in said
     files = tmp_path / "log.db.files"
-    assert [path.name for path in files.iterdir() if path.name != "worktrees"] == ["asked.jsonl"]
-    lines = recorded(files / "asked.jsonl")
+    assert [path.name for path in files.iterdir() if path.name != "worktrees"] == ["requested.jsonl"]
+    lines = recorded(files / "requested.jsonl")
     prompts = [line["prompt"] for line in lines if line["type"] == "RunSession"]
     assert prompts == ["Write the parser.", "Write the printer."]
     assert [line["commands"] for line in lines if line["type"] == "VerifyWork"] == [[["test", "-s", "parser.py"]], []]
@@ -84,10 +84,10 @@ def test_a_log_of_a_rehearsal_is_not_gone_on_with_in_earnest(tmp_path: Path) -> 
 
 
 def test_a_last_line_that_a_power_cut_has_torn_is_left_out(tmp_path: Path) -> None:
-    """What it was about is taken down again when it is asked for again; every line is whole."""
+    """The effect of a torn line is recorded again when it is requested again; every line is whole."""
     bench = RecorderBench(tmp_path)
     anyio.run(an_effect_comes_to_the_same_when_it_is_performed_again, bench)
-    file = bench.handlers.folder.root / "asked.jsonl"
+    file = bench.handlers.folder.root / "requested.jsonl"
     whole = recorded(file)
     file.write_bytes(file.read_bytes()[:-9])
     again = RecorderBench(tmp_path)

@@ -1,4 +1,4 @@
-"""The example of agents in tmux: people can look, a session is found again after a crash, no end leaves anything."""
+"""The example of agents in tmux: users can watch, a crash loses no session, and an ended session leaves no process."""
 
 import os
 import shutil
@@ -158,7 +158,7 @@ def test_a_session_is_found_again_after_a_crash(ground: Ground, server: str) -> 
     assert (windows(server), ground.processes()) == ([], [])
 
 
-def test_a_session_that_ended_while_nobody_was_there_is_not_lost(ground: Ground, server: str) -> None:
+def test_a_session_that_ended_without_a_runner_is_not_lost(ground: Ground, server: str) -> None:
     """How it ended is kept by tmux, and the next runner takes it from there."""
     in_tmux(ground, server, "one", gates=("one",))
     with killed_at_work(ground, server):

@@ -11,7 +11,7 @@ from git_ground import GitScene, new_repository
 
 @pytest.fixture
 def no_configuration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Git knows nobody here, unless a test says so."""
+    """Git has no configured identity here, unless a test sets one."""
     for name in [name for name in os.environ if name.startswith("GIT_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)

@@ -1,4 +1,4 @@
-"""The whole campaign of mistakes in the fleet's rules: no one goes unnoticed. Run by ``make mutants``."""
+"""The whole campaign of mutants of the fleet's rules: none survives without a reason. Run by ``make mutants``."""
 
 import pytest
 
@@ -6,8 +6,8 @@ from rule_results import NAMES, keep, run
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_mistake_in_the_rules_is_found_or_makes_no_other_fleet(name: str) -> None:
-    """Or there is a reason why it survives. What is found is written down before it is judged."""
+def test_no_mutant_of_the_rules_survives_without_a_reason(name: str) -> None:
+    """The results are written before they are judged."""
     found = run(name)
     keep(found)
     assert not found.unexplained()

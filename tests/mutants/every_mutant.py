@@ -1,4 +1,4 @@
-"""The whole campaign, a test for each lifecycle: no mistake in it goes unnoticed. Run by ``make mutants``."""
+"""The whole campaign, a test for each lifecycle: no mutant survives without a reason. Run by ``make mutants``."""
 
 import pytest
 
@@ -8,8 +8,8 @@ from mutation_results import keep, result
 
 
 @pytest.mark.parametrize("name", views.machines())
-def test_every_mutant_is_found_or_is_no_other_machine(name: str) -> None:
-    """Or there is a reason why it survives. What is found is written down before it is judged."""
+def test_no_mutant_of_a_lifecycle_survives_without_a_reason(name: str) -> None:
+    """The results are written before they are judged."""
     campaign = Campaign(name)
     found = result(campaign, campaign.run())
     keep(found)

@@ -1,4 +1,4 @@
-"""Mistakes planted in the fleet's rules are found: some of those that ``every_fleet_mutant`` tries."""
+"""Mutants of the fleet's rules are found: some of those that ``every_fleet_mutant`` tries."""
 
 from collections import Counter
 from functools import cache
@@ -9,11 +9,11 @@ import pytest
 from mutation_results import PAGE
 from rule_campaign import Campaign, Fate
 from rule_modules import elsewhere
-from rule_mutation import Mistake
+from rule_mutation import RuleMutant
 from rule_results import PARTS, kept, reason, section, whole_page
 
 WHERE: Final = "one agent, one task after another"
-"""The small fleet in which some are tried here."""
+"""The small fleet in which they are tried."""
 
 FOUND: Final = {
     "board: hand_over on task: is not there": "no task has two owners, and every owner sits at its task",
@@ -28,12 +28,12 @@ FOUND: Final = {
         "an agent waits until its first place is made"
     ),
 }
-"""Some mistakes, of different kinds, and words of the property that finds each."""
+"""Some mutants of different kinds, each with words of the property that finds it."""
 
 
 FEATURED_FOUND: Final = (
     (
-        "pulse: give_up: `transition.entered is State.STALLED` is compared otherwise",
+        "stall_detector: give_up: `transition.entered is State.STALLED` is compared otherwise",
         "one agent that is watched",
         "no session is ended for its silence that has not stalled",
     ),
@@ -43,7 +43,7 @@ FEATURED_FOUND: Final = (
         "what becomes of work whose session dies is what its task says",
     ),
     (
-        "trusting: is_allowed: `record.asks or owner.level >= record.merges` does not ask `record.asks`",
+        "trust: is_allowed: `record.asks or owner.level >= record.merges` does not ask `record.asks`",
         "two agents, of whom one is trusted to merge",
         "nothing is taken from whoever is trusted far enough",
     ),
@@ -53,7 +53,7 @@ FEATURED_FOUND: Final = (
         "a claim is charged what it has cost, or its share",
     ),
 )
-"""Some mistakes in rules that only some fleets need, in which fleet, and the property that finds each."""
+"""Some mutants of the rules of optional parts, each with a fleet and the property that finds it."""
 
 
 @pytest.fixture(scope="module")
@@ -63,78 +63,82 @@ def campaign() -> Campaign:
 
 
 @cache
-def mistakes() -> dict[str, Mistake]:
-    """Return all mistakes by name."""
-    return {each.name: each for source in PARTS.values() for each in source.mistakes()}
+def mutants() -> dict[str, RuleMutant]:
+    """Return all mutants by name."""
+    return {each.name: each for source in PARTS.values() for each in source.mutants()}
 
 
-@pytest.mark.parametrize(("name", "promise"), FOUND.items(), ids=FOUND)
-def test_a_mistake_in_the_rules_breaks_a_property(campaign: Campaign, name: str, prop: str) -> None:
-    """Whichever of its kind: these are some."""
-    ended = campaign.attempt(mistakes()[name])
+@pytest.mark.parametrize(("name", "prop"), FOUND.items(), ids=FOUND)
+def test_a_mutant_of_the_rules_breaks_a_property(campaign: Campaign, name: str, prop: str) -> None:
+    """The campaign tries all of each kind."""
+    ended = campaign.attempt(mutants()[name])
     assert ended.fate is Fate.KILLED
     assert prop in ended.by
 
 
-@pytest.mark.parametrize(("name", "where", "promise"), FEATURED_FOUND, ids=[each[0] for each in FEATURED_FOUND])
-def test_a_mistake_in_what_only_some_fleets_have_breaks_a_property(name: str, where: str, prop: str) -> None:
-    """In a small fleet that has it."""
-    ended = Campaign(where, sources=()).attempt(mistakes()[name])
+@pytest.mark.parametrize(("name", "where", "prop"), FEATURED_FOUND, ids=[each[0] for each in FEATURED_FOUND])
+def test_a_mutant_of_an_optional_part_breaks_a_property(name: str, where: str, prop: str) -> None:
+    """In a small fleet with that part."""
+    ended = Campaign(where, sources=()).attempt(mutants()[name])
     assert (ended.fate, ended.by) == (Fate.KILLED, prop)
 
 
-def test_what_makes_no_difference_is_the_same_fleet(campaign: Campaign) -> None:
-    """What is asked for twice at once is refused the second time."""
-    twice = "board: hand_over: `yield Dispatch(f'worker_slot:{record.owner}', worker slot.Seated(record.id))` is asked for twice"
-    ended = campaign.attempt(mistakes()[twice])
-    assert (ended.fate, ended.differs) == (Fate.SAME, ())
+def test_a_mutant_without_a_difference_is_equivalent(campaign: Campaign) -> None:
+    """An event that is sent twice is refused the second time."""
+    action = "yield Dispatch(f'worker_slot:{record.owner}', worker_slot.Seated(record.id))"
+    twice = f"board: hand_over: `{action}` is asked for twice"
+    ended = campaign.attempt(mutants()[twice])
+    assert (ended.fate, ended.differs) == (Fate.EQUIVALENT, ())
 
 
 @pytest.mark.campaign
-def test_a_mistake_shows_only_where_the_function_runs_that_it_is_in(campaign: Campaign) -> None:
-    """So whether a fleet is the same need not be asked anywhere else: for some mistakes both ways are gone."""
+def test_a_mutant_differs_only_where_its_function_runs(campaign: Campaign) -> None:
+    """So equivalence is decided by the inputs that run the function: for some mutants both answers are compared."""
     ground = campaign.grounds[WHERE]
-    some = [each for each in mistakes().values() if each.within][::30]
+    some = [each for each in mutants().values() if each.within][::30]
     made = [(each, ground.with_rules(each)) for each in some]
-    answers = [(ground.is_same(system), ground.is_same(system, each.within)) for each, system in made]
+    answers = [(ground.is_equivalent(system), ground.is_equivalent(system, each.within)) for each, system in made]
     assert all(plain is quick for plain, quick in answers)
     assert len(set(answers)) > 1
 
 
 @pytest.mark.campaign
-def test_what_is_told_needlessly_changes_nothing(campaign: Campaign) -> None:
-    """Who hears twice that a task has failed does nothing the second time; who never hears it is another one."""
+def test_a_needless_message_changes_nothing(campaign: Campaign) -> None:
+    """A second report of a failed task changes nothing; without any report the fleet differs."""
     told = "worker: report: `yield Tell('board', to, task.Failed(brief.epoch, reason, diagnosis))`"
-    ground, known = campaign.grounds[WHERE], mistakes()
+    ground, known = campaign.grounds[WHERE], mutants()
     assert ground.is_needless(ground.with_rules(known[f"{told} is asked for twice"]))
     assert not ground.is_needless(ground.with_rules(known[f"{told} is not asked for"]))
 
 
-def test_every_mistake_leaves_a_module_that_runs() -> None:
-    """Here some are made; the campaign makes all of them."""
-    assert all(each.make().rules for each in list(mistakes().values())[::40])
+def test_every_name_of_a_source_is_in_its_modules() -> None:
+    """A function that was renamed or moved would lose its mutants."""
+    assert {name: source.missing() for name, source in PARTS.items() if source.missing()} == {}
+
+
+def test_every_mutant_is_a_module_that_runs() -> None:
+    """Some are made here; the campaign makes all of them."""
+    assert all(each.make().rules for each in list(mutants().values())[::40])
 
 
 def test_every_survivor_has_a_reason() -> None:
-    """And what is said of it is said of a mistake that there is."""
+    """Every reason is one of an existing mutant."""
     assert not any(each.unexplained() for each in kept())
-    assert {left.mistake for each in kept() for left in each.survivors} <= mistakes().keys()
-    assert all(reason(left.mistake) in section(kept()) for each in kept() for left in each.survivors)
+    assert {left.mutant for each in kept() for left in each.survivors} <= mutants().keys()
+    assert all(reason(left.mutant) in section(kept()) for each in kept() for left in each.survivors)
     assert not reason("board: hand_over on task: is not there")
 
 
 def test_the_page_is_what_the_campaigns_have_found() -> None:
     """Of the lifecycles and of the fleet's rules."""
     assert PAGE.read_text() == whole_page()
-    assert {each.name: each.mistakes for each in kept()} == Counter(
-        f"fleet-{each.part}" for each in mistakes().values()
-    )
+    assert {each.name: each.mutants for each in kept()} == Counter(f"fleet-{each.part}" for each in mutants().values())
 
 
 @pytest.mark.parametrize(
     ("ref", "other"),
     [("task:T0", "task:T1"), ("task:T0+1", "task:T0+2"), ("worker/a1", "worker/a0"), ("assignment", "assignment")],
 )
-def test_who_stands_beside_somebody_is_another_one_of_his_kind(ref: str, other: str) -> None:
-    """Who is one of a kind stands alone."""
+def test_another_entity_is_one_of_the_same_kind(ref: str, other: str) -> None:
+    """An entity that is the only one of its kind has no other."""
     assert elsewhere(ref) == other

@@ -1,4 +1,4 @@
-"""Mistakes planted in the shipped lifecycles are found; the page says how many. `make mutants` tries all of them."""
+"""Mutants of the shipped lifecycles are found; the page has their numbers. `make mutants` tries all of them."""
 
 from typing import Any, Never
 
@@ -13,10 +13,10 @@ from mutation_results import PAGE, kept, page
 from tabulated import Tabulated
 
 SMALL_STATES = 60
-"""How many states a lifecycle has at most of which mutants are tried here; of the others they would take too long."""
+"""Mutants of lifecycles with more states are not tried here: they take too long."""
 
 EACH = 7
-"""Of how many mutants of such a lifecycle one is tried, beginning with the first."""
+"""One in so many mutants of a lifecycle is tried, beginning with the first."""
 
 RESULTS = {each.machine: each for each in kept()}
 
@@ -62,53 +62,53 @@ ROWS: tuple[Row[Lamp], ...] = (
 
 
 def lamp(*rows: Row[Lamp]) -> Machine[Any]:
-    """Return a machine with these rows, that promises nothing."""
+    """Return a machine with these rows and no properties."""
     return Machine("lamp", Lamp(), rows=rows, final={Light.GONE})
 
 
 @pytest.mark.parametrize("name", [name for name, each in RESULTS.items() if each.states <= SMALL_STATES])
-def test_of_a_small_lifecycle_no_mistake_that_is_tried_goes_unnoticed(name: str) -> None:
-    """It is refused, or breaks a property, or is none; or is one of those that the page lists."""
+def test_no_mutant_of_a_small_lifecycle_goes_unnoticed(name: str) -> None:
+    """Each is refused, killed or equivalent, or the page lists it."""
     campaign = Campaign(name)
     assert len(campaign.mutants) == RESULTS[name].mutants
     listed = {each.mutant for each in RESULTS[name].survivors}
-    left = {Fate.DEAF, Fate.SURVIVED}
+    left = {Fate.UNDETECTED, Fate.SURVIVED}
     assert {each.mutant.name for each in campaign.run(slice(None, None, EACH)) if each.fate in left} <= listed
 
 
 def test_the_page_begins_with_what_the_campaign_has_found() -> None:
-    """What is on it is shipped, and has no survivor without a reason. Then the rules of the fleet follow."""
+    """Its lifecycles are shipped and have no survivor without a reason. The rules of the fleet follow."""
     assert PAGE.read_text().startswith(page(kept()))
     assert machines().keys() >= RESULTS.keys()
     assert not any(each.unexplained() for each in RESULTS.values())
 
 
-def test_a_machine_that_differs_where_nobody_gets_is_the_same() -> None:
-    """And one that takes what changes nothing is as good as one that refuses it."""
+def test_a_machine_that_differs_in_unreachable_states_only_is_equivalent() -> None:
+    """An accepted event without a change counts as a refused one."""
     table = Tabulated(lamp(*ROWS), Bounds())
-    assert table.is_same(lamp(*ROWS[:2], row(Light.OFF, Dimmed, Light.OFF), ROWS[3]))
-    assert not table.is_same(lamp(ROWS[0], row(Light.ON, Turned, Light.ON), *ROWS[2:]))
+    assert table.is_equivalent(lamp(*ROWS[:2], row(Light.OFF, Dimmed, Light.OFF), ROWS[3]))
+    assert not table.is_equivalent(lamp(ROWS[0], row(Light.ON, Turned, Light.ON), *ROWS[2:]))
 
 
-def test_a_machine_that_only_refuses_more_takes_less() -> None:
-    """Whatever it does is right."""
+def test_a_machine_with_additional_refusals_only_refuses_more() -> None:
+    """Its other outcomes are those of the original."""
     table = Tabulated(lamp(*ROWS), Bounds())
-    assert table.takes_less(lamp(ROWS[0], *ROWS[2:]))
-    assert not table.takes_less(lamp(ROWS[0], row(Light.ON, Turned, Light.ON), *ROWS[2:]))
+    assert table.refuses_more(lamp(ROWS[0], *ROWS[2:]))
+    assert not table.refuses_more(lamp(ROWS[0], row(Light.ON, Turned, Light.ON), *ROWS[2:]))
 
 
-def test_what_a_rule_does_where_it_is_not_asked_makes_no_difference_unless_it_is() -> None:
-    """A rule that fails is another one."""
+def test_an_action_that_raises_in_a_reachable_state_is_not_equivalent() -> None:
+    """The comparison does not stop at the error."""
 
     def fails(_lamp: Lamp, _event: Turned) -> Step[Lamp, Never]:
         raise LookupError
 
     table = Tabulated(lamp(*ROWS), Bounds())
-    assert not table.is_same(lamp(replace(ROWS[0], action=fails), *ROWS[1:]))
+    assert not table.is_equivalent(lamp(replace(ROWS[0], action=fails), *ROWS[1:]))
 
 
-def test_a_guard_without_limits_is_off_by_one_in_what_it_looks_at() -> None:
-    """Here that is the limit, for it is the same in every state, and not the count."""
+def test_a_guard_without_limits_is_off_by_one_in_the_numbers_that_it_reads() -> None:
+    """The limit is equal in every state and so a threshold; the count is not."""
     made = lamp(row(Light.OFF, Turned, Light.ON, turn, when=may_turn), row(Light.ON, Dimmed, Light.OFF), ROWS[3])
     named = [each.name for each in mutants(Tabulated(made, Bounds())) if each.kind == "threshold off by one"]
     assert [name.partition(": ")[2] for name in named] == [
@@ -117,8 +117,8 @@ def test_a_guard_without_limits_is_off_by_one_in_what_it_looks_at() -> None:
     ]
 
 
-def test_every_mistake_has_a_name_of_its_own() -> None:
-    """Also where two rows look alike."""
+def test_every_mutant_has_a_unique_name() -> None:
+    """Even where two rows look alike."""
 
     def may_turn_again(lamp: Lamp, _event: Turned) -> bool:
         return lamp.turns > 0
@@ -130,8 +130,8 @@ def test_every_mistake_has_a_name_of_its_own() -> None:
     assert {"row lost", "target swapped", "rows swapped", "guard lost"} <= {each.kind for each in made}
 
 
-def test_a_profile_has_the_mistakes_that_are_its_own() -> None:
-    """What it has from the other one is mutated there."""
+def test_a_profile_has_mutants_of_its_own_parts_only() -> None:
+    """Parts of its base are mutated in the base."""
     base = lamp(*ROWS)
     dimmer = base.with_rows(row(Light.OFF, Dimmed, Light.OFF))
     named = [each.name for each in mutants(Tabulated(dimmer, Bounds()), base)]

@@ -1,4 +1,4 @@
-"""Mistakes planted in the shipped lifecycles and rules are found by seeds and made short: some of all of them."""
+"""Seeds find mutants of the shipped lifecycles and rules, and their runs are shrunk: some of all of them."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ from simulated_campaign import SHORT, Seen, Simulated, SimulatedRules, fleet_wit
 from simulated_results import NAMES, Simulations, kept, section
 
 SEEDS: Final = 300
-"""Within how many seeds those are found that are tried here."""
+"""The number of seeds for each mutant here."""
 
 FOUND: Final = {
     "session": (
@@ -19,49 +19,49 @@ FOUND: Final = {
     ),
     "session-prompt-failures": ("BuildPrompt is not begun",),
 }
-"""Some mistakes, of different kinds, by lifecycle."""
+"""Some mutants of different kinds, by lifecycle."""
 
 RULES: Final = (
     "board: hand_over on task: is not there",
     "worker: _GIVEN_UP: `assignment.State.WORKING` is ORPHANED",
 )
-"""Some mistakes in the rules."""
+"""Some mutants of the rules."""
 
 
-@pytest.mark.parametrize(("name", "mistake"), [(name, each) for name, some in FOUND.items() for each in some])
-def test_a_mistake_in_a_lifecycle_is_found_by_a_seed_and_made_short(name: str, mistake: str) -> None:
-    """Whichever of its kind: these are some. An activity that never begins is missed when all is healed."""
+@pytest.mark.parametrize(("name", "mutant_name"), [(name, each) for name, some in FOUND.items() for each in some])
+def test_a_seed_finds_a_mutant_of_a_lifecycle_and_its_run_is_short(name: str, mutant_name: str) -> None:
+    """An activity that never begins is noticed when all faults are healed."""
     simulated = Simulated(name)
-    (mutant,) = (each for each in simulated.mutants if each.name == mistake)
+    (mutant,) = (each for each in simulated.mutants if each.name == mutant_name)
     found = simulated.attempt(mutant, SEEDS)
     assert found is not None
     assert found.is_short, found
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_a_mistake_in_the_rules_is_found_by_a_seed_and_made_short(name: str) -> None:
-    """In a smaller fleet, if it shows there."""
-    (mistake,) = (each for each in SimulatedRules().mistakes if each.name == name)
-    found = seen(fleet_with(mistake), mistake.name, mistake.kind, SEEDS)
+def test_a_seed_finds_a_mutant_of_the_rules_and_its_run_is_short(name: str) -> None:
+    """In a smaller fleet, if that breaks a property, too."""
+    (mutant,) = (each for each in SimulatedRules().mutants if each.name == name)
+    found = seen(fleet_with(mutant), mutant.name, mutant.kind, SEEDS)
     assert found.is_short, found
 
 
-def test_what_is_no_other_machine_is_not_tried() -> None:
-    """And what is refused is not, either."""
+def test_an_equivalent_mutant_is_not_simulated() -> None:
+    """A refused one is not, either."""
     simulated, campaign = Simulated("intake"), Campaign("intake")
     killed = [each.mutant.name for each in campaign.run() if each.fate == "killed"]
-    assert [each.mistake for each in simulated.run(seeds=1)] == killed
+    assert [each.mutant for each in simulated.run(seeds=1)] == killed
 
 
 def test_the_page_says_how_many_were_tried() -> None:
-    """And what was not found, or is long; of all that was kept."""
+    """It lists mutants that were not found or have a long run."""
     seen_so = (
         Seen("this", "row lost", 7),
         Seen("that", "row lost", 3, 2, "it holds", SHORT),
         Seen("it", "x", 1, 0, "", 2),
     )
     text = section([Simulations("worker_slot", 5, 10.0, seen_so)])
-    assert "| worker slot | 3 | 2 | 1 | 1 |" in text
+    assert "| worker_slot | 3 | 2 | 1 | 1 |" in text
     assert "- `this`: not found by 7 seeds" in text
     assert f"- `that`: {SHORT} events" in text
     assert "one in 5 was tried" in text

@@ -1,4 +1,4 @@
-"""Zombies, ghosts and the wrongly dead, and stops that stop nothing: each planted, and found by a short way."""
+"""Zombies, ghosts, live agents taken for dead, and stops without effect: a mutant and a short trace of each."""
 
 from typing import Any, Final
 
@@ -15,32 +15,34 @@ from property_ground import changed
 
 WORKING, IDLE, DEAD = State.WORKING, State.IDLE, State.DEAD
 FOR_EVER: Final = "     and from then on, for ever:"
-PROCESS_ENDED: Final = "whoever works is dead when its process has ended, and for nothing else"
+PROCESS_ENDED: Final = "a working agent dies by the end of its process only"
 
 
-def test_whoever_has_died_is_not_at_work() -> None:
+def test_a_dead_agent_is_not_at_work() -> None:
     """Untrivial-ai/agent-orchestrator#1187: dead sessions stay "working"."""
-    way = way_to("whoever is said to be dead is", instead(shipped("agent-supervised"), row(WORKING, agent.Died, STAY)))
-    assert "Died(" in way[-1]
-    assert way[-1].endswith("working")
+    trace = way_to(
+        "an agent that is reported dead is dead", instead(shipped("agent-supervised"), row(WORKING, agent.Died, STAY))
+    )
+    assert "Died(" in trace[-1]
+    assert trace[-1].endswith("working")
 
 
-def test_a_late_probe_ends_nobody_who_works() -> None:
-    """Untrivial-ai/agent-orchestrator#2501: an orchestrator that is alive is ended by what a stale probe says."""
+def test_a_late_probe_ends_no_working_agent() -> None:
+    """Untrivial-ai/agent-orchestrator#2501: a stale probe ends a living orchestrator."""
     probed = shipped("agent").with_rows(row(WORKING, agent.SpawnFailed, DEAD, agent.die))
-    way = way_to(PROCESS_ENDED, probed)
-    assert "SpawnFailed(" in way[-1]
-    assert "working → dead" in way[-1]
+    trace = way_to(PROCESS_ENDED, probed)
+    assert "SpawnFailed(" in trace[-1]
+    assert "working → dead" in trace[-1]
 
 
-def test_whoever_waits_is_reaped_when_dead() -> None:
-    """Untrivial-ai/agent-orchestrator#2745: what has died while it waited for somebody cannot be taken away."""
+def test_a_waiting_agent_is_reaped_when_dead() -> None:
+    """Untrivial-ai/agent-orchestrator#2745: a process that died while it waited cannot be removed."""
     deaf = shipped("agent-supervised").without_rows((IDLE, agent.Died))
     said = (Heartbeat, agent.TaskFinished, agent.TaskAssigned, agent.Died)
-    way = way_to("a death is heard in every state", deaf, ALL, said)
-    assert FOR_EVER in way
-    assert "working → idle" in way[-2]
-    assert "idle → working" in way[-1]
+    trace = way_to("a death is accepted in every state", deaf, ALL, said)
+    assert FOR_EVER in trace
+    assert "working → idle" in trace[-2]
+    assert "idle → working" in trace[-1]
 
 
 def _at_once(_a: Agent) -> int:
@@ -48,17 +50,17 @@ def _at_once(_a: Agent) -> int:
 
 
 def test_a_launch_has_its_time() -> None:
-    """Untrivial-ai/agent-orchestrator#989: a fresh session is marked as killed before its process is there."""
+    """Untrivial-ai/agent-orchestrator#989: a new session is marked as killed before its process exists."""
     hasty = shipped("agent-supervised").with_rows(during={State.STARTING: after(_at_once, agent.SpawnOverdue)})
-    way = way_to("a launch is given up when it has had its time", hasty, said=())
-    assert "SpawnOverdue elapses   starting → dead" in way[-1]
+    trace = way_to("a launch is given up after its time limit, or on request", hasty, said=())
+    assert "SpawnOverdue elapses   starting → dead" in trace[-1]
 
 
 def test_the_dead_do_not_come_back() -> None:
     """tomcounsell/ai#1113: killed sessions resurrect."""
     back = rebuilt(shipped("agent"), rows=(*agent.machine.rows, row(DEAD, Heartbeat, WORKING, agent.hear)), final=())
-    way = way_to("whoever is dead is left alone", back)
-    assert "dead → working" in way[-1]
+    trace = way_to("nothing happens to a dead agent", back)
+    assert "dead → working" in trace[-1]
 
 
 def _is_silent(a: Agent, _e: Watched) -> bool:
@@ -66,51 +68,56 @@ def _is_silent(a: Agent, _e: Watched) -> bool:
 
 
 def test_silence_is_no_proof_of_death() -> None:
-    """gastownhall/gastown#4468: who has not been heard of for long is taken for dead, and others with it."""
+    """gastownhall/gastown#4468: an agent without signs of life is declared dead, and others with it."""
     taken = shipped("agent").with_rows(row(WORKING, Watched, DEAD, when=_is_silent))
-    way = way_to(PROCESS_ENDED, taken)
-    assert "Watched()" in way[-1]
-    assert "working → dead" in way[-1]
+    trace = way_to(PROCESS_ENDED, taken)
+    assert "Watched()" in trace[-1]
+    assert "working → dead" in trace[-1]
 
 
 def test_the_dead_are_not_found_again_and_again() -> None:
     """gastownhall/gastown#2893: every patrol finds the zombies of the last one."""
     old = shipped("agent")
     again = rebuilt(old, rows=(*old.rows, row(DEAD, Watched, STAY, agent.watch)))
-    way = way_to("whoever is dead is left alone", again)
-    assert "dead  [EscalateSilence" in way[-1]
+    trace = way_to("nothing happens to a dead agent", again)
+    assert "dead  [EscalateSilence" in trace[-1]
 
 
 def test_a_session_that_is_said_to_run_is_there() -> None:
-    """BloopAI/vibe-kanban#1571: a session is shown as running, and has no process."""
+    """BloopAI/vibe-kanban#1571: a session is shown as running without a process."""
     old = shipped("session")
     ghost = lasting(old, "RunSession", (session.State.SPAWNING, session.State.INTERRUPTING))
-    way = way_to("the session of this attempt goes on while it is to", ghost)
-    assert "Spawning → Running  [End" in way[-1]
+    trace = way_to("the session of this attempt runs in its states, and no other", ghost)
+    assert "Spawning → Running  [End" in trace[-1]
 
 
 def test_a_stop_is_taken_while_a_session_is_spawning() -> None:
-    """BloopAI/vibe-kanban#2377: what runs cannot be stopped."""
+    """BloopAI/vibe-kanban#2377: a running session cannot be stopped."""
     deaf = shipped("session-prompt-failures").without_rows((session.State.SPAWNING, session.OperatorStop))
-    way = way_to("an operator's stop is taken in every state", deaf, ALL, (session.OperatorStop, session.UrgentMessage))
-    assert FOR_EVER in way
-    assert way[-1].endswith("BuildingPrompt → Spawning  [StorePrompt, Begin]")
+    trace = way_to(
+        "an operator's stop is accepted in every state, and nothing runs after it",
+        deaf,
+        ALL,
+        (session.OperatorStop, session.UrgentMessage),
+    )
+    assert FOR_EVER in trace
+    assert trace[-1].endswith("BuildingPrompt → Spawning  [StorePrompt, Begin]")
 
 
-def test_what_was_stopped_is_no_success() -> None:
-    """BloopAI/vibe-kanban#2547: what somebody has stopped is shown as done."""
+def test_a_stopped_session_is_no_success() -> None:
+    """BloopAI/vibe-kanban#2547: a session that a user stopped is shown as done."""
     done = changed(
         shipped("session"), "row(Interrupting, SessionExited(*)", target=session.State.SESSION_COMPLETE, action=complete
     )
-    way = way_to("only a success completes a session", done)
-    assert "Interrupting → SessionComplete" in way[-1]
+    trace = way_to("only a success completes a session", done)
+    assert "Interrupting → SessionComplete" in trace[-1]
 
 
 def test_a_session_is_asked_to_end_before_it_is_killed() -> None:
-    """gastownhall/gastown#513: sessions are ended by a method that gives them no time to end."""
+    """gastownhall/gastown#513: sessions are ended without time to finish."""
     at_once = changed(shipped("session"), "row(Interrupting | Running, OperatorStop", action=None)
-    way = way_to("a session that runs is asked to end before it is killed", at_once)
-    assert "OperatorStop()   Running → Stopped  [End]" in way[-1]
+    trace = way_to("a running session is asked to end before it is killed", at_once)
+    assert "OperatorStop()   Running → Stopped  [End]" in trace[-1]
 
 
 def _left_behind(a: status.Status, e: status.FatalError) -> Step[status.Status, Any]:
@@ -119,20 +126,20 @@ def _left_behind(a: status.Status, e: status.FatalError) -> Step[status.Status, 
 
 
 def test_nothing_is_left_behind_an_agent_that_has_failed() -> None:
-    """gastownhall/gastown#611: so many agents that belong to nobody that the machine stands still."""
-    way = way_to(
+    """gastownhall/gastown#611: unowned agents accumulate until the machine stops."""
+    trace = way_to(
         "every end releases it, once", changed(shipped("status"), "row(RUNNING, FatalError", action=_left_behind)
     )
-    assert "RUNNING → FAILED  [SaveState, EmitTelemetry]" in way[-1]
+    assert "RUNNING → FAILED  [SaveState, EmitTelemetry]" in trace[-1]
 
 
 def test_every_turn_is_cleaned_up() -> None:
-    """gastownhall/gastown#700: sessions that nobody takes away."""
+    """gastownhall/gastown#700: sessions are never cleaned up."""
     stuck = shipped("turn").without_rows((turn.State.COMPACTING, turn.TaskFailed))
     said = (turn.TaskClaimed, turn.AgentSpawned, turn.CompactNeeded, turn.TaskFailed, turn.AgentReaped)
-    way = way_to("every turn that began is reaped", stuck, ALL, said)
-    assert "RUNNING → COMPACTING" in way[-2]
-    assert way[-1] == STUCK
+    trace = way_to("every turn that began is reaped", stuck, ALL, said)
+    assert "RUNNING → COMPACTING" in trace[-2]
+    assert trace[-1] == STUCK
 
 
 def _still_coming_back(p: Process, e: Any) -> Step[Process, Any]:
@@ -140,36 +147,36 @@ def _still_coming_back(p: Process, e: Any) -> Step[Process, Any]:
 
 
 def test_a_stop_is_stronger_than_a_restart() -> None:
-    """gastownhall/gascity#76: nobody can stop a session without its coming back."""
+    """gastownhall/gascity#76: a session cannot be stopped without a restart."""
     back = changed(shipped("process"), "row(failed | stopped | stopping, StopRequested", action=_still_coming_back)
-    way = way_to("nothing starts that was not asked for", back)
-    assert any("StopRequested" in line for line in way)
-    assert "BackoffElapsed" in way[-1]
+    trace = way_to("a process starts on request or for a restart only", back)
+    assert any("StopRequested" in line for line in trace)
+    assert "BackoffElapsed" in trace[-1]
 
 
-def test_what_has_failed_can_be_stopped() -> None:
-    """mostlygeek/llama-swap#137: what has failed cannot be stopped."""
+def test_a_failed_process_can_be_stopped() -> None:
+    """mostlygeek/llama-swap#137: a failed process cannot be stopped."""
     deaf = shipped("process").without_rows((process.State.FAILED, StopRequested))
-    way = way_to("a stop is heard in every state", deaf, ALL, (StartRequested, StopRequested))
-    assert "starting → failed" in way[-2]
-    assert "failed → starting" in way[-1]
+    trace = way_to("a stop is accepted in every state", deaf, ALL, (StartRequested, StopRequested))
+    assert "starting → failed" in trace[-2]
+    assert "failed → starting" in trace[-1]
 
 
 def test_a_stop_is_heard_at_once() -> None:
     """NousResearch/hermes-agent#99425: no stop is immediate."""
     deaf = shipped("process").without_rows((process.State.RUNNING, StopRequested))
-    way = way_to("a stop is heard in every state", deaf, ALL, (StartRequested, StopRequested))
-    rounds = way[way.index(FOR_EVER) :]
+    trace = way_to("a stop is accepted in every state", deaf, ALL, (StartRequested, StopRequested))
+    rounds = trace[trace.index(FOR_EVER) :]
     assert any("starting → running" in line for line in rounds)
     assert not any("StopRequested" in line for line in rounds)
 
 
-def test_what_nobody_runs_any_more_is_not_shown_as_up() -> None:
-    """smtg-ai/claude-squad#322, #276, #216: after a reboot sessions are lost, and stand there as running."""
+def test_a_service_without_a_runner_is_not_shown_as_up() -> None:
+    """smtg-ai/claude-squad#322, #276, #216: after a reboot sessions are lost and still shown as running."""
     stuck = process.machine.without_rows((process.State.RUNNING, process.Orphaned))
     said = (StartRequested, process.Orphaned)
-    way = way_to("what nobody runs any more is not shown as up", stuck, ALL, said)
-    rounds = way[way.index(FOR_EVER) :]
+    trace = way_to("a process without a runner is not shown as up", stuck, ALL, said)
+    rounds = trace[trace.index(FOR_EVER) :]
     assert not any("Orphaned" in line or "→ failed" in line for line in rounds)
 
 
@@ -177,13 +184,13 @@ def _says_why(_a: status.Status, e: status.FatalError) -> bool:
     return bool(e.reason)
 
 
-def test_whoever_is_reported_to_have_failed_is_not_running() -> None:
-    """swapnildahiphale/OpenSRE#57: what ran it was restarted without a word, and it stays "running"."""
+def test_an_agent_reported_as_failed_is_not_running() -> None:
+    """swapnildahiphale/OpenSRE#57: the host of a run is restarted silently, and the run stays "running"."""
     old = changed(shipped("status"), "row(RUNNING, FatalError", when=_says_why)
     stuck = rebuilt(old, rows=(*old.rows, row(status.State.RUNNING, status.FatalError, STAY, status.record_late)))
-    way = way_to("a fatal error fails whoever runs", stuck)
-    assert "FatalError(reason=''" in way[-1]
-    assert way[-1].endswith("RUNNING  [SaveState]")
+    trace = way_to("a fatal error fails a running agent", stuck)
+    assert "FatalError(reason=''" in trace[-1]
+    assert trace[-1].endswith("RUNNING  [SaveState]")
 
 
 def _only_counted(p: Process, _e: process.Crashed) -> Step[Process, Any]:
@@ -191,25 +198,27 @@ def _only_counted(p: Process, _e: process.Crashed) -> Step[Process, Any]:
 
 
 def test_a_crash_is_not_written_down_as_running() -> None:
-    """openonion/connectonion#545: a status that is only ever added to says "running" for ever."""
+    """openonion/connectonion#545: an append-only status says "running" for ever."""
     added = changed(shipped("process"), "Crashed", target=None, action=_only_counted)
-    way = way_to("who crashes has failed", added, said=(StartRequested,))
-    assert "Crashed(" in way[-1]
-    assert way[-1].endswith("running")
+    trace = way_to("a crashed process has failed", added, said=(StartRequested,))
+    assert "Crashed(" in trace[-1]
+    assert trace[-1].endswith("running")
 
 
 def test_a_failure_stays_as_it_is() -> None:
-    """GoogleCloudPlatform/scion#354: what comes later overwrites it, and its exit code is gone."""
+    """GoogleCloudPlatform/scion#354: a later write replaces a failure, and its exit code is lost."""
     old = shipped("status")
     rows = (row(status.State.FAILED, status.Stop, status.State.STOPPED, status.stop), *old.rows)
     kept = [each for each in rows if str(each) != "row(FAILED, Stop(drain, force), FAILED)"]
-    way = way_to("what has failed stays as it is", rebuilt(old, rows=kept, final=()))
-    assert "FAILED → STOPPED" in way[-1]
+    trace = way_to("a failed agent does not change", rebuilt(old, rows=kept, final=()))
+    assert "FAILED → STOPPED" in trace[-1]
 
 
-def test_a_trigger_does_not_wake_who_waits_for_his_quota() -> None:
-    """smtg-ai/claude-squad#114: what is queued until the quota is there again begins at once."""
+def test_a_trigger_wakes_no_process_that_waits_for_its_quota() -> None:
+    """smtg-ai/claude-squad#114: work queued until the quota is renewed begins at once."""
     awake = changed(shipped("process"), "row(suspended, TriggerArrived", when=None)
-    way = way_to("a trigger wakes none but the idle", awake, said=(StartRequested, process.SuspendRequested))
-    assert "TriggerArrived" in way[-1]
-    assert "suspended → running" in way[-1]
+    trace = way_to(
+        "a trigger ends no suspension but that for idleness", awake, said=(StartRequested, process.SuspendRequested)
+    )
+    assert "TriggerArrived" in trace[-1]
+    assert "suspended → running" in trace[-1]

@@ -1,4 +1,4 @@
-"""Budgets that are advice: each way around one planted in the lease, and found by a short way."""
+"""Budgets without force: a mutant of the lease and a short trace of each."""
 
 from typing import Any, Final
 
@@ -14,11 +14,11 @@ SPENDING: Final = (Reserve, Settle)
 
 
 def test_a_lease_that_is_used_up_is_over() -> None:
-    """NousResearch/hermes-agent#91713: a loop of five hours, and nothing ends it when all is spent."""
+    """NousResearch/hermes-agent#91713: a loop runs for five hours, and a spent budget does not end it."""
     old = shipped("lease")
     endless = rebuilt(old, rows=[each for each in old.rows if each.when is not lease.uses_up])
-    way = way_to("is over when used up", endless, said=SPENDING)
-    assert "Settle(name='a', cost_microusd=100)   ACTIVE" in way[-1]
+    trace = way_to("is over when used up", endless, said=SPENDING)
+    assert "Settle(name='a', cost_microusd=100)   ACTIVE" in trace[-1]
 
 
 def _set_aside(x: Lease, e: Reserve) -> Step[Lease, Any]:
@@ -26,11 +26,11 @@ def _set_aside(x: Lease, e: Reserve) -> Step[Lease, Any]:
     return Step(replace(x, account=replace(x.account, reservations=held)))
 
 
-def test_nobody_has_more_than_was_granted() -> None:
-    """github/app#2591: no limit can be set for a session."""
+def test_no_reservation_exceeds_the_grant() -> None:
+    """github/app#2591: a session cannot have a limit."""
     unlimited = changed(shipped("lease"), "Reserve(name", when=None, action=_set_aside)
-    way = way_to("cap is kept", unlimited, said=SPENDING)
-    assert "Reserve(name='c', amount_microusd=1000)" in way[-1]
+    trace = way_to("cap is kept", unlimited, said=SPENDING)
+    assert "Reserve(name='c', amount_microusd=1000)" in trace[-1]
 
 
 def _is_named(_x: Lease, e: Reserve) -> bool:
@@ -38,12 +38,12 @@ def _is_named(_x: Lease, e: Reserve) -> bool:
 
 
 def test_the_ceiling_is_no_advice() -> None:
-    """sortie-ai/sortie#240: what the agent is told of its budget binds nobody."""
+    """sortie-ai/sortie#240: the budget told to the agent is not enforced."""
     old = shipped("lease")
     advised = rebuilt(old, rows=(*old.rows, row(State.EXPIRED, Reserve, STAY, _set_aside, when=_is_named)))
-    way = way_to("nothing is reserved but from an active lease", advised, said=(*SPENDING, Expire))
-    assert "ACTIVE → EXPIRED" in way[-2]
-    assert "Reserve(" in way[-1]
+    trace = way_to("only an active lease reserves, and no more than is free", advised, said=(*SPENDING, Expire))
+    assert "ACTIVE → EXPIRED" in trace[-2]
+    assert "Reserve(" in trace[-1]
 
 
 def _fits_what_is_spent(x: Lease, e: Reserve) -> bool:
@@ -54,11 +54,11 @@ def _held_beside(x: Lease, e: Reserve) -> Step[Lease, Any]:
     return _set_aside(x, replace(e, name=f"{e.name}{len(x.account.reservations)}"))
 
 
-def test_what_is_under_way_counts() -> None:
-    """QuintinShaw/pi-dynamic-workflows#71: a gate that looks at what is spent is passed by several at once."""
+def test_reservations_in_progress_count() -> None:
+    """QuintinShaw/pi-dynamic-workflows#71: several sessions pass a gate that looks at spent money only."""
     after_the_fact = changed(shipped("lease"), "Reserve(name", when=_fits_what_is_spent, action=_held_beside)
-    way = way_to("cap is kept", after_the_fact, said=SPENDING)
-    assert ["Reserve(name='a', amount_microusd=3)" in line for line in way] == [True, True]
+    trace = way_to("cap is kept", after_the_fact, said=SPENDING)
+    assert ["Reserve(name='a', amount_microusd=3)" in line for line in trace] == [True, True]
 
 
 def _as_estimated(x: Lease, e: Settle) -> Step[Lease, Any]:
@@ -68,7 +68,7 @@ def _as_estimated(x: Lease, e: Settle) -> Step[Lease, Any]:
 
 
 def test_the_cost_is_what_it_has_cost() -> None:
-    """calebevans/mulder#148: by a wrong price table the cap is never reached."""
+    """calebevans/mulder#148: a wrong price table prevents the cap from being reached."""
     cheap = changed(shipped("lease"), "row(ANY, Settle", action=_as_estimated)
-    way = way_to("the cost grows by what is said", cheap, said=SPENDING)
-    assert "Settle(name='a', cost_microusd=100)" in way[-1]
+    trace = way_to("the cost grows by settlements and charges only", cheap, said=SPENDING)
+    assert "Settle(name='a', cost_microusd=100)" in trace[-1]

@@ -1,6 +1,6 @@
-"""Crashes in the middle: the order of a runner's work got wrong in each way, and found out by a short way.
+"""Crashes: a wrong order of a runner's work, and a short trace of each.
 
-What is planted here is no rule but the order in which a runner decides, keeps, performs and notes down; what it runs is
+The mutants here are not rules. They change the order in which a runner decides, persists, performs and records; it runs
 the shipped session.
 """
 
@@ -15,29 +15,29 @@ DIES: Final = "crash   the runner dies; another one reads the log"
 
 
 def way_of(fault: Fault, *order: Stage, together: bool = True) -> list[str]:
-    """Let runners with this order die wherever they may; return the way to where they break a property."""
+    """Let runners with this order die at every possible point; return the trace to a broken property."""
     report = check_crashes(shipped("session"), discipline=Discipline(order, together), bounds=FEW)
     return [line.strip() for line in way_in(report, fault)]
 
 
-def test_what_was_done_is_noted_down_with_what_follows_from_it() -> None:
-    """langchain-ai/langgraph#8039: chance decides which of the two is kept first, and whether it is done twice."""
-    way = way_of(Fault.PAST, DECIDE, PERSIST, PERFORM, RECORD, together=False)
-    assert DIES in way[-4]
-    assert way[-1].endswith("LogFatal(message='no space left'), again")
+def test_an_effect_is_recorded_with_its_consequences() -> None:
+    """langchain-ai/langgraph#8039: the order of two writes is random, and so is a repetition after a crash."""
+    trace = way_of(Fault.PAST, DECIDE, PERSIST, PERFORM, RECORD, together=False)
+    assert DIES in trace[-4]
+    assert trace[-1].endswith("LogFatal(message='no space left'), again")
 
 
-def test_what_was_done_before_an_interruption_is_not_done_again() -> None:
-    """langchain-ai/langgraph#6792, #3206: what came before the interruption is done once more when it is gone on."""
-    way = way_of(Fault.PAST, DECIDE, PERSIST, PERFORM)
-    assert DIES in way[-4]
-    assert way[-1].endswith("LogFatal(message='no space left'), again")
+def test_work_before_an_interruption_is_not_done_again() -> None:
+    """langchain-ai/langgraph#6792, #3206: after an interruption, the work before it is done again."""
+    trace = way_of(Fault.PAST, DECIDE, PERSIST, PERFORM)
+    assert DIES in trace[-4]
+    assert trace[-1].endswith("LogFatal(message='no space left'), again")
 
 
 def test_nothing_is_begun_that_is_not_in_the_log() -> None:
-    """MervinPraison/PraisonAI#2994: no journal says where a run was, and after a crash it begins from the beginning."""
-    way = way_of(Fault.TWICE, DECIDE, PERFORM, PERSIST, RECORD)
-    assert [line.partition(" ")[2] for line in way] == [
+    """MervinPraison/PraisonAI#2994: no journal records the progress, so a crash restarts the run from its beginning."""
+    trace = way_of(Fault.TWICE, DECIDE, PERFORM, PERSIST, RECORD)
+    assert [line.partition(" ")[2] for line in trace] == [
         "decide  session 1: begins",
         "perform session, PrepareWorktree: begins",
         DIES,
@@ -47,15 +47,15 @@ def test_nothing_is_begun_that_is_not_in_the_log() -> None:
 
 
 def test_a_mark_that_something_was_done_is_not_made_before_it_is() -> None:
-    """liza-mas/liza#137: marks of what was about to be done outlive the crash, and nothing is done any more."""
-    way = way_of(Fault.LOST, DECIDE, PERSIST, RECORD, PERFORM)
-    assert any("as performed" in line for line in way[: way.index(next(line for line in way if DIES in line))])
-    assert not any("perform " in line for line in way)
-    assert way[-1] == STUCK.strip()
+    """liza-mas/liza#137: marks of planned work survive the crash, and the work is never done."""
+    trace = way_of(Fault.LOST, DECIDE, PERSIST, RECORD, PERFORM)
+    assert any("as performed" in line for line in trace[: trace.index(next(line for line in trace if DIES in line))])
+    assert not any("perform " in line for line in trace)
+    assert trace[-1] == STUCK.strip()
 
 
-def test_what_is_to_be_sent_outlives_a_restore() -> None:
-    """basiltt/xstate-statemachine#213: what is restored and kept again has lost what it was to send."""
-    way = way_of(Fault.LOST, DECIDE, PERSIST, RECORD, PERFORM, together=False)
-    assert not any("perform " in line for line in way)
-    assert way[-1] == STUCK.strip()
+def test_outgoing_messages_survive_a_restore() -> None:
+    """basiltt/xstate-statemachine#213: a state that is restored and saved again has lost its outgoing messages."""
+    trace = way_of(Fault.LOST, DECIDE, PERSIST, RECORD, PERFORM, together=False)
+    assert not any("perform " in line for line in trace)
+    assert trace[-1] == STUCK.strip()

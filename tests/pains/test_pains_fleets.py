@@ -1,4 +1,4 @@
-"""Fleets that wedge: claims of the dead, dependents of the lost, work in the wrong hands; each planted and found."""
+"""Stuck fleets: claims of dead agents, dependents of lost tasks, wrong owners; a mutant and a short trace of each."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -16,21 +16,21 @@ from planted_fleet import BOARD, WORKER, plan, way_through, without
 STOP: Final = {"desired_state": (desired_state.StopWanted,)}
 CHAIN: Final = plan(tasks=2, chained=True)
 SETTLED: Final = "every task is settled at last"
-AWAITED: Final = "nobody waits for a task that is lost"
+AWAITED: Final = "no task waits for a task that is lost"
 
 
-def test_the_claim_of_who_is_gone_is_given_back() -> None:
+def test_the_claim_of_a_gone_worker_is_given_back() -> None:
     """sipyourdrink-ltd/bernstein#4453: the claim of a dead agent is never released, and the run waits for ever."""
-    way = way_through("every owner sits at its task", plan(), STOP, board=without(BOARD, "release"))
-    assert "WorkerGone" in way[-1]
+    trace = way_through("every owner sits at its task", plan(), STOP, board=without(BOARD, "release"))
+    assert "WorkerGone" in trace[-1]
 
 
-def test_what_nobody_can_do_is_said_to_be_blocked() -> None:
-    """sipyourdrink-ltd/bernstein#5967: tasks that are only skipped keep the run from ending."""
-    way = way_through(SETTLED, CHAIN, board=without(BOARD, "block_waiting"), states=ALL)
-    assert any("task:T0 CLAIMED → FAILED" in line for line in way)
-    assert not any("task:T1" in line for line in way)
-    assert way[-1] == STUCK
+def test_a_task_that_no_agent_can_do_is_blocked() -> None:
+    """sipyourdrink-ltd/bernstein#5967: skipped tasks keep the run from ending."""
+    trace = way_through(SETTLED, CHAIN, board=without(BOARD, "block_waiting"), states=ALL)
+    assert any("task:T0 CLAIMED → FAILED" in line for line in trace)
+    assert not any("task:T1" in line for line in trace)
+    assert trace[-1] == STUCK
 
 
 def _lost_is_done(work: TaskIndex, transition: Transition) -> TaskIndex:
@@ -39,12 +39,12 @@ def _lost_is_done(work: TaskIndex, transition: Transition) -> TaskIndex:
     return _close(now, transition.after.record.id) if lost else now
 
 
-def test_what_depends_on_a_failure_is_not_queued_again() -> None:
-    """sipyourdrink-ltd/bernstein#3621: the dependent of a failed task is given out, fails, and is given out again."""
+def test_a_dependent_of_a_failed_task_is_not_queued_again() -> None:
+    """sipyourdrink-ltd/bernstein#3621: the dependent of a failed task is dispatched, fails, and is dispatched again."""
     queued = without(BOARD, "block_waiting")
-    way = way_through("nobody works at what depends on something", CHAIN, board=queued, fold=_lost_is_done)
-    assert any("task:T0 CLAIMED → FAILED" in line for line in way)
-    assert "task:T1 OPEN → CLAIMED" in way[-1]
+    trace = way_through("nobody works at what depends on something", CHAIN, board=queued, fold=_lost_is_done)
+    assert any("task:T0 CLAIMED → FAILED" in line for line in trace)
+    assert "task:T1 OPEN → CLAIMED" in trace[-1]
 
 
 @rule(on=fleet_task.machine)
@@ -58,10 +58,10 @@ def _again_as_another(_of: Aggregate, transition: Transition) -> Iterator[Create
         yield Create(f"task:{fresh.id}", fresh)
 
 
-def test_what_waits_for_a_task_waits_for_its_retry() -> None:
-    """sipyourdrink-ltd/bernstein#4376: the retry has a new id, and what waits for the old one waits for ever."""
-    way = way_through(AWAITED, CHAIN, board=without(BOARD, "block_waiting", _again_as_another))
-    assert "task:T0 CLAIMED → FAILED; task:T0-again OPEN" in way[-1]
+def test_a_dependent_waits_for_the_retry_of_its_dependency() -> None:
+    """sipyourdrink-ltd/bernstein#4376: the retry has a new id, and dependents of the old id wait for ever."""
+    trace = way_through(AWAITED, CHAIN, board=without(BOARD, "block_waiting", _again_as_another))
+    assert "task:T0 CLAIMED → FAILED; task:T0-again OPEN" in trace[-1]
 
 
 @rule(on=fleet_task.machine)
@@ -71,22 +71,22 @@ def _block_after_failures(of: Aggregate, transition: Transition) -> Iterator[Dis
         yield from dependencies.block_waiting(of, transition)
 
 
-def test_what_depends_on_a_cancelled_task_hears_of_it() -> None:
-    """sipyourdrink-ltd/bernstein#2252: a task that is refused takes nothing along that depends on it."""
+def test_a_dependent_of_a_cancelled_task_is_blocked() -> None:
+    """sipyourdrink-ltd/bernstein#2252: a refused task has no effect on its dependents."""
     alone = without(BOARD, "block_waiting", _block_after_failures)
-    way = way_through(SETTLED, CHAIN, {"task": (task.Cancelled,)}, board=alone, states=ALL)
-    assert any("task:T0 OPEN → CANCELLED" in line for line in way)
-    assert not any("task:T1" in line for line in way)
-    assert way[-1] == STUCK
+    trace = way_through(SETTLED, CHAIN, {"task": (task.Cancelled,)}, board=alone, states=ALL)
+    assert any("task:T0 OPEN → CANCELLED" in line for line in trace)
+    assert not any("task:T1" in line for line in trace)
+    assert trace[-1] == STUCK
 
 
-def test_what_a_task_depends_on_is_asked_whenever_it_is_opened() -> None:
-    """777genius/agent-teams-ai#618: what a task waits for is asked when it is made, and not again."""
+def test_dependencies_are_checked_whenever_a_task_is_opened() -> None:
+    """777genius/agent-teams-ai#618: the dependencies of a task are checked at its creation only."""
     people = {"task": (task.Cancelled, task.Unblocked)}
-    way = way_through(AWAITED, CHAIN, people, board=without(BOARD, "look_again"))
-    assert "Cancelled(" in way[-2]
-    assert "task:T1 OPEN → BLOCKED" in way[-2]
-    assert way[-1].endswith("Unblocked()   task:T1 BLOCKED → OPEN")
+    trace = way_through(AWAITED, CHAIN, people, board=without(BOARD, "look_again"))
+    assert "Cancelled(" in trace[-2]
+    assert "task:T1 OPEN → BLOCKED" in trace[-2]
+    assert trace[-1].endswith("Unblocked()   task:T1 BLOCKED → OPEN")
 
 
 @rule(on=fleet_task.machine)
@@ -96,34 +96,36 @@ def _to_another(of: Aggregate, transition: Transition) -> Iterator[Dispatch | Cr
         yield replace(wish, aggregate="worker/a1") if isinstance(wish, Tell) else wish
 
 
-def test_nobody_works_at_what_another_has_claimed() -> None:
-    """zenml-io/kitaru#743: a worker takes what was claimed for another agent."""
+def test_no_worker_works_at_a_claim_of_another() -> None:
+    """zenml-io/kitaru#743: a worker takes a task that another agent has claimed."""
     wrong = without(BOARD, "hand_over", _to_another)
-    way = way_through("nobody works at what another one has claimed", plan(agents=2), board=wrong)
-    assert "task:T0 OPEN → CLAIMED" in way[1]
-    assert "worker/a1 assignment: board tells Assigned(brief=Brief(task='T0', epoch=1" in way[-1]
+    trace = way_through("no worker works at a task of another claim", plan(agents=2), board=wrong)
+    assert "task:T0 OPEN → CLAIMED" in trace[1]
+    assert "worker/a1 assignment: board tells Assigned(brief=Brief(task='T0', epoch=1" in trace[-1]
 
 
-def test_who_is_let_go_on_does() -> None:
-    """statelyai/xstate#4627: what a state begins when it is entered is not begun when it is restored."""
+def test_a_released_worker_continues() -> None:
+    """statelyai/xstate#4627: the activities of an entered state do not begin when the state is restored."""
     people = {"desired_state": (desired_state.HoldWanted, desired_state.RunWanted)}
-    way = way_through(SETTLED, plan(), people, worker=without(WORKER, "go_on", on="desired_state"), states=ALL)
-    assert way[-2].endswith("RunWanted()   intent Hold → Run")
-    assert way[-1] == STUCK
+    trace = way_through(SETTLED, plan(), people, worker=without(WORKER, "go_on", on="desired_state"), states=ALL)
+    assert trace[-2].endswith("RunWanted()   desired_state Hold → Run")
+    assert trace[-1] == STUCK
 
 
-def test_what_follows_from_a_transition_follows() -> None:
+def test_the_consequences_of_a_transition_are_complete() -> None:
     """fgmacedo/python-statemachine#503: transitions that follow from others cannot be chained safely."""
-    way = way_through(SETTLED, plan(retries=1), worker=without(WORKER, "next_round"), states=ALL)
-    assert any("session Running → SessionComplete" in line for line in way)
-    assert "task:T0 FAILED → OPEN" in way[-2]
-    assert way[-1] == STUCK
+    trace = way_through(SETTLED, plan(retries=1), worker=without(WORKER, "next_round"), states=ALL)
+    assert any("session Running → SessionComplete" in line for line in trace)
+    assert "task:T0 FAILED → OPEN" in trace[-2]
+    assert trace[-1] == STUCK
 
 
-def test_who_works_at_a_task_that_nobody_wants_is_called_back() -> None:
-    """NousResearch/hermes-agent#57596: the worker survives the task, which is archived."""
+def test_a_worker_at_a_cancelled_task_is_recalled() -> None:
+    """NousResearch/hermes-agent#57596: the worker survives its archived task."""
     people = {"task": (task.Cancelled,)}
     unheard = without(BOARD, "recall")
-    way = way_through("whoever works at what was taken from him hears of it", plan(), people, board=unheard, states=ALL)
-    assert any("→ CANCELLED" in line for line in way)
-    assert not any("Recalled" in line for line in way)
+    trace = way_through(
+        "whoever works at what was taken from him hears of it", plan(), people, board=unheard, states=ALL
+    )
+    assert any("→ CANCELLED" in line for line in trace)
+    assert not any("Recalled" in line for line in trace)

@@ -1,4 +1,4 @@
-"""The page about other people's bugs says what is so: of each there is the test that it names, and the property."""
+"""The page about bugs of other software is true: each test and each property that it names exists."""
 
 import ast
 import re
@@ -14,7 +14,7 @@ from planted import shipped
 
 TESTS: Final = Path(__file__).parent.parent
 PAGE: Final = (TESTS.parent / "docs" / "pains.md").read_text()
-PLANTED: Final = PAGE.partition("## What no rule decides")[0]
+WITH_MUTANTS: Final = PAGE.partition("## What no rule decides")[0]
 THREAD: Final = re.compile(r"([\w.-]+/[\w.-]+)?#(\d+)")
 
 
@@ -48,7 +48,7 @@ def rows(text: str) -> Iterator[tuple[set[str], list[str], list[tuple[str, str]]
 
 
 def properties() -> set[str]:
-    """Return the names of all that is promised of what is shipped."""
+    """Return the names of all properties of shipped lifecycles and systems."""
     systems = [*views.systems().values(), *(alone(shipped(name))[0] for name in views.machines())]
     return {each.property.name for system in systems for each in Judge(system).properties} | set(Fault)
 
@@ -60,22 +60,22 @@ def test_every_test_that_the_page_names_is_there() -> None:
     assert [cells[0] for _, cells, tests in rows(PAGE) if not tests] == []
 
 
-def test_what_is_said_to_be_planted_is_planted_by_a_test_that_names_the_thread() -> None:
-    """And every bug that is planted is on the page."""
-    said = {name: found for found, _, tests in rows(PLANTED) for _, name in tests}
-    planted = {
-        name: threads(said_of_it.partition(": ")[0])
+def test_every_bug_on_the_page_has_a_mutant_in_a_test_that_names_the_thread() -> None:
+    """And every such test is on the page."""
+    on_the_page = {name: found for found, _, tests in rows(WITH_MUTANTS) for _, name in tests}
+    in_tests = {
+        name: threads(docstring.partition(": ")[0])
         for path in sorted(Path(__file__).parent.glob("*.py"))
-        for name, said_of_it in guarantees(path).items()
+        for name, docstring in guarantees(path).items()
         if path != Path(__file__)
     }
-    assert said == planted
+    assert on_the_page == in_tests
 
 
 def test_every_property_that_the_page_names_is_made() -> None:
     """Of the lifecycle that stands beside it, or of the runner."""
     made = properties()
-    assert [cells[2] for _, cells, _ in rows(PLANTED) if cells[2].rpartition(" (")[0] not in made] == []
+    assert [cells[2] for _, cells, _ in rows(WITH_MUTANTS) if cells[2].rpartition(" (")[0] not in made] == []
 
 
 def test_every_thread_is_linked_to_where_it_is() -> None:

@@ -1,4 +1,4 @@
-"""Restart storms, limits that bind nobody, pauses that bind on one way only: each planted, and found by a short way."""
+"""Restart storms, and limits or pauses without effect: a mutant and a short trace of each."""
 
 from typing import Any, Final
 
@@ -20,13 +20,13 @@ def restarting(limits: Limits = LIMITS) -> Machine[Any]:
 
 
 def test_a_crash_loop_has_a_pause_before_every_round() -> None:
-    """gastownhall/gastown#649: what ends at once is begun again at once."""
+    """gastownhall/gastown#649: a process that ends at once is restarted at once."""
     again = changed(
         shipped("session"), "row(Running, SessionExited(Error), CoolingDown)", target=session.State.BUILDING_PROMPT
     )
-    way = way_to("an error is followed by a pause or the end", again)
-    assert "SessionExited(outcome=Error" in way[-1]
-    assert "Running → BuildingPrompt" in way[-1]
+    trace = way_to("an error is followed by a pause or the end", again)
+    assert "SessionExited(outcome=Error" in trace[-1]
+    assert "Running → BuildingPrompt" in trace[-1]
 
 
 def _always_the_same(s: session.Session) -> int:
@@ -34,10 +34,12 @@ def _always_the_same(s: session.Session) -> int:
 
 
 def test_pauses_grow_with_every_error() -> None:
-    """block/buzz#5327: a cap so low that pauses do not grow, and a storm of attempts that all cost tokens."""
+    """block/buzz#5327: a low cap stops pauses from growing, and a storm of attempts costs tokens."""
     during: dict[Any, Any] = {session.State.COOLING_DOWN: after(_always_the_same, session.BackoffElapsed)}
-    way = way_to("a pause is as long as the errors before it say", shipped("session-windowed").with_rows(during=during))
-    assert [line for line in way if "Spawning → CoolingDown  [StartTimer]" in line][1:] == [way[-1]]
+    trace = way_to(
+        "a pause is as long as the errors before it require", shipped("session-windowed").with_rows(during=during)
+    )
+    assert [line for line in trace if "Spawning → CoolingDown  [StartTimer]" in line][1:] == [trace[-1]]
 
 
 def _first(p: Process) -> int | None:
@@ -45,10 +47,10 @@ def _first(p: Process) -> int | None:
 
 
 def test_the_second_pause_is_longer_than_the_first() -> None:
-    """Supervisor/supervisor#487, #323: one pause for all restarts."""
+    """Supervisor/supervisor#487, #323: all restarts have the same pause."""
     during: dict[Any, Any] = {process.DOWN: after(_first, process.BackoffElapsed)}
-    way = way_to("a restart has its pause before it", restarting().with_rows(during=during), said=SAID)
-    assert [line for line in way if "→ failed" in line][1:] == [way[-1]]
+    trace = way_to("a restart has its pause before it", restarting().with_rows(during=during), said=SAID)
+    assert [line for line in trace if "→ failed" in line][1:] == [trace[-1]]
 
 
 def _without_cap(p: Process) -> int | None:
@@ -56,11 +58,13 @@ def _without_cap(p: Process) -> int | None:
 
 
 def test_no_pause_is_longer_than_its_cap() -> None:
-    """Supervisor/supervisor#1528: pauses that nobody can bound."""
+    """Supervisor/supervisor#1528: pauses have no upper bound."""
     at_most_a_second = replace(LIMITS, restart_backoff_cap_ms=1_000)
     during: dict[Any, Any] = {process.DOWN: after(_without_cap, process.BackoffElapsed)}
-    way = way_to("a restart has its pause before it", restarting(at_most_a_second).with_rows(during=during), said=SAID)
-    assert [line for line in way if "→ failed" in line][1:] == [way[-1]]
+    trace = way_to(
+        "a restart has its pause before it", restarting(at_most_a_second).with_rows(during=during), said=SAID
+    )
+    assert [line for line in trace if "→ failed" in line][1:] == [trace[-1]]
 
 
 def _new_life(p: Process, e: Any) -> Step[Process, Any]:
@@ -68,10 +72,10 @@ def _new_life(p: Process, e: Any) -> Step[Process, Any]:
 
 
 def test_a_start_that_works_gives_no_new_restarts() -> None:
-    """Supervisor/supervisor#1285: what starts and then ends is restarted for ever, whatever the limit says."""
+    """Supervisor/supervisor#1285: a process that starts and then ends is restarted for ever, despite the limit."""
     renewed = changed(restarting(), "StartSucceeded", action=_new_life)
-    way = way_to("every restart counts until a run succeeds", renewed, said=SAID)
-    assert "StartProcess says StartSucceeded()   starting → running" in way[-1]
+    trace = way_to("every restart counts until a run succeeds", renewed, said=SAID)
+    assert "StartProcess says StartSucceeded()   starting → running" in trace[-1]
 
 
 def _forgets_all(a: session.Session, _e: session.SessionStarted) -> Step[session.Session, Any]:
@@ -79,10 +83,10 @@ def _forgets_all(a: session.Session, _e: session.SessionStarted) -> Step[session
 
 
 def test_a_respawn_that_works_does_not_clear_all_errors() -> None:
-    """bobmatnyc/trusty-tools#3631: the counter is cleared by each respawn that succeeds, so nobody ever gives up."""
+    """bobmatnyc/trusty-tools#3631: each successful respawn clears the counter, so the restarts never stop."""
     forgiving = changed(shipped("session-prompt-failures"), "SessionStarted(seq)", action=_forgets_all)
-    way = way_to("an error counts once among all", forgiving)
-    assert "Spawning → Running" in way[-1]
+    trace = way_to("an error counts once among all", forgiving)
+    assert "Spawning → Running" in trace[-1]
 
 
 def _cleared(p: Process, e: Any) -> Step[Process, Any]:
@@ -90,11 +94,11 @@ def _cleared(p: Process, e: Any) -> Step[Process, Any]:
 
 
 def test_a_restart_does_not_clear_its_own_count() -> None:
-    """hivecommons/hive#6578: the cap is cleared by the very restart that it counts."""
+    """hivecommons/hive#6578: the cap is cleared by the restart that it counts."""
     cleared = changed(restarting(), "BackoffElapsed, starting when comes_back", action=_cleared)
-    way = way_to("every restart counts until a run succeeds", cleared, said=SAID)
-    assert "BackoffElapsed elapses" in way[-1]
-    assert "failed → starting" in way[-1]
+    trace = way_to("every restart counts until a run succeeds", cleared, said=SAID)
+    assert "BackoffElapsed elapses" in trace[-1]
+    assert "failed → starting" in trace[-1]
 
 
 def _still_restarting(p: Process, e: Any) -> Step[Process, Any]:
@@ -102,11 +106,11 @@ def _still_restarting(p: Process, e: Any) -> Step[Process, Any]:
     return Step(replace(done.record, comeback=p.comeback), done.effects)
 
 
-def test_the_intent_to_restart_ends_when_the_process_is_up() -> None:
-    """WallyDoodlez/SquidSquad#12293: the intent survives the restart, and ends a process that is well."""
+def test_a_pending_restart_ends_when_the_process_is_up() -> None:
+    """WallyDoodlez/SquidSquad#12293: the intent to restart survives the restart, and ends a healthy process."""
     still = changed(restarting(), "StartSucceeded", action=_still_restarting)
-    way = way_to("comes back from below", still, said=SAID)
-    assert "starting → running" in way[-1]
+    trace = way_to("comes back from below", still, said=SAID)
+    assert "starting → running" in trace[-1]
 
 
 def _unpaused(p: Process) -> ServeTriggers:
@@ -114,9 +118,9 @@ def _unpaused(p: Process) -> ServeTriggers:
 
 
 def test_a_pause_binds_on_every_way_to_work() -> None:
-    """ever-works/ever-works#2459: of four ways by which work is begun, one looks whether there is a pause."""
+    """ever-works/ever-works#2459: one of four ways to begin work checks for a pause."""
     unpaused = does(_unpaused, yields=process.machine.spans["ServeTriggers"].during.yields)
     unbound = lasting(restarting(), "ServeTriggers", process.SERVING, part=unpaused)
-    way = way_to("what begins is paused if the process is", unbound, said=(*SAID, process.SuspendRequested))
-    assert any("SuspendRequested" in line for line in way)
-    assert "starting → running" in way[-1]
+    trace = way_to("triggers are served paused if the process is", unbound, said=(*SAID, process.SuspendRequested))
+    assert any("SuspendRequested" in line for line in trace)
+    assert "starting → running" in trace[-1]

@@ -70,7 +70,7 @@ class _Writer:
     def __init__(
         self, product_system: ProductSystem, forbidden: Sequence[Situation], prop: int | None, *, distinct: bool
     ) -> None:
-        self._house = product_system
+        self._product = product_system
         self._forbidden = forbidden
         self._property = prop
         self._distinct = distinct
@@ -87,19 +87,19 @@ class _Writer:
 
     def model(self) -> Model:
         lines = [*self._declarations(), *self._opening()]
-        for part in self._house.components:
+        for part in self._product.components:
             lines += self._process(part)
         return Model("\n".join([*lines, ""]), bool(self._at_first))
 
     def _declarations(self) -> Iterator[str]:
-        capacity = max(map(len, self._house.queues)) + 1
-        kind = "byte" if len(self._house.messages) <= 255 else "short"
+        capacity = max(map(len, self._product.queues)) + 1
+        kind = "byte" if len(self._product.messages) <= 255 else "short"
         if capacity > 1:
-            for channel, (sender, receiver) in enumerate(self._house.channels):
-                names = f"{self._house.components[sender].name} to {self._house.components[receiver].name}"
+            for channel, (sender, receiver) in enumerate(self._product.channels):
+                names = f"{self._product.components[sender].name} to {self._product.components[receiver].name}"
                 yield f"chan c{channel} = [{capacity}] of {{ {kind} }} /* {names} */"
         if self._forbidden:
-            yield from (f"short p{part.number}" for part in self._house.components)
+            yield from (f"short p{part.number}" for part in self._product.components)
         if self._limited:
             yield f"short said = {self._initial[-1]}"
 
@@ -128,13 +128,13 @@ class _Writer:
         return [each for each in dict.fromkeys(steps) if each != idle] if self._distinct else steps
 
     def _may(self, step: LocalStep) -> list[str]:
-        return [f"said < {self._house.bounds.commands}", "said++"] if step.said and self._limited else []
+        return [f"said < {self._product.bounds.commands}", "said++"] if step.said and self._limited else []
 
     def _takes(self, part: Component, local: int, known: Sequence[tuple[int, int]]) -> Iterator[str]:
         for channel, message in known:
             yield self._option(part, local, part.reception(local, channel, message), [f"c{channel}?{message}"])
-        if len(self._house.queues) > 1:
-            for channel, (_, receiver) in enumerate(self._house.channels):
+        if len(self._product.queues) > 1:
+            for channel, (_, receiver) in enumerate(self._product.channels):
                 if receiver == part.number:
                     unknown = "".join(f" && !c{channel}?[{message}]" for at, message in known if at == channel)
                     yield f"d_step {{ nempty(c{channel}){unknown} -> assert(false) }}; goto S{local}"

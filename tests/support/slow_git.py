@@ -14,7 +14,7 @@ from session_ground import Bell
 RUNNER = """
 import anyio, sys
 from pathlib import Path
-from lifefold.interpreters.processes import git
+from lifefold.interpreters.worktrees import git
 from lifefold.interpreters.worktrees.worktrees import GitWorkplace
 
 async def main(repository, root, operation, *arguments):

@@ -1,13 +1,12 @@
-"""A budget: what may be spent by the whole fleet, by one agent, or on one task, and what became of that.
+"""A budget: the limits of the whole fleet, of one agent or of one task, and the amounts spent and reserved.
 
-Before the first session of a claim begins, a *share* of everything that is limited is set aside from every budget that
-the claim concerns; when its worker is through with it, the share is settled with what the sessions have cost. So what
-is spent and what is set aside are together never more than a cap. What a session costs beyond its share is the agent's
-doing and is kept as the ``overrun`` of the account (see ``core.budget.account``); nothing is set aside as long as there
-is one.
+Before the first session of a claim begins, each budget of the claim reserves a *share* of every limited resource. At
+the end of the claim, the share is settled against the cost of its sessions. So spent and reserved amounts together
+never exceed a cap. Costs beyond the share are kept as the ``overrun`` of the account
+(``core.lifecycles.budget.account``). An account with an overrun reserves nothing.
 
-A budget with a period is filled anew when that is over: it begins with the first share that is taken after a filling,
-as the windows of those do who sell tokens.
+A budget with a period is refilled when the period is over. A period begins with the first share after a refill, like
+the usage windows of model providers.
 """
 
 from collections.abc import Callable
@@ -51,34 +50,34 @@ class State(AnyLifecycleState):
 
 
 FIRST: Final = "A1"
-"""A worker who may hold a share, for examples."""
+"""A worker that may hold a share, for examples."""
 
 
 class Reserve(Event, frozen=True):
-    """A share is to be set aside for the claim that ``holder`` has been given."""
+    """Reserve a share for the claim of the worker ``holder``."""
 
     holder: str = FIRST
 
     @classmethod
     def examples(cls) -> tuple["Reserve", ...]:
-        """Return those of two workers."""
+        """Return the reservations of two workers."""
         return cls(FIRST), cls("A2")
 
 
 class Settle(Event, frozen=True):
-    """The holder is through with its claim, which has cost so much."""
+    """The claim of ``holder`` is over, and has cost ``cost``."""
 
     holder: str = FIRST
     cost: Amounts = Amounts()
 
     @classmethod
     def examples(cls) -> tuple["Settle", ...]:
-        """Return claims of two workers: never begun, of a share, and of more."""
+        """Return claims of two workers that cost nothing, one share, and more than a share."""
         return tuple(cls(holder, Amounts(sessions=count)) for holder in (FIRST, "A2") for count in range(3))
 
 
 class Raise(Event, frozen=True):
-    """A person lets so much more be spent."""
+    """An operator raises the caps by these amounts."""
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
@@ -87,28 +86,28 @@ class Raise(Event, frozen=True):
 
 
 class Recapped(Event, frozen=True):
-    """The plan has other caps: so much ``more``, or so much ``less``, of each resource. What is spent stays."""
+    """The plan changes the caps: ``more`` or ``less`` of each resource. Spent amounts stay."""
 
     more: Amounts = Amounts()
     less: Amounts = Amounts()
 
     @classmethod
     def examples_for(cls, record: Any) -> tuple["Recapped", ...]:
-        """Return a session more, and one less if that many are free."""
+        """Return one session more, and one less if a session is free."""
         frees = all(each.account.free >= 1 for each in record.lines)
         return cls(more=Amounts(sessions=1)), *((cls(less=Amounts(sessions=1)),) if frees else ())
 
 
 class Refilled(Event, frozen=True):
-    """The period is over: what was spent in it counts no more."""
+    """The period is over: its costs no longer count."""
 
 
 class Reopened(Event, frozen=True):
-    """The next period begins; or will, with the first share, if none is set aside yet."""
+    """The next period begins now if a share is reserved, and otherwise with the first share."""
 
 
 class Line(msgspec.Struct, frozen=True):
-    """One thing that is limited, its account, and how much of it a claim is given."""
+    """A limited resource, its account, and the share that a claim reserves."""
 
     resource: Resource
     share: int
@@ -116,14 +115,14 @@ class Line(msgspec.Struct, frozen=True):
 
     @property
     def suffices(self) -> bool:
-        """Whether it has a share left."""
+        """Whether the line has a share left, and no overrun."""
         return self.account.free >= self.share and not self.account.overrun
 
 
 class Budget(Record, frozen=True):
-    """What may be spent. ``period_ms`` is after how long it is filled anew; 0 is never.
+    """The limits of a fleet, an agent or a task. It is refilled after ``period_ms``; 0 is never.
 
-    ``charges_the_silent``: a session that does not say what it has cost is taken to have cost its share.
+    ``charges_the_silent``: a session that does not report its cost is charged its whole share.
     """
 
     state: State = State.FULL
@@ -133,17 +132,17 @@ class Budget(Record, frozen=True):
 
     @property
     def suffices(self) -> bool:
-        """Whether it has a share left of everything."""
+        """Whether every line has a share left."""
         return all(each.suffices for each in self.lines)
 
     @property
     def holders(self) -> tuple[str, ...]:
-        """Those for whom a share is set aside."""
+        """The workers that have a share reserved."""
         return tuple(each.name for each in self.lines[0].account.reservations) if self.lines else ()
 
     @property
     def share(self) -> Amounts:
-        """What a claim is given."""
+        """The amounts that a claim reserves."""
         given = Amounts()
         for each in self.lines:
             given = given.but(each.resource, each.share)
@@ -151,30 +150,30 @@ class Budget(Record, frozen=True):
 
 
 def is_spent_for_good(p: Budget) -> bool:
-    """Tell whether it is spent, and only a person may fill it."""
+    """Tell whether the budget is spent and is not refilled by time."""
     return p.state is State.SPENT and not p.period_ms
 
 
-# What becomes of it
+# Changed budgets
 
 
 def reserved(p: Budget, e: Reserve) -> Budget:
-    """Return it with a share set aside."""
+    """Return the budget with a share reserved."""
     return _each(p, lambda line: line.account.reserve(e.holder, line.share))
 
 
 def settled(p: Budget, e: Settle) -> Budget:
-    """Return it with a share turned into what the claim has cost. Its holder may have another one afterwards."""
+    """Return the budget with a share settled against the cost of the claim. The holder may reserve another share."""
     return _each(p, lambda line: replace(line.account.settle(e.holder, e.cost.of(line.resource)), settled=()))
 
 
 def raised(p: Budget, e: Raise) -> Budget:
-    """Return it with so much more."""
+    """Return the budget with higher caps."""
     return _each(p, lambda line: line.account.grant(e.by.of(line.resource)))
 
 
 def recapped(p: Budget, e: Recapped) -> Budget:
-    """Return it with the caps of the plan; never less than is spent and set aside."""
+    """Return the budget with the caps of the plan, at least the spent and reserved amounts."""
     return _each(p, lambda line: _capped(line.account, e.more.of(line.resource) - e.less.of(line.resource)))
 
 
@@ -183,7 +182,7 @@ def _capped(account: Account, by: int) -> Account:
 
 
 def refilled(p: Budget, _e: Refilled) -> Budget:
-    """Return it as if nothing had been spent."""
+    """Return the budget with only the overrun spent."""
     return _each(p, lambda line: line.account.renewed())
 
 
@@ -195,57 +194,57 @@ def _each(p: Budget, change: Callable[[Line], Account]) -> Budget:
 
 
 def may_reserve(p: Budget, e: Reserve) -> bool:
-    """There is a share left of everything, and this one holds none."""
+    """Every line has a share left, and the holder has none reserved."""
     return p.suffices and e.holder not in p.holders
 
 
 def leaves_a_share(p: Budget, e: Reserve) -> bool:
-    """And there is another one left."""
+    """Another share is left after the reservation."""
     return may_reserve(p, e) and reserved(p, e).suffices
 
 
 def holds(p: Budget, e: Settle) -> bool:
-    """A share was set aside for it."""
+    """The holder has a share reserved."""
     return e.holder in p.holders
 
 
 def frees_a_share(p: Budget, e: Settle) -> bool:
-    """And then there is one left."""
+    """A share is left after the settlement."""
     return holds(p, e) and settled(p, e).suffices
 
 
 def is_not_the_last(p: Budget, e: Settle) -> bool:
-    """And there are others for whom one is set aside."""
+    """Other workers have a share reserved."""
     return holds(p, e) and len(p.holders) > 1
 
 
 def suffices_then(p: Budget, e: Raise) -> bool:
-    """There is a share left of everything afterwards."""
+    """Every line has a share left after the raise."""
     return raised(p, e).suffices
 
 
 def suffices_now(p: Budget, e: Recapped) -> bool:
-    """There is a share left of everything with the new caps."""
+    """Every line has a share left with the new caps."""
     return recapped(p, e).suffices
 
 
 def is_held_now(p: Budget, e: Recapped) -> bool:
-    """There is none, and somebody holds one."""
+    """No share is left with the new caps, and a worker has one reserved."""
     return bool(p.holders) and not suffices_now(p, e)
 
 
 def is_untouched(p: Budget, _e: Reopened) -> bool:
-    """Nobody holds a share, and there is one left of everything."""
+    """No worker has a share reserved, and every line has one left."""
     return p.suffices and not p.holders
 
 
 def suffices(p: Budget, _e: Reopened) -> bool:
-    """There is a share left of everything."""
+    """Every line has a share left."""
     return p.suffices
 
 
 def is_held(p: Budget, _e: Reopened) -> bool:
-    """Somebody holds a share."""
+    """A worker has a share reserved."""
     return bool(p.holders)
 
 
@@ -253,27 +252,27 @@ def is_held(p: Budget, _e: Reopened) -> bool:
 
 
 def set_aside(p: Budget, e: Reserve) -> Step[Budget, Never]:
-    """Set a share aside."""
+    """Reserve a share."""
     return Step(reserved(p, e))
 
 
 def settle(p: Budget, e: Settle) -> Step[Budget, Never]:
-    """Turn a share into what was spent."""
+    """Settle a share against its cost."""
     return Step(settled(p, e))
 
 
 def add(p: Budget, e: Raise) -> Step[Budget, Never]:
-    """Let more be spent."""
+    """Raise the caps."""
     return Step(raised(p, e))
 
 
 def recap(p: Budget, e: Recapped) -> Step[Budget, Never]:
-    """Take the caps of the plan."""
+    """Set the caps of the plan."""
     return Step(recapped(p, e))
 
 
 def refill(p: Budget, e: Refilled) -> Step[Budget, Never]:
-    """Begin anew."""
+    """Clear the costs of the period."""
     return Step(refilled(p, e))
 
 
@@ -281,27 +280,27 @@ def refill(p: Budget, e: Refilled) -> Step[Budget, Never]:
 
 
 def period(p: Budget) -> int | None:
-    """Return after how long it is filled anew, in milliseconds; None if it never is."""
+    """Return the length of a period in milliseconds; None without a period."""
     return p.period_ms or None
 
 
 ADMITS: Final = frozenset({State.FULL, State.OPEN})
-"""In these there is a share left of everything."""
+"""In these states every line has a share left."""
 
 TOUCHED: Final = (State.OPEN, State.HELD, State.SPENT)
-"""In these a period goes on."""
+"""In these states a period is running."""
 
 
-# Promises
+# Properties
 
 
 def caps_are_kept(p: Budget) -> bool:
-    """What is spent and what is set aside are together never more than the cap."""
+    """Spent and reserved amounts together never exceed the cap."""
     return all(each.account.sound for each in p.lines)
 
 
 def is_what_it_holds(p: Budget) -> bool:
-    """It says what is left: a share of everything, none for the moment, or none at all."""
+    """The state matches the accounts: a share left of each resource, none until a settlement, or none at all."""
     if p.state is State.RENEWED:
         return True
     if p.state in ADMITS:
@@ -310,13 +309,13 @@ def is_what_it_holds(p: Budget) -> bool:
 
 
 def sets_aside_alike(p: Budget) -> bool:
-    """Everybody who holds a share holds one of everything."""
+    """A worker with a reservation has a full share of each resource reserved."""
     each = [tuple((held.name, held.amount) for held in line.account.reservations) for line in p.lines]
     return each == [tuple((name, line.share) for name in p.holders) for line in p.lines]
 
 
 def counts_what_was_said(step: Transition) -> bool:
-    """Nothing is spent but what a claim has cost, and that is; nothing is granted but by a person."""
+    """Only the cost of a settled claim is spent, all of it, and only an operator or the plan changes a cap."""
     if step.before is None or isinstance(step.event, Refilled):
         return True
     cost = step.event.cost if isinstance(step.event, Settle) else Amounts()
@@ -337,7 +336,7 @@ def _granted(event: Event) -> tuple[Amounts, Amounts]:
 
 
 def sets_aside_what_is_asked(step: Transition) -> bool:
-    """A share is set aside for who asks, until it is settled, and for nobody else."""
+    """A share is reserved for the requesting worker alone, until it is settled."""
     if step.before is None:
         return True
     was: tuple[str, ...] = step.before.record.holders
@@ -352,7 +351,7 @@ def sets_aside_what_is_asked(step: Transition) -> bool:
 
 
 def begins_anew(step: Transition) -> bool:
-    """When a period is over, what was spent in it counts no more, but for what was more than there was."""
+    """At the end of a period only the overrun stays spent."""
     if not isinstance(step.event, Refilled) or step.before is None:
         return True
     pairs = zip(step.before.record.lines, step.after.record.lines, strict=True)
@@ -362,9 +361,9 @@ def begins_anew(step: Transition) -> bool:
 
 
 def begins_when_it_is_to(step: Transition) -> bool:
-    """A budget is renewed by the end of its period alone, and then full if nothing is taken from it.
+    """Only the end of its period renews a budget, and the budget is then full if no share is reserved.
 
-    Nor does a period begin by what a person adds, or the plan.
+    An operator's raise and a new plan begin no period.
     """
     if step.before is None:
         return True
@@ -377,7 +376,7 @@ def begins_when_it_is_to(step: Transition) -> bool:
 
 
 def ends_by_itself(e: Entity[Budget]) -> bool:
-    """A period that has begun is timed, if it is to end at all; and nothing else is."""
+    """A timer runs exactly while a period with a length is running."""
     goes_on = e.state in TOUCHED and e.record.period_ms > 0
     return (e.find(Refilled.__name__) is not None) is goes_on
 
@@ -385,40 +384,40 @@ def ends_by_itself(e: Entity[Budget]) -> bool:
 _MORE: Final = Pattern(Settle, "FIRST, with more", lambda e: e == Settle(FIRST, Amounts(sessions=2)))
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always("what is spent and set aside is together never more than the cap", lambda e: caps_are_kept(e.record)),
-    always("a budget says what is left in it", lambda e: is_what_it_holds(e.record)),
-    always("whoever holds a share holds one of everything that is limited", lambda e: sets_aside_alike(e.record)),
-    always_step("what a claim has cost is counted, once, and nothing else is", counts_what_was_said),
-    always_step("a share is set aside for who asks, and until it is settled", sets_aside_what_is_asked),
-    always_step("a period ends by its time alone, and begins with the first share", begins_when_it_is_to),
-    always_step("a new period begins with what was overspent, and no more", begins_anew),
+    always("spent and reserved amounts together never exceed the cap", lambda e: caps_are_kept(e.record)),
+    always("the state of a budget matches what is left in it", lambda e: is_what_it_holds(e.record)),
+    always("every holder has a share of each limited resource", lambda e: sets_aside_alike(e.record)),
+    always_step("the cost of a claim is counted exactly once, and nothing else is", counts_what_was_said),
+    always_step("a share is reserved from its request until it is settled", sets_aside_what_is_asked),
+    always_step("a period ends by time alone, and begins with the first share", begins_when_it_is_to),
+    always_step("a new period begins with the overrun, and nothing else spent", begins_anew),
     *keeps_time({Refilled: (TOUCHED, period)}),
-    always("a period that has begun is over by itself", ends_by_itself),
+    always("a period that has begun ends by its timer", ends_by_itself),
     accepts(
-        "whoever has no share can have one set aside where there is one",
+        "a worker without a share can reserve one where one is left",
         {(State.FULL, State.OPEN): (Reserve,)},
         when=lambda e: any(each.holder not in e.record.holders for each in Reserve.examples()),
     ),
     accepts(
-        "whatever a claim has cost, it can be settled",
+        "a claim of any cost can be settled",
         {(State.OPEN, State.HELD): (Settle, _MORE)},
         when=lambda e: FIRST in e.record.holders,
     ),
     accepts(
-        "a person can let more be spent at any time, and the plan can change what may be",
+        "an operator can raise a budget at any time, and a plan can change its caps",
         {(*TOUCHED, State.FULL): (Raise, Recapped)},
     ),
     *exits_on(State.HELD, Settle),
     *exits_on(State.SPENT, Raise),
     *exits_on(State.RENEWED, Reopened),
     sometimes("a budget is spent", lambda e: e.state is State.SPENT),
-    sometimes("more is spent than was set aside", lambda e: any(line.account.overrun for line in e.record.lines)),
+    sometimes("more is spent than was reserved", lambda e: any(line.account.overrun for line in e.record.lines)),
 )
 
 machine: Machine[Any] = Machine(
     "budget",
     Budget(),
-    about="what may be spent by a fleet, by an agent, or on a task: set aside before it is spent",
+    about="the limits of a fleet, an agent or a task: amounts are reserved before they are spent",
     rows=(
         row((State.FULL, State.OPEN), Reserve, State.OPEN, set_aside, when=leaves_a_share),
         row((State.FULL, State.OPEN), Reserve, State.HELD, set_aside, when=may_reserve),

@@ -1,4 +1,4 @@
-"""The token of a claim: what a session has to show when it speaks of its task, by ``split`` or ``abort --scope tool``.
+"""The token of a claim. A session must show it to ``split`` its task, or to report an aborted tool.
 
 A claim's number is easily guessed, and so it proves nothing. The token is derived from the ``key`` of the log. The
 interpreter draws that key at random when the log begins. The core has no randomness: the key is an input, in each task
@@ -12,10 +12,10 @@ from hashlib import blake2b
 from typing import Final
 
 TOKEN_BYTES: Final = 16
-"""How long a token is: too long to be guessed."""
+"""The length of a token: too long to be guessed."""
 
 KEY_CHARS: Final = 64
-"""How long a key may be: what the hash takes."""
+"""The longest key that the hash accepts."""
 
 
 def token_of(key: str, task: str, epoch: int) -> str:

@@ -1,7 +1,7 @@
-"""Whether more tasks may come: a fleet that is kept alive waits for them, until somebody says that there are no more.
+"""The intake of a fleet that is kept alive: it is open while more tasks may be added.
 
-Only such a fleet has one of these on its board; without, a fleet is over when the tasks that it has are settled. It is
-closed for good: whoever wants more afterwards begins another log.
+Only a fleet with ``--watch`` has an intake on its board. A fleet without one ends when its tasks are settled. An
+operator closes the intake for good; later tasks need a new log.
 """
 
 from typing import Any, ClassVar, Final
@@ -14,7 +14,7 @@ REF: Final = "intake"
 
 
 class State(AnyLifecycleState):
-    """The two states of the doors."""
+    """The two states of an intake."""
 
     OPEN = "Open"
     CLOSED = "Closed"
@@ -29,31 +29,31 @@ class LastTaskIn(Event, frozen=True):
 
 
 class Intake(Record, frozen=True):
-    """Whether more tasks may come."""
+    """Whether more tasks may be added."""
 
     state: State = State.OPEN
 
 
 def are_open(board: Aggregate) -> bool:
-    """Tell whether the fleet waits for more tasks."""
+    """Tell whether the fleet has an open intake."""
     found = board.entities.get(REF)
     return found is not None and found.state is State.OPEN
 
 
 def stay_closed(step: Transition) -> bool:
-    """What is closed is not opened again."""
+    """A closed intake accepts nothing."""
     return step.before is None or step.before.state is State.OPEN
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("a fleet that takes no more tasks takes none again", stay_closed),
+    always_step("a closed intake is never opened again", stay_closed),
     *exits_on(State.OPEN, LastTaskIn),
 )
 
 machine = Machine(
     "intake",
     Intake(),
-    about="whether more tasks may come to a fleet that is kept alive",
+    about="whether more tasks may be added to a fleet that is kept alive",
     rows=(row(State.OPEN, LastTaskIn, State.CLOSED),),
     final={State.CLOSED},
     properties=PROPERTIES,

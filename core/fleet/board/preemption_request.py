@@ -1,9 +1,9 @@
-"""Whether a worker was asked to make room: it lets its task go for another one that comes first.
+"""A preemption request: the board asks one worker to give its task back for a task of higher priority.
 
-The board has one of these for every worker if its fleet preempts, and none otherwise. A worker that is asked loses its
-task at once, and it takes a while until it is free: its session has to end. As long as that lasts it is known here for
-whom the room is, so that nobody else need be asked for the same. If that one does not need it any more, the room goes
-to the next that waits. It is used when the worker has been given something to work at, or is gone.
+The board has one request for each worker if its fleet preempts, and none otherwise. The worker loses its task at once,
+but is free only when its session has ended. Until then the request names the task it is for, so that the board asks no
+second worker for the same task. If that task no longer needs the worker, the request passes to the next waiting task.
+The request is used when the worker gets a task, or is gone.
 """
 
 from typing import Any, ClassVar, Final, Never
@@ -28,33 +28,33 @@ from lifefold.core.lifecycles.property_forms import exits_on, leads_where
 
 
 class State(AnyLifecycleState):
-    """The two states of a room."""
+    """The two states of a preemption request: none, or pending."""
 
     FREE = "Free"
-    ASKED = "RequestedEffect"
+    ASKED = "Asked"
 
 
 class PreemptionRequested(Event, frozen=True):
-    """The worker is to let the task ``of`` go, for ``task``."""
+    """The worker is to give the task ``of`` back, for ``task``."""
 
     task: str = "T2"
     of: str = "T1"
 
 
 class RequestPassedOn(Event, frozen=True):
-    """The one that it was for needs it no more: it is for ``task`` now."""
+    """The first task no longer needs the worker: the request is for ``task`` now."""
 
     task: str = "T3"
 
 
 class RequestUsed(Event, frozen=True):
-    """The worker has been given something to work at, or is gone."""
+    """The worker was given a task, or is gone."""
 
 
 class PreemptionRequest(Record, frozen=True):
-    """For which ``task`` a worker makes room, and the one ``of`` its that it had to let go for that.
+    """The request to one worker: it is for ``task``, and preempts the worker's task ``of``.
 
-    ``within_ms`` is how long its session may take to end, in milliseconds; with 0 it has its agent's grace.
+    ``within_ms`` is how long the session may take to end, in milliseconds; 0 is the grace of its agent.
     """
 
     opaque: ClassVar[tuple[str, ...]] = ("within_ms",)
@@ -66,22 +66,22 @@ class PreemptionRequest(Record, frozen=True):
 
 
 def ask(r: PreemptionRequest, e: PreemptionRequested) -> Step[PreemptionRequest, Never]:
-    """Remember for which task, and of which."""
+    """Record both tasks."""
     return Step(replace(r, task=e.task, of=e.of))
 
 
 def pass_on(r: PreemptionRequest, e: RequestPassedOn) -> Step[PreemptionRequest, Never]:
-    """Remember for which task it is now."""
+    """Record the task that the request is for now."""
     return Step(replace(r, task=e.task))
 
 
 def forget(r: PreemptionRequest, _e: RequestUsed) -> Step[PreemptionRequest, Never]:
-    """Forget both."""
+    """Clear both tasks."""
     return Step(replace(r, task="", of=""))
 
 
-def knows_for_whom(step: Transition) -> bool:
-    """A room has the names that it was asked with, until it is passed on or used."""
+def knows_both_tasks(step: Transition) -> bool:
+    """A request keeps the tasks that it was made with, until it is passed on or used."""
     r: PreemptionRequest = step.after.record
     match step.event:
         case PreemptionRequested(task=task, of=of):
@@ -93,21 +93,24 @@ def knows_for_whom(step: Transition) -> bool:
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("it is known for which task room is made, and which one had to go", knows_for_whom),
-    always("room is made for a task, or not at all", lambda e: (e.state is State.ASKED) is bool(e.record.task)),
+    always_step("a preemption request knows the task it is for and the task it preempts", knows_both_tasks),
+    always(
+        "a preemption request has a task exactly while it is pending",
+        lambda e: (e.state is State.ASKED) is bool(e.record.task),
+    ),
     leads_where(
-        "who is asked makes room until that is used",
+        "a preemption request is pending until it is used",
         {PreemptionRequested: (State.ASKED,), RequestPassedOn: (State.ASKED,), RequestUsed: (State.FREE,)},
     ),
     *exits_on(State.FREE, PreemptionRequested),
-    accepts("room that nobody needs can be passed on", {State.ASKED: (RequestPassedOn,)}),
+    accepts("a pending preemption request can be passed on", {State.ASKED: (RequestPassedOn,)}),
     *exits_on(State.ASKED, RequestUsed),
 )
 
 machine = Machine(
     "preemption_request",
     PreemptionRequest(),
-    about="whether a worker was asked to make room, by letting its task go, and for which",
+    about="whether the board asked a worker to give its task back, and for which task",
     rows=(
         row(State.FREE, PreemptionRequested, State.ASKED, ask),
         row(State.ASKED, RequestPassedOn, STAY, pass_on),

@@ -1,10 +1,9 @@
 """A permit for one restart: free, held by a worker that is about to use it, or spent until its window is over.
 
-The board has as many of them as there may be restarts within a window: some for every worker, and some for all
-together. A restart takes one of each. So how often is a matter of how many permits there are, and of each that it comes
-back by time alone: one that was used is free again a whole window after the worker has said that it has used it, and
-the worker has used it before it says so. Between being given and being used it is nobody else's, however long messages
-take.
+The board has one permit for each restart that a window allows: some for every worker, and some for the whole fleet. A
+restart takes one permit of each kind. So the number of permits limits the restarts within a window (OTP's restart
+intensity). A used permit becomes free by time alone: one window after the worker has reported its use. The worker uses
+it before it reports so. A held permit belongs to one worker, however long messages take.
 """
 
 from typing import Any, ClassVar, Final, Never
@@ -36,7 +35,7 @@ class State(AnyLifecycleState):
 
 
 class Reserved(Event, frozen=True):
-    """A worker may use it."""
+    """The board gives the permit to a worker."""
 
     worker: str = "ann"
 
@@ -46,15 +45,15 @@ class Used(Event, frozen=True):
 
 
 class Returned(Event, frozen=True):
-    """The worker will not use it."""
+    """The worker returns the permit unused."""
 
 
 class Renewed(Event, frozen=True):
-    """The window since it was used is over."""
+    """The window since the last use is over."""
 
 
 class RestartPermit(Record, frozen=True):
-    """A permit, who holds it, how many milliseconds it takes to come back once it is used, and how often it was."""
+    """A permit: its holder, how many milliseconds it stays spent after a use, and the number of its uses."""
 
     opaque: ClassVar[tuple[str, ...]] = ("window_ms",)
 
@@ -65,47 +64,47 @@ class RestartPermit(Record, frozen=True):
 
 
 def hold(p: RestartPermit, e: Reserved) -> Step[RestartPermit, Never]:
-    """Remember who holds it."""
+    """Record the holder."""
     return Step(replace(p, worker=e.worker))
 
 
 def use(p: RestartPermit, _e: Used) -> Step[RestartPermit, Never]:
-    """Count the use, and forget who has held it."""
+    """Count the use, and clear the holder."""
     return Step(replace(p, worker="", used=p.used + 1))
 
 
 def let_go(p: RestartPermit, _e: Returned) -> Step[RestartPermit, Never]:
-    """Forget who has held it."""
+    """Clear the holder."""
     return Step(replace(p, worker=""))
 
 
 def window(p: RestartPermit) -> int:
-    """Return how long it stays spent, in milliseconds."""
+    """Return how long a permit stays spent, in milliseconds."""
     return p.window_ms
 
 
 def comes_back_by_time(step: Transition) -> bool:
-    """What was used is free again when its window is over, and by nothing else."""
+    """Only the end of its window makes a spent permit free."""
     spent = step.before is not None and step.before.state is State.SPENT
     return not spent or isinstance(step.event, Renewed)
 
 
 def is_held_by_whom_it_was_given(step: Transition) -> bool:
-    """A permit has the name of whoever holds it, as long as that is so."""
+    """A held permit has the name of the worker that it was given to, and no other permit has a name."""
     return bool(step.after.record.worker == (step.event.worker if isinstance(step.event, Reserved) else ""))
 
 
 def counts_its_uses(step: Transition) -> bool:
-    """Every use is counted, once, and nothing else is."""
+    """Every use is counted once, and nothing else is."""
     before: int = step.before.record.used if step.before else 0
     return bool(step.after.record.used == before + isinstance(step.event, Used))
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("a permit that was used comes back by time alone", comes_back_by_time),
-    always_step("a permit is held by whom it was given to", is_held_by_whom_it_was_given),
+    always_step("a used permit becomes free by time alone", comes_back_by_time),
+    always_step("a permit is held by the worker it was given to", is_held_by_whom_it_was_given),
     always_step("every use of a permit is counted", counts_its_uses),
-    always("a permit is held by somebody", lambda e: (e.state is State.HELD) is bool(e.record.worker)),
+    always("a held permit names its worker", lambda e: (e.state is State.HELD) is bool(e.record.worker)),
     leads_where(
         "a permit is given, used, and given again",
         {Reserved: (State.HELD,), Used: (State.SPENT,), Returned: (State.FREE,), Renewed: (State.FREE,)},

@@ -1,8 +1,8 @@
-"""What the board knows of a service: whether it is on duty or gone. One duty per service, on the board.
+"""The board's view of a service: on, or gone. The board has one slot for each service.
 
-A service takes no tasks. It stays as long as there is something to do: until nothing is left and no more tasks will
-come, or nobody is left who could do them. Then it is told to drain: what it runs ends first. A fleet that has nothing
-but services has nothing to do by itself; it is kept alive by its doors (``--watch``), and is over when all have gone.
+A service takes no tasks. It stays until all tasks are settled and none can be added, or until no worker is left. Then
+the board drains it: its current run ends first. A fleet of services alone is kept alive by its intake (``--watch``),
+and is over when all services are gone.
 """
 
 from collections.abc import Iterator
@@ -28,14 +28,14 @@ REF: Final = "service_slot"
 
 
 class State(AnyLifecycleState):
-    """The two states of a duty."""
+    """The two states of a service slot."""
 
     ON = "On"
     GONE = "Gone"
 
 
 class ServiceGone(Event, frozen=True):
-    """The service has stopped for good; ``failed``: not because somebody wanted that."""
+    """The service has stopped for good; ``failed`` if its own failures stopped it, and no command."""
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
@@ -44,7 +44,7 @@ class ServiceGone(Event, frozen=True):
 
 
 class ServiceSlot(Record, frozen=True):
-    """A service, as the board sees it."""
+    """The board's view of a service."""
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
@@ -53,34 +53,34 @@ class ServiceSlot(Record, frozen=True):
     failed: bool = False
 
 
-def leave(d: ServiceSlot, e: ServiceGone) -> Step[ServiceSlot, Never]:
-    """Remember why."""
-    return Step(replace(d, reason=e.reason, failed=e.failed))
+def leave(s: ServiceSlot, e: ServiceGone) -> Step[ServiceSlot, Never]:
+    """Record the reason."""
+    return Step(replace(s, reason=e.reason, failed=e.failed))
 
 
 def service_slots(board: Aggregate) -> Iterator[tuple[str, Entity[ServiceSlot]]]:
-    """Yield the services that a board has, by their names."""
+    """Yield the service slots of a board with their names, in order."""
     for ref in sorted(board.entities):
         if ref.startswith(f"{REF}:"):
             yield ref.partition(":")[2], board.entities[ref]
 
 
 def is_kept(board: Aggregate) -> bool:
-    """Tell whether there are services on duty, and never was anybody else: such a fleet lives on without workers."""
+    """Tell whether a service is on and the fleet never had a worker: such a fleet lives on without workers."""
     serves = any(each.state is State.ON for _, each in service_slots(board))
     return serves and not any(ref.startswith("worker_slot:") for ref in board.entities)
 
 
 def knows_why(step: Transition) -> bool:
-    """Say: who is gone has said why, and whether that was wanted."""
-    d: ServiceSlot = step.after.record
+    """A service that is gone has reported its reason, and whether it failed."""
+    s: ServiceSlot = step.after.record
     if not isinstance(step.event, ServiceGone):
         return True
-    return d.state is State.GONE and (d.reason, d.failed) == (step.event.reason, step.event.failed)
+    return s.state is State.GONE and (s.reason, s.failed) == (step.event.reason, step.event.failed)
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("who is gone has said why", knows_why),
+    always_step("a service that is gone has its reason on the board", knows_why),
     *exits_on(State.ON, ServiceGone),
 )
 

@@ -1,7 +1,7 @@
-"""What the board knows of a worker: whether it wants work, has work, or is gone. One worker slot per worker, on the board.
+"""The board's view of a worker: away, waiting for work, working, or gone. The board has one slot for each worker.
 
-In a fleet that gates what its agents may do (E34), a worker slot has the track record of its agent, too: a success for
-every task of its that was closed, and what people say of it. The formula stands in ``core.policy.access``.
+In a fleet with trust gates (decision E34), a worker slot also has the track record of its agent: one success for each
+closed task, and the judgements of operators. The formula is in ``core.policy.access``.
 """
 
 from typing import Any, ClassVar, Final, Never, Self
@@ -35,9 +35,9 @@ class State(AnyLifecycleState):
 
 
 class WorkWanted(Event, frozen=True):
-    """The worker has nothing to do. Its sessions have ``spent`` so much since it has said so last.
+    """The worker asks for a task. Its sessions have ``spent`` this much since its last report, as far as known.
 
-    That is what is known of; ``silent``: one of them has not said what it has cost.
+    ``silent``: one of these sessions has not reported its cost.
     """
 
     spent: Amounts = Amounts()
@@ -45,7 +45,7 @@ class WorkWanted(Event, frozen=True):
 
 
 class WorkLeft(Event, frozen=True):
-    """The worker has nothing in hand, and wants nothing for now. Its sessions have ``spent`` so much, as above."""
+    """The worker has no task, and asks for none now. ``spent`` and ``silent`` are as in ``WorkWanted``."""
 
     spent: Amounts = Amounts()
     silent: bool = False
@@ -58,7 +58,7 @@ class Seated(Event, frozen=True):
 
 
 class WorkerGone(Event, frozen=True):
-    """The worker has stopped for good. Its sessions have ``spent`` so much since it has said so last, or more."""
+    """The worker has stopped for good. ``spent`` and ``silent`` are as in ``WorkWanted``."""
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
@@ -68,11 +68,11 @@ class WorkerGone(Event, frozen=True):
 
 
 class Succeeded(Event, frozen=True):
-    """A task that the agent has done was closed."""
+    """A task of the agent was closed."""
 
 
 class Judged(Event, frozen=True):
-    """Base of what a person says of an agent's trust, and why."""
+    """Base of an operator's judgement of an agent's trust, with its reason."""
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
@@ -80,51 +80,51 @@ class Judged(Event, frozen=True):
 
     @classmethod
     def examples_for(cls, record: Any) -> tuple[Self, ...]:
-        """Return one where trust counts."""
+        """Return one in a fleet with trust gates."""
         return () if record.trust is None else (cls(),)
 
 
 class Promoted(Judged, frozen=True):
-    """A person promotes the agent by one level, and forgives its violations (E35)."""
+    """An operator promotes the agent by one level, and forgives its violations (E35)."""
 
 
 class Demoted(Judged, frozen=True):
-    """A person demotes the agent by one level."""
+    """An operator demotes the agent by one level."""
 
 
 class Violated(Judged, frozen=True):
-    """A person has found that the agent did what it must not: that demotes it, and stays on record (E35)."""
+    """An operator has found a violation by the agent: it is demoted, and the violation stays on record (E35)."""
 
 
 class RestartWanted(Event, frozen=True):
-    """The worker's agent has stopped by its errors, and would be restarted."""
+    """The worker's agent has stopped because of errors, and asks for a restart."""
 
 
 class RestartDone(Event, frozen=True):
-    """It was restarted."""
+    """The agent was restarted."""
 
 
 class Reassigned(Event, frozen=True):
-    """The plan gives the agent other roles, or says otherwise how long its sessions may take."""
+    """The plan changes the agent's roles, or whether its time limit is adaptive."""
 
     roles: tuple[str, ...] = ()
     adaptive: bool = False
 
     @classmethod
     def examples(cls) -> tuple["Reassigned", ...]:
-        """Return a role and none, so that neither part of it says what the other one is."""
+        """Return all combinations of a role or none, adaptive or not."""
         return cls(("coder",), adaptive=True), cls(adaptive=True), cls(("coder",)), cls()
 
 
 class Dismissed(Event, frozen=True):
-    """The plan has the agent no more: it finishes what it has in hand, and is given nothing more."""
+    """The plan has removed the agent: it finishes its task, and gets no other one."""
 
 
 class WorkerSlot(Record, frozen=True):
-    """A worker, as the board sees it. ``task`` is the one it was given last; ``roles`` are what tasks may ask for.
+    """The board's view of a worker. ``task`` is its current task; tasks can require one of its ``roles``.
 
-    ``trust`` is its track record; None in a fleet that gates nothing, where everybody may do everything. ``adaptive``:
-    how long its sessions may take is said by how long others took (E33). ``leaves``: a plan change has removed it.
+    ``trust`` is its track record; None in a fleet without trust gates, where every agent may do everything.
+    ``adaptive``: earlier sessions decide the time limit of its sessions (E33). ``leaves``: a plan change removed it.
     """
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
@@ -139,41 +139,41 @@ class WorkerSlot(Record, frozen=True):
 
     @property
     def level(self) -> AccessLevel:
-        """How far it is trusted; as far as can be where that does not count."""
+        """The trust level of its agent; the highest one without trust gates."""
         return AccessLevel.ELEVATED if self.trust is None else self.trust.level
 
     def may_take(self, role: str, level: AccessLevel = AccessLevel.UNTRUSTED) -> bool:
-        """Tell whether the worker may take a task that asks for this role, or for none, and for this level."""
+        """Tell whether the worker may take a task that requires this role (or none) and this trust level."""
         return (not role or role in self.roles) and self.level >= level
 
 
 def has_trust(s: WorkerSlot, _e: Succeeded | Judged) -> bool:
-    """The fleet gates what its agents may do."""
+    """The fleet has trust gates."""
     return s.trust is not None
 
 
 def give(s: WorkerSlot, e: Seated) -> Step[WorkerSlot, Never]:
-    """Remember the task."""
+    """Record the task."""
     return Step(replace(s, task=e.task))
 
 
 def empty(s: WorkerSlot, _e: WorkWanted | WorkLeft) -> Step[WorkerSlot, Never]:
-    """Forget the task: the worker is done with it."""
+    """Clear the task: the worker is done with it."""
     return Step(replace(s, task=""))
 
 
 def leave(s: WorkerSlot, e: WorkerGone) -> Step[WorkerSlot, Never]:
-    """Remember why."""
+    """Record the reason."""
     return Step(replace(s, task="", reason=e.reason))
 
 
 def reassign(s: WorkerSlot, e: Reassigned) -> Step[WorkerSlot, Never]:
-    """Take the roles that the plan gives it now."""
+    """Take the roles of the new plan."""
     return Step(replace(s, roles=e.roles, adaptive=e.adaptive))
 
 
 def dismiss(s: WorkerSlot, _e: Dismissed) -> Step[WorkerSlot, Never]:
-    """Remember that it leaves."""
+    """Record that the worker leaves."""
     return Step(replace(s, leaves=True))
 
 
@@ -183,12 +183,12 @@ def earn(s: WorkerSlot, _e: Succeeded) -> Step[WorkerSlot, Never]:
 
 
 def promote(s: WorkerSlot, _e: Promoted) -> Step[WorkerSlot, Never]:
-    """Trust it by one level more."""
+    """Raise the trust by one level."""
     return Step(replace(s, trust=promoted(s.trust or Trust())))
 
 
 def demote(s: WorkerSlot, _e: Demoted) -> Step[WorkerSlot, Never]:
-    """Trust it by one level less."""
+    """Lower the trust by one level."""
     return Step(replace(s, trust=demoted(s.trust or Trust())))
 
 
@@ -198,7 +198,7 @@ def blame(s: WorkerSlot, _e: Violated) -> Step[WorkerSlot, Never]:
 
 
 def knows_the_task(step: Transition) -> bool:
-    """A worker slot has the task that was given to its worker as long as the worker is at it, and why the worker has gone."""
+    """A worker slot has the task of its worker while the worker works at it, and the reason when the worker is gone."""
     s: WorkerSlot = step.after.record
     match step.event:
         case Seated(task=task):
@@ -214,7 +214,7 @@ def knows_the_task(step: Transition) -> bool:
 
 
 def has_the_roles_of_the_plan(step: Transition) -> bool:
-    """An agent has the roles that the plan gave it last, and nothing else gives it any."""
+    """An agent has the roles of the last plan, and nothing else changes them."""
     s: WorkerSlot = step.after.record
     if isinstance(step.event, Reassigned):
         return (s.roles, s.adaptive) == (step.event.roles, step.event.adaptive)
@@ -222,13 +222,13 @@ def has_the_roles_of_the_plan(step: Transition) -> bool:
 
 
 def leaves_for_good(step: Transition) -> bool:
-    """An agent leaves when the plan has it no more, and is not taken back."""
+    """An agent leaves when a plan change removes it, and stays removed."""
     left = step.before is not None and step.before.record.leaves
     return step.before is None or step.after.record.leaves is (left or isinstance(step.event, Dismissed))
 
 
 def moves_by_the_formula(step: Transition) -> bool:
-    """A level rises and falls by one: by enough successes without a violation, or by a person's word (E34, E35)."""
+    """A level changes by one, for enough successes without a violation or by an operator's judgement (E34, E35)."""
     if step.before is None or step.before.record.trust is None:
         return True
     before: Trust = step.before.record.trust
@@ -248,25 +248,25 @@ def moves_by_the_formula(step: Transition) -> bool:
 
 
 def stays_where_it_is(step: Transition) -> bool:
-    """What is said of an agent's trust, of its restarts, or of its plan changes nothing of where it is."""
-    is_said = isinstance(step.event, Succeeded | Judged | RestartWanted | RestartDone | Reassigned | Dismissed)
-    return step.before is None or not is_said or step.after.state is step.before.state
+    """Events about an agent's trust, its restarts or its plan leave the state as it is."""
+    is_news = isinstance(step.event, Succeeded | Judged | RestartWanted | RestartDone | Reassigned | Dismissed)
+    return step.before is None or not is_news or step.after.state is step.before.state
 
 
 PRESENT: Final = (State.AWAY, State.WAITING, State.WORKING)
-"""In these a worker is there."""
+"""In these states the worker is not gone."""
 
 _AT_REST_OR_WORK: Final = (State.AWAY, State.WORKING)
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("the board knows who is at which task, and why somebody has gone", knows_the_task),
-    always_step("an agent has the roles that the plan gave it last", has_the_roles_of_the_plan),
-    accepts("what the plan says of an agent is heard while it is there", {PRESENT: (Reassigned, Dismissed)}),
-    always_step("an agent leaves when the plan has it no more, and is not taken back", leaves_for_good),
-    always_step("an agent's level moves by its formula only", moves_by_the_formula),
-    always_step("nobody goes anywhere by what is said of its trust, its restarts, or its plan", stays_where_it_is),
+    always_step("the board knows each worker's task, and why a worker is gone", knows_the_task),
+    always_step("an agent has the roles of the last plan", has_the_roles_of_the_plan),
+    accepts("plan changes of an agent are accepted until it is gone", {PRESENT: (Reassigned, Dismissed)}),
+    always_step("an agent dismissed by the plan leaves for good", leaves_for_good),
+    always_step("an agent's trust level changes only by its formula", moves_by_the_formula),
+    always_step("news of trust, restarts or the plan moves no worker slot", stays_where_it_is),
     leads_where(
-        "whoever wants work waits, whoever has a task works, and whoever wants none, or goes, is not there for any",
+        "each report of a worker moves its slot to the matching state",
         {
             WorkWanted: (State.WAITING,),
             WorkLeft: (State.AWAY,),
@@ -274,10 +274,13 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
             WorkerGone: (State.GONE,),
         },
     ),
-    accepts("an agent that fell is heard", {_AT_REST_OR_WORK: (RestartWanted, RestartDone)}),
-    accepts("that nothing is in hand is heard", {_AT_REST_OR_WORK: (WorkLeft,)}),
     accepts(
-        "whatever is said of an agent's trust is heard while it is there",
+        "requests for restarts are accepted from a worker that is away or working",
+        {_AT_REST_OR_WORK: (RestartWanted, RestartDone)},
+    ),
+    accepts("a worker can report that it has no task", {_AT_REST_OR_WORK: (WorkLeft,)}),
+    accepts(
+        "changes of an agent's trust are accepted until it is gone",
         {PRESENT: (Succeeded, Promoted, Demoted, Violated)},
         when=lambda e: e.record.trust is not None,
     ),

@@ -1,13 +1,13 @@
-"""A service: one aggregate with a long-lived process, what triggers it, what waits to be run, and the run itself.
+"""A service: one aggregate with a long-lived process, its triggers, its inbox and its runs.
 
-The life is document 002's ``process``, whose table is as it was. Its activities are served here: to *start* is to begin
-to wait for triggers, to *serve* is to take what waits in its order and have it run, one at a time, to *drain* is to let
-the run in flight come to its end. So every decision is a rule of ``rules``, and the interpreter does two things only:
-it waits for triggers (``AwaitTrigger``), and it runs a command (``RunSession``).
+The lifecycle is the ``process`` of document 002, with its table unchanged. Rules serve its activities: *start* begins
+to watch the triggers, *serve* runs waiting items in order, one at a time, and *drain* lets the current run end. So
+every decision is a rule of ``rules``. The interpreter only watches triggers (``AwaitTrigger``) and runs a command
+(``RunSession``).
 
-Who is paused, or held by a runner that goes away, begins no other run; the one in flight ends by itself, and what comes
-meanwhile waits. Who is to drain lets it end, too, and stops then. Who is to stop has it ended. A service that has come
-down and will not come back is *gone*: what waits is given back, and the board hears why.
+A paused or held service begins no run: the current one ends by itself, and later items wait. A draining service lets
+its run end, and then stops. A stopped service has its run ended. A service that is down and is not restarted is *gone*:
+waiting messages are given back, and the board gets the reason.
 """
 
 from lifefold.core.fleet.service.model import KIND, PROCESS, has_failed, is_down, quiet, reason_of, settled

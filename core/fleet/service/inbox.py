@@ -1,11 +1,11 @@
-"""What waits to be run by a service: messages from people, and triggers that have come, in their order.
+"""The inbox of a service: operator messages and fired triggers, in the order of their arrival.
 
-*A message is one run.* It waits behind those before it, is taken once, and is not taken again, whatever becomes of its
-run. One for which there is no room, or that comes when nobody will run it, is refused, so that the sender knows; those
-that still wait when the service goes for good are given back, each with its text.
+*A message is one run.* It waits behind earlier items and is taken once, whatever the result of its run. A message is
+refused if the inbox is full or closed, so that the sender knows. When the service stops for good, messages that still
+wait are given back, each with its text.
 
-*A trigger waits once.* What comes again while it waits says nothing new: one run does for both. What comes while its
-run is at work waits for another one, since that run may not have seen it.
+*A trigger waits once.* A trigger that fires again while it waits needs no second run. A trigger that fires during its
+own run waits for another run, since the current one may have missed the change.
 """
 
 from collections import Counter
@@ -35,19 +35,19 @@ from lifefold.effects import LogFatal
 REF: Final = "inbox"
 
 MESSAGES_LIMIT: Final = 1_000
-"""How many messages wait at most; one more is refused, so that the sender knows."""
+"""The most messages that wait; one more is refused, so that its sender knows."""
 
 MESSAGES_BYTES: Final = 1_000_000
-"""How long they may be together, in bytes of UTF-8."""
+"""The most bytes (UTF-8) of all waiting messages together."""
 
 FULL: Final = (
-    f"no room: {MESSAGES_LIMIT} messages and {MESSAGES_BYTES} bytes wait at most; write it shorter, or send it again"
-    " when some have been run"
+    f"the inbox is full: at most {MESSAGES_LIMIT} messages and {MESSAGES_BYTES} bytes wait; shorten the message, or"
+    " send it again when some have run"
 )
-"""What a refusal of a message means where messages are taken, for the sender."""
+"""The reason of a refusal by a full inbox, for the sender."""
 
 NO_MESSAGES: Final = "it takes no messages: none of its triggers is { queue = true }"
-"""What a refusal means where none are, for the sender."""
+"""The reason of a refusal by a service without messages, for the sender."""
 
 
 class State(AnyLifecycleState):
@@ -58,7 +58,7 @@ class State(AnyLifecycleState):
 
 
 class Item(msgspec.Struct, frozen=True):
-    """Something to run: of the trigger of this reference, or a message if there is none; and what the run is told."""
+    """An item to run: of the trigger ``source``, or a message if that is empty. ``text`` is the prompt of its run."""
 
     opaque: ClassVar[tuple[str, ...]] = ("text",)
 
@@ -67,7 +67,7 @@ class Item(msgspec.Struct, frozen=True):
 
 
 class MessageArrived(Event, frozen=True):
-    """Somebody wrote ``text``."""
+    """An operator has sent ``text``."""
 
     opaque: ClassVar[tuple[str, ...]] = ("text",)
 
@@ -75,7 +75,7 @@ class MessageArrived(Event, frozen=True):
 
 
 class Fired(Event, frozen=True):
-    """The trigger of this reference has come, with something to say."""
+    """The trigger ``source`` has fired, with a ``text`` for its run."""
 
     opaque: ClassVar[tuple[str, ...]] = ("text",)
 
@@ -84,15 +84,15 @@ class Fired(Event, frozen=True):
 
 
 class Taken(Event, frozen=True):
-    """What has waited longest is run."""
+    """The oldest waiting item is run."""
 
 
 class Finished(Event, frozen=True):
-    """What was run is over."""
+    """The current run is over."""
 
 
 class InboxClosed(Event, frozen=True):
-    """The service has stopped for good: nobody will run what comes now."""
+    """The service has stopped for good: no later item will run."""
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
@@ -100,7 +100,7 @@ class InboxClosed(Event, frozen=True):
 
 
 class Inbox(Record, frozen=True):
-    """What waits, oldest first, and what is being run. Without ``takes_messages`` it has triggers alone."""
+    """The waiting items, oldest first, and the running one. Without ``takes_messages`` there are only triggers."""
 
     state: State = State.OPEN
     items: tuple[Item, ...] = ()
@@ -109,64 +109,64 @@ class Inbox(Record, frozen=True):
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """The messages that wait."""
+        """The waiting messages."""
         return tuple(each.text for each in self.items if not each.source)
 
 
 def has_room(i: Inbox, e: MessageArrived) -> bool:
-    """Messages are taken, and there is room for one more, and for its text."""
+    """The service takes messages, and one more with this text is within both limits."""
     length = sum(len(text.encode(errors="surrogatepass")) for text in (*i.messages, e.text))
     return i.takes_messages and len(i.messages) < MESSAGES_LIMIT and length <= MESSAGES_BYTES
 
 
 def waits_already(i: Inbox, e: Fired) -> bool:
-    """The same trigger waits, and says nothing new."""
+    """The same trigger waits already."""
     return any(each.source == e.source for each in i.items)
 
 
 def is_free(i: Inbox, _e: Taken) -> bool:
-    """Something waits, and nothing is being run."""
+    """An item waits, and none is running."""
     return bool(i.items) and i.in_hand is None
 
 
 def is_busy(i: Inbox, _e: Finished) -> bool:
-    """Something is being run."""
+    """An item is running."""
     return i.in_hand is not None
 
 
 def is_idle(i: Inbox, _e: InboxClosed) -> bool:
-    """Nothing is being run."""
+    """No item is running."""
     return i.in_hand is None
 
 
 def keep_message(i: Inbox, e: MessageArrived) -> Step[Inbox, Never]:
-    """Keep the message behind what waits."""
+    """Append the message."""
     return Step(replace(i, items=(*i.items, Item(text=e.text))))
 
 
 def keep_trigger(i: Inbox, e: Fired) -> Step[Inbox, Never]:
-    """Keep the trigger behind what waits."""
+    """Append the trigger."""
     return Step(replace(i, items=(*i.items, Item(e.source, e.text))))
 
 
 def take(i: Inbox, _e: Taken) -> Step[Inbox, Never]:
-    """Take what has waited longest in hand."""
+    """Take the oldest waiting item."""
     return Step(replace(i, items=i.items[1:], in_hand=next(iter(i.items), None)))
 
 
 def finish(i: Inbox, _e: Finished) -> Step[Inbox, Never]:
-    """Have nothing in hand."""
+    """Clear the item that has run."""
     return Step(replace(i, in_hand=None))
 
 
 def give_back(i: Inbox, e: InboxClosed) -> Step[Inbox, LogFatal]:
-    """Tell people of every message that will not be run, and why; a trigger that waits is nobody's word."""
-    told = tuple(LogFatal(f"message {text!r}{_times(n)} was not run: {e.reason}") for text, n in _counted(i))
-    return Step(replace(i, items=()), told)
+    """Tell the operator of every message that will not run, with the reason; waiting triggers are dropped."""
+    notices = tuple(LogFatal(f"message {text!r}{_times(n)} was not run: {e.reason}") for text, n in _counted(i))
+    return Step(replace(i, items=()), notices)
 
 
 def _counted(i: Inbox) -> tuple[tuple[str, int], ...]:
-    """Return the texts of the messages that wait, in their order, each with how many have it."""
+    """Return the texts of the waiting messages in order, each with its number of messages."""
     return tuple(Counter(i.messages).items())
 
 
@@ -175,7 +175,7 @@ def _times(number: int) -> str:
 
 
 def keeps_the_order(step: Transition) -> bool:
-    """Say: what comes is kept behind what waits, and what has waited longest goes first, into the hand, alone."""
+    """New items are appended, and the oldest item is taken first, one at a time."""
     if step.before is None:
         return True
     was: Inbox = step.before.record
@@ -196,7 +196,7 @@ def keeps_the_order(step: Transition) -> bool:
 
 
 def gives_back_what_waits(step: Transition) -> bool:
-    """Say: of every message that waits when the inbox is closed people are told, how often and why; of no other."""
+    """A closing inbox reports exactly the waiting messages, each with its number and the reason."""
     told = [each.message for each in step.effects if isinstance(each, LogFatal)]
     if step.before is None or not isinstance(step.event, InboxClosed):
         return not told
@@ -208,35 +208,37 @@ def gives_back_what_waits(step: Transition) -> bool:
 
 
 def has_nothing_in_hand(e: Entity[Inbox]) -> bool:
-    """Say: nothing is being run."""
+    """No item is running."""
     return e.record.in_hand is None
 
 
 def waits_once(i: Inbox) -> bool:
-    """A trigger waits once, and no more messages wait than there is room for."""
+    """A trigger waits once, and at most ``MESSAGES_LIMIT`` messages wait."""
     sources = [each.source for each in i.items if each.source]
     return len(set(sources)) == len(sources) and len(i.messages) <= MESSAGES_LIMIT
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("what waits is run in its order, one at a time, and each once", keeps_the_order),
-    always_step("of every message that will not be run people are told", gives_back_what_waits),
-    always("a trigger waits once, and messages have their room", lambda e: waits_once(e.record)),
-    accepts("a trigger is heard also when it waits already", {State.OPEN: (Fired,)}),
-    accepts("what waits can be run", {State.OPEN: (Taken,)}, when=lambda e: e.record.items and not e.record.in_hand),
-    accepts("a run that is over is heard", {State.OPEN: (Finished,)}, when=lambda e: e.record.in_hand is not None),
+    always_step("waiting items run in order, one at a time, each once", keeps_the_order),
+    always_step("the operator is told of every message that will not run", gives_back_what_waits),
+    always("a trigger waits once, and messages stay within their limit", lambda e: waits_once(e.record)),
+    accepts("a waiting trigger can fire again", {State.OPEN: (Fired,)}),
     accepts(
-        "a message is taken where messages are",
+        "a waiting item can be run", {State.OPEN: (Taken,)}, when=lambda e: e.record.items and not e.record.in_hand
+    ),
+    accepts("the end of a run is accepted", {State.OPEN: (Finished,)}, when=lambda e: e.record.in_hand is not None),
+    accepts(
+        "a message is accepted where the service takes messages",
         {State.OPEN: (MessageArrived,)},
         when=lambda e: e.record.takes_messages and len(e.record.messages) < MESSAGES_LIMIT,
     ),
-    accepts("nothing keeps a service from going but its run", {State.OPEN: (InboxClosed,)}, when=has_nothing_in_hand),
+    accepts("an inbox can close whenever nothing runs", {State.OPEN: (InboxClosed,)}, when=has_nothing_in_hand),
 )
 
 machine: Machine[Any] = Machine(
     REF,
     Inbox(),
-    about="what waits to be run by a service: messages and triggers, in their order",
+    about="the messages and triggers that wait for a run of a service, in their order",
     rows=(
         row(State.OPEN, MessageArrived, STAY, keep_message, when=has_room),
         row(State.OPEN, Fired, STAY, when=waits_already),

@@ -1,9 +1,9 @@
-"""One run of a service after the other: its command is started, runs, and ends.
+"""The runs of a service, one after the other: its command is started, runs and ends.
 
-It is a session's process without a session's loop: there is no worktree, no prompt that is waited for, no pause and no
-count of errors, for all of that is the business of the service's ``process``. A run is written down before it is
-launched, so that a runner that comes after a crash finds it, or its end. Whoever is not to go on is *cancelled*: the
-activity ends with the state, TERM, grace, KILL, and the next run begins only when that is confirmed (D13).
+An invocation is the process of a session without its loop. It has no worktree, no wait for a prompt, no pause and no
+count of errors: the service's ``process`` has these. A run is in the log before its launch, so that a runner finds the
+run or its end after a crash. A run that must not continue is *cancelled*: leaving its state ends the process with TERM,
+grace and KILL. The next run begins only when that end is confirmed (D13).
 """
 
 from typing import Any, ClassVar, Final
@@ -48,11 +48,11 @@ class State(AnyLifecycleState):
 
 
 LIVES: Final = (State.SPAWNING, State.RUNNING)
-"""In these there is a run."""
+"""In these states there is a run."""
 
 
 class Invoked(Event, frozen=True):
-    """The command is to be run, with this to do."""
+    """The command is to be run with this prompt."""
 
     opaque: ClassVar[tuple[str, ...]] = ("prompt",)
 
@@ -60,7 +60,7 @@ class Invoked(Event, frozen=True):
 
 
 class Cancelled(Event, frozen=True):
-    """What runs is not to go on."""
+    """The current run must end."""
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
@@ -68,9 +68,9 @@ class Cancelled(Event, frozen=True):
 
 
 class Invocation(Record, frozen=True):
-    """The runs of a service. ``attempt`` counts them, and so does ``session_seq``; ``prompt`` is the last one's.
+    """The runs of a service. ``attempt`` and ``session_seq`` both count them; ``prompt`` is that of the last run.
 
-    Of the limits only the grace and the time-out count: errors are counted by the service's ``process``.
+    Only the grace and the time-out of ``limits`` are used: the service's ``process`` counts errors.
     """
 
     identifiers: ClassVar[tuple[str, ...]] = ("session_seq", "attempt")
@@ -85,44 +85,44 @@ class Invocation(Record, frozen=True):
 
     @property
     def patience_ms(self) -> int:
-        """How long a run may take to end when it is asked to."""
+        """The grace of a run: how long its end may take after a request, in milliseconds."""
         return self.limits.grace_ms
 
 
 def is_expected(i: Invocation, e: session.SessionStarted) -> bool:
-    """A start counts for the run that was launched (D17)."""
+    """The start is of the launched run (D17)."""
     return e.seq == i.session_seq
 
 
 def launch(i: Invocation, e: Invoked) -> Step[Invocation, StorePrompt]:
-    """Count the run, and keep what it is told."""
+    """Count the run, and store its prompt."""
     return Step(
         replace(i, prompt=e.prompt, session_seq=i.session_seq + 1, attempt=i.attempt + 1), (StorePrompt(e.prompt),)
     )
 
 
 def tell_failure(i: Invocation, e: session.SessionExited) -> Step[Invocation, LogFatal]:
-    """Tell people: it is not tried again."""
+    """Tell the operator of the failure: the run is not retried."""
     return Step(i, (LogFatal(f"run {i.attempt} has failed: {describe(e.outcome)}"),))
 
 
 def tell_end(i: Invocation, e: Cancelled) -> Step[Invocation, LogFatal]:
-    """Tell people that the run was ended, and why."""
+    """Tell the operator that the run was ended, with the reason."""
     return Step(i, (LogFatal(f"run {i.attempt} is ended: {e.reason}"),))
 
 
 def run(i: Invocation) -> RunSession:
-    """Return what goes on while there is a run."""
+    """Return the activity of a run."""
     return RunSession(i.prompt, i.session_seq, i.attempt, i.limits.grace_ms, i.limits.session_timeout_ms)
 
 
 def rests(i: Invocation) -> bool:
-    """Nothing need be run."""
+    """There is no run."""
     return i.state is State.IDLE
 
 
 def counts_runs(step: Transition) -> bool:
-    """Say: every run has a number of its own and keeps what it is told, and nothing else changes that."""
+    """Every run gets the next number and stores its prompt, and nothing else changes either."""
     if step.before is None:
         return True
     was: Invocation = step.before.record
@@ -134,15 +134,15 @@ def counts_runs(step: Transition) -> bool:
     return stored and (now.attempt, now.session_seq, now.prompt) == counted
 
 
-def tells_what_went_wrong(step: Transition) -> bool:
-    """Say: people are told of a run that has failed or was ended, and of no other."""
+def reports_failed_runs(step: Transition) -> bool:
+    """The operator is told exactly of failed and cancelled runs."""
     told = any(isinstance(each, LogFatal) for each in step.effects)
     failed = isinstance(step.event, session.SessionExited) and not isinstance(step.event.outcome, session.Success)
     return told is (failed or isinstance(step.event, Cancelled))
 
 
 def starts_as_expected(step: Transition) -> bool:
-    """Say: a run is shown as running when it has started itself, and not another one."""
+    """A run is RUNNING only after its own start."""
     started = enters(step, State.RUNNING)
     return not started or (
         isinstance(step.event, session.SessionStarted) and step.event.seq == step.after.record.session_seq
@@ -152,12 +152,12 @@ def starts_as_expected(step: Transition) -> bool:
 ANY_FAILURE: Final = Pattern(session.SessionExited, "no Success", lambda e: not isinstance(e.outcome, session.Success))
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("every run has its number, and what it is told", counts_runs),
-    always_step("people are told of a run that has failed or was ended", tells_what_went_wrong),
-    always_step("a run is shown as running when it is the one that has started", starts_as_expected),
-    accepts("a run ends whenever it ends, and can be cancelled", {LIVES: (SUCCESS, ANY_FAILURE, Cancelled)}),
+    always_step("every run has its number and its prompt", counts_runs),
+    always_step("the operator is told of each failed or cancelled run", reports_failed_runs),
+    always_step("a run is RUNNING only after its own start", starts_as_expected),
+    accepts("a live run can end and can be cancelled", {LIVES: (SUCCESS, ANY_FAILURE, Cancelled)}),
     leads_where(
-        "whoever is invoked is launched, whoever has started runs, and whatever ends it leaves nothing",
+        "an invocation spawns, runs and returns to idle",
         {
             Invoked: (State.SPAWNING,),
             session.SessionStarted: (State.RUNNING,),
@@ -174,7 +174,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
 machine: Machine[Any] = Machine(
     REF,
     Invocation(),
-    about="one run of a service after the other: idle, spawning, running",
+    about="the runs of a service, one after the other: idle, spawning, running",
     rows=(
         row(State.IDLE, Invoked, State.SPAWNING, launch),
         row(State.SPAWNING, session.SessionStarted, State.RUNNING, when=is_expected),

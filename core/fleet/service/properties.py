@@ -1,4 +1,4 @@
-"""What a service promises, and what a fleet properties of its services."""
+"""The properties of a service, and those of a fleet with services."""
 
 from typing import Final
 
@@ -25,13 +25,13 @@ from lifefold.core.lifecycles import process
 from lifefold.effects import RunSession
 
 
-def hand_is_full(service: Aggregate) -> bool:
-    """Something is in hand exactly while it is being run."""
+def has_an_item_while_it_runs(service: Aggregate) -> bool:
+    """The inbox has an item in progress exactly while a run lives."""
     return (service.record(inbox.REF).in_hand is None) is is_idle(service)
 
 
 def runs_what_waits(service: Aggregate) -> bool:
-    """Nothing waits but behind what is being run, for a person, or for the process to be up and allowed to go on."""
+    """An item waits only for the current run, for an operator, or for the process to be up and not suspended."""
     p: process.Process = service.record(PROCESS)
     is_held = service.record("desired_state").state is not desired_state.State.RUN or p.suspended_for is not None
     waits = bool(service.record(inbox.REF).items) and service.record(invocation.REF).state is invocation.State.IDLE
@@ -39,25 +39,25 @@ def runs_what_waits(service: Aggregate) -> bool:
 
 
 def is_up_at_once(service: Aggregate) -> bool:
-    """No service is on its way up: there is nothing that this could wait for."""
+    """No service is CREATED or STARTING: its start waits for nothing."""
     return service.record(PROCESS).state not in {process.State.CREATED, process.State.STARTING}
 
 
 def fails_by_its_runs(step: Transition) -> bool:
-    """Nothing but a run that has failed says that a service fails."""
+    """Only a failed run makes a service fail."""
     came_down = step.machine == PROCESS and step.entered is process.State.FAILED
     return not came_down or isinstance(step.event, process.RunFailed)
 
 
 def watches_while_up(service: Aggregate) -> bool:
-    """Every trigger is waited for exactly while the process is up."""
+    """Every trigger is watched exactly while the process is up."""
     up = service.record(PROCESS).state in process.SERVING
     triggers = [each for ref, each in service.entities.items() if ref.startswith(f"{trigger.REF}:")]
     return all((each.state is trigger.State.WATCHING) is up for each in triggers)
 
 
 def awaits_with_nothing_to_do(service: Aggregate) -> bool:
-    """Whoever awaits its triggers runs nothing, and who is up and has something to do does not."""
+    """A service in AWAITING runs nothing, and a service in RUNNING has something to do, or is suspended."""
     p: process.Process = service.record(PROCESS)
     busy = not is_idle(service) or bool(service.record(inbox.REF).items)
     if p.state is process.State.AWAITING:
@@ -66,13 +66,13 @@ def awaits_with_nothing_to_do(service: Aggregate) -> bool:
 
 
 def gone_takes_nothing(service: Aggregate) -> bool:
-    """Whoever is down for good runs nothing and takes nothing more, and only he."""
+    """The inbox is closed exactly when the service is down for good, and such a service runs nothing."""
     closed = service.record(inbox.REF).state is inbox.State.CLOSED
     return closed is is_down(service) and (not closed or is_idle(service))
 
 
-def wishes_are_obeyed(service: Aggregate) -> bool:
-    """Who is to stop is down for good, who is to drain runs something, and who is paused is suspended, or will be."""
+def follows_its_desired_state(service: Aggregate) -> bool:
+    """A stopped service is down for good, a draining one still runs, and a paused one is suspended or down."""
     p: process.Process = service.record(PROCESS)
     match service.record("desired_state").state:
         case desired_state.State.STOP:
@@ -88,34 +88,34 @@ def wishes_are_obeyed(service: Aggregate) -> bool:
 
 
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
-    always("what is in hand is what is being run, and that alone", hand_is_full),
-    always("nothing waits that may be run", runs_what_waits),
-    always("a service that begins is up at once", is_up_at_once),
-    always_step("a service fails by its runs, and by nothing else", fails_by_its_runs),
-    always("triggers are waited for exactly while the service is up", watches_while_up),
-    always("a service awaits its triggers when it has nothing to do", awaits_with_nothing_to_do),
-    always("who is down for good runs nothing and takes nothing", gone_takes_nothing),
-    always("a service that is to stop is down, and one that is paused begins nothing", wishes_are_obeyed),
+    always("the inbox has an item in progress exactly while a run lives", has_an_item_while_it_runs),
+    always("no item waits if it may run now", runs_what_waits),
+    always("a new service is up at once", is_up_at_once),
+    always_step("a service fails only by failed runs", fails_by_its_runs),
+    always("triggers are watched exactly while the service is up", watches_while_up),
+    always("a service awaits its triggers exactly when it has nothing to do", awaits_with_nothing_to_do),
+    always("a service that is down for good runs nothing and accepts nothing", gone_takes_nothing),
+    always("a service follows its desired state", follows_its_desired_state),
     leads_to(
-        "every wish to stop or to drain ends with nothing left, if what is being run ends",
+        "every stop or drain ends with nothing left, if the current run ends",
         lambda s: desired_state.is_to_end(s.record("desired_state")),
         settled,
         given=weakly(RunSession),
     ),
     leads_to(
-        "whoever is down for good leaves nothing behind",
+        "a service that is down for good leaves nothing behind",
         is_down,
         settled,
     ),
     sometimes("a service is down by its failures", lambda s: is_down(s) and has_failed(s.record(PROCESS))),
-    sometimes("something waits while something is being run", lambda s: bool(s.record(inbox.REF).items)),
+    sometimes("an item waits while another one runs", lambda s: bool(s.record(inbox.REF).items)),
 )
 
 
 class Ending(msgspec.Struct, frozen=True):
-    """How services have ended, by their names, as a board has it, or a service itself; True of one that has failed.
+    """The services that are gone, by name, as the board or a service records it; True for a failure.
 
-    Of one that had failed before it was told to stop, or has come down when it was, either may be said.
+    A service that failed, and was also asked to stop, may be recorded either way.
     """
 
     failed: tuple[tuple[str, bool], ...] = ()
@@ -123,7 +123,7 @@ class Ending(msgspec.Struct, frozen=True):
 
 
 def ending(of: Aggregate) -> Ending:
-    """Return what is looked at to see that the board knows how services have ended."""
+    """Return the projection for the property that the board knows the ends of services."""
     if of.kind == KIND:
         p: process.Process = of.record(PROCESS)
         failed = (False,) if p.state is not process.State.FAILED else (True, False) if p.stop_requested else (True,)
@@ -136,7 +136,7 @@ def ending(of: Aggregate) -> Ending:
 
 
 def endings_are_known(fleet: Projection) -> bool:
-    """When nothing is under way, the board knows which services are gone, and which of them have failed."""
+    """Without messages in flight, the board knows which services are gone, and which of them failed."""
     seen = [each for each in fleet.aggregates.values() if isinstance(each, Ending)]
     known = {end for each in seen if each.is_board for end in each.failed}
     are_so = {end for each in seen if not each.is_board for end in each.failed}
@@ -146,6 +146,6 @@ def endings_are_known(fleet: Projection) -> bool:
 OF_FLEETS: Final[tuple[Property[SystemState], ...]] = projected(
     ending,
     always(
-        "when every message has arrived, it is known which services are gone, and which have failed", endings_are_known
+        "once all messages have arrived, the board knows which services are gone and which failed", endings_are_known
     ),
 )

@@ -1,10 +1,9 @@
-"""What triggers a service: something that is waited for while the service is up, and happens time and again.
+"""A trigger of a service: a recurring event that is watched while the service is up.
 
-Whoever waits decides nothing. It says ``Triggered``, and the rules of the service say what follows: whether something
-is run now, later, or not at all. When a trigger was due last is remembered here, so that it does not depend on the life
-of a runner: what was due while nobody waited, because there was no runner or the service was down, has come *once*,
-however often it was due (``last_due_ms``). For what is no matter of time there is a *mark*: what was found when it was
-last looked at. Whoever looks compares, so that what has changed while nobody did is found as well.
+The watching activity decides nothing. It reports ``Triggered``, and the rules of the service decide about a run. The
+record has the time when the trigger was last due, so that it outlives a runner. A trigger that was due several times
+without a watcher fires *once* (``last_due_ms``). A trigger that does not depend on time has a *mark*: what the last
+look found. The activity compares the mark with the present, so that it also finds changes that no watcher saw.
 """
 
 from collections.abc import Mapping
@@ -42,15 +41,15 @@ class State(AnyLifecycleState):
 
 
 class Armed(Event, frozen=True):
-    """The service is up: wait for the trigger."""
+    """The service is up: watch the trigger."""
 
 
 class Disarmed(Event, frozen=True):
-    """The service is down, or goes down: wait no more."""
+    """The service is down or goes down: watch no longer."""
 
 
 class Triggered(Event, frozen=True):
-    """It has come. It was due at ``at_ms`` (Unix time in milliseconds); ``what`` says so to whoever runs for it."""
+    """The trigger has fired. It was due at ``at_ms`` (Unix time in milliseconds); ``what`` is the text for its run."""
 
     opaque: ClassVar[tuple[str, ...]] = ("at_ms", "what", "mark")
 
@@ -60,7 +59,7 @@ class Triggered(Event, frozen=True):
 
 
 class Noticed(Event, frozen=True):
-    """It was looked at for the first time, and this is there: nothing has come by that."""
+    """The first look has found ``mark``; it is no change."""
 
     opaque: ClassVar[tuple[str, ...]] = ("mark",)
 
@@ -68,7 +67,7 @@ class Noticed(Event, frozen=True):
 
 
 class Trigger(Record, frozen=True):
-    """A trigger of a service, and when it was due last: 0 if it never was; ``mark`` is what was found then."""
+    """A trigger of a service. ``last_ms`` is the time it was last due, 0 for never; ``mark`` is what was found then."""
 
     opaque: ClassVar[tuple[str, ...]] = ("last_ms", "mark")
 
@@ -79,42 +78,42 @@ class Trigger(Record, frozen=True):
 
 
 def of_service(entities: Mapping[str, Entity[Any]]) -> tuple[Entity[Trigger], ...]:
-    """Return the triggers among the parts of a service, in the order of the fleet file."""
+    """Return the triggers among the entities of a service, in the order of the fleet file."""
     numbered = {int(ref.partition(":")[2]): each for ref, each in entities.items() if ref.startswith(f"{REF}:")}
     return tuple(numbered[number] for number in sorted(numbered))
 
 
 def notice(t: Trigger, e: Noticed) -> Step[Trigger, Never]:
-    """Remember what is there."""
+    """Record what was found."""
     return Step(replace(t, mark=e.mark))
 
 
 def remember(t: Trigger, e: Triggered) -> Step[Trigger, Never]:
-    """Remember when it was due, and what was found."""
+    """Record the due time, and what was found."""
     return Step(replace(t, last_ms=e.at_ms, mark=e.mark))
 
 
 def wait_for(t: Trigger) -> AwaitTrigger:
-    """Return what goes on while the service is up."""
+    """Return the activity of a watched trigger."""
     return AwaitTrigger(t.source)
 
 
 def next_due_ms(every_ms: int, last_ms: int) -> int:
-    """Return when an interval is due that was due, or has begun, at ``last_ms``."""
+    """Return the next due time of an interval that was due, or began, at ``last_ms``."""
     return last_ms + every_ms
 
 
 def last_due_ms(every_ms: int, last_ms: int, now_ms: int) -> int:
-    """Return when an interval was due last, of the times between ``last_ms`` and now; ``last_ms`` if it was not.
+    """Return the last due time of an interval between ``last_ms`` and now; ``last_ms`` if there was none.
 
-    It begins anew now if ``last_ms`` is still to come: the clock of the time was ahead.
+    The interval begins now if ``last_ms`` is in the future, because the clock was ahead.
     """
     begun_ms = min(last_ms, now_ms)
     return begun_ms + (now_ms - begun_ms) // every_ms * every_ms
 
 
 def remembers_when(step: Transition) -> bool:
-    """Say: a trigger that has come is remembered with its time and what was found, and nothing else changes that."""
+    """Only a look at the trigger changes its mark, and only its firing changes the due time."""
     if step.before is None:
         return True
     was: Trigger = step.before.record
@@ -129,10 +128,10 @@ def remembers_when(step: Transition) -> bool:
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("it is remembered when a trigger was due last", remembers_when),
-    accepts("whatever comes while it is waited for is heard", {State.WATCHING: (Triggered, Noticed)}),
+    always_step("a trigger remembers when it was due last", remembers_when),
+    accepts("a watched trigger can fire", {State.WATCHING: (Triggered, Noticed)}),
     leads_where(
-        "a trigger is waited for as long as the service is up",
+        "a trigger is watched while the service is up",
         {
             Armed: (State.WATCHING,),
             Triggered: (State.WATCHING,),
@@ -148,7 +147,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
 machine: Machine[Any] = Machine(
     REF,
     Trigger(),
-    about="something that triggers a service time and again: waited for, or not",
+    about="a recurring trigger of a service: off, or watched",
     rows=(
         row(State.OFF, Armed, State.WATCHING),
         row(State.WATCHING, Triggered, State.WATCHING, remember),

@@ -1,13 +1,12 @@
-"""What was asked of a worker: to run, to pause, to hold, to drain, to stop. Belief and evidence stand elsewhere.
+"""The desired state of a worker: run, pause, hold, drain or stop. Beliefs and evidence are kept elsewhere.
 
-Pausing is what people ask for: sessions are interrupted, which is no error, nothing new is begun, and the worker goes
-on where it was when people say so, and not before. Holding is the same for a runner that goes away for a while: the
-next one lets go on who was held, and nobody who was paused. Stopping is for good: no restart of anything brings a
-stopped worker back.
-
-Draining is the stop that waits: what the worker has in hand is finished and brought home, nothing new is begun, and
-then it stops. A drain is not taken back, and survives being held; a stop overrides it. Killing is the stop that does
-not: a session has no grace, also one that is being stopped with grace already.
+- *Pause*: an operator interrupts the session, which is no error. The worker begins nothing, and continues where it was
+  when an operator resumes it.
+- *Hold*: the same for a runner that goes away for a while. The next runner releases held workers, and no paused one.
+- *Stop*: for good. No restart of an agent or a runner brings a stopped worker back.
+- *Drain*: the worker finishes and merges its current task, begins nothing new, and then stops. A drain is never
+  withdrawn and survives a hold; a stop overrides it.
+- *Kill*: a stop without grace, also for a session that is already being stopped with grace.
 """
 
 from typing import Any, ClassVar, Final, Never
@@ -33,7 +32,7 @@ from lifefold.effects import ForceStopSession
 
 
 class State(AnyLifecycleState):
-    """The five intents."""
+    """The five desired states."""
 
     RUN = "Run"
     PAUSE = "Pause"
@@ -43,7 +42,7 @@ class State(AnyLifecycleState):
 
 
 class PauseWanted(Event, frozen=True):
-    """Start nothing new and interrupt what runs, until people say otherwise."""
+    """Interrupt the session, and begin nothing until an operator resumes the worker."""
 
     abort_reason: ClassVar = AbortReason.USER_INTERRUPT
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
@@ -52,21 +51,21 @@ class PauseWanted(Event, frozen=True):
 
 
 class ResumeWanted(Event, frozen=True):
-    """Go on, whoever was paused."""
+    """Continue after a pause."""
 
 
 class HoldWanted(Event, frozen=True, repr_omit_defaults=True):
-    """Start nothing new and interrupt what runs: the runner goes away for a while, for this reason."""
+    """Interrupt the session, and begin nothing: the runner goes away for a while, for ``abort_reason``."""
 
     abort_reason: AbortReason = AbortReason.SHUTDOWN_SIGNAL
 
 
 class RunWanted(Event, frozen=True):
-    """Go on."""
+    """Continue after a hold."""
 
 
 class StopWanted(Event, frozen=True):
-    """Stop for good. Without an ``abort_reason`` the worker is through: no work is left."""
+    """Stop for good. Without an ``abort_reason`` the worker stops because no work is left."""
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
@@ -75,7 +74,7 @@ class StopWanted(Event, frozen=True):
 
 
 class DrainWanted(Event, frozen=True):
-    """Finish what is in hand, begin nothing new, and stop then."""
+    """Finish the current task, begin nothing new, and then stop."""
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
@@ -83,7 +82,7 @@ class DrainWanted(Event, frozen=True):
 
 
 class Drained(Event, frozen=True):
-    """Nothing is in hand any more of who is to drain."""
+    """A draining worker has finished its task."""
 
 
 class KillWanted(Event, frozen=True):
@@ -96,7 +95,7 @@ class KillWanted(Event, frozen=True):
 
 
 class DesiredState(Record, frozen=True):
-    """What was asked for, and why. ``drains`` stays while a worker that drains is held; ``at_once``: without grace."""
+    """The desired state and its reason. A held worker keeps ``drains``; ``at_once``: it stops without grace."""
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
@@ -107,63 +106,63 @@ class DesiredState(Record, frozen=True):
 
 
 def forget(i: DesiredState, _e: ResumeWanted) -> Step[DesiredState, Never]:
-    """Forget the reason of the pause."""
+    """Clear the reason of the pause."""
     return Step(replace(i, reason=""))
 
 
 def explain(i: DesiredState, e: StopWanted | PauseWanted) -> Step[DesiredState, Never]:
-    """Keep the reason."""
+    """Record the reason."""
     return Step(replace(i, reason=e.reason, drains=False))
 
 
 def drain(i: DesiredState, e: DrainWanted) -> Step[DesiredState, Never]:
-    """Keep the reason, and that it is to drain."""
+    """Record the reason and the drain."""
     return Step(replace(i, reason=e.reason, drains=True))
 
 
 def finish(i: DesiredState, _e: Drained) -> Step[DesiredState, Never]:
-    """It has drained; the reason is the one that it was told."""
+    """End the drain, and keep its reason."""
     return Step(replace(i, drains=False))
 
 
 def kill(i: DesiredState, e: KillWanted) -> Step[DesiredState, ForceStopSession]:
-    """Keep the reason, and have the session killed, if there is one."""
+    """Record the reason, and kill the session, if there is one."""
     return Step(replace(i, reason=e.reason, drains=False, at_once=True), (ForceStopSession(),))
 
 
 def drains(i: DesiredState, _e: RunWanted) -> bool:
-    """It was told to drain before it was held, or while."""
+    """The worker was drained, before its hold or during it."""
     return i.drains
 
 
-def goes_on(i: DesiredState, _e: PauseWanted) -> bool:
-    """It was not told to drain."""
+def is_not_drained(i: DesiredState, _e: PauseWanted) -> bool:
+    """The worker was not drained."""
     return not i.drains
 
 
 def may_drain(i: DesiredState, _e: DrainWanted) -> bool:
-    """It was not told to drain yet."""
+    """The worker was not drained yet."""
     return not i.drains
 
 
 def has_grace(i: DesiredState, _e: KillWanted) -> bool:
-    """It was not told to stop without grace."""
+    """The worker was not killed yet."""
     return not i.at_once
 
 
 def is_to_end(i: DesiredState) -> bool:
-    """Tell whether the worker is to stop, at once or when it has finished what it has in hand."""
+    """Tell whether the worker stops for good, now or after its current task."""
     return i.state is State.STOP or i.drains
 
 
-def pause_is_for_people(step: Transition) -> bool:
-    """Who was paused by people is let go on by people, and by no runner."""
+def pause_is_for_operators(step: Transition) -> bool:
+    """Only a command of an operator ends a pause, and no runner does."""
     paused = step.before is not None and step.before.state is State.PAUSE
     return not paused or isinstance(step.event, ResumeWanted | StopWanted | DrainWanted | KillWanted)
 
 
-def says_why(step: Transition) -> bool:
-    """Whoever is to pause or to stop is told why; whoever is to run is told nothing."""
+def has_its_reason(step: Transition) -> bool:
+    """A pause, a drain or a stop has its reason, and a running worker has none."""
     i: DesiredState = step.after.record
     match step.event:
         case PauseWanted(reason=reason) | StopWanted(reason=reason):
@@ -177,54 +176,54 @@ def says_why(step: Transition) -> bool:
 
 
 def drains_until_it_stops(step: Transition) -> bool:
-    """Who is to drain stops in the end, however often it is held meanwhile; nobody else does by itself."""
+    """A drain lasts, through every hold, until the worker stops; only a command begins one."""
     was = step.before is not None and step.before.record.drains
     asked = isinstance(step.event, DrainWanted)
     return bool(step.after.record.drains == ((was or asked) and step.after.state is not State.STOP))
 
 
 def kills_when_asked(step: Transition) -> bool:
-    """A session is killed if somebody asks for it, and then that is remembered."""
+    """A session is killed exactly when an operator asks for it, and the kill is recorded."""
     asked, was = isinstance(step.event, KillWanted), step.before is not None and step.before.record.at_once
     killed = any(isinstance(each, ForceStopSession) for each in step.effects)
     return killed is asked and step.after.record.at_once is (asked or was)
 
 
 def drains_where_it_is(step: Transition) -> bool:
-    """Who is held and told to drain is held on; everybody else drains at once."""
+    """A held worker stays held when it is drained; any other worker drains at once."""
     if step.before is None or not isinstance(step.event, DrainWanted):
         return True
     return (step.after.state is State.HOLD) is (step.before.state is State.HOLD)
 
 
 def is_killed_once(step: Transition) -> bool:
-    """Who was told to stop at once is told so once."""
+    """A worker is killed at most once."""
     return step.before is None or not isinstance(step.event, KillWanted) or not step.before.record.at_once
 
 
 def stop_is_final(step: Transition) -> bool:
-    """Nobody takes back that a worker is to stop."""
+    """A worker never leaves STOP."""
     return step.before is None or step.before.state is not State.STOP or step.after.state is State.STOP
 
 
-def tells_apart(i: DesiredState) -> bool:
-    """Only who is to stop may be without grace, and who drains says so."""
+def is_consistent(i: DesiredState) -> bool:
+    """Only a stopped worker is without grace, and a draining worker has ``drains``."""
     return (i.state is State.STOP or not i.at_once) and (i.state is not State.DRAIN or i.drains)
 
 
 COMMANDS: Final = (StopWanted, DrainWanted, KillWanted, PauseWanted, ResumeWanted, HoldWanted, RunWanted)
-"""What people may say; that nothing is left to do (``Drained``) is for rules to say."""
+"""The commands of operators. ``Drained`` is no command: a rule reports it."""
 
 WORKS: Final = frozenset({State.RUN, State.DRAIN})
-"""In these what is in hand is gone on with."""
+"""In these states the worker continues its task."""
 
 RESTS: Final = frozenset({State.PAUSE, State.HOLD})
-"""In these nothing new is begun, and what runs is interrupted."""
+"""In these states the worker begins nothing, and its session is interrupted."""
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("a wish to stop is never overridden", stop_is_final),
+    always_step("a stop is never overridden", stop_is_final),
     leads_where(
-        "what was wished for last is what is wanted",
+        "each command leads to its desired state",
         {
             PauseWanted: (State.PAUSE,),
             ResumeWanted: (State.RUN,),
@@ -236,25 +235,25 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
             Drained: (State.STOP,),
         },
     ),
-    always_step("who is paused goes on when people say so, and not before", pause_is_for_people),
-    always_step("whoever is to pause or to stop knows why", says_why),
-    always_step("whoever is to drain stops in the end", drains_until_it_stops),
-    always_step("who is held and told to drain is held on, and nobody else is", drains_where_it_is),
-    always_step("a session is killed if somebody asks for it", kills_when_asked),
-    always_step("who was told to stop at once is told so once", is_killed_once),
+    always_step("a paused worker continues only by an operator's command", pause_is_for_operators),
+    always_step("a pause or a stop has its reason", has_its_reason),
+    always_step("a draining worker stays draining until it stops", drains_until_it_stops),
+    always_step("a drain keeps a held worker held, and no other worker", drains_where_it_is),
+    always_step("a session is killed exactly when an operator asks for it", kills_when_asked),
+    always_step("a worker is killed at most once", is_killed_once),
     asks_once(),
-    always("who drains or is killed is told apart from who runs", lambda e: tells_apart(e.record)),
+    always("only a stopped worker is killed, and a draining worker is marked", lambda e: is_consistent(e.record)),
     accepts(
-        "who stops with grace can be killed all the same",
+        "a worker that stops with grace can be killed",
         {State.STOP: (KillWanted,)},
         when=lambda e: not e.record.at_once,
     ),
     accepts(
-        "whoever has not stopped can be told to drain",
+        "a held worker can be drained",
         {State.HOLD: (DrainWanted,)},
         when=lambda e: not is_to_end(e.record),
     ),
-    accepts("who is held can be paused", {State.HOLD: (PauseWanted,)}, when=lambda e: not e.record.drains),
+    accepts("a held worker can be paused", {State.HOLD: (PauseWanted,)}, when=lambda e: not e.record.drains),
     *exits_on(State.RUN, PauseWanted, HoldWanted, DrainWanted, StopWanted, KillWanted),
     *exits_on(State.PAUSE, ResumeWanted, DrainWanted, StopWanted, KillWanted),
     *exits_on(State.HOLD, RunWanted, StopWanted, KillWanted),
@@ -264,12 +263,12 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
 machine = Machine(
     "desired_state",
     DesiredState(),
-    about="what was asked of a worker: run, pause, hold, drain, stop",
+    about="the desired state of a worker, as operators ask for it: run, pause, hold, drain, stop",
     rows=(
         row(State.RUN, PauseWanted, State.PAUSE, explain),
         row(State.RUN, HoldWanted, State.HOLD),
         row(State.PAUSE, ResumeWanted, State.RUN, forget),
-        row(State.HOLD, PauseWanted, State.PAUSE, explain, when=goes_on),
+        row(State.HOLD, PauseWanted, State.PAUSE, explain, when=is_not_drained),
         row(State.HOLD, RunWanted, State.DRAIN, when=drains),
         row(State.HOLD, RunWanted, State.RUN),
         row((State.RUN, State.PAUSE), DrainWanted, State.DRAIN, drain),

@@ -1,9 +1,9 @@
-"""What people have to say to an agent: repeated in every prompt until a session that was told succeeds (D14).
+"""The operator messages of an agent: each is in every prompt until a session with it completes (D14).
 
-A prompt is no delivery. Its session may be interrupted, may fail, may never start, and the next one remembers nothing
-of it. So a prompt *takes* all messages along, and they stay; they are *delivered* when that very session completes.
-What comes meanwhile is for the next prompt. An agent may therefore be told something twice, and never not at all while
-it works. What it has not been told when it stops for good stays in its *closed* mailbox, where people see it.
+A prompt is no delivery: its session may be interrupted, may fail or may never start, and the next session remembers
+nothing of it. So a prompt *takes* all messages, and they stay in the mailbox. They are *delivered* when that session
+completes. Later messages are for the next prompt. A working agent gets each message at least once, and perhaps twice.
+When the agent stops for good, undelivered messages stay in its *closed* mailbox, where operators see them.
 """
 
 from typing import Any, Final, Never
@@ -27,16 +27,16 @@ from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.lifecycles.property_forms import exits_on
 
 MESSAGES_LIMIT: Final = 100
-"""How many messages a mailbox keeps at most; one more is refused, so that the sender knows."""
+"""The most messages of a mailbox; one more is refused, so that its sender knows."""
 
 MESSAGES_BYTES: Final = 65_536
-"""How long they may be together, in bytes of UTF-8: all of them are in every prompt, and so in the log, again."""
+"""The most bytes (UTF-8) of all messages together: every prompt, and so the log, has all of them again."""
 
 FULL: Final = (
-    f"its mailbox has no room: it keeps {MESSAGES_LIMIT} messages and {MESSAGES_BYTES} bytes at most, until a session that"
-    " was told succeeds; write it shorter, or send it again then"
+    f"its mailbox is full: it keeps at most {MESSAGES_LIMIT} messages and {MESSAGES_BYTES} bytes until a session with"
+    " them succeeds; shorten the message, or send it again later"
 )
-"""What a refusal while Holding means, and what to do, for the sender."""
+"""The reason of a refusal in Holding, with advice for the sender."""
 
 
 class State(AnyLifecycleState):
@@ -48,33 +48,33 @@ class State(AnyLifecycleState):
 
 
 class OperatorMessageArrived(Event, frozen=True):
-    """Somebody wrote ``text``; ``urgent`` messages interrupt a running session."""
+    """An operator has sent ``text``; an ``urgent`` message interrupts a running session."""
 
     text: str = ""
     urgent: bool = True
 
     @classmethod
     def examples(cls) -> tuple["OperatorMessageArrived", ...]:
-        """Return one of each kind; what they say decides nothing."""
+        """Return one of each kind; their texts decide nothing."""
         return cls("a"), cls("a", urgent=False)
 
 
 class MessagesTaken(Event, frozen=True):
-    """A prompt takes the messages along."""
+    """A prompt takes all messages."""
 
 
 class MessagesDelivered(Event, frozen=True):
-    """The session with that prompt has completed."""
+    """The session with the last prompt has completed."""
 
 
 class MailboxClosed(Event, frozen=True):
-    """The agent has stopped: nobody will read what comes now."""
+    """The agent has stopped for good: no session will get a later message."""
 
 
 class Mailbox(Record, frozen=True):
-    """The messages that are not delivered, oldest first; the last prompt took along as many of them as ``taken``.
+    """The undelivered messages, oldest first; the last prompt has the first ``taken`` of them.
 
-    In a closed mailbox they are those that nobody will read, and no prompt is of interest.
+    A closed mailbox has the messages that no session will get; its ``taken`` is 0.
     """
 
     state: State = State.EMPTY
@@ -83,13 +83,13 @@ class Mailbox(Record, frozen=True):
 
 
 def has_room(m: Mailbox, e: OperatorMessageArrived) -> bool:
-    """There is room for one more, and for its text."""
+    """One more message with this text is within both limits."""
     length = sum(len(text.encode(errors="surrogatepass")) for text in (*m.messages, e.text))
     return len(m.messages) < MESSAGES_LIMIT and length <= MESSAGES_BYTES
 
 
 def all_taken(m: Mailbox, _e: MessagesDelivered) -> bool:
-    """No message came after the prompt."""
+    """No message has arrived since the prompt."""
     return m.taken == len(m.messages)
 
 
@@ -99,22 +99,22 @@ def keep(m: Mailbox, e: OperatorMessageArrived) -> Step[Mailbox, Never]:
 
 
 def take(m: Mailbox, _e: MessagesTaken) -> Step[Mailbox, Never]:
-    """Remember which messages the prompt has: all there are."""
+    """Record that the prompt has all messages."""
     return Step(replace(m, taken=len(m.messages)))
 
 
 def deliver(m: Mailbox, _e: MessagesDelivered) -> Step[Mailbox, Never]:
-    """Forget the messages that the prompt had."""
+    """Remove the messages that the prompt had."""
     return Step(replace(m, messages=m.messages[m.taken :], taken=0))
 
 
 def close(m: Mailbox, _e: MailboxClosed) -> Step[Mailbox, Never]:
-    """Keep what nobody has been told, and forget which of it the last prompt had."""
+    """Keep the undelivered messages, and forget the last prompt."""
     return Step(replace(m, taken=0))
 
 
 def messages_end_by_delivery(step: Transition) -> bool:
-    """A message goes when a session that was told completes, and in no other way (D14)."""
+    """Only the completion of a session with a message removes the message (D14)."""
     if step.before is None:
         return True
     before, now = step.before.record, step.after.record
@@ -123,7 +123,7 @@ def messages_end_by_delivery(step: Transition) -> bool:
 
 
 def messages_are_all_kept(step: Transition) -> bool:
-    """A message is kept behind those before it; a prompt has all there are, and a delivery alone takes those away."""
+    """Messages are kept in order; a prompt takes all of them, and only a delivery removes those that it took."""
     if step.before is None:
         return True
     was: Mailbox = step.before.record
@@ -141,30 +141,32 @@ def messages_are_all_kept(step: Transition) -> bool:
 
 
 def messages_have_room(step: Transition) -> bool:
-    """No more messages are taken in than a mailbox keeps."""
+    """A mailbox holds at most ``MESSAGES_LIMIT`` messages."""
     return len(step.after.record.messages) <= MESSAGES_LIMIT
 
 
 def only_what_is_there_is_taken(m: Mailbox) -> bool:
-    """No prompt had messages that are not kept."""
+    """A prompt takes only messages that are kept."""
     return m.taken <= len(m.messages)
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always("no prompt had messages that are not kept", lambda e: only_what_is_there_is_taken(e.record)),
+    always("a prompt takes only messages that are kept", lambda e: only_what_is_there_is_taken(e.record)),
     always_step("messages are kept in their order, and delivered together", messages_are_all_kept),
-    always_step("no more messages are kept than there is room for", messages_have_room),
-    accepts("messages that are kept can be read, and delivered", {State.HOLDING: (MessagesTaken, MessagesDelivered)}),
+    always_step("a mailbox never holds more messages than its limit", messages_have_room),
+    accepts(
+        "kept messages can be taken by a prompt, and delivered", {State.HOLDING: (MessagesTaken, MessagesDelivered)}
+    ),
     *exits_on(State.EMPTY, OperatorMessageArrived, MailboxClosed),
     *exits_on(State.HOLDING, MailboxClosed),
     sometimes("a mailbox is full", lambda e: len(e.record.messages) == MESSAGES_LIMIT),
-    always_step("a message stays until a session that was told completes", messages_end_by_delivery),
+    always_step("a message stays until a session with it completes", messages_end_by_delivery),
 )
 
 machine: Machine[Any] = Machine(
     "mailbox",
     Mailbox(),
-    about="what people have to say to an agent, repeated until a session that was told succeeds",
+    about="operator messages for an agent: in every prompt until a session with them succeeds",
     rows=(
         row(State.EMPTY, OperatorMessageArrived, State.HOLDING, keep, when=has_room),
         row(State.HOLDING, OperatorMessageArrived, State.HOLDING, keep, when=has_room),

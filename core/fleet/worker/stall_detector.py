@@ -1,23 +1,23 @@
-"""Whether a session still moves: evidence of progress, and the ladder for whom there is none (stall detection).
+"""The stall detector: evidence of a session's progress, and the ladder for a session without it.
 
-*That a process is alive is no evidence.* A hung one is alive. What counts is that the session's output grows, or that
-it touches its heartbeat file; before there is anything of either, its start counts (E31, E32). A session that is silent
-for so long is *warned of*, after more of it *nudged* (asked by a signal to leave what it hangs in; only if the fleet
-wants that), and in the end *stalled*: it is ended like one that is stopped, and that is an error, not an interruption.
+*A live process is no evidence of progress*: a hung process is alive. The evidence is growing output of the session, or
+a touched heartbeat file. Before the first of either, the start of the session counts (E31, E32). A silent session is
+first *warned* of. After a longer silence it is *nudged*, if the fleet file asks for it: a signal interrupts a hung
+call. In the end it is *stalled*: it is ended like a stopped session, but as an error and not as an interruption.
 
-Nobody's clock alone takes a step of the ladder. ``WatchOutput`` goes on while the session runs, looks at the evidence,
-and says ``Silent`` when the next step is due, with the silence that it has found; the step is taken only if that is
-long enough (``>=``). Whoever is on the ladder and ``Stirred`` begins at its foot again. So each step is taken once in a
-silence, in its order, and a session that moves costs the log nothing: at most two entries for each silence that is long
-enough for a warning, and one more if a nudge is answered.
+No timer alone takes a step of the ladder. The activity ``WatchOutput`` lasts while the session runs, and observes the
+evidence. It reports ``Silent`` with the length of the silence when the next step is due. The step is taken only if the
+silence is long enough (``>=``). ``Stirred`` leads back to the foot of the ladder. So each step is taken once in a
+silence, in order, and a session with progress adds nothing to the log. A silence adds at most two entries that are long
+enough for a warning, and one more for an answered nudge.
 
 *An answer to a nudge is no progress*: many programs answer the signal with a line ("press Ctrl-C again to exit") and
-hang on. The first sign after a nudge makes the session *answered*. An answered session has to move on: a sign that
-comes at least ``Limits.answer_ms`` after the answer leads to the foot of the ladder, and a silence of that length ends
-the session. Between the two it is nudged no second time.
+stay hung. The first sign after a nudge makes the session *answered*. A sign at least ``Limits.answer_ms`` after the
+answer leads to the foot of the ladder. A silence of that length ends the session. An answered session is not nudged
+again.
 
-A watch belongs to one session. What it says when that is over is stale, and a session that is being interrupted has
-its own grace and is not watched.
+A watch belongs to one session. Its reports after the end of the session are stale. A session that is being interrupted
+has its own grace and is not watched.
 """
 
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ REF: Final = "stall_detector"
 
 
 class State(AnyLifecycleState):
-    """The six states of a pulse: nobody to watch, the steps of the ladder, and the answer to a nudge."""
+    """The six states of a stall detector: no session, the steps of the ladder, and the answer to a nudge."""
 
     UNWATCHED = "Unwatched"
     FRESH = "Fresh"
@@ -67,16 +67,16 @@ class State(AnyLifecycleState):
 
 
 WATCHED: Final = (State.FRESH, State.WARNED, State.NUDGED, State.ANSWERED)
-"""In these a session is watched."""
+"""In these states a session is watched."""
 
 ON_LADDER: Final = frozenset({State.WARNED, State.NUDGED, State.ANSWERED})
-"""In these a session has been silent for too long, and has not been given up."""
+"""In these states a session has been silent for too long, and is not given up yet."""
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """For how many milliseconds of silence a session is warned of, nudged, and ended. It is not nudged if that is None.
+    """The silences of the ladder in milliseconds: warning, nudge and end. Without ``nudge_ms`` there is no nudge.
 
-    The defaults are document 004's, but for the nudge: a program that does not expect the signal ends by it.
+    The defaults are those of document 004, except for the nudge: its signal ends a program that does not expect it.
     """
 
     warn_ms: int = 60_000
@@ -84,44 +84,44 @@ class Limits(msgspec.Struct, frozen=True):
     end_ms: int = 120_000
 
     def __post_init__(self) -> None:
-        """Refuse what is no ladder. Raises ``ValueError``."""
+        """Check that the silences are positive and grow. Raises ``ValueError``."""
         if self.warn_ms < 1 or any(later <= earlier for earlier, later in pairwise(self.steps_ms)):
             raise ValueError(f"the steps must be positive and grow, not {self.steps_ms}")
 
     @property
     def steps_ms(self) -> tuple[int, ...]:
-        """The silences at which a step is due, in order."""
+        """The silences of the steps, in order."""
         return tuple(each for each in (self.warn_ms, self.nudge_ms, self.end_ms) if each is not None)
 
     @property
     def answer_ms(self) -> int:
-        """For how long a session must move on after its answer to a nudge, and at which silence it is ended then."""
+        """After an answer to a nudge: the time until a sign is progress, and the silence that ends the session."""
         return self.end_ms - (self.end_ms if self.nudge_ms is None else self.nudge_ms)
 
 
 class StallDetector(Record, frozen=True):
-    """Whether the session of an agent moves."""
+    """The progress of an agent's session."""
 
     state: State = State.UNWATCHED
     limits: Limits = Limits()
 
     @property
     def steps_taken(self) -> int:
-        """How many steps of the ladder have been taken in this silence."""
+        """The number of steps taken in this silence."""
         taken = {State.WARNED: 1, State.NUDGED: 2, State.ANSWERED: 2, State.STALLED: len(self.limits.steps_ms)}
         return taken.get(self.state, 0)
 
 
 class SessionRuns(Event, frozen=True):
-    """There is a session to watch."""
+    """A session runs, and is watched from now on."""
 
 
 class SessionOver(Event, frozen=True):
-    """The session that was watched runs no more, or is being interrupted."""
+    """The watched session no longer runs, or is being interrupted."""
 
 
 class Silent(Event, frozen=True):
-    """There was no sign of progress for ``silent_ms``."""
+    """The session has shown no sign of progress for ``silent_ms``."""
 
     silent_ms: int = 0
 
@@ -139,7 +139,7 @@ class Silent(Event, frozen=True):
 
 
 class Stirred(Event, frozen=True):
-    """A silent session has moved. Its last sign came ``moved_ms`` after it had taken its step, or had answered."""
+    """A silent session has shown a sign. The last one came ``moved_ms`` after the present step, or after the answer."""
 
     moved_ms: int = 0
 
@@ -150,55 +150,55 @@ class Stirred(Event, frozen=True):
 
     @classmethod
     def examples_for(cls, record: StallDetector) -> tuple["Stirred", ...]:
-        """Return a sign at once, and one that is progress after an answer, if there may be one."""
+        """Return a sign at once, and, in a fleet that nudges, one that is progress after an answer."""
         return (cls(), cls(record.limits.answer_ms)) if record.limits.nudge_ms is not None else (cls(),)
 
 
 def is_due_to_warn(p: StallDetector, e: Silent) -> bool:
-    """The silence is long enough for people to be told."""
+    """The silence is long enough for a warning."""
     return e.silent_ms >= p.limits.warn_ms
 
 
 def is_due_to_nudge(p: StallDetector, e: Silent) -> bool:
-    """The silence is long enough for a nudge, and there is to be one."""
+    """The fleet nudges, and the silence is long enough for it."""
     return p.limits.nudge_ms is not None and e.silent_ms >= p.limits.nudge_ms
 
 
 def is_due_to_end(p: StallDetector, e: Silent) -> bool:
-    """The silence is as long as it may be."""
+    """The silence is long enough to end the session."""
     return e.silent_ms >= p.limits.end_ms
 
 
 def is_due_to_end_answered(p: StallDetector, e: Silent) -> bool:
-    """The silence after an answer is as long as it may be."""
+    """The silence after an answer is long enough to end the session."""
     return e.silent_ms >= p.limits.answer_ms
 
 
 def has_moved_on(p: StallDetector, e: Stirred) -> bool:
-    """A sign came so long after the answer that it is none itself."""
+    """The sign came long enough after the answer to be progress."""
     return e.moved_ms >= p.limits.answer_ms
 
 
 def warn(p: StallDetector, e: Silent) -> Step[StallDetector, WarnOfSilence]:
-    """Tell people."""
+    """Warn the operator."""
     return Step(p, (WarnOfSilence(e.silent_ms, p.limits.end_ms),))
 
 
 def nudge(p: StallDetector, e: Silent) -> Step[StallDetector, InterruptSession]:
-    """Signal the session's process, once."""
+    """Signal the process of the session once."""
     return Step(p, (InterruptSession(e.silent_ms),))
 
 
 def watch(p: StallDetector) -> WatchOutput:
-    """Return what goes on while a session is watched."""
+    """Return the activity of a watched session."""
     return WatchOutput(p.limits.steps_ms)
 
 
 def due(p: StallDetector, silent_ms: int, on_step_ms: int) -> Silent | Stirred | int:
-    """Return what a watch has to say of a session that is watched, or in how many milliseconds that may be known.
+    """Return the report that is due for a watched session, or the milliseconds until one may be due.
 
-    ``silent_ms`` is how long the session has shown no sign, ``on_step_ms`` how long ago the session took its present
-    step. Each step lasts as long as the ladder says, also if all of them are overdue because no runner has watched.
+    ``silent_ms`` is the time since the last sign, ``on_step_ms`` the time since the present step was taken. Each step
+    lasts as long as the ladder says, also if several are overdue because no runner was watching.
     """
     steps_ms, taken, moved_ms = p.limits.steps_ms, p.steps_taken, on_step_ms - silent_ms
     if p.state is State.ANSWERED:
@@ -214,13 +214,13 @@ def due(p: StallDetector, silent_ms: int, on_step_ms: int) -> Silent | Stirred |
 
 
 def after(p: StallDetector, event: Silent | Stirred) -> StallDetector:
-    """Return a pulse as it is after an event that it has taken."""
+    """Return the detector after an event that it accepts."""
     step = machine.step(p, event)
     return step.record if isinstance(step, Step) else p
 
 
 def is_silent_for_its_step(step: Transition) -> bool:
-    """Say: a step of the ladder is taken by a silence that is long enough for it, and by nothing else."""
+    """Only a silence that is long enough takes a step of the ladder."""
     if step.before is None or step.after.record.steps_taken <= step.before.record.steps_taken:
         return True
     p: StallDetector = step.after.record
@@ -230,12 +230,12 @@ def is_silent_for_its_step(step: Transition) -> bool:
 
 
 def climbs_step_by_step(step: Transition) -> bool:
-    """Say: the steps are taken in their order, each once in a silence."""
+    """The steps are taken in order, each once in a silence."""
     return step.before is None or step.after.record.steps_taken <= step.before.record.steps_taken + 1
 
 
 def each_step_has_its_effect(step: Transition) -> bool:
-    """Say: who is warned of is told about, and who is nudged is signalled, once, and nobody is for anything else."""
+    """A warning step requests one warning, a nudge one signal, and no other transition requests either."""
     p: StallDetector = step.after.record
     silent_ms = step.event.silent_ms if isinstance(step.event, Silent) else 0
     asked = [each for each in step.effects if isinstance(each, WarnOfSilence | InterruptSession)]
@@ -249,7 +249,7 @@ def each_step_has_its_effect(step: Transition) -> bool:
 
 
 def silence_leads_up(step: Transition) -> bool:
-    """Say: whoever is found silent for long enough takes a step, up to the last, by which he is given up."""
+    """Each long enough silence takes one step, and the last step gives the session up."""
     if step.before is None or not isinstance(step.event, Silent):
         return True
     last = len(step.after.record.limits.steps_ms)
@@ -257,8 +257,8 @@ def silence_leads_up(step: Transition) -> bool:
     return taken == step.before.record.steps_taken + 1 and (taken == last) == (step.after.state is State.STALLED)
 
 
-def nudges_if_it_is_to(step: Transition) -> bool:
-    """Say: who comes to be nudged is of a fleet that wants that, and of such a fleet nobody is given up before."""
+def nudges_before_the_end(step: Transition) -> bool:
+    """A session is nudged only in a fleet that nudges, and such a fleet gives no session up before its nudge."""
     wants: bool = step.after.record.limits.nudge_ms is not None
     was = step.before.state if step.before is not None else None
     given_up = step.entered is State.STALLED
@@ -269,7 +269,7 @@ AFTER_NUDGE: Final = frozenset({State.NUDGED, State.ANSWERED})
 
 
 def answers_are_no_progress(step: Transition) -> bool:
-    """Say: what is nudged comes to the foot of the ladder by a sign that is long enough after its answer only."""
+    """A nudged session returns to the foot of the ladder only by a sign that is late enough after its answer."""
     if step.before is None or step.before.state not in AFTER_NUDGE or not isinstance(step.event, Stirred):
         return True
     if step.before.state is State.NUDGED:
@@ -278,14 +278,14 @@ def answers_are_no_progress(step: Transition) -> bool:
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("no step is taken before its silence", is_silent_for_its_step),
-    always_step("the steps are taken in their order, each once in a silence", climbs_step_by_step),
-    always_step("a silence leads one step up, and the last step ends it", silence_leads_up),
-    always_step("each step has its effect, once", each_step_has_its_effect),
-    always_step("whoever is to be nudged is, before he is given up", nudges_if_it_is_to),
+    always_step("no step of the ladder is taken before its silence is long enough", is_silent_for_its_step),
+    always_step("the steps of the ladder are taken in order, each once in a silence", climbs_step_by_step),
+    always_step("a silence climbs one step, and the last step ends the session", silence_leads_up),
+    always_step("each step requests its effect once", each_step_has_its_effect),
+    always_step("a session is nudged before it is given up, if the fleet nudges", nudges_before_the_end),
     always_step("an answer to a nudge is no progress", answers_are_no_progress),
     leads_where(
-        "whoever moves, and whoever begins, is at the foot of the ladder; who is gone is not watched",
+        "progress and a start lead to the foot of the ladder, and an end ends the watch",
         {
             Stirred: (State.FRESH, State.ANSWERED),
             SessionRuns: (State.FRESH,),
@@ -293,7 +293,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
         },
     ),
     accepts(
-        "a sign of progress is heard on every step, and so are a beginning and an end",
+        "progress, starts and ends of sessions are accepted on every step",
         {
             (State.WARNED, State.NUDGED, State.ANSWERED): (Stirred,),
             (State.UNWATCHED, State.STALLED): (SessionRuns,),
@@ -304,7 +304,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     asks_once(),
     *exits_on(State.FRESH, Silent),
     leads_to(
-        "whoever stays silent is given up at last",
+        "a silent session is given up at last",
         lambda e: e.state in ON_LADDER,
         lambda e: e.state not in ON_LADDER,
         given=weakly(Silent),
@@ -314,7 +314,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
 machine: Machine[Any] = Machine(
     REF,
     StallDetector(),
-    about="whether a session moves, and what is done about one that does not: warn, nudge, end",
+    about="the progress of a session, and the ladder for one without it: warn, nudge, end",
     rows=(
         row((State.UNWATCHED, State.STALLED), SessionRuns, State.FRESH),
         row(State.FRESH, Silent, State.WARNED, warn, when=is_due_to_warn),
@@ -352,9 +352,9 @@ def give_up(_worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 
 def told_with(worker: Aggregate, by: Event, reason: str) -> str:
-    """Return why a session has failed, with its silence, if it was asked by a signal to leave what it hung in.
+    """Return the reason of a session's failure, with the silence before its nudge, if it was nudged.
 
-    Also one that has stalled was asked before, where the ladder has that step.
+    A stalled session was nudged before, if the fleet nudges.
     """
     p: StallDetector | None = worker.record(REF) if REF in worker.entities else None
     if not reason or p is None or p.limits.nudge_ms is None:
@@ -365,14 +365,14 @@ def told_with(worker: Aggregate, by: Event, reason: str) -> str:
 
 
 def judged_with(worker: Aggregate, found: Diagnosis) -> Diagnosis:
-    """Return why a session has ended: one that ends by the SIGINT of a nudge was silent for too long (E39)."""
+    """Return the diagnosis of a session's end: the SIGINT of a nudge means that it timed out (E39)."""
     p: StallDetector | None = worker.record(REF) if REF in worker.entities else None
     nudged = p is not None and p.state in AFTER_NUDGE
     return TIMED_OUT if nudged and found.abort_reason is AbortReason.USER_INTERRUPT else found
 
 
 def watches_who_runs(worker: Aggregate) -> bool:
-    """A session is watched exactly while it runs: so no step is taken of one that has ended."""
+    """A session is watched exactly while it runs, so no step follows its end."""
     if REF not in worker.entities:
         return True
     runs = worker.record("session").state is session.State.RUNNING

@@ -1,8 +1,8 @@
-"""Whether an agent that has stopped by its errors is restarted; a worker has one of these if its fleet file says so.
+"""The supervisor of an agent: it restarts an agent that has stopped because of errors, if the fleet file asks for it.
 
-An agent that *fell* asks the board, which knows how often that has happened. It is told to rest and is then restarted,
-or it is *quarantined*: it stays down for good, and says why. Whoever was told to stop, or could not go on whatever was
-tried, is *dismissed*; nothing brings it back.
+The supervisor of a stopped agent asks the board, which counts the restarts. The board grants a restart after a rest, or
+refuses it. A refused agent is *quarantined*: it stays down for good, with a reason. An agent that an operator stops, or
+that cannot work at all, is *dismissed*, and is never restarted.
 """
 
 from typing import Any, ClassVar, Final, Never
@@ -40,7 +40,7 @@ class State(AnyLifecycleState):
 
 
 class Fell(Event, frozen=True):
-    """The agent has stopped by its errors."""
+    """The agent has stopped because of errors."""
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
@@ -48,13 +48,13 @@ class Fell(Event, frozen=True):
 
 
 class Granted(Event, frozen=True):
-    """The agent may be restarted; with this it is for the ``recent``-th time within its window."""
+    """The board grants a restart, the ``recent``-th one within its window."""
 
     recent: int = 1
 
 
 class Refused(Event, frozen=True):
-    """It has happened too often."""
+    """The board refuses a restart: there were too many."""
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
@@ -66,14 +66,14 @@ class RestartDue(Event, frozen=True):
 
 
 class Dismissed(Event, frozen=True):
-    """The agent has stopped, or is to stop, and nobody wants it back."""
+    """The agent has stopped or will stop, and is not restarted."""
 
 
 class Supervisor(Record, frozen=True):
-    """What is known of an agent's restarts.
+    """The restarts of the agent ``name``.
 
-    ``reason`` says why it fell last, or is quarantined; ``recent`` counts the restarts within its window when it was
-    granted the last one. ``pause`` says how long it rests, and ``name`` is the agent's.
+    ``reason`` is the reason of its last stop or of its quarantine. ``recent`` is the number of restarts within the
+    window at the last grant. ``pause`` decides the length of its rest.
     """
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
@@ -85,47 +85,47 @@ class Supervisor(Record, frozen=True):
     pause: Retry = Retry()
 
     def normal_form(self) -> "Supervisor":
-        """Return it without what only a rest depends on."""
+        """Return the record without the fields that only a rest needs."""
         return self if self.state is State.RESTING else replace(self, recent=0)
 
     @property
     def why_quarantined(self) -> str:
-        """Why it is quarantined; empty if it is not."""
+        """The reason of the quarantine; empty without one."""
         return self.reason if self.state is State.QUARANTINED else ""
 
 
-def fall(s: Supervisor, e: Fell) -> Step[Supervisor, Never]:
-    """Remember why."""
+def on_agent_stopped(s: Supervisor, e: Fell) -> Step[Supervisor, Never]:
+    """Record the reason."""
     return Step(replace(s, reason=e.reason))
 
 
 def rest(s: Supervisor, e: Granted) -> Step[Supervisor, Never]:
-    """Remember for the how many-th time that is."""
+    """Record the number of recent restarts."""
     return Step(replace(s, recent=e.recent))
 
 
 def quarantine(s: Supervisor, e: Refused) -> Step[Supervisor, LogFatal]:
-    """Say why it stays down, and what it fell by."""
-    reason = f"{e.reason}; it fell by {s.reason}"
+    """Record both reasons, and tell the operator."""
+    reason = f"{e.reason}; it stopped: {s.reason}"
     return Step(replace(s, reason=reason), (LogFatal(f"quarantined: {reason}"),))
 
 
 def pause_ms(s: Supervisor) -> int:
-    """Return how many milliseconds to rest before the restart."""
+    """Return the rest before the restart, in milliseconds."""
     return s.pause.delay_ms(s.recent, s.name)
 
 
 def rests(s: Supervisor) -> bool:
-    """Nothing need happen to an agent that is up."""
+    """An agent that is up needs nothing."""
     return s.state is State.UP
 
 
 OVER: Final = frozenset({State.QUARANTINED, State.DISMISSED})
-"""From these nothing brings it back."""
+"""In these states the agent is never restarted."""
 
 
-def says_why(step: Transition) -> bool:
-    """Why an agent fell, and is quarantined, is said: both reasons, to people too."""
+def records_its_reason(step: Transition) -> bool:
+    """The reason of a stop is recorded; a quarantine has both reasons, and the operator is told."""
     s: Supervisor = step.after.record
     match step.event:
         case Fell(reason=reason):
@@ -139,16 +139,16 @@ def says_why(step: Transition) -> bool:
 
 
 def rests_by_how_often(step: Transition) -> bool:
-    """How long an agent rests depends on how often it was restarted lately."""
+    """The number of recent restarts decides how long an agent rests."""
     return not isinstance(step.event, Granted) or step.after.record.recent == step.event.recent
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("why an agent fell, or is quarantined, is said", says_why),
-    always_step("how long an agent rests depends on how often it was restarted", rests_by_how_often),
-    always("whoever is quarantined has a reason", lambda e: e.state is not State.QUARANTINED or bool(e.record.reason)),
+    always_step("the reason of a stop or a quarantine is recorded", records_its_reason),
+    always_step("the rest depends on the number of recent restarts", rests_by_how_often),
+    always("a quarantined agent has a reason", lambda e: e.state is not State.QUARANTINED or bool(e.record.reason)),
     leads_where(
-        "who fell asks, and rests or is quarantined; who has rested is restarted",
+        "a stopped agent asks, then rests and restarts, or is quarantined",
         {
             Fell: (State.ASKING,),
             Granted: (State.RESTING,),
@@ -158,7 +158,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
         },
     ),
     *keeps_time({RestartDue: ((State.RESTING,), pause_ms)}),
-    accepts("nobody need come back", {(State.UP, State.ASKING, State.RESTING): (Dismissed,)}),
+    accepts("a supervised agent can be dismissed", {(State.UP, State.ASKING, State.RESTING): (Dismissed,)}),
     *exits_on(State.UP, Fell, Dismissed),
     *exits_on(State.ASKING, Granted, Refused, Dismissed),
     *exits_on(State.RESTING, Dismissed),
@@ -168,9 +168,9 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
 machine = Machine(
     REF,
     Supervisor(),
-    about="whether an agent that stopped by its errors is restarted: up, asking, resting, quarantined, dismissed",
+    about="restarts of an agent that stopped because of errors: up, asking, resting, quarantined, dismissed",
     rows=(
-        row(State.UP, Fell, State.ASKING, fall),
+        row(State.UP, Fell, State.ASKING, on_agent_stopped),
         row(State.ASKING, Granted, State.RESTING, rest),
         row(State.ASKING, Refused, State.QUARANTINED, quarantine),
         row(State.RESTING, RestartDue, State.UP),

@@ -1,9 +1,9 @@
-"""What an agent's sessions have cost since the board was told: only where something is limited, a worker has one.
+"""The usage meter: what an agent's sessions have cost since the last report to the board.
 
-A session says at its end what it has cost, if it can. What one that says nothing is to be taken for is the board's to
-say. How long it took is known in any case, but clocks jump, and nobody may have been there when it ended: no session is
-charged more time than it could have taken. The sessions of one claim, each going on where the one before was
-interrupted, count as one.
+A worker has a meter only in a fleet with budgets. A session reports its cost at its end, if it can; the board decides
+the charge of a silent session. The duration is always known, but clocks jump, and a session may end without a runner.
+So no session is charged more time than its time limit. The sessions of one claim count as one session: each continues
+where the one before was interrupted.
 """
 
 from typing import Any, Final, Never
@@ -30,45 +30,44 @@ REF: Final = "usage_meter"
 
 
 class State(AnyLifecycleState):
-    """The two states of a meter."""
+    """The two states of a usage meter."""
 
     AT_REST = "AtRest"
     COUNTING = "Counting"
 
 
 class SessionBegan(Event, frozen=True):
-    """A session was begun, at this Unix time in milliseconds, and is ended after ``most_ms``, if ever."""
+    """A session has begun at this Unix time in milliseconds. Its time limit is ``most_ms``; None is no limit."""
 
     began_ms: int = 0
     most_ms: int | None = None
 
     @classmethod
     def examples(cls) -> tuple["SessionBegan", ...]:
-        """Return one that may take as long as it likes, and one that may not."""
+        """Return a session without a time limit, and one with a limit."""
         return cls(5), cls(5, 1)
 
 
 class SessionEnded(Event, frozen=True):
-    """It is over, and has said so much; nothing, if it was ended before it could."""
+    """The session is over, and has reported its ``usage``; an empty one if it was ended before."""
 
     ended_ms: int = 0
     usage: Usage = Usage()
 
     @classmethod
     def examples(cls) -> tuple["SessionEnded", ...]:
-        """Return one that has said nothing, one that has, and one that the clock has jumped back in."""
+        """Return a session without usage, one with usage, and one that ends before its start (the clock jumped)."""
         return cls(6), cls(7, Usage(3, 1, 1)), cls(4)
 
 
 class Told(Event, frozen=True):
-    """The board was told."""
+    """The usage was reported to the board."""
 
 
 class UsageMeter(Record, frozen=True):
-    """What was spent since the board was told. ``silent``: a session has not said what it has cost.
+    """The usage since the last report. ``silent``: a session has not reported its cost.
 
-    ``keeps_time``: time is limited, too, so how long sessions take has to be known; the one that is counted takes no
-    longer than ``most_ms``.
+    ``keeps_time``: time is limited too, so durations are metered. ``most_ms`` is the time limit of the metered session.
     """
 
     state: State = State.AT_REST
@@ -80,12 +79,12 @@ class UsageMeter(Record, frozen=True):
 
 
 def begin(m: UsageMeter, e: SessionBegan) -> Step[UsageMeter, Never]:
-    """Keep when it began, and how long it may take."""
+    """Record the start and the time limit."""
     return Step(replace(m, began_ms=e.began_ms, most_ms=e.most_ms) if m.keeps_time else m)
 
 
 def count(m: UsageMeter, e: SessionEnded) -> Step[UsageMeter, Never]:
-    """Add what it has cost."""
+    """Add the cost of the session."""
     lasted_ms = max(0, e.ended_ms - m.began_ms) if m.keeps_time else 0
     took_ms = lasted_ms if m.most_ms is None else min(lasted_ms, m.most_ms)
     cost = Amounts(e.usage.cost_microusd, e.usage.input_tokens + e.usage.output_tokens, took_ms)
@@ -94,12 +93,12 @@ def count(m: UsageMeter, e: SessionEnded) -> Step[UsageMeter, Never]:
 
 
 def forget(m: UsageMeter, _e: Told) -> Step[UsageMeter, Never]:
-    """Begin to count anew."""
+    """Clear the usage."""
     return Step(replace(m, spent=Amounts(), silent=False))
 
 
 def adds_up(step: Transition) -> bool:
-    """Every session is counted once, with what it has said and how long it took; who was told knows of it all."""
+    """Every session is counted once, with its usage and its duration, and a report clears the meter."""
     if step.before is None:
         return True
     was, now = step.before.record, step.after.record
@@ -127,20 +126,20 @@ def charges_no_more_than_there_was(step: Transition) -> bool:
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("every session is counted once, with all that is known of it", adds_up),
-    always_step("no session is charged more time than it may take", charges_no_more_than_there_was),
+    always_step("every session is counted once, with its known usage", adds_up),
+    always_step("no session is charged more than its time limit", charges_no_more_than_there_was),
     leads_where(
-        "a session is counted from its beginning to its end",
+        "a session is metered from its start to its end",
         {SessionBegan: (State.COUNTING,), SessionEnded: (State.AT_REST,), Told: (State.AT_REST,)},
     ),
-    accepts("the board can be told whenever no session is counted", {State.AT_REST: (Told,)}),
+    accepts("usage can be reported whenever no session is metered", {State.AT_REST: (Told,)}),
     *exits_on(State.COUNTING, SessionEnded),
 )
 
 machine: Machine[Any] = Machine(
     "usage_meter",
     UsageMeter(),
-    about="what an agent's sessions have cost since the board was told",
+    about="the cost of an agent's sessions since the last report to the board",
     rows=(
         row(State.AT_REST, SessionBegan, State.COUNTING, begin),
         row(State.COUNTING, SessionEnded, State.AT_REST, count),

@@ -1,20 +1,20 @@
 """A worker: starting, working, idle, dead. The table is document 004's, six lines.
 
-*The first heartbeat is what makes an agent work.* Until then it is only spawned; an agent that is warm but has no task
-must pass WORKING to become IDLE (E22). Further heartbeats change nothing but ``heartbeat_at_ms``. A dead agent has no
-heartbeat: what claims to be one is refused (E23).
+*The first heartbeat makes an agent WORKING.* Until then it is only spawned. A warm agent without a task must pass
+WORKING to become IDLE (E22). Further heartbeats change nothing but ``heartbeat_at_ms``. A dead agent has no heartbeat:
+a later one is refused (E23).
 
-*Silence is measured from the last sign of life*, which is the start for an agent that never gave one (E31, E32). Who
-watches says ``Watched`` now and then. The answer is a ladder of steps, each taken once when its silence is reached
-(``>=``) and all of them possible again after a heartbeat; and a limit to the time that one task may take, which is
-extended while the agent is heard of. Both ask for effects and leave the state alone: an agent is dead when its process
-has ended, and not because somebody has lost patience.
+*Silence is measured from the last sign of life*, or from the start of an agent without one (E31, E32). The watcher
+sends ``Watched`` from time to time. The answer is a ladder of steps. Each is taken once when its silence is reached
+(``>=``), and all of them are possible again after a heartbeat. A task also has a time limit, which is extended while
+the agent gives signs of life. Both request effects and leave the state alone. An agent is dead when its process has
+ended, and not because of its silence.
 
-*The parent is set at spawn* (E38), and is what an abort is propagated along; see ``abort``.
+*The parent is set at spawn* (E38). Aborts propagate along it; see ``abort``.
 
-``supervised`` is the profile that keeps time by itself: a launch that takes too long fails, and an idle agent is
-recycled. Both ask for the end of the session (``AbortSession``), so that no process is left behind an agent that is
-dead. It also takes ``Died`` in every state, over the edges that the document has.
+``supervised`` is the profile with timers: a launch that takes too long fails, and an idle agent is recycled. Both
+request the end of the session (``AbortSession``), so that a dead agent leaves no process behind. The profile also
+accepts ``Died`` in every state, over the edges of the document.
 """
 
 from lifefold.core.lifecycles.agent.model import (

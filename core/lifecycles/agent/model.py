@@ -1,4 +1,4 @@
-"""What an agent is made of: its states, the events that reach it, its limits, its record, how one begins."""
+"""The parts of an agent: its states, its events, its limits, its record, and its first record."""
 
 from typing import ClassVar
 
@@ -22,11 +22,11 @@ class State(AnyLifecycleState):
 
 
 class Heartbeat(Event, frozen=True):
-    """The process is alive and says so."""
+    """The process reports that it is alive."""
 
 
 class _End(Event, frozen=True):
-    """The agent is gone, and why."""
+    """The agent has ended, for this reason."""
 
     reason: str = ""
     transition_reason: TransitionReason | None = None
@@ -46,7 +46,7 @@ class Recycled(_End, frozen=True):
 
 
 class TaskFinished(Event, frozen=True):
-    """The agent is done with its task and still there."""
+    """The agent has finished its task and is still there."""
 
 
 class TaskAssigned(Event, frozen=True):
@@ -56,7 +56,7 @@ class TaskAssigned(Event, frozen=True):
 
 
 class Watched(Event, frozen=True):
-    """Somebody has looked at the clock."""
+    """The watcher has read the clock."""
 
 
 class SpawnOverdue(Event, frozen=True):
@@ -64,7 +64,7 @@ class SpawnOverdue(Event, frozen=True):
 
     @property
     def abort_reason(self) -> AbortReason:
-        """Why the agent ends by this."""
+        """The reason of this end of the agent."""
         return AbortReason.TIMEOUT
 
 
@@ -72,10 +72,10 @@ LADDER: tuple[Tier, ...] = ("warn", "usr1", "term", "kill")
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What a fleet may set, in milliseconds. ``silence_ms`` are the four steps of the ladder, in order.
+    """The settings of a fleet, in milliseconds. ``silence_ms`` are the four steps of the ladder, in order.
 
-    A task may take ``wall_clock_ms``. If the agent was heard of less than ``fresh_ms`` ago then, ``extension_ms`` are
-    added, up to ``longest_ms`` in all.
+    A task may take ``wall_clock_ms``. Then, if the last sign of life is less than ``fresh_ms`` old, ``extension_ms``
+    are added, up to ``longest_ms`` in all.
     """
 
     spawn_timeout_ms: int = 60_000
@@ -87,7 +87,7 @@ class Limits(msgspec.Struct, frozen=True):
     longest_ms: int = 5_400_000
 
     def __post_init__(self) -> None:
-        """Refuse what could never work. Raises ``ValueError`` naming the field."""
+        """Refuse values that cannot work. Raises ``ValueError``, which names the field."""
         at_least(1, self, "spawn_timeout_ms", "idle_ms", "wall_clock_ms", "fresh_ms", "extension_ms", "longest_ms")
         if self.silence_ms[0] < 1 or list(self.silence_ms) != sorted(set(self.silence_ms)):
             message = f"silence_ms must be positive and grow from step to step, not {self.silence_ms}"
@@ -100,8 +100,8 @@ class Limits(msgspec.Struct, frozen=True):
 class Agent(Record, frozen=True):
     """A worker. ``heartbeat_at_ms`` is None before the first one; ``escalated`` counts the steps of the ladder taken.
 
-    ``allowed_ms`` is how long the present task may take, extensions included, or 0 if it was not extended;
-    ``overdue`` says that it has taken longer and that its end was asked for.
+    ``allowed_ms`` is the time limit of the present task with its extensions, or 0 without an extension. ``overdue``:
+    the task has exceeded it, and its end was requested.
     """
 
     timestamps: ClassVar[tuple[str, ...]] = ("at_ms", "started_at_ms", "task_at_ms", "heartbeat_at_ms")
@@ -122,20 +122,20 @@ class Agent(Record, frozen=True):
     at_ms: int = 0
 
     def pauses_ms(self) -> tuple[int, ...]:
-        """Return no time, the time to the first step of the ladder, and that which a task may take."""
+        """Return no time, the time to the first step of the ladder, and the time limit of a task."""
         return 0, self.limits.silence_ms[0], self.limits.wall_clock_ms
 
     def horizon_ms(self) -> int:
-        """Return how long a task may take at most, and an agent may be silent."""
+        """Return the longest time that matters: of a task, or of an agent's silence."""
         return max(self.limits.longest_ms, self.limits.silence_ms[-1], self.limits.fresh_ms)
 
 
 def spawned(name: str, at_ms: int, *, parent: str = "", task: str = "", like: Agent | None = None) -> Agent:
     """Return a new agent, its parent and its baseline for every timeout set (E31, E38); all else as in ``like``."""
-    born = like or Agent()
-    return replace(born, id=name, parent=parent, task=task, started_at_ms=at_ms, task_at_ms=at_ms, at_ms=at_ms)
+    first = like or Agent()
+    return replace(first, id=name, parent=parent, task=task, started_at_ms=at_ms, task_at_ms=at_ms, at_ms=at_ms)
 
 
 def silent_ms(a: Agent, now_ms: int) -> int:
-    """Return for how long nothing was heard of an agent; from its start if there never was anything (E32)."""
+    """Return the time since an agent's last sign of life, or since its start if it gave none (E32)."""
     return now_ms - last_sign_ms(a.started_at_ms, a.heartbeat_at_ms)

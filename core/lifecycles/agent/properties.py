@@ -1,4 +1,4 @@
-"""What whoever watches agents can rely on: at any time, and of every step."""
+"""The properties of an agent: of its record, of every transition, and of its whole life."""
 
 from typing import Any, Final
 
@@ -30,24 +30,24 @@ from lifefold.core.lifecycles.agent.model import (
 from lifefold.core.lifecycles.property_forms import asks_once, exits_on, lasts_only, leads_where
 from lifefold.effects import AbortSession, EscalateSilence, KillOverdue, StartTimer
 
-# What holds of every agent
+# Properties of every agent
 
 
 def ends_with_a_reason_only_when_dead(a: Agent) -> bool:
-    """Nobody has ended who is alive."""
+    """An agent that is alive has no reason of an end."""
     return a.state is State.DEAD or (a.abort_reason is None and not a.reason)
 
 
 def is_idle_without_a_task(a: Agent) -> bool:
-    """Who is idle has no task, and is not held to its time."""
+    """An idle agent has no task, and no time limit."""
     return a.state is not State.IDLE or not (a.task or a.overdue)
 
 
-# What holds of every step
+# Properties of every transition
 
 
 def is_silent_for_its_steps(step: Transition) -> bool:
-    """Who watches takes exactly the steps of the ladder that are due and were not taken, in their order."""
+    """``Watched`` takes exactly the due steps of the ladder that were not taken, in their order."""
     if step.before is None or not isinstance(step.event, Watched):
         return True
     a: Agent = step.after.record
@@ -57,14 +57,14 @@ def is_silent_for_its_steps(step: Transition) -> bool:
 
 
 def only_life_resets_the_ladder(step: Transition) -> bool:
-    """The ladder starts again for whoever was heard of or is done with its task, and for nobody else."""
+    """The ladder starts again with a sign of life or the end of a task, and with nothing else."""
     if isinstance(step.event, Heartbeat | TaskFinished):
         return bool(step.after.record.escalated == 0)
     return step.before is None or bool(step.after.record.escalated >= step.before.record.escalated)
 
 
 def overdue_is_ended_once(step: Transition) -> bool:
-    """The end of a task that takes too long is asked for when it becomes overdue, and once."""
+    """The end of a task that takes too long is requested when it becomes overdue, and once."""
     if step.before is None:
         return True
     became: bool = step.after.record.overdue and not step.before.record.overdue
@@ -72,42 +72,42 @@ def overdue_is_ended_once(step: Transition) -> bool:
 
 
 def time_is_bounded(step: Transition) -> bool:
-    """Whoever watches a task that takes longer than the longest time finds it overdue."""
+    """``Watched`` makes a task overdue that takes longer than the longest time."""
     a: Agent = step.after.record
     over = isinstance(step.event, Watched) and a.at_ms - a.task_at_ms >= a.limits.longest_ms
     return not over or a.overdue
 
 
 def is_allowed_within_limits(a: Agent) -> bool:
-    """A task is given no more time than the longest."""
+    """No time limit of a task is longer than the longest time."""
     return a.allowed_ms <= a.limits.longest_ms
 
 
 def given_up_is_aborted(step: Transition) -> bool:
-    """No process is left behind an agent that is given up: its session is ended (profile ``supervised``)."""
+    """An agent that is given up leaves no process behind: its session is ended (profile ``supervised``)."""
     given_up = step.entered is State.DEAD and isinstance(step.event, SpawnOverdue | Recycled)
     return not given_up or any(isinstance(effect, AbortSession) for effect in step.effects)
 
 
 def dies_with_its_process(step: Transition) -> bool:
-    """Whoever works is dead when its process has ended, and not because of silence, or of what it no longer does."""
+    """A working agent becomes dead by the end of its process only, not by silence and not by missing work."""
     worked = step.before is not None and step.before.state is State.WORKING
     return step.entered is not State.DEAD or not worked or isinstance(step.event, Died)
 
 
 def death_is_believed(step: Transition) -> bool:
-    """Whoever is said to be dead is."""
+    """An agent that is reported dead is dead."""
     return not isinstance(step.event, Died) or step.after.state is State.DEAD
 
 
 def dead_is_left_alone(step: Transition) -> bool:
-    """Nothing is asked of who is dead, and nothing becomes of it."""
+    """Nothing is requested of a dead agent, and its state does not change."""
     dead = step.before is not None and step.before.state is State.DEAD
     return not dead or (step.entered is None and not step.effects)
 
 
 def launch_has_its_time(step: Transition) -> bool:
-    """Unless somebody says so a launch is given up when it has had its time, not before (profile ``supervised``)."""
+    """A launch is given up after its time limit or on request, not before (profile ``supervised``)."""
     if step.before is None or not isinstance(step.event, SpawnOverdue) or step.actor != "timer":
         return True
     a: Agent = step.before.record
@@ -115,7 +115,7 @@ def launch_has_its_time(step: Transition) -> bool:
 
 
 def is_held_to_its_time(step: Transition) -> bool:
-    """A task that has had its time gets more if there was a sign of life just now, and is overdue if not (E34)."""
+    """A task at its time limit gets more time after a recent sign of life, and is overdue otherwise (E34)."""
     if step.before is None or not isinstance(step.event, Watched):
         return True
     was: Agent = step.before.record
@@ -130,7 +130,7 @@ def is_held_to_its_time(step: Transition) -> bool:
 
 
 def life_is_noted(step: Transition) -> bool:
-    """A sign of life is noted when it comes, and so is when a task was given; who is given one has just been heard."""
+    """A sign of life is recorded when it comes, and the start of a task when it is assigned, as a sign of life."""
     a: Agent = step.after.record
     if isinstance(step.event, TaskAssigned):
         return a.task == step.event.task and a.task_at_ms == a.heartbeat_at_ms == step.at_ms
@@ -138,7 +138,7 @@ def life_is_noted(step: Transition) -> bool:
 
 
 def rests_with_nothing(step: Transition) -> bool:
-    """Who is done with a task has none, and owes no time for the next one."""
+    """An agent that finishes a task has none, and no time of it counts for the next one."""
     if not isinstance(step.event, TaskFinished):
         return True
     a: Agent = step.after.record
@@ -146,15 +146,15 @@ def rests_with_nothing(step: Transition) -> bool:
 
 
 def life_changes_no_place(step: Transition) -> bool:
-    """The first sign of life of who was launched says that it works; any later one, and a look, changes no state."""
+    """The first sign of life after a launch makes the agent WORKING; later ones, and ``Watched``, change no state."""
     if step.before is None or not isinstance(step.event, Heartbeat | Watched):
         return True
     begins = step.before.state is State.STARTING
     return step.after.state is (State.WORKING if begins else step.before.state)
 
 
-def death_says_why(step: Transition) -> bool:
-    """Who has ended has the reason that was given; who was given up had too little or nothing to do for so long."""
+def death_has_a_reason(step: Transition) -> bool:
+    """An ended agent has the reported reason; an agent that is given up has the exceeded limit as its reason."""
     a: Agent = step.after.record
     match step.event:
         case SpawnOverdue():
@@ -175,12 +175,12 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
         "the ladder starts again with a sign of life or with the end of a task, and never else",
         only_life_resets_the_ladder,
     ),
-    always_step("the end of an overdue task is asked for, once", overdue_is_ended_once),
+    always_step("the end of an overdue task is requested, once", overdue_is_ended_once),
     always_step("a task that takes longer than the longest time is overdue", time_is_bounded),
-    always_step("whoever works is dead when its process has ended, and for nothing else", dies_with_its_process),
-    always_step("whoever is said to be dead is", death_is_believed),
+    always_step("a working agent dies by the end of its process only", dies_with_its_process),
+    always_step("an agent that is reported dead is dead", death_is_believed),
     leads_where(
-        "whoever has a task works, who is done with it is idle, and who has ended is dead",
+        "an agent with a task works, an agent after its task is idle, an ended agent is dead",
         {
             TaskAssigned: (State.WORKING,),
             TaskFinished: (State.IDLE,),
@@ -190,20 +190,20 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
             SpawnOverdue: (State.DEAD,),
         },
     ),
-    always_step("the first sign of life begins the work, and no later one moves anybody", life_changes_no_place),
-    always_step("a sign of life is noted when it comes", life_is_noted),
-    always_step("whoever is done with a task owes nothing", rests_with_nothing),
-    always_step("a task over its time gets more after a sign of life, and else is overdue", is_held_to_its_time),
-    always_step("whoever has ended says why", death_says_why),
+    always_step("the first sign of life begins the work, and no later one changes the state", life_changes_no_place),
+    always_step("a sign of life is recorded when it comes", life_is_noted),
+    always_step("no time of a finished task is left", rests_with_nothing),
+    always_step("a task over its time gets more after a sign of life, and is overdue otherwise", is_held_to_its_time),
+    always_step("an ended agent has the reason of its end", death_has_a_reason),
     accepts(
-        "a death, and a sign of life, is heard",
+        "a death and a sign of life are accepted",
         {State.STARTING: (SpawnFailed,), State.WORKING: (Died, Heartbeat, Watched), State.IDLE: (Heartbeat, Recycled)},
     ),
     asks_once(),
     *exits_on(State.STARTING, Heartbeat),
     *exits_on(State.WORKING, TaskFinished),
     *exits_on(State.IDLE, TaskAssigned, Recycled),
-    always_step("whoever is dead is left alone", dead_is_left_alone),
+    always_step("nothing happens to a dead agent", dead_is_left_alone),
     sometimes("an agent dies", lambda e: e.state is State.DEAD),
     sometimes("an agent is idle", lambda e: e.state is State.IDLE),
     sometimes("the last step of the ladder is taken", lambda e: e.record.escalated == len(LADDER)),
@@ -213,7 +213,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
 
 
 def has_the_time_of_its_limits(step: Transition) -> bool:
-    """Whoever comes to be idle has a timer as long as the limits say, and so has a launch (profile ``supervised``)."""
+    """A launch, and an agent that becomes idle, start a timer as long as the limits (profile ``supervised``)."""
     limits = step.after.record.limits
     lasts_ms: dict[object, int] = {State.STARTING: limits.spawn_timeout_ms, State.IDLE: limits.idle_ms}
     started = [each.delay_ms for each in step.effects if isinstance(each, StartTimer)]
@@ -221,7 +221,7 @@ def has_the_time_of_its_limits(step: Transition) -> bool:
 
 
 def idle_is_given_up_for_its_limit(step: Transition) -> bool:
-    """Who is given up for having nothing to do says for how long (profile ``supervised``)."""
+    """The reason of an agent that is given up for idleness names the idle time (profile ``supervised``)."""
     if not isinstance(step.event, Recycled) or step.event.reason:
         return True
     a: Agent = step.after.record
@@ -229,21 +229,21 @@ def idle_is_given_up_for_its_limit(step: Transition) -> bool:
 
 
 SUPERVISED_PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    accepts("a death is heard in every state", {(State.STARTING, State.IDLE): (Died,)}),
-    always_step("whoever is given up has its session ended", given_up_is_aborted),
-    always_step("whoever is given up for being idle says for how long", idle_is_given_up_for_its_limit),
-    always_step("a launch is given up when it has had its time, or by somebody's word", launch_has_its_time),
+    accepts("a death is accepted in every state", {(State.STARTING, State.IDLE): (Died,)}),
+    always_step("an agent that is given up has its session ended", given_up_is_aborted),
+    always_step("the reason of an agent that is given up for idleness names the time", idle_is_given_up_for_its_limit),
+    always_step("a launch is given up after its time limit, or on request", launch_has_its_time),
     lasts_only("SpawnOverdue", State.STARTING),
     lasts_only("Recycled", State.IDLE),
-    always_step("a launch, and who is idle, has the time that its limits say", has_the_time_of_its_limits),
-    eventually("a death is heard in every state", lambda e: e.state is State.DEAD, given=weakly(Died)),
+    always_step("a launch, and an idle agent, has the time of its limits", has_the_time_of_its_limits),
+    eventually("a death is accepted in every state", lambda e: e.state is State.DEAD, given=weakly(Died)),
     leads_to(
-        "whoever is launched works at last, or is dead",
+        "a launched agent works in the end, or is dead",
         lambda e: e.state is State.STARTING,
         lambda e: e.state is not State.STARTING,
     ),
     leads_to(
-        "whoever is idle is given work at last, or is dead",
+        "an idle agent is assigned a task in the end, or is dead",
         lambda e: e.state is State.IDLE,
         lambda e: e.state is not State.IDLE,
     ),

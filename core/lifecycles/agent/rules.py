@@ -1,4 +1,4 @@
-"""The actions and the times of an agent: what comes of a sign of life, of silence, of its end."""
+"""The actions and the time limits of an agent: the consequences of a sign of life, of silence, and of its end."""
 
 from typing import Never
 
@@ -22,7 +22,7 @@ from lifefold.effects import AbortSession, EscalateSilence, KillOverdue
 
 
 def hear(a: Agent, _e: Heartbeat) -> Step[Agent, Never]:
-    """Note the sign of life; the ladder starts again."""
+    """Record the sign of life; the ladder starts again."""
     return Step(replace(a, heartbeat_at_ms=a.at_ms, escalated=0))
 
 
@@ -32,29 +32,29 @@ def rest(a: Agent, _e: TaskFinished) -> Step[Agent, Never]:
 
 
 def assign(a: Agent, e: TaskAssigned) -> Step[Agent, Never]:
-    """Give the agent a task. Being given one counts as a sign of life: it was idle on purpose."""
+    """Give the agent a task. The assignment counts as a sign of life: the agent was idle on purpose."""
     return Step(replace(a, task=e.task, task_at_ms=a.at_ms, heartbeat_at_ms=a.at_ms))
 
 
 def die(a: Agent, e: SpawnFailed | Died | Recycled) -> Step[Agent, Never]:
-    """Keep why it ended."""
+    """Keep the reason of the end."""
     return Step(replace(a, reason=e.reason, abort_reason=e.abort_reason))
 
 
 def expire(a: Agent, e: SpawnOverdue) -> Step[Agent, AbortSession]:
-    """Keep that the launch took too long, and end what was launched: it may be there and hang."""
+    """Record that the launch took too long, and end the launched session: it may exist and hang."""
     reason = f"not started within {a.limits.spawn_timeout_ms} ms"
     return Step(replace(a, reason=reason, abort_reason=e.abort_reason), (AbortSession(a.id, a.task),))
 
 
 def recycle(a: Agent, e: Recycled) -> Step[Agent, AbortSession]:
-    """Keep why the idle agent is not needed, and end its session."""
+    """Keep the reason of the recycling, and end the session."""
     reason = e.reason or f"idle for {a.limits.idle_ms} ms"
     return Step(replace(a, reason=reason, abort_reason=e.abort_reason), (AbortSession(a.id, a.task),))
 
 
 def watch(a: Agent, _e: Watched) -> Step[Agent, EscalateSilence | KillOverdue]:
-    """Take the steps that are due, and hold the task to its time."""
+    """Take the due steps of the ladder, and apply the time limit of the task."""
     silent = silent_ms(a, a.at_ms)
     due = max(a.escalated, sum(silent >= step_ms for step_ms in a.limits.silence_ms))
     steps = tuple(EscalateSilence(a.id, tier, silent) for tier in LADDER[a.escalated : due])
@@ -73,10 +73,10 @@ def _hold_to_time(a: Agent, silent: int) -> tuple[Agent, tuple[KillOverdue, ...]
 
 
 def spawn_timeout(a: Agent) -> int:
-    """Return how long a launch may take, in milliseconds."""
+    """Return the time limit of a launch, in milliseconds."""
     return a.limits.spawn_timeout_ms
 
 
 def idle_timeout(a: Agent) -> int:
-    """Return how long an agent may be idle, in milliseconds."""
+    """Return the time limit of idleness, in milliseconds."""
     return a.limits.idle_ms

@@ -1,4 +1,4 @@
-"""The table of an agent as the document writes it, line by line, and the profile that keeps time by itself."""
+"""The table of an agent as the document writes it, line by line, and the profile with timers."""
 
 from lifefold.core.kernel import STAY, Machine, after, row
 from lifefold.core.lifecycles.agent.model import (
@@ -65,4 +65,4 @@ supervised = (
     )
     .with_properties(*SUPERVISED_PROPERTIES)
 )
-"""The profile that keeps time by itself, and in which a process may die in any state."""
+"""The profile with timers, in which a process may die in any state."""

@@ -1,1 +1,1 @@
-"""Money that cannot be overspent: accounts, the leases that hold them, requests for more, and an agent's own."""
+"""Budgets with a hard ceiling: accounts, leases, requests for more, and the money of an agent."""

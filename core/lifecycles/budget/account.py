@@ -1,26 +1,26 @@
 """The budget gate: money is reserved before it is spent, so a cap is a ceiling and not an observation.
 
-A cost that is only counted afterwards overshoots its cap by whatever was under way at the same time. Here each piece of
-work names a *reservation* first; it is admitted only if it still fits; then it is *settled* with what the work really
-cost, or *refunded*. Everything is a whole number of one unit, micro-dollars for one; which, is its holder's to say. An
-account is a value that agents, tasks and fleets can hold alike; one equation holds for it at any time, and no operation
-can break it:
+A cost that is counted afterwards overshoots its cap by all the work that ran at the same time. Here each piece of work
+names a *reservation* first, and is admitted only if the reservation still fits. Later it is *settled* with the real
+cost, or *refunded*. Everything is a whole number of one unit of the holder's choice, for example micro-dollars. An
+account is a value that agents, tasks and fleets can hold alike. One equation always holds, and no operation can break
+it:
 
     cap = spent + reserved + returned + free,    none of them negative
 
-*The same reservation twice is one.* Its name makes it so, also when it comes again after it was settled: the last
-``SETTLED_LIMIT`` names are remembered. The same name with another amount is refused, and so is settling twice.
+*The same reservation twice is one.* Its name identifies it, also after it was settled: the last ``SETTLED_LIMIT`` names
+are remembered. The same name with another amount is refused, and so is settling twice.
 
-*A settlement may be higher than its reservation.* The money is gone, so refusing it would only hide it. What the
-reservation does not cover is paid from what is free; what that does not cover either is the ``overrun``, kept beside
-``spent``, which thus never passes the cap. While there is an overrun nothing is free and so nothing new is admitted;
-money that comes free later pays the overrun first. ``spent + overrun`` is what everything has really cost.
+*A settlement may be higher than its reservation.* The money is gone, so refusing it would only hide it. The excess is
+paid from the free money. The rest is the ``overrun``, kept beside ``spent``, which thus never passes the cap. While
+there is an overrun, nothing is free and nothing new is admitted. Money that becomes free later pays the overrun first.
+``spent + overrun`` is the real cost of everything.
 
-*A charge* is what an account has to pay without any reservation, because another one of the same holder could not. It
+*A charge* is paid by an account without any reservation, because another account of the same holder could not pay. It
 is an overrun from the beginning.
 
-*A closed account* admits nothing, not even again what it holds, and returns what is free, at once and whenever a late
-settlement frees something (B12, B19).
+*A closed account* admits nothing, not even a repeated reservation. It returns its free money at once, and again when a
+late settlement frees some (B12, B19).
 """
 
 from enum import StrEnum
@@ -31,10 +31,10 @@ import msgspec
 from lifefold.core.kernel import replace
 
 RESERVATIONS_LIMIT: Final = 1_000
-"""How many reservations an account has open at a time; one more is refused."""
+"""The number of open reservations of an account; one more is refused."""
 
 SETTLED_LIMIT: Final = 256
-"""How many names of settled reservations an account remembers."""
+"""The number of names of settled reservations that an account remembers."""
 
 
 class Reservation(msgspec.Struct, frozen=True, gc=False):
@@ -45,7 +45,7 @@ class Reservation(msgspec.Struct, frozen=True, gc=False):
 
 
 class Verdict(StrEnum):
-    """What the gate says to a reservation."""
+    """The answer of the gate to a reservation."""
 
     ADMITTED = "admitted"
     HELD = "held already"
@@ -59,12 +59,12 @@ class Verdict(StrEnum):
 
     @property
     def admits(self) -> bool:
-        """Whether the money is set aside."""
+        """Whether the money is reserved."""
         return self in {Verdict.ADMITTED, Verdict.HELD}
 
 
 class Account(msgspec.Struct, frozen=True):
-    """A cap and what became of it, in one unit. ``settled`` has the names of reservations that are done with."""
+    """A cap and its use, in one unit. ``settled`` has the names of finished reservations."""
 
     cap: int = 0
     spent: int = 0
@@ -76,22 +76,22 @@ class Account(msgspec.Struct, frozen=True):
 
     @property
     def reserved(self) -> int:
-        """What is set aside."""
+        """The sum of the open reservations."""
         return sum(each.amount for each in self.reservations)
 
     @property
     def free(self) -> int:
-        """What can still be reserved."""
+        """The amount that can still be reserved."""
         return self.cap - self.spent - self.reserved - self.returned
 
     @property
     def cost(self) -> int:
-        """What everything has really cost, and what the account was charged with."""
+        """The real cost of everything, charges included."""
         return self.spent + self.overrun
 
     @property
     def sound(self) -> bool:
-        """Whether the account's properties hold: nothing negative, the cap kept, no overrun while something is free."""
+        """Whether the equation holds: nothing is negative, the cap is kept, no overrun while something is free."""
         parts = (self.spent, self.reserved, self.returned, self.overrun)
         within = min(*parts, self.free) >= 0
         return within and (self.free == 0 or not (self.overrun or self.closed))
@@ -101,7 +101,7 @@ class Account(msgspec.Struct, frozen=True):
         return next((each for each in self.reservations if each.name == name), None)
 
     def verdict(self, name: str, amount: int) -> Verdict:
-        """Tell what would become of a reservation."""
+        """Return the answer to a reservation."""
         held = self.held(name)
         if held is not None and not self.closed:
             return Verdict.HELD if held.amount == amount else Verdict.DIFFERENT
@@ -115,13 +115,13 @@ class Account(msgspec.Struct, frozen=True):
         return next((verdict for verdict, holds in reasons if holds), Verdict.ADMITTED)
 
     def reserve(self, name: str, amount: int) -> "Account":
-        """Return the account with the money set aside, if the gate admits it, or else as it is."""
+        """Return the account with the money reserved if the gate admits it, and unchanged otherwise."""
         if self.verdict(name, amount) is not Verdict.ADMITTED:
             return self
         return replace(self, reservations=(*self.reservations, Reservation(name, amount)))
 
     def settle(self, name: str, cost: int) -> "Account":
-        """Return the account with a reservation turned into what its work cost; unknown names change nothing."""
+        """Return the account with a reservation replaced by its cost; unknown names change nothing."""
         if self.held(name) is None or cost < 0:
             return self
         left = tuple(each for each in self.reservations if each.name != name)
@@ -130,17 +130,17 @@ class Account(msgspec.Struct, frozen=True):
         return replace(self, reservations=left, settled=remembered, overrun=owed).balanced()
 
     def refund(self, name: str) -> "Account":
-        """Return the account with a reservation given up: its work cost nothing."""
+        """Return the account without a reservation: its work cost nothing."""
         return self.settle(name, 0)
 
     def charge(self, amount: int) -> "Account":
-        """Return the account with something paid that it had no reservation for; less than 1 changes nothing."""
+        """Return the account after a payment without a reservation; less than 1 changes nothing."""
         if amount < 1:
             return self
         return replace(self, overrun=self.overrun + amount).balanced()
 
     def renewed(self) -> "Account":
-        """Return the account as if nothing had been spent: a new period has begun. An overrun is paid from it first."""
+        """Return the account of a new period, with nothing spent. An overrun is paid from it first."""
         return replace(self, spent=0).balanced()
 
     def grant(self, amount: int) -> "Account":
@@ -148,11 +148,11 @@ class Account(msgspec.Struct, frozen=True):
         return replace(self, cap=self.cap + amount).balanced()
 
     def close(self) -> "Account":
-        """Return the account closed: what is free is returned; what is reserved can still be settled (B12, B19)."""
+        """Return the account closed: free money is returned; reserved money can still be settled (B12, B19)."""
         return replace(self, closed=True).balanced()
 
     def balanced(self) -> "Account":
-        """Pay the overrun from what is free; a closed account returns the rest."""
+        """Pay the overrun from the free money; a closed account returns the rest."""
         paid = min(self.free, self.overrun)
         rest = self.free - paid if self.closed else 0
         return replace(

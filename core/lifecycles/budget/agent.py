@@ -1,16 +1,16 @@
 """An agent and its money: a status, and a lease for each of its incarnations, as one aggregate.
 
-*Money is spent only while RUNNING* (I2), although neither lifecycle knows the other: the lease is opened with the
-agent's start and closed with its end, in the same step, so a lease that is ACTIVE belongs to an agent that is RUNNING.
-What was reserved before is settled after it at the lease that it came from (B12), while the record of a failed agent
-stays as it is (B4); and what is not needed is returned by the closing lease (B19).
+*Money is spent only while RUNNING* (I2), although neither lifecycle knows the other. The lease is opened with the
+agent's start and closed with its end, in the same step, so an ACTIVE lease belongs to a RUNNING agent. A reservation is
+settled at its own lease, also after the agent's end (B12), and the record of a failed agent does not change (B4). The
+closing lease returns the rest (B19).
 
-*The ceiling is the agent's, not the incarnation's.* A restart is granted what all leases before it have neither cost
-nor still hold, so restarting is no way around a budget (B7). If they have cost too much, the new lease begins with that
-debt. What an earlier lease overruns afterwards, the present one is charged with, or it could be spent a second time. So
-nothing is admitted unless it fits beside all that has been spent or is held by any incarnation. What the leases have
-cost is the view ``COST``, and what was added to them, for the agent's whole life, is ``ADDED``; so a lease that is over
-and has nothing open need not be kept.
+*The ceiling is the agent's, not the incarnation's.* A restart is granted the budget less the costs and reservations of
+all earlier leases, so a restart cannot extend a budget (B7). If they have cost too much, the new lease begins with that
+debt. A later overrun of an earlier lease is charged to the present one, or it could be spent a second time. So nothing
+is admitted unless it fits beside everything that all incarnations have spent or reserved. The view ``COST`` has the
+cost of all leases, and ``ADDED`` the additions to them, for the agent's whole life. So a lease that is over without an
+open reservation need not be kept.
 """
 
 from collections.abc import Iterator
@@ -40,10 +40,10 @@ STATUS: Final = status.draining.name
 """The reference of the agent's status."""
 
 COST: Final = "cost_microusd"
-"""The view of what all leases of the agent have cost."""
+"""The view with the cost of all leases of the agent."""
 
 ADDED: Final = "added_microusd"
-"""The view of what was added to leases of the agent, beyond what it began with."""
+"""The view with the additions to leases of the agent, beyond its first budget."""
 
 
 def lease_ref(incarnation: int) -> str:
@@ -52,19 +52,19 @@ def lease_ref(incarnation: int) -> str:
 
 
 def opening(agent: status.Status) -> dict[str, Record]:
-    """Return the records with which an agent's life begins."""
+    """Return the first records of an agent."""
     return {STATUS: agent, lease_ref(agent.incarnation): granted(agent, agent.budget_microusd)}
 
 
 def granted(agent: status.Status, amount_microusd: int) -> lease.Lease:
-    """Return the lease of the agent's present incarnation; less than nothing is granted as a debt."""
+    """Return the lease of the agent's present incarnation; a negative amount is granted as a debt."""
     limits = lease.Limits() if agent.lease_ms is None else lease.Limits(duration_ms=agent.lease_ms)
     account = Account(cap=max(0, amount_microusd), overrun=max(0, -amount_microusd))
     return lease.Lease(holder=agent.agent_id, account=account, limits=limits)
 
 
 def left_microusd(agent: Aggregate) -> int:
-    """Return what may still be granted to the agent: its budget less what leases have cost or still hold.
+    """Return the amount that may still be granted: the agent's budget less the costs and reservations of its leases.
 
     It is below zero if they have cost too much.
     """
@@ -74,13 +74,13 @@ def left_microusd(agent: Aggregate) -> int:
 
 
 def leases(agent: Aggregate) -> tuple[Any, ...]:
-    """Return the leases that are kept, the newest first."""
+    """Return the kept leases, the newest first."""
     refs = [ref for ref in agent.entities if ref.startswith("lease:")]
     return tuple(agent.entities[ref] for ref in sorted(refs, key=_number, reverse=True))
 
 
 def is_settled(of: lease.Lease) -> bool:
-    """Tell whether nothing will happen to the lease any more."""
+    """Tell whether nothing more can happen to the lease."""
     return of.state in lease.machine.final and not of.account.reservations
 
 
@@ -97,7 +97,7 @@ def _number(ref: str) -> int:
 
 @rule(on=status.draining)
 def lease_follows_agent(agent: Aggregate, transition: Transition) -> Iterator[Create | Dispatch]:
-    """A restart opens a lease with what is left; stopping and failing close the one that is open (B19)."""
+    """A restart opens a lease with the remaining budget; stopping and failing close the open one (B19)."""
     if transition.before is None or transition.entered is None:
         return
     record: status.Status = transition.after.record
@@ -109,7 +109,7 @@ def lease_follows_agent(agent: Aggregate, transition: Transition) -> Iterator[Cr
 
 @rule(on=lease.machine)
 def present_lease_pays_for_earlier_ones(agent: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """What a lease of an earlier incarnation overruns is charged to the one that is open (B7)."""
+    """An overrun of an earlier incarnation's lease is charged to the open one (B7)."""
     present, change = open_lease(agent), _changed(transition)
     if change is None or present is None or present.ref == transition.entity:
         return
@@ -119,14 +119,14 @@ def present_lease_pays_for_earlier_ones(agent: Aggregate, transition: Transition
 
 
 def _changed(transition: Transition) -> tuple[Account, Account] | None:
-    """Return a lease's account before and after a transition that is not its birth."""
+    """Return a lease's account before and after a transition, unless that created the lease."""
     if transition.machine != lease.machine.name or transition.before is None:
         return None
     return transition.before.record.account, transition.after.record.account
 
 
 def _with_cost(cost_microusd: int, transition: Transition) -> int:
-    """Add what a lease has cost in this transition; what it is charged with was counted at another one."""
+    """Add a lease's cost in this transition; a charge was counted at another lease."""
     change = _changed(transition)
     if change is None or isinstance(transition.event, lease.Charge):
         return cost_microusd
@@ -135,7 +135,7 @@ def _with_cost(cost_microusd: int, transition: Transition) -> int:
 
 
 def _with_added(added_microusd: int, transition: Transition) -> int:
-    """Add what a lease was granted in this transition."""
+    """Add the grant to a lease in this transition."""
     change = _changed(transition)
     if change is None:
         return added_microusd
@@ -144,7 +144,7 @@ def _with_added(added_microusd: int, transition: Transition) -> int:
 
 
 def keeps_the_ceiling(agent: Aggregate) -> bool:
-    """What all leases together have spent and hold is within the budget, and what was added to it (B7)."""
+    """All leases together have spent and reserved no more than the budget and its additions (B7)."""
     record: status.Status = agent.record(STATUS)
     accounts: list[Account] = [each.record.account for each in leases(agent)]
     used_microusd = sum(each.spent + each.reserved for each in accounts)
@@ -152,22 +152,22 @@ def keeps_the_ceiling(agent: Aggregate) -> bool:
 
 
 def spends_only_while_running(agent: Aggregate) -> bool:
-    """A lease that is open is the present incarnation's, and its agent runs (I2)."""
+    """An open lease is the present incarnation's, and its agent runs (I2)."""
     record: status.Status = agent.record(STATUS)
     opened = [each.ref for each in leases(agent) if each.record.state in lease.OPEN]
     return not opened or (record.state is status.State.RUNNING and opened == [lease_ref(record.incarnation)])
 
 
 def accounts_agree(agent: Aggregate) -> bool:
-    """What may still be granted is what all leases have not cost and do not hold (B7)."""
+    """The amount that may still be granted is the budget less the costs and reservations of all leases (B7)."""
     accounts: list[Account] = [each.record.account for each in leases(agent)]
     return int(agent.views[COST]) <= sum(each.cost for each in accounts)
 
 
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
-    always("no incarnation brings more than the budget", keeps_the_ceiling),
+    always("no incarnation extends the budget", keeps_the_ceiling),
     always("money is spent only while the agent runs, and from one lease", spends_only_while_running),
-    always("no cost is forgotten", accounts_agree),
+    always("every cost is counted", accounts_agree),
     sometimes("a second lease begins with less", lambda a: any(each.ref != lease_ref(1) for each in leases(a))),
     sometimes("the budget is used up", lambda a: left_microusd(a) == 0),
 )

@@ -1,4 +1,4 @@
-"""What can be limited: money, tokens, time, and how many sessions there are; and amounts of all four together."""
+"""The limited resources: money, tokens, time, and sessions; and amounts of all four together."""
 
 from enum import StrEnum
 from typing import Self
@@ -9,7 +9,7 @@ from lifefold.core.kernel import replace
 
 
 class Resource(StrEnum):
-    """What a budget is about; its value is the name of the amount, with its unit."""
+    """A limited resource; its value is the name of the amount, with its unit."""
 
     MONEY = "microusd"
     TOKENS = "tokens"
@@ -18,7 +18,7 @@ class Resource(StrEnum):
 
 
 class Amounts(msgspec.Struct, frozen=True, repr_omit_defaults=True):
-    """So much of everything: millionths of a dollar, tokens read and written, milliseconds, sessions."""
+    """An amount of each resource: millionths of a dollar, tokens read and written, milliseconds, sessions."""
 
     microusd: int = 0
     tokens: int = 0
@@ -26,21 +26,21 @@ class Amounts(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     sessions: int = 0
 
     def of(self, resource: Resource) -> int:
-        """Return how much it is of one of them."""
+        """Return the amount of one resource."""
         amount: int = getattr(self, resource)
         return amount
 
     def plus(self, other: Self) -> Self:
-        """Return both together."""
+        """Return the sum."""
         return replace(self, **{each: self.of(each) + other.of(each) for each in Resource})
 
     def but(self, resource: Resource, amount: int) -> Self:
-        """Return the same, with so much of one of them."""
+        """Return the same amounts with another amount of one resource."""
         return replace(self, **{resource: amount})
 
 
 class Caps(msgspec.Struct, frozen=True):
-    """How much may be spent at most: millionths of a dollar, tokens, milliseconds of sessions, sessions.
+    """Upper limits: millionths of a dollar, tokens, milliseconds of sessions, sessions.
 
     None is no limit.
     """
@@ -51,6 +51,6 @@ class Caps(msgspec.Struct, frozen=True):
     sessions: int | None = None
 
     def of(self, resource: Resource) -> int | None:
-        """Return how much it is of one of them."""
+        """Return the limit of one resource."""
         cap: int | None = getattr(self, resource)
         return cap

@@ -1,34 +1,34 @@
 """A long-lived, trigger-driven process with a restart policy: eight states, nineteen edges (document 002).
 
-The document asks for a move by naming its target, so an edge is written ``move(source, target)``. Whatever else happens
-to a process (a trigger comes, a run fails, a time is over) goes along the same nineteen edges or stays where it is; no
-row adds one. FAILED to STOPPING, which the diagram hints at, is in the profile ``process-promptise-1.5`` (C3). Where
-diagram and table disagree, the table holds (C4, C5). The profiles ``by_hand`` have no timers and no activities: there
-only somebody's requests move, as in the document's own interface.
+The document's interface names a target state, so an edge is written ``move(source, target)``. All other inputs of a
+process (a trigger, a failed run, a timer) use the same nineteen edges or leave the state as it is; no row adds one. The
+edge from FAILED to STOPPING, a hint of the diagram, is in the profile ``process-promptise-1.5`` (C3). Where diagram and
+table disagree, the table holds (C4, C5). The profiles ``by_hand`` have no timers and no activities: there only requests
+move the process, as in the document's own interface.
 
 The theory, in four parts.
 
-*A stop is an intent.* It holds from the moment it is asked for until somebody asks for a start, through failures and
-crashes: it forgets a restart that was to come, and none is planned while it stands (C7). A start is refused while the
-process is stopping, for it could overtake a later stop.
+*A stop is an intent.* It holds from its request until a start is requested, through failures and crashes. It cancels a
+planned restart, and none is planned while it stands (C7). A start is refused while the process is stopping, for it
+could overtake a later stop.
 
-*Who comes back* is decided when the process comes down. A failure is followed by a restart if the policy says so; when
-``max_restarts`` are used up the process stays FAILED, and says so. *Only a successful run clears the count*: neither a
-start that works nor a restart does, or a process that starts and then fails would never be given up. A start that
-somebody asked for and that fails is told to him and not retried (C8). At the end of its lifetime a process is stopped
-and, with the policy ``always``, started anew; that is a recycle, and does not count.
+*A restart* is decided when the process comes down. A failure is followed by a restart if the policy says so. When
+``max_restarts`` are used up, the process stays FAILED and reports that. *Only a successful run clears the count*: a
+start that works or a restart does not. Otherwise a process that starts and then fails would be restarted for ever. A
+requested start that fails is reported to its requester and not retried (C8). At the end of its lifetime a process is
+stopped and, with the policy ``always``, started again. That is a recycle, and does not count.
 
-*A pause binds on every path.* Why a process is suspended is known (C15): only one suspended for idleness resumes with
-the next trigger, and idleness replaces no other reason. A pause that is asked for while the process starts, or is going
-to be restarted, holds as soon as it is up. AWAITING cannot be suspended by the table, so the process goes there by way
-of RUNNING (C6), for no time at all and with its triggers paused already.
+*A pause binds on every path.* The record has the reason of a suspension (C15). Only a suspension for idleness ends with
+the next trigger, and idleness replaces no other reason. A pause that is requested while the process starts, or before a
+restart, holds as soon as the process is up. The table cannot suspend AWAITING, so the process goes there through
+RUNNING (C6), for no time at all and with its triggers paused already.
 
-*Idleness is AWAITING*: nothing is queued and nothing is in flight. The idle timeout is a timer of that state, so each
-run and each resumption starts it anew. The lifetime counts from RUNNING on, suspensions included.
+*Idleness is AWAITING*: nothing is queued and no run is in flight. The idle timeout is a timer of that state, so each
+run and each resumption restarts it. The lifetime counts from RUNNING on, suspensions included.
 
-What is live when its runner dies is FAILED(orphaned) afterwards; the policy then decides as after any failure, and a
-stop that was asked for stands (C12). An edge to the state that already holds there is none (C9), nor a terminal state:
-who is at rest may be removed (C16). The history is the journal's, not the record's.
+A process that is up when its runner dies is FAILED(orphaned) afterwards. The policy then decides as after any failure,
+and a requested stop stands (C12). A move to the present state is no edge (C9). No state is terminal: a process at rest
+may be removed (C16). The history is in the journal, not in the record.
 """
 
 from lifefold.core.lifecycles.process.model import (

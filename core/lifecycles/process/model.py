@@ -1,4 +1,4 @@
-"""What a process is made of: its states, the events that reach it, its record."""
+"""The parts of a process: its states, its events, its record."""
 
 from enum import StrEnum
 from typing import Final
@@ -22,14 +22,14 @@ class State(AnyLifecycleState):
 
 
 AT_REST: Final = frozenset({State.CREATED, State.STOPPED, State.FAILED})
-"""Where nothing of a process is alive, so that it may be removed (C16)."""
+"""The states without a live part of a process, in which it may be removed (C16)."""
 
 SERVING = (State.RUNNING, State.AWAITING, State.SUSPENDED)
 DOWN = (State.STOPPED, State.FAILED)
 
 
 class SuspendReason(StrEnum):
-    """Why a process is suspended."""
+    """The reason of a suspension."""
 
     MANUAL = "manual"
     IDLE = "idle"
@@ -39,7 +39,7 @@ class SuspendReason(StrEnum):
 
 
 class MoveRequested(Event, frozen=True):
-    """Somebody asks for a state by its name; with ``expected_from``, only if the process is in that one (C2)."""
+    """A request for a state by its name; with ``expected_from``, only if the process is in that state (C2)."""
 
     target: State
     reason: str = ""
@@ -47,30 +47,30 @@ class MoveRequested(Event, frozen=True):
 
     @classmethod
     def examples(cls) -> tuple["MoveRequested", ...]:
-        """Return a request for every state, and one that expects what may not be so."""
+        """Return a request for every state, and one with an expectation that may be false."""
         return (*(cls(target) for target in State), cls(State.STOPPING, expected_from=State.RUNNING))
 
     @classmethod
     def examples_for(cls, record: "Process") -> tuple["MoveRequested", ...]:
-        """Return a request for every state, and each by somebody who expects what is not so."""
+        """Return a request for every state, and each with a false expectation."""
         wrong = State.STOPPED if record.state is State.CREATED else State.CREATED
         return tuple(cls(target, expected_from=expected) for target in State for expected in (None, wrong))
 
 
 class StartRequested(Event, frozen=True):
-    """Somebody wants the process to run."""
+    """A request that the process runs."""
 
     reason: str = ""
 
 
 class StopRequested(Event, frozen=True):
-    """Somebody wants the process to stop, and to stay stopped."""
+    """A request that the process stops, and stays stopped."""
 
     reason: str = ""
 
 
 class SuspendRequested(Event, frozen=True):
-    """Somebody wants the process to begin no more runs, for a reason that has a name."""
+    """A request that the process begins no more runs, for a named reason."""
 
     why: SuspendReason = SuspendReason.MANUAL
 
@@ -81,7 +81,7 @@ class SuspendRequested(Event, frozen=True):
 
 
 class ResumeRequested(Event, frozen=True):
-    """Somebody wants the process to go on, whatever it is suspended for."""
+    """A request that the process continues, for any reason of its suspension."""
 
     reason: str = ""
 
@@ -91,23 +91,23 @@ class StartSucceeded(Event, frozen=True):
 
 
 class StartFailed(Event, frozen=True):
-    """The start sequence came to nothing."""
+    """The start sequence failed."""
 
     reason: str = ""
 
 
 class TriggerArrived(Event, frozen=True):
-    """Something to do is in the queue."""
+    """A trigger is in the queue."""
 
     reason: str = ""
 
 
 class QueueEmptied(Event, frozen=True):
-    """Nothing is queued, and nothing is in flight."""
+    """Nothing is queued, and no run is in flight."""
 
 
 class RunSucceeded(Event, frozen=True):
-    """A run came to a good end."""
+    """A run succeeded."""
 
 
 class RunFailed(Event, frozen=True):
@@ -117,29 +117,29 @@ class RunFailed(Event, frozen=True):
 
 
 class Crashed(Event, frozen=True):
-    """The process itself broke, not one of its runs."""
+    """The process itself failed, not one of its runs."""
 
     reason: str = ""
 
 
 class Drained(Event, frozen=True):
-    """Nothing is in flight any more."""
+    """No run is in flight any more."""
 
 
 class SuspendDue(Event, frozen=True):
-    """The process has come by way of RUNNING to where it can be suspended (C6)."""
+    """The process has reached RUNNING on its way to SUSPENDED (C6)."""
 
 
 class IdleElapsed(Event, frozen=True):
-    """Nothing has come for the idle timeout."""
+    """No trigger has come during the idle timeout."""
 
 
 class LifetimeElapsed(Event, frozen=True):
-    """The process has been up for as long as it may."""
+    """The process has reached its lifetime."""
 
 
 class DrainElapsed(Event, frozen=True):
-    """What is in flight has had its time."""
+    """The runs in flight have had their time."""
 
 
 class BackoffElapsed(Event, frozen=True):
@@ -147,11 +147,11 @@ class BackoffElapsed(Event, frozen=True):
 
 
 class Orphaned(Event, frozen=True):
-    """Whoever ran the process is gone: what the record says of it is not so any more (C12)."""
+    """The runner of the process is gone: the record's state is not true any more (C12)."""
 
 
 class Process(Record, frozen=True):
-    """A process. ``failure`` is the last one's reason; ``suspended_for`` stands as soon as a suspension is to come.
+    """A process. ``failure`` is the reason of the last one; ``suspended_for`` is set once a suspension is planned.
 
     A successful run clears both counts. A start clears ``consecutive_failures``, but never ``restart_count``.
     """
@@ -168,12 +168,12 @@ class Process(Record, frozen=True):
     limits: Limits = Limits()
 
     def normal_form(self) -> "Process":
-        """Return it without texts, and without the failed runs of who is not up: he begins anew."""
+        """Return it without texts, and without the failed runs of a process that is not up: they no longer count."""
         failures = self.consecutive_failures if self.state in SERVING else 0
         return replace(self, stop_reason="", failure="", consecutive_failures=failures)
 
 
 def found(state: State) -> Process:
-    """Return a process that is met in this state, of whose life before nothing is known."""
+    """Return a process found in this state, with an unknown history."""
     why = SuspendReason.MANUAL if state is State.SUSPENDED else None
     return Process(state, suspended_for=why, stop_requested=state is State.STOPPING)

@@ -1,7 +1,7 @@
-"""What an operator can rely on, of a process at any time and of every step.
+"""The properties of a process, for its operator: at all times, and of every transition.
 
-The properties are written without the guards and the actions that they are about. That a start comes to an end is
-given; nobody else knows when it does.
+They are written without the guards and actions that they check. The end of a start is assumed: only the activity itself
+can report it.
 """
 
 from typing import Any, Final
@@ -18,7 +18,8 @@ from lifefold.core.kernel import (
     sometimes,
     weakly,
 )
-from lifefold.core.lifecycles.process.heard import HEARD
+from lifefold.core.lifecycles.process.accepted import ACCEPTED
+from lifefold.core.lifecycles.process.edges import MOVES, follows_the_edges, goes_where_it_is_driven
 from lifefold.core.lifecycles.process.model import (
     AT_REST,
     DOWN,
@@ -40,7 +41,6 @@ from lifefold.core.lifecycles.process.model import (
     TriggerArrived,
 )
 from lifefold.core.lifecycles.process.restart import Comeback
-from lifefold.core.lifecycles.process.ways import MOVES, follows_the_edges, goes_where_it_is_driven
 from lifefold.core.lifecycles.property_forms import (
     asks_once,
     ends_confirmed,
@@ -63,17 +63,17 @@ from lifefold.effects import (
 
 
 def keeps_the_stop(t: Transition) -> bool:
-    """Say: a stop stands from when it is asked for until somebody asks for a start."""
+    """A stop stands from its request until a start is requested."""
     named = t.event.target if isinstance(t.event, MoveRequested) else None
     unborn = t.before is not None and t.before.state is State.CREATED
     by_name = named is State.STOPPING or (unborn and named is State.STOPPED)
-    asked = by_name or isinstance(t.event, StopRequested)
+    requested = by_name or isinstance(t.event, StopRequested)
     stood = t.before is not None and t.before.record.stop_requested and not _asks_for_a_start(t)
-    return bool(t.after.record.stop_requested) or not (asked or stood)
+    return bool(t.after.record.stop_requested) or not (requested or stood)
 
 
 def starts_when_asked(t: Transition) -> bool:
-    """Say: a process starts because somebody asks for it, or because it is to come back and its pause is over."""
+    """A process starts on request, or for a planned restart after its pause."""
     if t.before is None or not enters(t, State.STARTING) or _asks_for_a_start(t):
         return True
     p: Process = t.before.record
@@ -81,7 +81,7 @@ def starts_when_asked(t: Transition) -> bool:
 
 
 def pauses_before_it_comes_back(t: Transition) -> bool:
-    """Say: before a restart there is a pause that doubles with every one, up to its cap; else there is no timer."""
+    """Before a restart there is a pause that doubles each time, up to its cap; otherwise there is no timer."""
     p: Process = t.after.record
     if not enters(t, *DOWN):
         return True
@@ -93,7 +93,7 @@ def pauses_before_it_comes_back(t: Transition) -> bool:
 
 
 def counts_restarts(t: Transition) -> bool:
-    """Say: every restart counts, a recycle does not, and only a successful run clears the count."""
+    """Every restart counts, a recycle does not, and only a successful run clears the count."""
     if t.before is None:
         return True
     before: Process = t.before.record
@@ -103,59 +103,59 @@ def counts_restarts(t: Transition) -> bool:
 
 
 def restarts_by_policy(t: Transition) -> bool:
-    """Say: whether a process that fails comes back is what the policy, the stop and the limit say."""
+    """The policy, the stop and the limit decide whether a failed process restarts."""
     p: Process = t.after.record
     if t.before is None or not enters(t, State.FAILED):
         return True
-    told = [each.kind for each in t.effects if isinstance(each, NotifyProcess)]
-    told_who_asked = t.before.state is State.STARTING and t.before.record.comeback is Comeback.NONE
-    nobody_asked = not told_who_asked or isinstance(t.event, Orphaned)
-    may = p.limits.restart_policy != "never" and not p.stop_requested and nobody_asked
+    news = [each.kind for each in t.effects if isinstance(each, NotifyProcess)]
+    was_requested = t.before.state is State.STARTING and t.before.record.comeback is Comeback.NONE
+    by_itself = not was_requested or isinstance(t.event, Orphaned)
+    may = p.limits.restart_policy != "never" and not p.stop_requested and by_itself
     left = p.restart_count < p.limits.max_restarts
     exhausted = may and not left
-    return (p.comeback is Comeback.RESTART) == (may and left) and told == ["failed", "restart_exhausted"][
+    return (p.comeback is Comeback.RESTART) == (may and left) and news == ["failed", "restart_exhausted"][
         : 1 + exhausted
     ]
 
 
 def fails_by_a_crash(t: Transition) -> bool:
-    """Say: nobody is shown as up, or as stopped, who has crashed."""
+    """A crashed process is shown neither as up nor as stopped."""
     return not isinstance(t.event, Crashed) or t.after.state is State.FAILED
 
 
-def tells_where_it_is(t: Transition) -> bool:
-    """Say: somebody hears that the process is up, suspended, or down after having been up."""
-    told = {each.kind for each in t.effects if isinstance(each, NotifyProcess)}
+def reports_its_state(t: Transition) -> bool:
+    """A process that is up, suspended, or down after having been up is reported."""
+    news = {each.kind for each in t.effects if isinstance(each, NotifyProcess)}
     if t.before is None or t.entered is None:
-        return not told
+        return not news
     match t.before.state, t.after.state:
         case (State.STARTING, State.RUNNING):
-            heard = len(told) == 1 and told <= {"started", "restarted"}
+            reported = len(news) == 1 and news <= {"started", "restarted"}
         case (State.SUSPENDED, State.RUNNING):
-            heard = told == {"resumed"}
+            reported = news == {"resumed"}
         case (_, State.SUSPENDED):
-            heard = told == {"suspended"}
+            reported = news == {"suspended"}
         case (State.STOPPING, State.STOPPED):
-            heard = told == {"stopped"}
+            reported = news == {"stopped"}
         case (_, State.FAILED):
-            heard = "failed" in told
+            reported = "failed" in news
         case _:
-            heard = not told
-    return heard
+            reported = not news
+    return reported
 
 
 def keeps_why_it_failed(t: Transition) -> bool:
-    """Say: the reason of a failure is what was reported, or that nobody runs the process; and that is what is told."""
+    """The reason of a failure is the reported one, or the missing runner; the same reason is published."""
     if not enters(t, State.FAILED):
         return True
     kept: str = t.after.record.failure
-    told = {each.reason for each in t.effects if isinstance(each, NotifyProcess)}
+    news = {each.reason for each in t.effects if isinstance(each, NotifyProcess)}
     reported = "orphaned" if isinstance(t.event, Orphaned) else getattr(t.event, "reason", "")
-    return told == {kept} and reported in kept
+    return news == {kept} and reported in kept
 
 
 def begins_anew(t: Transition) -> bool:
-    """Say: who is started by somebody's wish has nothing left of before: no stop, no suspension, no failed run."""
+    """A requested start clears the past: no stop, no suspension, no failed run is left."""
     if t.before is None or not _asks_for_a_start(t) or not enters(t, State.STARTING):
         return True
     p: Process = t.after.record
@@ -164,20 +164,20 @@ def begins_anew(t: Transition) -> bool:
 
 
 def keeps_the_stronger_reason(t: Transition) -> bool:
-    """Say: idleness replaces no other reason to be suspended."""
+    """Idleness replaces no other reason of a suspension."""
     held = t.before is not None and t.before.record.suspended_for not in {None, SuspendReason.IDLE}
     return not held or t.after.record.suspended_for is not SuspendReason.IDLE
 
 
 def wakes_the_idle_alone(t: Transition) -> bool:
-    """Say: a trigger ends no suspension but that for idleness."""
+    """A trigger ends no suspension but that for idleness."""
     woken = isinstance(t.event, TriggerArrived) and t.before is not None and t.before.state is State.SUSPENDED
     p: Process | None = t.before.record if t.before is not None else None
     return not woken or p is None or (t.entered is State.RUNNING) == (p.suspended_for is SuspendReason.IDLE)
 
 
 def binds_the_triggers(t: Transition) -> bool:
-    """Say: triggers are paused as soon as a suspension is to come, and go on as soon as it is not."""
+    """Triggers are paused as soon as a suspension is planned, and resumed as soon as it is not."""
     if t.before is None or t.before.state not in SERVING or t.after.state not in SERVING:
         return True
     was, now = t.before.record.suspended_for is not None, t.after.record.suspended_for is not None
@@ -186,7 +186,7 @@ def binds_the_triggers(t: Transition) -> bool:
 
 
 def serves_as_it_is(t: Transition) -> bool:
-    """Say: triggers are served from the beginning as they are to be: paused, if the process is to be suspended."""
+    """Triggers are served from the beginning as the suspension requires: paused, if one is planned."""
     begun = [each.activity for each in t.effects if isinstance(each, Begin)]
     paused = t.after.record.suspended_for is not None
     return all(each.paused == paused for each in begun if isinstance(each, ServeTriggers))
@@ -198,16 +198,16 @@ def _asks_for_a_start(t: Transition) -> bool:
 
 
 STOPS_FAILED: Final = accepts(
-    "a stop of a failed process can be asked for",
+    "a stop of a failed process can be requested",
     {State.FAILED: (Pattern(MoveRequested, "Stopping", lambda e: e.target is State.STOPPING),)},
 )
-"""What the profiles promise in which a failed process can be stopped (C3)."""
+"""The property of the profiles in which a failed process can be stopped (C3)."""
 
 STEPS: Final[tuple[Property[Any], ...]] = (
-    always_step("a process goes from state to state as the document draws it, and as it is asked", follows_the_edges),
-    accepts("whatever the document draws can be asked for", MOVES),
-    accepts("that nobody runs a process any more is heard", {(State.STARTING, *SERVING, State.STOPPING): (Orphaned,)}),
-    always_step("every event leads where it says", goes_where_it_is_driven),
+    always_step("a process moves along the edges of the document, and as requested", follows_the_edges),
+    accepts("every edge of the document can be requested", MOVES),
+    accepts("a missing runner can be reported", {(State.STARTING, *SERVING, State.STOPPING): (Orphaned,)}),
+    always_step("every event leads to its state", goes_where_it_is_driven),
     *keeps_time(
         {
             LifetimeElapsed: (SERVING, lambda p: p.limits.max_lifetime_ms),
@@ -217,27 +217,27 @@ STEPS: Final[tuple[Property[Any], ...]] = (
         }
     ),
     asks_once(),
-    always_step("a stop stands until somebody asks for a start", keeps_the_stop),
-    always_step("nothing starts that was not asked for, or to come back", starts_when_asked),
+    always_step("a stop stands until a start is requested", keeps_the_stop),
+    always_step("a process starts on request or for a restart only", starts_when_asked),
     always_step("a restart has its pause before it", pauses_before_it_comes_back),
     always_step("every restart counts until a run succeeds", counts_restarts),
-    always_step("who fails comes back as the policy says, or says that he will not", restarts_by_policy),
-    always_step("who crashes has failed", fails_by_a_crash),
-    always_step("who fails keeps why, and says it", keeps_why_it_failed),
-    always_step("who is started begins anew", begins_anew),
-    always_step("somebody hears of where the process is", tells_where_it_is),
+    always_step("a failed process restarts as the policy says, or reports that it does not", restarts_by_policy),
+    always_step("a crashed process has failed", fails_by_a_crash),
+    always_step("a failed process keeps the reason, and reports it", keeps_why_it_failed),
+    always_step("a requested start clears the past", begins_anew),
+    always_step("the state of the process is reported", reports_its_state),
     always_step("a pause binds as soon as it stands", binds_the_triggers),
     always(
-        "who waits for a trigger is not to be suspended",
+        "a process that waits for a trigger has no planned suspension",
         lambda e: e.state is not State.AWAITING or e.record.suspended_for is None,
     ),
     always_step("idleness replaces no other reason", keeps_the_stronger_reason),
-    always_step("a trigger wakes none but the idle", wakes_the_idle_alone),
+    always_step("a trigger ends no suspension but that for idleness", wakes_the_idle_alone),
 )
-"""Promises of every step, of all profiles."""
+"""Properties of every transition, in all profiles."""
 
-WHEN_DRIVEN: Final = (always_step("what begins is paused if the process is", serves_as_it_is), *HEARD)
-"""Promises of those profiles that have activities."""
+WHEN_DRIVEN: Final = (always_step("triggers are served paused if the process is", serves_as_it_is), *ACCEPTED)
+"""Properties of the profiles with activities."""
 
 AT_ALL_TIMES: Final[tuple[Property[Entity[Process]], ...]] = (
     *ends_confirmed(StartProcess),
@@ -247,23 +247,23 @@ AT_ALL_TIMES: Final[tuple[Property[Entity[Process]], ...]] = (
     is_transient(State.STARTING, *weakly(StartProcess)),
     is_transient(State.STOPPING),
     leads_to(
-        "a stop is heard in every state",
+        "a stop is accepted in every state",
         lambda e: not e.record.stop_requested,
         lambda e: e.record.stop_requested,
         given=weakly(StopRequested),
     ),
     leads_to(
-        "who is asked to stop is down, unless somebody asks for a start",
+        "a process that is asked to stop is down, unless a start is requested",
         lambda e: e.record.stop_requested,
         lambda e: not e.record.stop_requested or e.state in DOWN,
     ),
     leads_to(
-        "who runs and is to be suspended soon is",
+        "a running process with a planned suspension is suspended",
         lambda e: e.state is State.RUNNING and e.record.suspended_for is not None,
         lambda e: e.state is not State.RUNNING or e.record.suspended_for is None,
     ),
     leads_to(
-        "what nobody runs any more is not shown as up",
+        "a process without a runner is not shown as up",
         lambda e: e.state not in AT_REST,
         lambda e: e.state in AT_REST,
         given=weakly(Orphaned),
@@ -272,11 +272,11 @@ AT_ALL_TIMES: Final[tuple[Property[Entity[Process]], ...]] = (
     sometimes("a process is suspended", lambda e: e.state is State.SUSPENDED),
     sometimes("a process fails", lambda e: e.state is State.FAILED),
 )
-"""Promises of those profiles that have activities and timers."""
+"""Properties of the profiles with activities and timers."""
 
 COMING_BACK: Final[tuple[Property[Entity[Process]], ...]] = (
     leads_to(
-        "who is to come back does, unless he is asked to stop or to start",
+        "a planned restart happens, unless a stop or a start is requested",
         lambda e: e.state in DOWN and e.record.comeback is not Comeback.NONE,
         lambda e: e.state not in DOWN or e.record.comeback is Comeback.NONE,
     ),
@@ -290,16 +290,16 @@ COMING_BACK: Final[tuple[Property[Entity[Process]], ...]] = (
         ),
     ),
 )
-"""Promises besides, for limits with a restart policy."""
+"""Further properties, for limits with a restart policy."""
 
 IDLING: Final[tuple[Property[Entity[Process]], ...]] = (
     is_transient(State.AWAITING),
     sometimes("a process is suspended for idleness", lambda e: e.record.suspended_for is SuspendReason.IDLE),
 )
-"""Promises besides, for limits with an idle timeout."""
+"""Further properties, for limits with an idle timeout."""
 
 RECYCLING: Final[tuple[Property[Entity[Process]], ...]] = (
     is_transient(State.SUSPENDED),
     sometimes("a process is recycled", lambda e: e.record.comeback is Comeback.RECYCLE),
 )
-"""Promises besides, for limits with a lifetime and the policy ``always``."""
+"""Further properties, for limits with a lifetime and the policy ``always``."""

@@ -1,8 +1,8 @@
-"""Whether a process that is down comes back by itself, when, and how often: the limits that an operator sets.
+"""The restarts of a process that is down: whether, when, and how often, within the operator's limits.
 
-A process that fails comes back if its policy says so, after a pause that doubles, and at most ``max_restarts`` times
-without a successful run in between. *Only a successful run clears that count*: neither a start that works nor a restart
-does, or a process that starts and then fails would never be given up.
+A failed process restarts if its policy says so, after a pause that doubles, and at most ``max_restarts`` times without
+a successful run in between. *Only a successful run clears that count*: a start that works or a restart does not.
+Otherwise a process that starts and then fails would be restarted for ever.
 """
 
 from enum import StrEnum
@@ -17,7 +17,7 @@ RestartPolicy = Literal["never", "on_failure", "always"]
 
 
 class Comeback(StrEnum):
-    """Why a process is going to start again without being asked, or is just doing so."""
+    """The reason of a start without a request, planned or under way."""
 
     NONE = "none"
     RESTART = "restart"
@@ -25,7 +25,7 @@ class Comeback(StrEnum):
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What an operator may set. Times in milliseconds; 0 for the idle timeout and the lifetime means never."""
+    """The settings of an operator. Times in milliseconds; 0 for the idle timeout and the lifetime means never."""
 
     restart_policy: RestartPolicy = "never"
     max_restarts: int = 3
@@ -40,7 +40,7 @@ class Limits(msgspec.Struct, frozen=True):
     queue_limit: int = 1_000
 
     def __post_init__(self) -> None:
-        """Refuse what could never work. Raises ``ValueError`` naming the field."""
+        """Refuse values that cannot work. Raises ``ValueError``, which names the field."""
         one_of(get_args(RestartPolicy), self, "restart_policy")
         at_least(0, self, "max_restarts", "idle_timeout_ms", "max_lifetime_ms", "drain_timeout_ms")
         at_least(1, self, "restart_backoff_ms", "restart_backoff_cap_ms", "max_consecutive_failures", "queue_limit")

@@ -1,9 +1,10 @@
-"""The table of a process as the document writes it, from and allowed targets; then what drives a process along it."""
+"""The table of a process as the document writes it, source and allowed targets; then the events that drive it."""
 
 from typing import Final
 
 from lifefold.core.kernel import STAY, Machine, Pattern, Row, after, always_step, does, row
 from lifefold.core.lifecycles.process import rules as do
+from lifefold.core.lifecycles.process.edges import stops_a_failed_process
 from lifefold.core.lifecycles.process.model import (
     DOWN,
     SERVING,
@@ -31,49 +32,48 @@ from lifefold.core.lifecycles.process.model import (
 )
 from lifefold.core.lifecycles.process.properties import AT_ALL_TIMES, STEPS, STOPS_FAILED, WHEN_DRIVEN
 from lifefold.core.lifecycles.process.restart import Comeback
-from lifefold.core.lifecycles.process.ways import stops_what_has_failed
 from lifefold.effects import DrainProcess, ServeTriggers, StartProcess
 
 # Activities and timers
 
 
 def start_process(p: Process) -> StartProcess:
-    """Return what goes on in STARTING."""
+    """Return the activity of STARTING."""
     return StartProcess(p.restart_count)
 
 
 def serve_triggers(p: Process) -> ServeTriggers:
-    """Return what goes on while the process is up; paused from the beginning if it is to be suspended."""
+    """Return the activity of a process that is up; paused from the beginning if a suspension is planned."""
     return ServeTriggers(p.limits.concurrency, p.limits.queue_limit, p.suspended_for is not None)
 
 
 def drain_process(_p: Process) -> DrainProcess:
-    """Return what goes on in STOPPING."""
+    """Return the activity of STOPPING."""
     return DrainProcess()
 
 
 def until_suspended_ms(p: Process) -> int | None:
-    """Return how long the process stays in RUNNING that is to be suspended: not at all (C6)."""
+    """Return the stay in RUNNING before a planned suspension: no time at all (C6)."""
     return None if p.suspended_for is None else 0
 
 
 def idle_timeout_ms(p: Process) -> int | None:
-    """Return how long the process may wait for a trigger."""
+    """Return the time that the process may wait for a trigger."""
     return p.limits.idle_timeout_ms or None
 
 
 def max_lifetime_ms(p: Process) -> int | None:
-    """Return how long the process may be up."""
+    """Return the time that the process may be up."""
     return p.limits.max_lifetime_ms or None
 
 
 def drain_timeout_ms(p: Process) -> int:
-    """Return how long runs in flight may take to end when the process stops."""
+    """Return the time that runs in flight have to end when the process stops."""
     return p.limits.drain_timeout_ms
 
 
 def backoff_ms(p: Process) -> int | None:
-    """Return the pause before the process comes back: none before a recycle, for ever if it does not."""
+    """Return the pause before a restart: no time before a recycle, None without a restart."""
     if p.comeback is Comeback.RESTART:
         return p.limits.backoff_ms(p.restart_count, p.name)
     return 0 if p.comeback is Comeback.RECYCLE else None
@@ -83,12 +83,12 @@ def backoff_ms(p: Process) -> int | None:
 
 
 def to(target: State) -> Pattern[MoveRequested]:
-    """Return the requests for this target."""
+    """Return the pattern of requests for this target."""
     return Pattern(MoveRequested, target.value, lambda e: e.target is target)
 
 
 def move(source: State, target: State, action: do.Move | None = None) -> Row[Process]:
-    """Write an edge of the document: from this state, this target is allowed."""
+    """Write an edge of the document: this state allows this target."""
     return row(source, to(target), target, action, when=do.as_expected)
 
 
@@ -152,31 +152,31 @@ DRIVEN: Final[tuple[Row[Process], ...]] = (
     row(DOWN, BackoffElapsed, STAY),
     ORPHANED,
 )
-"""What drives a process along those edges, or changes what stands beside its state."""
+"""The rows that move a process along those edges, or change other fields of the record."""
 
 
 def stays_stopped(p: Process) -> bool:
-    """While a stop stands the process is stopping or down, and nothing will start it again (C7)."""
+    """While a stop stands, the process is stopping or down, and no start is planned (C7)."""
     return not p.stop_requested or (p.state in {State.STOPPING, *DOWN} and p.comeback is Comeback.NONE)
 
 
 def comes_back_from_below(p: Process) -> bool:
-    """Only who is down, going down or just coming up has a restart to come."""
+    """Only a process that is down, going down or just coming up has a planned restart."""
     return p.comeback is Comeback.NONE or p.state in {State.STOPPING, *DOWN, State.STARTING}
 
 
 def restarts_within_the_limit(p: Process) -> bool:
-    """There are never more restarts without a successful run than the limit says."""
+    """The restarts without a successful run never exceed the limit."""
     return p.restart_count <= p.limits.max_restarts
 
 
 def fails_within_the_limit(p: Process) -> bool:
-    """A process that is up has fewer failed runs in a row than make it fail."""
+    """A process that is up has fewer failed runs in a row than the limit."""
     return p.state not in SERVING or p.consecutive_failures < p.limits.max_consecutive_failures
 
 
 def is_suspended_for_something(p: Process) -> bool:
-    """Every suspension has its reason (C15)."""
+    """Every suspension has a reason (C15)."""
     return p.state is not State.SUSPENDED or p.suspended_for is not None
 
 
@@ -214,12 +214,12 @@ machine = Machine(
 by_hand = Machine(
     "process-by-hand",
     Process(),
-    about="process, but only somebody's requests move it: the document's own interface",
+    about="process, moved by requests only: the document's own interface",
     rows=(*TABLE, ORPHANED),
     invariants=INVARIANTS,
     properties=STEPS,
 )
-"""The profile without timers and activities: nothing happens to the process but what is asked for."""
+"""The profile without timers and activities: the process moves on request only."""
 
 _STOP_FAILED: Final = move(State.FAILED, State.STOPPING, do.want_stop)
 
@@ -227,7 +227,9 @@ promptise_1_5 = machine.with_rows(
     _STOP_FAILED,
     row(State.FAILED, StopRequested, State.STOPPING, do.want_stop),
     name="process-promptise-1.5",
-).with_properties(always_step("a failed process that is asked to stop is stopped", stops_what_has_failed), STOPS_FAILED)
+).with_properties(
+    always_step("a failed process that is asked to stop is stopped", stops_a_failed_process), STOPS_FAILED
+)
 """The profile in which a failed process can be stopped (C3)."""
 
 by_hand_1_5 = by_hand.with_rows(_STOP_FAILED, name="process-by-hand-1.5").with_properties(STOPS_FAILED)

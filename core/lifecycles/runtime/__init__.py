@@ -3,25 +3,25 @@
 The table is the diagram of document 000: twenty-two edges, no more and no fewer (A1). Several events may lead along one
 edge: RUNNING becomes FAILED by ``fail``, and when preemption is forced.
 
-*Who moves the agent.* The agent and its scheduler do, by the document's methods, each an event here; ``Ready`` is for
-the one edge that the document gives no method (A3). ``Fail`` is accepted where the document says (A7) and ``Shutdown``
-also while recovering (A5). The other edges into FAILED are timers of their states, with the codes in ``error_code``
-(A6). COMPLETED ends the task, not the agent (A2). WAITING and SCHEDULED have no way out but the document's: ``watched``
-is the profile in which somebody hears of it when they last (A8, A26).
+*The agent and its scheduler move it*, by the document's methods, each an event here. ``Ready`` is for the one edge
+without a method in the document (A3). ``Fail`` is accepted where the document says (A7) and ``Shutdown`` also while
+recovering (A5). The other edges into FAILED are timers of their states, with the codes in ``error_code`` (A6).
+COMPLETED ends the task, not the agent (A2). WAITING and SCHEDULED have no exit but the document's. In the profile
+``watched`` an operator is told when they last long (A8, A26).
 
-*Hooks* are effects of their rows. Those that the document calls before a transition are performed before it is
-committed, and prevent it by failing; the rest follows it (A11, A14, A21).
+*Hooks* are effects of their rows. Hooks that the document calls before a transition are performed before it is
+committed, and prevent it by failing; the others follow it (A11, A14, A21).
 
-*Preemption stands beside the state* (see ``preemption``). A request may come at any time and is consumed by entering
-SUSPENDED (A16). It concerns the task, so that it ends with it at the latest: who becomes RUNNABLE is asked nothing, and
-who has no task in hand is told of the request, which then is over.
-Deadlines count while RUNNING, and the timeout also over waits in between; who comes back from one is signalled anew
-before it is failed, but only once. They appear while a state holds, where no timer of the state can stand for them;
-``DeadlinePassed`` is sent by whoever keeps the time, as often as he likes, and counts from ``due_ms`` on (A17).
+*Preemption is beside the state* (see ``preemption``). A request may come at any time and is consumed by entering
+SUSPENDED (A16). It concerns the task, so it ends with the task at the latest. A RUNNABLE agent has no request. An agent
+without a task is told of a request, which then is over. Deadlines count while RUNNING, and the timeout also during
+waits. After a wait the agent is signalled again before it is failed, but only once. Deadlines appear while a state
+lasts, so no timer of the state can stand for them. The keeper of the time sends ``DeadlinePassed``, as often as it
+likes; it counts from ``due_ms`` on (A17).
 
-*Recovery has no limit in the table* (A24). ``recoveries`` counts them, up to the budget, since a task was last
-completed, and not since the last recovery: one that succeeds and fails again at once must not be tried for ever. In the
-profile ``supervised`` the budget binds, and the agent is told to recover after a delay.
+*Recovery has no limit in the table* (A24). ``recoveries`` counts them up to the budget since the last completed task,
+and not since the last recovery. Otherwise an agent that recovers and fails again at once would be recovered for ever.
+In the profile ``supervised`` the budget binds, and the agent recovers after a delay.
 """
 
 from lifefold.core.lifecycles.runtime.events import (

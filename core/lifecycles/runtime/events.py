@@ -1,4 +1,4 @@
-"""What happens to an agent, and what is asked of it: the methods of document 000, its timers, and preemption."""
+"""The events of an agent: the methods of document 000, its timers, and preemption."""
 
 from typing import Any, ClassVar, Final
 
@@ -21,7 +21,7 @@ class Schedule(Event, frozen=True):
 
 
 class Run(Event, frozen=True):
-    """Execution begins, or goes on: a message, resources or a resumption are there."""
+    """Execution begins or continues: a message, resources or a resumption have arrived."""
 
 
 class Wait(Event, frozen=True):
@@ -49,7 +49,7 @@ class Ready(Event, frozen=True):
 
 
 class _Because(Event, frozen=True):
-    """Something that has a reason."""
+    """An event with a reason."""
 
     reason: str = ""
 
@@ -75,7 +75,7 @@ class FailRecovery(_Because, frozen=True):
 
 
 class TimedOut(Event, frozen=True):
-    """A state lasted too long; ``error_code`` is what the record then says."""
+    """A state lasted too long; ``error_code`` is the code that the record keeps."""
 
     error_code: ClassVar[str] = ""
 
@@ -111,15 +111,15 @@ class RecoveryTimedOut(TimedOut, frozen=True):
 
 
 class PreemptionRequested(_Because, frozen=True):
-    """Somebody wants the agent to yield at its next safe point (A25)."""
+    """A request that the agent yields at its next safe point (A25)."""
 
 
 class PreemptionForced(_Because, frozen=True):
-    """Somebody cannot wait for a deadline, resources being critically low: the grace period begins now."""
+    """A request without a deadline, because resources are critically low: the grace period begins now."""
 
 
 _SECTIONS: Final = 2
-"""How many sections at a time a world looks at: the earliest of two limits counts, and so does that of more."""
+"""The number of simultaneous sections in examples: the earliest of two limits counts, as it does of more."""
 
 
 def _keys(record: Any) -> tuple[int, ...]:
@@ -127,19 +127,19 @@ def _keys(record: Any) -> tuple[int, ...]:
 
 
 class SectionEntered(Event, frozen=True):
-    """The agent begins work that is not to be interrupted, for ``within_ms`` at most if that is declared."""
+    """The agent begins work that must not be interrupted, for ``within_ms`` at most if that is declared."""
 
     key: int
     within_ms: int | None = None
 
     @classmethod
     def examples(cls) -> tuple["SectionEntered", ...]:
-        """Return a section without a limit, and one whose limit is reached at once."""
+        """Return a section without a limit, and one with a limit that is reached at once."""
         return cls(1), cls(1, 0)
 
     @classmethod
     def examples_for(cls, record: Any) -> tuple["SectionEntered", ...]:
-        """Return a section with and without a limit in this one, up to two at a time, and one that is entered twice."""
+        """Return sections with and without a limit, up to two at a time, and one that is entered twice."""
         keys = _keys(record)
         inside = tuple(cls(key) for key in keys[:1])
         new = max(keys, default=0) + 1
@@ -147,7 +147,7 @@ class SectionEntered(Event, frozen=True):
 
 
 class SectionLeft(Event, frozen=True):
-    """The work that was not to be interrupted is over."""
+    """The work that must not be interrupted is over."""
 
     key: int
 
@@ -158,10 +158,10 @@ class SectionLeft(Event, frozen=True):
 
     @classmethod
     def examples_for(cls, record: Any) -> tuple["SectionLeft", ...]:
-        """Return the end of each section that is being executed, and of none."""
+        """Return the end of each running section, and of none."""
         keys = _keys(record)
         return (*map(cls, keys), cls(max(keys, default=0) + 1))
 
 
 class DeadlinePassed(Event, frozen=True):
-    """A deadline of preemption may have passed; the time of this event decides whether it has."""
+    """A deadline of preemption may have passed; the time of this event decides it."""

@@ -1,7 +1,7 @@
 """The two numberings of a runtime's states, for programs that speak in integers (A19).
 
 Document 000 counts its states from 0. Later releases of its system, and its wire format, count from 1 and keep 0 for
-"unspecified". So a number says nothing without its numbering; the names are what identifies a state.
+"unspecified". So a number needs its numbering; the name alone identifies a state.
 """
 
 from typing import Final
@@ -24,7 +24,7 @@ class Numbering(msgspec.Struct, frozen=True):
         return _STATES.index(state) + self.first
 
     def state(self, number: int) -> State | None:
-        """Return the state of a number; None if it is of none, as 0 is in the later numbering."""
+        """Return the state of a number; None without one, as for 0 in the later numbering."""
         index = number - self.first
         return _STATES[index] if 0 <= index < len(_STATES) else None
 

@@ -1,17 +1,17 @@
-"""Preemption: that somebody wants an agent to yield, and why it does not have to just now.
+"""Preemption: a request that an agent yields, and the sections that defer it.
 
-A *request* and the *sections* that may not be interrupted are two things (A15). A request that comes while a section is
-being executed stands, and is answered at the first safe point after it. A section may declare how long it takes at
-most; of several, the earliest limit counts (A18).
+A *request* and the *sections* that must not be interrupted are two things (A15). A request during a section stands, and
+is answered at the first safe point after it. A section may declare its longest duration; of several, the earliest limit
+counts (A18).
 
-From a request to a failure there are two deadlines (A17). When the agent has not yielded in time, it is *signalled*;
-when a grace period later it has still not, it is failed. The first deadline is a timeout that counts from when the
-agent could first have answered: from the end of the sections in which the request came, and in those it is the end of
-what they declare. A section defers a deadline that was still to come when it was entered: the signal to the end of what
-it declares, and if it declares no limit for as long as it lasts; the failure only to the end of what it declares.
+Two deadlines lie between a request and a failure (A17). An agent that has not yielded in time is *signalled*. If it has
+not yielded a grace period later, it is failed. The first deadline is a timeout from the first moment at which the agent
+could answer: the end of the sections in which the request came. During these sections it is the end of their declared
+limits. A section defers a deadline that lay ahead when the section was entered. It defers the signal to its declared
+limit, or without a limit to its end; it defers the failure to its declared limit only.
 
-So nobody evades preemption by keeping busy. Leaving one section and entering the next does not start the timeout again,
-nor does waiting; who comes back from a wait is signalled anew, but once; and a section that is entered after the signal
+So no agent evades preemption by keeping busy. Leaving one section and entering the next does not restart the timeout,
+nor does waiting. After a wait an agent is signalled again, but only once. A section that is entered after the signal
 defers nothing.
 """
 
@@ -21,7 +21,7 @@ from lifefold.core.kernel import replace
 
 
 class Section(msgspec.Struct, frozen=True):
-    """A stretch of work that is not to be interrupted, by its owner's ``key``; ``until_ms`` if it declared a limit."""
+    """A stretch of work that must not be interrupted, by its owner's ``key``; ``until_ms`` if it declared a limit."""
 
     key: int
     until_ms: int | None = None
@@ -29,10 +29,10 @@ class Section(msgspec.Struct, frozen=True):
 
 
 class Preemption(msgspec.Struct, frozen=True):
-    """What stands beside an agent's state. Times are Unix milliseconds.
+    """The preemption of an agent, beside its state. Times are Unix milliseconds.
 
-    ``asked_ms`` is when the request came, ``since_ms`` since when it could have been answered, ``signalled_ms`` when
-    the agent was told that it is overdue, and ``spared_ms`` when that was taken back for a wait, as it is once.
+    ``asked_ms`` is the time of the request, ``since_ms`` the first time at which it could be answered, and
+    ``signalled_ms`` the time of the signal. ``spared_ms`` is when a signal was withdrawn for a wait, once.
     """
 
     requested: bool = False
@@ -45,11 +45,11 @@ class Preemption(msgspec.Struct, frozen=True):
 
     @property
     def is_wanted(self) -> bool:
-        """Whether the agent should yield now: this is what a safe point asks."""
+        """Whether the agent should yield now: the answer at a safe point."""
         return self.requested and not self.sections
 
     def has(self, key: int) -> bool:
-        """Tell whether the section of this key is being executed."""
+        """Tell whether the section of this key is running."""
         return any(section.key == key for section in self.sections)
 
     def request(self, reason: str, at_ms: int) -> "Preemption":
@@ -57,7 +57,7 @@ class Preemption(msgspec.Struct, frozen=True):
         return replace(self, requested=True, reason=reason, asked_ms=at_ms if self.asked_ms is None else self.asked_ms)
 
     def answerable(self, at_ms: int) -> "Preemption":
-        """Return it with the timeout running, unless nobody asks, a section lasts in which he did, or it runs."""
+        """Return it with the timeout running, if there is a request, outside of the sections in which it came."""
         if self.asked_ms is None or self.since_ms is not None or self.entered_by(self.asked_ms):
             return self
         return replace(self, since_ms=at_ms)
@@ -67,7 +67,7 @@ class Preemption(msgspec.Struct, frozen=True):
         return replace(self, signalled_ms=at_ms)
 
     def spare(self, at_ms: int) -> "Preemption":
-        """Return it without the signal if there is one, once: the agent is given the grace period once more."""
+        """Return it without the signal if there is one, once: the agent gets the grace period once more."""
         first = self.signalled_ms is not None and self.spared_ms is None
         return replace(self, signalled_ms=None, spared_ms=at_ms) if first else self
 
@@ -80,11 +80,11 @@ class Preemption(msgspec.Struct, frozen=True):
         return replace(self, sections=(*self.sections, section))
 
     def leave(self, key: int) -> "Preemption":
-        """Return it out of the section of this key."""
+        """Return it without the section of this key."""
         return replace(self, sections=tuple(section for section in self.sections if section.key != key))
 
     def due_ms(self, timeout_ms: int, grace_ms: int) -> int | None:
-        """Return when the next of the two deadlines is; None if there is none."""
+        """Return the time of the next of the two deadlines; None if there is none."""
         if self.signalled_ms is not None:
             over_ms, deferring = self.signalled_ms + grace_ms, self.entered_by(self.signalled_ms)
             return max(over_ms, _declared_ms(deferring) or over_ms)
@@ -100,16 +100,16 @@ class Preemption(msgspec.Struct, frozen=True):
         return None if declared_ms is None else max(over_ms, declared_ms)
 
     def without_deadlines(self, at_ms: int) -> "Preemption":
-        """Return it with what is asked for and what is being executed, as if all of that began at ``at_ms``."""
+        """Return it with the request and the sections, as if all of them began at ``at_ms``."""
         sections = tuple(Section(section.key, None, at_ms) for section in self.sections)
         return Preemption(requested=self.requested, reason=self.reason, sections=sections)
 
     def normal_form(self, at_ms: int, timeout_ms: int, grace_ms: int) -> "Preemption":
-        """Return the simplest one that means the same from ``at_ms`` on.
+        """Return the simplest one with the same meaning from ``at_ms`` on.
 
-        Of its times only the last one that a deadline counts from matters: the signal, or that it was taken back, or
-        since when the request could have been answered, or the request. It matters whether a section was entered by
-        then, and nothing matters any longer than until the deadline has passed.
+        Only the last of its times from which a deadline counts matters: the signal, its withdrawal, the first time for
+        an answer, or the request. It matters whether a section was entered by then. Nothing matters beyond the
+        deadline.
         """
         if self.signalled_ms is not None:
             from_ms = max(self.signalled_ms, at_ms - grace_ms - 1)
@@ -146,5 +146,5 @@ class Preemption(msgspec.Struct, frozen=True):
 
 
 def _declared_ms(sections: tuple[Section, ...]) -> int | None:
-    """Return until when sections defer preemption: the earliest of their limits, None if none has one (A18)."""
+    """Return the end of the deferral by sections: the earliest of their limits, None if none has one (A18)."""
     return min((section.until_ms for section in sections if section.until_ms is not None), default=None)

@@ -1,4 +1,4 @@
-"""Other agents than the document's: what its system once was, what it became, and what operators want of it."""
+"""Other agents than the document's: the earlier and the later versions of its system, and wishes of operators."""
 
 from typing import Final, Never
 
@@ -40,11 +40,11 @@ class RecoveryDue(Event, frozen=True):
 
 
 class Overdue(Event, frozen=True):
-    """The agent has been where it is for very long (profile ``watched``)."""
+    """The agent has been in its state for very long (profile ``watched``)."""
 
 
 def give_up(a: Runtime, _e: RecoveryDue) -> Step[Runtime, LogFatal | ReportTaskFailed]:
-    """Leave the agent failed, alert an operator, and report its task, which nobody will finish."""
+    """Leave the agent failed, alert an operator, and report its task as failed."""
     message = f"{a.agent_id} stays FAILED after {a.recoveries} recoveries: {a.failure_reason or a.error_code}"
     return Step(replace(a, task_id=None), (LogFatal(message), *task_failed(a)))
 
@@ -55,7 +55,7 @@ def report_stuck(a: Runtime, _e: Overdue) -> Step[Runtime, ReportStuck]:
 
 
 def complete_shutdown(a: Runtime, _e: Complete) -> Step[Runtime, Never]:
-    """End well: a recovery that the shutdown has aborted is no failure any more, and no other task follows."""
+    """End without a failure: an aborted recovery is no failure any more, and no other task follows."""
     return Step(replace(a, recoveries=0, task_id=None, failure_reason=None, error_code="", is_over=True))
 
 
@@ -65,52 +65,52 @@ def takes_tasks(a: Runtime, _e: Ready) -> bool:
 
 
 def retry_delay_ms(a: Runtime) -> int:
-    """Return how long to wait before the next recovery."""
+    """Return the delay before the next recovery."""
     return a.limits.retry.delay_ms(a.recoveries + 1, a.agent_id)
 
 
 def stuck_after_ms(a: Runtime) -> int:
-    """Return after how long an agent that cannot move by itself is reported."""
+    """Return the time after which an agent that cannot leave its state by itself is reported."""
     return a.limits.stuck_after_ms
 
 
 def takes_nothing_more(t: Transition) -> bool:
-    """Say: who has shut down and completed stays so."""
+    """An agent that has shut down and completed accepts no task."""
     return t.before is None or not t.before.record.is_over or t.entered is None
 
 
 def recovers_within_the_budget(t: Transition) -> bool:
-    """Say: nobody recovers who has used up his budget."""
+    """An agent recovers within its budget only."""
     within = t.before is None or may_recover(t.before.record)
     return within or not enters(t, State.RECOVERING)
 
 
-def gives_up_aloud(t: Transition) -> bool:
-    """Say: who is not going to recover is reported."""
+def reports_that_it_gives_up(t: Transition) -> bool:
+    """An agent that is not going to recover is reported."""
     gave_up = isinstance(t.event, RecoveryDue) and t.entered is None
     return gave_up == any(isinstance(each, LogFatal) for each in t.effects)
 
 
 def pauses_before_it_recovers(t: Transition) -> bool:
-    """Say: who fails has the pause before him that the policy of retries says."""
+    """A failed agent has the pause of the retry policy before its recovery."""
     a: Runtime = t.after.record
     pauses = [each.delay_ms for each in t.effects if isinstance(each, StartTimer) and each.slot == RecoveryDue.__name__]
     return pauses == [a.limits.retry.delay_ms(a.recoveries + 1, a.agent_id)] * enters(t, State.FAILED)
 
 
 def may_still_recover(e: Entity[Runtime]) -> bool:
-    """Say: the budget is not used up."""
+    """Tell whether the budget is not used up."""
     return e.record.recoveries < e.record.limits.max_recoveries
 
 
-def reports_who_is_stuck(t: Transition) -> bool:
-    """Say: somebody hears of it, and nothing else happens."""
-    told = (ReportStuck(t.after.state, t.after.record.limits.stuck_after_ms),)
-    return not isinstance(t.event, Overdue) or (t.entered is None and t.effects == told)
+def reports_a_stuck_agent(t: Transition) -> bool:
+    """An agent that is overdue is reported, and nothing else happens."""
+    report = (ReportStuck(t.after.state, t.after.record.limits.stuck_after_ms),)
+    return not isinstance(t.event, Overdue) or (t.entered is None and t.effects == report)
 
 
-def times_who_may_be_stuck(t: Transition) -> bool:
-    """Say: from when an agent is scheduled, or waits, the time runs after which it is reported."""
+def times_a_stuck_agent(t: Transition) -> bool:
+    """A scheduled or waiting agent has a timer for the report."""
     begun = [each.delay_ms for each in t.effects if isinstance(each, StartTimer) and each.slot == Overdue.__name__]
     return begun == [t.after.record.limits.stuck_after_ms] * enters(t, *_MAY_BE_STUCK)
 
@@ -151,7 +151,7 @@ graceful: Final[Machine[Runtime]] = Machine(
         READY,
         *ENDING,
         *STEPS,
-        always_step("who is over takes nothing more", takes_nothing_more),
+        always_step("an agent that is over accepts nothing more", takes_nothing_more),
         sometimes("an agent shuts down and completes", lambda e: e.record.is_over),
     ),
 )
@@ -175,13 +175,13 @@ supervised: Final[Machine[Runtime]] = Machine(
         READY,
         *ENDING,
         *STEPS,
-        always_step("nobody recovers beyond the budget", recovers_within_the_budget),
-        always_step("who gives up says so", gives_up_aloud),
+        always_step("no agent recovers beyond the budget", recovers_within_the_budget),
+        always_step("an agent that gives up is reported", reports_that_it_gives_up),
         always_step("a recovery has its pause before it", pauses_before_it_recovers),
         lasts_only(RecoveryDue.__name__, State.FAILED),
-        accepts("nobody has to wait for that pause", {State.FAILED: (Recover,)}, when=may_still_recover),
+        accepts("a recovery is accepted before its pause is over", {State.FAILED: (Recover,)}, when=may_still_recover),
         leads_to(
-            "who has failed recovers by himself, within the budget",
+            "a failed agent recovers by itself, within the budget",
             lambda e: e.state is State.FAILED,
             lambda e: e.state is not State.FAILED or not may_recover(e.record),
         ),
@@ -193,7 +193,7 @@ supervised: Final[Machine[Runtime]] = Machine(
 watched: Final[Machine[Runtime]] = Machine(
     "runtime-watched",
     Runtime(),
-    about="runtime, but somebody hears of an agent that is scheduled or waiting for very long",
+    about="runtime, but an operator is told of an agent that is scheduled or waiting for very long",
     rows=(*ROWS, row(_MAY_BE_STUCK, Overdue, STAY, report_stuck), *BESIDE),
     during={**DURING, _MAY_BE_STUCK: after(stuck_after_ms, Overdue)},
     invariants=INVARIANTS,
@@ -202,12 +202,12 @@ watched: Final[Machine[Runtime]] = Machine(
         READY,
         *ENDING,
         *STEPS,
-        always_step("who is stuck is reported", reports_who_is_stuck),
-        always_step("who is scheduled or waits is reported in time", times_who_may_be_stuck),
+        always_step("a stuck agent is reported", reports_a_stuck_agent),
+        always_step("a scheduled or waiting agent is reported in time", times_a_stuck_agent),
         lasts_only(Overdue.__name__, *_MAY_BE_STUCK),
     ),
 )
-"""The profile with a diagnostic for the states that have no timeout and no way out but the document's (A8, A26)."""
+"""The profile with a report from the states without a timeout and without an exit but the document's (A8, A26)."""
 
 
 def auto_running(of: Machine[Runtime]) -> Machine[Runtime]:

@@ -1,7 +1,7 @@
-"""What an operator can rely on, of an agent at any time and of every step.
+"""The properties of an agent, for its operator: at all times, and of every transition.
 
-The properties are written without the guards and the actions that they are about. What somebody has to say, for there
-is no timer that would, is given.
+They are written without the guards and actions that they check. Events without a timer have to be sent by the agent or
+its scheduler; their fairness is assumed.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,6 +20,7 @@ from lifefold.core.kernel import (
     weakly,
 )
 from lifefold.core.lifecycles.property_forms import asks_once, enters, is_transient, keeps_time, leads_where
+from lifefold.core.lifecycles.runtime.accepted import ABORTS, ACCEPTED
 from lifefold.core.lifecycles.runtime.events import (
     Complete,
     CompleteRecovery,
@@ -47,7 +48,6 @@ from lifefold.core.lifecycles.runtime.events import (
     Wait,
     WaitResources,
 )
-from lifefold.core.lifecycles.runtime.heard import ABORTS, HEARD
 from lifefold.core.lifecycles.runtime.preemption import Preemption, Section
 from lifefold.core.lifecycles.runtime.record import AT_WORK, Runtime, State
 from lifefold.effects import CallHook, LogFailure, ReportTaskFailed, SignalPreemption
@@ -55,11 +55,11 @@ from lifefold.effects import CallHook, LogFailure, ReportTaskFailed, SignalPreem
 TIMED: Final = (
     State.INITIALIZING, State.WAITING_RESOURCES, State.SUSPENDED, State.SHUTTING_DOWN, State.RECOVERING,
 )  # fmt: skip
-"""The states that end by themselves, if nobody ends them."""
+"""The states with a timer that ends them."""
 
 
 def calls_its_hooks(t: Transition) -> bool:
-    """Say: what the document has the agent told of a transition, before or after it, the agent is told."""
+    """The agent's hooks are called before or after a transition as the document says."""
     hooks = tuple(each for each in t.effects if isinstance(each, CallHook) and each.name != "on_preempt_request")
     if t.before is None or t.entered is None:
         return not hooks
@@ -80,12 +80,12 @@ def calls_its_hooks(t: Transition) -> bool:
             wanted = (CallHook("on_startup", before=True),)
         case _:
             pass
-    told = (CallHook("on_recovery_complete", (t.after.state is State.RUNNABLE,)),) if recovered else ()
-    return hooks == (*wanted, *told)
+    calls = (CallHook("on_recovery_complete", (t.after.state is State.RUNNABLE,)),) if recovered else ()
+    return hooks == (*wanted, *calls)
 
 
-def logs_what_took_too_long(t: Transition) -> bool:
-    """Say: every state that lasted too long is logged, with its code, and so is preemption by force."""
+def logs_an_overlong_state(t: Transition) -> bool:
+    """Every state that lasted too long is logged, with its code, and so is forced preemption."""
     logged = tuple(each.error_code for each in t.effects if isinstance(each, LogFailure))
     if isinstance(t.event, TimedOut):
         return logged == (t.event.error_code,) == (t.after.record.error_code,) and t.after.state is State.FAILED
@@ -93,15 +93,15 @@ def logs_what_took_too_long(t: Transition) -> bool:
     return logged == ("forced_preemption",) * forced
 
 
-def reports_what_is_lost(t: Transition) -> bool:
-    """Say: a task that the agent puts away was completed, or is reported as failed."""
+def reports_a_lost_task(t: Transition) -> bool:
+    """A task that the agent drops was completed, or is reported as failed."""
     lost = t.before is not None and t.before.record.task_id is not None and t.after.record.task_id is None
     reported = any(isinstance(each, ReportTaskFailed) for each in t.effects)
     return reported == (lost and not isinstance(t.event, Complete))
 
 
 def counts_recoveries(t: Transition) -> bool:
-    """Say: every recovery counts, up to the budget, and only a completed task clears the count."""
+    """Every recovery counts, up to the budget, and only a completed task clears the count."""
     if t.before is None:
         return True
     before, after = t.before.record.recoveries, t.after.record.recoveries
@@ -111,41 +111,41 @@ def counts_recoveries(t: Transition) -> bool:
 
 
 def keeps_the_request(t: Transition) -> bool:
-    """Say: a request is over when the agent is suspended, or its task is over, and not before."""
+    """A request is over when the agent is suspended, or its task is over, and not before."""
     if t.before is None or not t.before.record.preemption.requested or t.after.record.preemption.requested:
         return True
     return enters(t, State.SUSPENDED, State.RUNNABLE)
 
 
 def consumes_the_request(t: Transition) -> bool:
-    """Say: who is suspended, or can be scheduled again, is asked nothing."""
+    """A suspended agent, and one that can be scheduled again, has no request."""
     return not enters(t, State.SUSPENDED, State.RUNNABLE) or not t.after.record.preemption.requested
 
 
 def signals_in_time(t: Transition) -> bool:
-    """Say: nobody is told that he is overdue before he is."""
+    """No agent is signalled before it is overdue."""
     if t.before is None or not isinstance(t.event, DeadlinePassed) or not _has(t, SignalPreemption):
         return True
-    asked: Preemption = t.before.record.preemption
+    preemption: Preemption = t.before.record.preemption
     timeout_ms = t.before.record.limits.preemption_timeout_ms
-    declared = any(each.until_ms is not None and each.until_ms <= t.at_ms for each in asked.sections)
-    waited = asked.since_ms is not None and asked.since_ms + timeout_ms <= t.at_ms
-    return asked.spared_ms is not None or waited or (asked.since_ms is None and declared)
+    declared = any(each.until_ms is not None and each.until_ms <= t.at_ms for each in preemption.sections)
+    waited = preemption.since_ms is not None and preemption.since_ms + timeout_ms <= t.at_ms
+    return preemption.spared_ms is not None or waited or (preemption.since_ms is None and declared)
 
 
 def forces_in_time(t: Transition) -> bool:
-    """Say: nobody is failed before he was signalled and had his grace, or what he had declared before."""
+    """No agent is failed before its signal and its grace, or the limit that it had declared before."""
     if t.before is None or not isinstance(t.event, DeadlinePassed) or not enters(t, State.FAILED):
         return True
-    asked: Preemption = t.before.record.preemption
-    signalled_ms, grace_ms = asked.signalled_ms, t.before.record.limits.preemption_grace_ms
-    before = () if signalled_ms is None else asked.entered_by(signalled_ms)
+    preemption: Preemption = t.before.record.preemption
+    signalled_ms, grace_ms = preemption.signalled_ms, t.before.record.limits.preemption_grace_ms
+    before = () if signalled_ms is None else preemption.entered_by(signalled_ms)
     limit_ms = min((each.until_ms for each in before if each.until_ms is not None), default=0)
     return signalled_ms is not None and t.at_ms >= max(signalled_ms + grace_ms, limit_ms)
 
 
 def puts_no_deadline_off(t: Transition) -> bool:
-    """Say: while a request stands, what counts goes on counting; a signal is taken back once, for a wait."""
+    """While a request stands, no deadline is restarted; a signal is withdrawn once, for a wait."""
     if t.before is None or not (t.before.record.preemption.requested and t.after.record.preemption.requested):
         return True
     before: Preemption = t.before.record.preemption
@@ -156,7 +156,7 @@ def puts_no_deadline_off(t: Transition) -> bool:
 
 
 def keeps_the_task(t: Transition) -> bool:
-    """Say: who is scheduled has the task that he was given, and keeps it until it is over."""
+    """A scheduled agent has its assigned task, and keeps it until it is over."""
     if t.before is None:
         return True
     before: str | None = t.before.record.task_id
@@ -166,8 +166,8 @@ def keeps_the_task(t: Transition) -> bool:
     return after == before or (after is None and t.after.state not in AT_WORK)
 
 
-def says_why_it_failed(t: Transition) -> bool:
-    """Say: who fails has the reason that was given, and has it until he can begin afresh."""
+def keeps_the_reason_of_its_failure(t: Transition) -> bool:
+    """A failed agent has the reported reason, and keeps it until it can begin afresh."""
     a: Runtime = t.after.record
     if isinstance(t.event, Fail | FailRecovery):
         return (a.failure_reason, a.error_code) == (t.event.reason, "")
@@ -177,22 +177,22 @@ def says_why_it_failed(t: Transition) -> bool:
 
 
 def notes_the_request(t: Transition) -> bool:
-    """Say: a request is told when it comes, and kept with its first time if there is work that it can concern (A15)."""
+    """A request is reported when it comes, and kept with its first time if it can concern a task (A15)."""
     hooks = [each for each in t.effects if isinstance(each, CallHook)]
-    told = tuple(each.arguments for each in hooks if each.name == "on_preempt_request")
+    calls = tuple(each.arguments for each in hooks if each.name == "on_preempt_request")
     if t.before is None or not isinstance(t.event, PreemptionRequested | PreemptionForced):
-        return not told
-    asked: Preemption = t.after.record.preemption
+        return not calls
+    preemption: Preemption = t.after.record.preemption
     first_ms = t.before.record.preemption.asked_ms
     asked_ms = t.at_ms if first_ms is None else first_ms
-    is_kept = (asked.requested, asked.reason, asked.asked_ms) == (True, t.event.reason, asked_ms)
+    is_kept = (preemption.requested, preemption.reason, preemption.asked_ms) == (True, t.event.reason, asked_ms)
     if isinstance(t.event, PreemptionForced):
-        return is_kept and not told
-    return told == ((t.event.reason,),) and (is_kept or t.after.state not in AT_WORK)
+        return is_kept and not calls
+    return calls == ((t.event.reason,),) and (is_kept or t.after.state not in AT_WORK)
 
 
 def keeps_the_sections(t: Transition) -> bool:
-    """Say: the sections are those that were entered and not left, each with the limit that it declared (A18)."""
+    """The sections are those that were entered and not left, each with its declared limit (A18)."""
     if t.before is None:
         return True
     before: Preemption = t.before.record.preemption
@@ -210,31 +210,35 @@ def keeps_the_sections(t: Transition) -> bool:
 
 
 def signals_once(t: Transition) -> bool:
-    """Say: who is signalled is told why and how long he has, and that is noted."""
+    """A signal names the reason and the grace, and its time is recorded."""
     signals = [each for each in t.effects if isinstance(each, SignalPreemption)]
     before = None if t.before is None else t.before.record.preemption.signalled_ms
-    asked: Preemption = t.after.record.preemption
-    noted = asked.signalled_ms is not None and before is None
-    return signals == [SignalPreemption(asked.reason, t.after.record.limits.preemption_grace_ms)] * noted
+    preemption: Preemption = t.after.record.preemption
+    noted = preemption.signalled_ms is not None and before is None
+    return signals == [SignalPreemption(preemption.reason, t.after.record.limits.preemption_grace_ms)] * noted
 
 
 def hears_the_deadline(t: Transition) -> bool:
-    """Say: a deadline is heard when it is due, and then the agent is signalled, or failed if it had been."""
+    """A deadline is accepted when it is due. Then the agent is signalled, or failed after a signal."""
     if t.before is None or not isinstance(t.event, DeadlinePassed):
         return True
-    limits, asked = t.before.record.limits, t.before.record.preemption
-    due_ms = asked.due_ms(limits.preemption_timeout_ms, limits.preemption_grace_ms)
+    limits, preemption = t.before.record.limits, t.before.record.preemption
+    due_ms = preemption.due_ms(limits.preemption_timeout_ms, limits.preemption_grace_ms)
     failed = t.after.state is State.FAILED
-    return due_ms is not None and due_ms <= t.at_ms and failed == (asked.signalled_ms is not None)
+    return due_ms is not None and due_ms <= t.at_ms and failed == (preemption.signalled_ms is not None)
 
 
 def begins_to_count(t: Transition) -> bool:
-    """Say: the time to answer counts from when the agent runs and no section lasts in which it was asked (A17)."""
+    """The time to answer counts once the agent runs, outside of the sections in which the request came (A17)."""
     if t.before is None or not isinstance(t.event, Run | SectionLeft | PreemptionRequested):
         return True
-    asked: Preemption = t.after.record.preemption
-    can_answer = asked.asked_ms is not None and not asked.entered_by(asked.asked_ms) and t.after.state is State.RUNNING
-    return not can_answer or asked.since_ms is not None
+    preemption: Preemption = t.after.record.preemption
+    can_answer = (
+        preemption.asked_ms is not None
+        and not preemption.entered_by(preemption.asked_ms)
+        and t.after.state is State.RUNNING
+    )
+    return not can_answer or preemption.since_ms is not None
 
 
 def _has(t: Transition, kind: type) -> bool:
@@ -250,7 +254,7 @@ def _may_be_asked(e: Entity[Runtime]) -> bool:
 
 
 def stays_where_it_is(t: Transition) -> bool:
-    """Say: requests and sections are no edges."""
+    """Requests and sections change no state."""
     beside = isinstance(t.event, PreemptionRequested | PreemptionForced | SectionEntered | SectionLeft)
     return not beside or t.entered is None
 
@@ -262,27 +266,27 @@ _TIMEOUTS: Final[Mapping[type[Event], tuple[tuple[State, ...], Callable[[Runtime
     ShutdownTimedOut: ((State.SHUTTING_DOWN,), lambda a: a.limits.shutdown_timeout_ms),
     RecoveryTimedOut: ((State.RECOVERING,), lambda a: a.limits.recovery_timeout_ms),
 }
-"""Where these timers go on, and for how long."""
+"""The states of these timers, and their durations."""
 
 STEPS: Final = (
-    *HEARD,
+    *ACCEPTED,
     always_step("hooks are called with their transitions", calls_its_hooks),
-    always_step("what lasted too long is logged", logs_what_took_too_long),
-    always_step("a task that is put away is completed or reported", reports_what_is_lost),
+    always_step("a state that lasted too long is logged", logs_an_overlong_state),
+    always_step("a dropped task is completed or reported", reports_a_lost_task),
     always_step("every recovery counts until a task is completed", counts_recoveries),
     always_step("a request stands until it is answered", keeps_the_request),
     always_step("an answered request does not come back", consumes_the_request),
-    always_step("a deadline that runs is not put off, but once, for a wait", puts_no_deadline_off),
-    always_step("nobody is signalled before he is overdue", signals_in_time),
-    always_step("who has a task keeps it until it is over", keeps_the_task),
-    always_step("who fails says why, until he begins afresh", says_why_it_failed),
-    always_step("a request is told, and kept for who is at work", notes_the_request),
+    always_step("a running deadline is put off only once, for a wait", puts_no_deadline_off),
+    always_step("no agent is signalled before it is overdue", signals_in_time),
+    always_step("an agent keeps its task until it is over", keeps_the_task),
+    always_step("a failed agent keeps the reason until it begins afresh", keeps_the_reason_of_its_failure),
+    always_step("a request is reported, and kept for an agent at work", notes_the_request),
     always_step("sections last from when they are entered until they are left", keeps_the_sections),
-    always_step("who is signalled is told how long he has", signals_once),
-    always_step("a deadline is heard when it is due, and not before", hears_the_deadline),
-    always_step("the time to answer begins as soon as somebody could", begins_to_count),
+    always_step("a signal names the grace", signals_once),
+    always_step("a deadline is accepted when it is due, and not before", hears_the_deadline),
+    always_step("the time to answer begins as soon as an answer is possible", begins_to_count),
     leads_where(
-        "every event leads where the document says",
+        "every event leads to the document's state",
         {
             Start: (State.RUNNABLE,),
             **dict.fromkeys(_TIMEOUTS, (State.FAILED,)),
@@ -302,16 +306,16 @@ STEPS: Final = (
             DeadlinePassed: (State.RUNNING, State.FAILED),
         },
     ),
-    always_step("what happens beside the state changes no state", stays_where_it_is),
+    always_step("requests and sections change no state", stays_where_it_is),
     *keeps_time(_TIMEOUTS),
     asks_once(),
-    always_step("nobody is failed before he was signalled and had his grace", forces_in_time),
+    always_step("no agent is failed before its signal and its grace", forces_in_time),
 )
-"""Promises of every step, of all profiles."""
+"""Properties of every transition, in all profiles."""
 
 AT_ALL_TIMES: Final[tuple[Property[Entity[Runtime]], ...]] = (
     always("recoveries stay within the budget", lambda e: e.record.recoveries <= e.record.limits.max_recoveries),
-    always("nobody is asked to yield who has no task", lambda e: not e.record.preemption.requested or _may_be_asked(e)),
+    always("only an agent with a task has a request", lambda e: not e.record.preemption.requested or _may_be_asked(e)),
     is_transient(State.RUNNABLE, *weakly(Schedule)),
     is_transient(State.SCHEDULED, *weakly(Run)),
     is_transient(State.RUNNING, *weakly(Complete)),
@@ -320,15 +324,15 @@ AT_ALL_TIMES: Final[tuple[Property[Entity[Runtime]], ...]] = (
     sometimes("a recovery succeeds", lambda e: e.state is State.RUNNABLE and e.record.recoveries > 0),
     sometimes("preemption is forced", lambda e: e.record.error_code == "forced_preemption"),
     sometimes("a request stands within a section", lambda e: _is_asked(e) and bool(e.record.preemption.sections)),
-    sometimes("a signal is taken back for a wait", lambda e: e.record.preemption.spared_ms is not None),
+    sometimes("a signal is withdrawn for a wait", lambda e: e.record.preemption.spared_ms is not None),
 )
-"""Promises of all profiles. That somebody goes on with an agent that waits for it is given."""
+"""Properties of all profiles. Events that end a wait are assumed."""
 
 
 def answers(*given: type[Event]) -> Property[Entity[Runtime]]:
-    """Declare that nobody evades a request by waiting, given that waits end with these, or by sections with limits."""
+    """Declare that no agent evades a request by waiting, given that these end waits, or by sections with limits."""
     return leads_to(
-        "who is asked to yield yields or is failed, unless a section keeps him that declares no limit",
+        "an agent with a request yields or is failed, unless it is in a section without a limit",
         _is_asked,
         lambda e: not _is_asked(e) or any(each.until_ms is None for each in e.record.preemption.sections),
         given=(*weakly(*given), *strongly(DeadlinePassed)),
@@ -336,10 +340,10 @@ def answers(*given: type[Event]) -> Property[Entity[Runtime]]:
 
 
 ENDING: Final = (answers(Run), ABORTS, *(is_transient(state) for state in TIMED))
-"""Promises of those profiles whose states have timers, and whose recoveries may be given up."""
+"""Properties of the profiles whose states have timers, and whose recoveries may be aborted."""
 
 READY: Final[Property[Entity[Runtime]]] = leads_to(
-    "who has completed can take the next task, unless it is over",
+    "a completed agent can take the next task, unless it is over",
     lambda e: e.state is State.COMPLETED,
     lambda e: e.state is not State.COMPLETED or e.record.is_over,
     given=weakly(Ready),

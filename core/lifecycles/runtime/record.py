@@ -1,4 +1,4 @@
-"""An agent as data: its twelve states, what may be set, and its record."""
+"""An agent as data: its twelve states, its limits, and its record."""
 
 from typing import ClassVar, Final
 
@@ -31,15 +31,15 @@ class State(AnyLifecycleState):
 AT_WORK: Final = (
     State.SCHEDULED, State.RUNNING, State.WAITING, State.WAITING_RESOURCES, State.SUSPENDED, State.RESUMED,
 )  # fmt: skip
-"""The states in which the agent has a task in hand."""
+"""The states in which the agent has a task."""
 
 
 _BEYOND_DEADLINES: Final = (State.COMPLETED, State.FAILED, State.SHUTTING_DOWN, State.RECOVERING)
-"""The states that only lead to where nobody is asked to yield any more."""
+"""The states that lead only to states without a request to yield."""
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What may be set. Times in milliseconds; those of states are the defaults of the document's system (A6)."""
+    """The settings. Times in milliseconds; those of states are the defaults of the document's system (A6)."""
 
     init_timeout_ms: int = 60_000
     resource_timeout_ms: int = 300_000
@@ -53,16 +53,16 @@ class Limits(msgspec.Struct, frozen=True):
     retry: Retry = Retry()
 
     def __post_init__(self) -> None:
-        """Refuse what could never work. Raises ``ValueError`` naming the field."""
+        """Refuse values that cannot work. Raises ``ValueError``, which names the field."""
         at_least(1, self, "init_timeout_ms", "resource_timeout_ms", "suspend_timeout_ms", "shutdown_timeout_ms")
         at_least(1, self, "recovery_timeout_ms", "stuck_after_ms")
         at_least(0, self, "preemption_timeout_ms", "preemption_grace_ms", "max_recoveries")
 
     def within(self, grace_ms: int) -> "Limits":
-        """Return limits by which an agent that is asked to yield has yielded or failed before ``grace_ms`` are over.
+        """Return limits by which an agent with a request has yielded or failed before ``grace_ms`` are over.
 
-        For whoever is killed then. The agent is signalled after three fifths of the grace at the latest, and failed
-        after four fifths: the rest is for saying so.
+        They are for an agent that is killed then. It is signalled after three fifths of the grace at the latest, and
+        failed after four fifths: the rest is for the report.
         """
         return replace(
             self,
@@ -72,9 +72,9 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Runtime(Record, frozen=True):
-    """An agent. ``failure_reason`` and ``error_code`` say why it failed, until it has recovered.
+    """An agent. ``failure_reason`` and ``error_code`` are those of its last failure, until it has recovered.
 
-    ``is_over``: it has shut down and completed, and takes no further task (profile ``graceful``).
+    ``is_over``: it has shut down and completed, and accepts no further task (profile ``graceful``).
     """
 
     identifiers: ClassVar[tuple[str, ...]] = ("key",)
@@ -94,11 +94,11 @@ class Runtime(Record, frozen=True):
     limits: Limits = Limits()
 
     def pauses_ms(self) -> tuple[int, ...]:
-        """Return no time, and those after which a deadline of preemption is reached."""
+        """Return no time, and the times after which a deadline of preemption is reached."""
         return tuple(sorted({0, self.limits.preemption_grace_ms, self.limits.preemption_timeout_ms}))
 
     def normal_form(self) -> "Runtime":
-        """Return it without texts, and with its deadlines as near as they matter: not at all for who is not at work."""
+        """Return it without texts, and with its deadlines as near as they matter: not at all outside of work."""
         timeout_ms, grace_ms = self.limits.preemption_timeout_ms, self.limits.preemption_grace_ms
         if self.state in _BEYOND_DEADLINES:
             preemption = self.preemption.without_deadlines(self.at_ms)
@@ -108,7 +108,7 @@ class Runtime(Record, frozen=True):
         return replace(self, preemption=preemption, failure_reason=reason)
 
     def relieved(self) -> "Runtime":
-        """Return it without its task, and without what concerned only the task (A23)."""
+        """Return it without its task, and without the data of the task only (A23)."""
         return replace(self, task_id=None, failure_reason=None, error_code="", preemption=Preemption())
 
     def failed(self, reason: str, error_code: str = "") -> "Runtime":
@@ -122,7 +122,7 @@ def safe_point(a: Runtime) -> bool:
 
 
 def due_ms(a: Runtime) -> int | None:
-    """Return when ``DeadlinePassed`` counts next, in Unix milliseconds; None if nothing is due."""
+    """Return the time from which ``DeadlinePassed`` counts next, in Unix milliseconds; None without a deadline."""
     if a.state is not State.RUNNING:
         return None
     return a.preemption.due_ms(a.limits.preemption_timeout_ms, a.limits.preemption_grace_ms)

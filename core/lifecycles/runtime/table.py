@@ -1,4 +1,4 @@
-"""The table of an agent: guards, actions, the twenty-two edges, and what happens beside the state."""
+"""The table of an agent: guards, actions, the twenty-two edges, and the events beside the state."""
 
 from typing import Annotated, Final, Never
 
@@ -36,7 +36,7 @@ from lifefold.core.lifecycles.runtime.properties import AT_ALL_TIMES, ENDING, RE
 from lifefold.core.lifecycles.runtime.record import AT_WORK, Runtime, State, due_ms
 from lifefold.effects import CallHook, LogFailure, ReportTaskFailed, SignalPreemption
 
-# The hooks of the document: rows that call them name them, for tables to print
+# The hooks of the document: the annotations of actions name them, for tables to print
 
 OnStartup = Annotated[CallHook, "on_startup"]
 OnShutdown = Annotated[CallHook, "on_shutdown"]
@@ -68,12 +68,12 @@ def grace_is_over(a: Runtime, _e: DeadlinePassed) -> bool:
 
 
 def is_new(a: Runtime, e: SectionEntered) -> bool:
-    """No section of this key is being executed."""
+    """No section of this key is running."""
     return not a.preemption.has(e.key)
 
 
 def is_inside(a: Runtime, e: SectionLeft) -> bool:
-    """The section of this key is being executed."""
+    """The section of this key is running."""
     return a.preemption.has(e.key)
 
 
@@ -86,12 +86,12 @@ def start(a: Runtime, _e: Start) -> Step[Runtime, OnStartup]:
 
 
 def assign(a: Runtime, e: Schedule) -> Step[Runtime, OnScheduled]:
-    """Take the task in hand and tell the agent."""
+    """Take the task and tell the agent."""
     return Step(replace(a, task_id=e.task_id), (CallHook("on_scheduled", (e.task_id,)),))
 
 
 def run(a: Runtime, _e: Run) -> Step[Runtime, Never]:
-    """Begin or go on; a request that waited can be answered from now on."""
+    """Begin or continue; a request that waited can be answered from now on."""
     return Step(replace(a, preemption=a.preemption.spare(a.at_ms).answerable(a.at_ms)))
 
 
@@ -106,12 +106,12 @@ def resume(a: Runtime, _e: Resume) -> Step[Runtime, OnResume]:
 
 
 def complete(a: Runtime, _e: Complete) -> Step[Runtime, Never]:
-    """Put the task away, and give the agent its whole recovery budget back: it has achieved something (A23)."""
+    """Drop the task, and restore the whole recovery budget: the agent has completed something (A23)."""
     return Step(replace(a, recoveries=0, task_id=None))
 
 
 def forget(a: Runtime, _e: Ready) -> Step[Runtime, Never]:
-    """Begin afresh, without what concerned only the completed task."""
+    """Begin afresh, without the data of the completed task."""
     return Step(a.relieved())
 
 
@@ -121,7 +121,7 @@ def fail(a: Runtime, e: Fail) -> Step[Runtime, Never]:
 
 
 def time_out(a: Runtime, e: TimedOut) -> Step[Runtime, LogFailure]:
-    """Keep and log which state lasted too long (A6)."""
+    """Keep and log the state that lasted too long (A6)."""
     reason = f"{a.state} lasted too long"
     return Step(a.failed(reason, e.error_code), (LogFailure(e.error_code, reason),))
 
@@ -154,9 +154,9 @@ def time_out_recovery(a: Runtime, e: RecoveryTimedOut) -> Step[Runtime, LogFailu
 
 
 def abort_recovery(a: Runtime, e: Shutdown) -> Step[Runtime, OnShutdown | OnRecoveryComplete | ReportTaskFailed]:
-    """Let the agent clean up; its recovery is over as well, and what it had failed at is reported (A5, A23)."""
-    told = CallHook("on_recovery_complete", (False,))
-    return Step(replace(a, task_id=None), (*shut_down(a, e).effects, told, *task_failed(a)))
+    """Let the agent clean up; its recovery is over as well, and its failed task is reported (A5, A23)."""
+    call = CallHook("on_recovery_complete", (False,))
+    return Step(replace(a, task_id=None), (*shut_down(a, e).effects, call, *task_failed(a)))
 
 
 def task_failed(a: Runtime) -> tuple[ReportTaskFailed, ...]:
@@ -165,23 +165,23 @@ def task_failed(a: Runtime) -> tuple[ReportTaskFailed, ...]:
 
 
 def request(a: Runtime, e: PreemptionRequested) -> Step[Runtime, OnPreemptRequest]:
-    """Tell the agent, and keep the request if there is a task that it can concern (A15, A25)."""
-    told = CallHook("on_preempt_request", (e.reason,))
+    """Tell the agent, and keep the request if it can concern a task (A15, A25)."""
+    call = CallHook("on_preempt_request", (e.reason,))
     if a.state not in AT_WORK:
-        return Step(a, (told,))
+        return Step(a, (call,))
     requested = a.preemption.request(e.reason, a.at_ms)
     noted = requested.answerable(a.at_ms) if a.state is State.RUNNING else requested
-    return Step(replace(a, preemption=noted), (told,))
+    return Step(replace(a, preemption=noted), (call,))
 
 
 def enter(a: Runtime, e: SectionEntered) -> Step[Runtime, Never]:
-    """Defer preemption while the section is executed (A18)."""
+    """Defer preemption while the section is running (A18)."""
     until_ms = None if e.within_ms is None else a.at_ms + e.within_ms
     return Step(replace(a, preemption=a.preemption.enter(Section(e.key, until_ms, a.at_ms))))
 
 
 def leave(a: Runtime, e: SectionLeft) -> Step[Runtime, Never]:
-    """Defer it no longer; a request that came meanwhile can be answered from now on (A15)."""
+    """End the deferral; a request that came meanwhile can be answered from now on (A15)."""
     left = a.preemption.leave(e.key)
     return Step(replace(a, preemption=left.answerable(a.at_ms) if a.state is State.RUNNING else left))
 
@@ -193,13 +193,13 @@ def signal(a: Runtime, _e: DeadlinePassed) -> Step[Runtime, SignalPreemption]:
 
 
 def hurry(a: Runtime, e: PreemptionForced) -> Step[Runtime, SignalPreemption]:
-    """Begin the grace period now; one that runs already is not begun again."""
+    """Begin the grace period now; a running one is not restarted."""
     wanted = replace(a, preemption=a.preemption.request(e.reason, a.at_ms))
     return Step(wanted) if a.preemption.signalled_ms is not None else signal(wanted, DeadlinePassed())
 
 
 def force(a: Runtime, _e: DeadlinePassed) -> Step[Runtime, LogFailure]:
-    """Give the agent up. The request stands until it recovers, so that a loop that still runs is told to end."""
+    """Fail the agent. The request stands until it recovers, so that a loop that still runs is told to end."""
     reason = f"preemption was forced: {a.preemption.reason}"
     return Step(a.failed(reason, "forced_preemption"), (LogFailure("forced_preemption", reason),))
 
@@ -242,54 +242,54 @@ BESIDE: tuple[Row[Runtime], ...] = (
     row(State.RUNNING, PreemptionForced, STAY, hurry),
     row(State.RUNNING, DeadlinePassed, STAY, signal, when=is_overdue),
 )
-"""What happens beside the state: none of it is an edge."""
+"""The events beside the state: none of them is an edge."""
 
 
-def who_works_has_a_task(a: Runtime) -> bool:
-    """From SCHEDULED to RESUMED there is a task in hand; before it is scheduled, and once completed, there is none."""
+def has_a_task_at_work(a: Runtime) -> bool:
+    """From SCHEDULED to RESUMED the agent has a task; before it is scheduled, and once completed, it has none."""
     if a.state in {State.INITIALIZING, State.RUNNABLE, State.COMPLETED}:
         return a.task_id is None
     return a.task_id is not None or a.state not in AT_WORK
 
 
-def who_works_has_not_failed(a: Runtime) -> bool:
+def has_no_failure_at_work(a: Runtime) -> bool:
     """The reason of a failure is gone once the agent can be scheduled again, or has completed its task."""
     well = a.state in {State.INITIALIZING, State.RUNNABLE, *AT_WORK, State.COMPLETED}
     return not well or (a.failure_reason is None and not a.error_code)
 
 
 def deadlines_have_a_request(a: Runtime) -> bool:
-    """No deadline of preemption runs unless somebody asked for it."""
-    asked = a.preemption
-    return asked.requested or replace(asked, reason="", sections=()) == Preemption()
+    """No deadline of preemption runs without a request."""
+    preemption = a.preemption
+    return preemption.requested or replace(preemption, reason="", sections=()) == Preemption()
 
 
 def init_timeout_ms(a: Runtime) -> int:
-    """Return how long initialisation may take."""
+    """Return the time limit of the initialisation."""
     return a.limits.init_timeout_ms
 
 
 def resource_timeout_ms(a: Runtime) -> int:
-    """Return how long the agent may wait for resources."""
+    """Return the time limit of a wait for resources."""
     return a.limits.resource_timeout_ms
 
 
 def suspend_timeout_ms(a: Runtime) -> int:
-    """Return how long the agent may be suspended."""
+    """Return the time limit of a suspension."""
     return a.limits.suspend_timeout_ms
 
 
 def shutdown_timeout_ms(a: Runtime) -> int:
-    """Return how long a shutdown may take."""
+    """Return the time limit of a shutdown."""
     return a.limits.shutdown_timeout_ms
 
 
 def recovery_timeout_ms(a: Runtime) -> int:
-    """Return how long a recovery may take."""
+    """Return the time limit of a recovery."""
     return a.limits.recovery_timeout_ms
 
 
-INVARIANTS: Final = (who_works_has_a_task, who_works_has_not_failed, deadlines_have_a_request)
+INVARIANTS: Final = (has_a_task_at_work, has_no_failure_at_work, deadlines_have_a_request)
 
 DURING: Final[dict[Source, After[Runtime]]] = {
     State.INITIALIZING: after(init_timeout_ms, InitTimedOut),
@@ -298,7 +298,7 @@ DURING: Final[dict[Source, After[Runtime]]] = {
     State.SHUTTING_DOWN: after(shutdown_timeout_ms, ShutdownTimedOut),
     State.RECOVERING: after(recovery_timeout_ms, RecoveryTimedOut),
 }
-"""The states that may not last for ever (A6)."""
+"""The states with a time limit (A6)."""
 
 machine: Machine[Runtime] = Machine(
     "runtime",

@@ -1,4 +1,4 @@
-"""What a session is made of: its states, how it may end, the events that reach it, its record."""
+"""The parts of a session: its states, its outcomes, its events, its record."""
 
 from typing import ClassVar, Final, Literal
 
@@ -28,7 +28,7 @@ SESSION_LIVES: Final = (State.SPAWNING, State.RUNNING, State.INTERRUPTING)
 
 
 class Outcome(msgspec.Struct, frozen=True, tag=True):
-    """How a session ended."""
+    """The outcome of a session."""
 
 
 class Success(Outcome, frozen=True):
@@ -36,34 +36,34 @@ class Success(Outcome, frozen=True):
 
 
 class Error(Outcome, frozen=True):
-    """It failed, with a message; without a ``diagnosis`` the message is judged."""
+    """It failed, with a message; without a ``diagnosis`` the message is classified."""
 
     message: str = ""
     diagnosis: Diagnosis | None = None
 
 
 class Timeout(Outcome, frozen=True):
-    """It took longer than it may."""
+    """It exceeded its time limit."""
 
 
 class Suspended(Outcome, frozen=True):
-    """It has kept what the next session goes on from (a fleet's profile; the document has no such end).
+    """It has kept a state to continue from (a fleet's profile; the document has no such end).
 
-    ``asked``: it was ended for want of a runner, and not by itself.
+    ``asked``: it was ended because it had no runner, and not by itself.
     """
 
     asked: bool = False
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """What a session has cost, as far as it has said so: millionths of a dollar, and tokens read and written."""
+    """The reported costs of a session: millionths of a dollar, and tokens read and written."""
 
     cost_microusd: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
 
     def plus(self, other: "Usage") -> "Usage":
-        """Return both together."""
+        """Return the sum."""
         return Usage(
             self.cost_microusd + other.cost_microusd,
             self.input_tokens + other.input_tokens,
@@ -72,7 +72,7 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 class WorktreeReady(Event, frozen=True):
-    """The place to work is there; also after a completed session, where nothing is made anew (D19)."""
+    """The worktree is ready; also after a completed session, where nothing new is made (D19)."""
 
 
 class PromptReady(Event, frozen=True):
@@ -87,7 +87,7 @@ class PromptReady(Event, frozen=True):
 
 
 class SessionStarted(Event, frozen=True):
-    """The process runs. ``seq`` is the number of the session that it was begun for."""
+    """The process runs. ``seq`` is the number of its session."""
 
     seq: int
 
@@ -103,14 +103,14 @@ class SessionStarted(Event, frozen=True):
 
 
 class SessionExited(Event, frozen=True):
-    """The process is gone, confirmed. What it has cost decides nothing here; it is for whoever adds it up."""
+    """The process is gone, confirmed. Its cost decides nothing here; it is for the accounts."""
 
     outcome: Success | Error | Timeout | Suspended
     usage: Usage = Usage()
 
     @property
     def diagnosis(self) -> Diagnosis | None:
-        """What the end means; None if it is none that is abnormal."""
+        """The meaning of the end; None for a normal one."""
         match self.outcome:
             case Error(message=message, diagnosis=known):
                 return known or diagnosis(message)
@@ -123,14 +123,14 @@ class SessionExited(Event, frozen=True):
 
     @property
     def transition_reason(self) -> TransitionReason | None:
-        """Why the session is over; None if it has suspended itself."""
+        """The reason of the end; None if the session has suspended itself."""
         if isinstance(self.outcome, Success):
             return TransitionReason.COMPLETED
         return None if self.diagnosis is None else self.diagnosis.transition_reason
 
     @property
     def abort_reason(self) -> AbortReason | None:
-        """Why the session ended otherwise than well; None if it ended well."""
+        """The reason of an abnormal end; None for a normal one."""
         return None if self.diagnosis is None else self.diagnosis.abort_reason
 
     @classmethod
@@ -158,7 +158,7 @@ class UrgentMessage(Event, frozen=True, repr_omit_defaults=True):
 
 
 class GraceExceeded(Event, frozen=True):
-    """The session was asked to end and has not."""
+    """The session was asked to end and has not ended in time."""
 
     transition_reason: ClassVar = TransitionReason.ABORTED
     abort_reason: ClassVar = AbortReason.TIMEOUT
@@ -175,7 +175,7 @@ class OperatorStop(Event, frozen=True, repr_omit_defaults=True):
 
     @property
     def transition_reason(self) -> TransitionReason:
-        """Why the agent stops: it was aborted, or it is through."""
+        """The reason of the stop: the agent was aborted, or it has finished."""
         return TransitionReason.COMPLETED if self.abort_reason is None else TransitionReason.ABORTED
 
     @classmethod
@@ -185,7 +185,7 @@ class OperatorStop(Event, frozen=True, repr_omit_defaults=True):
 
 
 class FatalError(Event, frozen=True):
-    """Something no retry will mend."""
+    """An error that no retry will fix."""
 
     transition_reason: ClassVar = TransitionReason.ABORTED
     abort_reason: ClassVar = AbortReason.UNKNOWN
@@ -199,7 +199,7 @@ class FatalError(Event, frozen=True):
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What a fleet may set. Times in milliseconds; the defaults are the document's where it has one."""
+    """The settings of a fleet. Times in milliseconds; the defaults are the document's where it has one."""
 
     max_consecutive_errors: int = 5
     max_total_errors: int = 20
@@ -212,7 +212,7 @@ class Limits(msgspec.Struct, frozen=True):
     total_errors_window_ms: int = 86_400_000
 
     def __post_init__(self) -> None:
-        """Refuse what could never work (D26). Raises ``ValueError`` naming the field."""
+        """Refuse values that cannot work (D26). Raises ``ValueError``, which names the field."""
         at_least(1, self, "max_consecutive_errors", "max_total_errors", "backoff_base_ms", "backoff_cap_ms")
         at_least(1, self, "session_timeout_ms", "total_errors_window_ms")
         at_least(0, self, "grace_ms")
@@ -222,7 +222,7 @@ class Limits(msgspec.Struct, frozen=True):
 class Session(Record, frozen=True):
     """An agent. ``session_seq`` counts completed sessions, ``attempt`` every spawn (D15); ``prompt`` is the last.
 
-    ``suspensions`` counts the sessions that have suspended themselves unasked since the last success or error.
+    ``suspensions`` counts the sessions that suspended themselves without a request since the last success or error.
     """
 
     identifiers: ClassVar[tuple[str, ...]] = ("session_seq", "attempt")
@@ -240,11 +240,11 @@ class Session(Record, frozen=True):
 
     @property
     def patience_ms(self) -> int:
-        """How long it may take to end when it is asked to now."""
+        """The time that the session has to end if it is asked to now."""
         return self.limits.grace_ms
 
     def normal_form(self) -> "Session":
-        """Return it without the numbers of who has stopped: no session follows."""
+        """Return it without its numbers if the agent has stopped: no session follows."""
         return replace(self, session_seq=0, attempt=0, suspensions=0) if self.state is State.STOPPED else self
 
     def counted(self) -> tuple[int, int]:

@@ -1,7 +1,7 @@
-"""What an operator can rely on, of an agent at any time and of every step.
+"""The properties of an agent's sessions, for its operator: at all times, and of every transition.
 
-The properties are written without the guards and the actions that they are about. Where a state lasts as its work does,
-that the work comes to an end is given; what ends by itself has a timer and is given nothing.
+They are written without the guards and actions that they check. Where a state lasts as long as its work, the end of the
+work is assumed; a state with a timer needs no assumption.
 """
 
 from typing import Final
@@ -66,14 +66,14 @@ from lifefold.effects import (
 
 
 def errors_added(t: Transition) -> int:
-    """Return by how much a step has changed the errors in a row."""
+    """Return the change of the consecutive errors in a step."""
     before: int = t.before.record.consecutive_errors if t.before else 0
     after: int = t.after.record.consecutive_errors
     return after - before
 
 
 def counts_errors_once(t: Transition) -> bool:
-    """Say: an error or a time-out of a session that nobody has interrupted counts, once, and no other end counts."""
+    """An error or a time-out of a session that was not interrupted counts, once, and no other end counts."""
     if t.before is None or not isinstance(t.event, SessionExited):
         return True
     at_work = t.before.state in {State.SPAWNING, State.RUNNING}
@@ -84,24 +84,24 @@ def counts_errors_once(t: Transition) -> bool:
 
 
 def spares_the_interrupted(t: Transition) -> bool:
-    """Say: what becomes of an interrupted session is no error."""
+    """The end of an interrupted session is no error."""
     return t.before is None or t.before.state is not State.INTERRUPTING or errors_added(t) <= 0
 
 
 def forgets_with_a_reason(t: Transition) -> bool:
-    """Say: errors in a row are forgotten by what resets them, and by nothing else."""
+    """Consecutive errors are forgotten by the events that reset them, and by nothing else."""
     started = isinstance(t.event, SessionStarted) and t.after.record.limits.reset_errors_on == "start"
     succeeded = enters(t, State.SESSION_COMPLETE)
     return bool(t.after.record.consecutive_errors == 0) if started or succeeded else errors_added(t) >= 0
 
 
 def pauses_or_gives_up(t: Transition) -> bool:
-    """Say: an error stops the agent for good, or sends it into the pause."""
+    """An error stops the agent for good, or sends it into the pause."""
     return errors_added(t) <= 0 or t.after.state in {State.COOLING_DOWN, State.STOPPED}
 
 
 def counts_among_all(t: Transition) -> bool:
-    """Say: an error counts among all errors, too, and nothing else does; what is long ago may be forgotten (D22)."""
+    """An error counts in the total, too, and nothing else does; old errors may be forgotten (D22)."""
     now: int = t.after.record.total_errors
     before: int = t.before.record.total_errors if t.before else 0
     added = max(errors_added(t), 0)
@@ -109,7 +109,7 @@ def counts_among_all(t: Transition) -> bool:
 
 
 def gives_up_at_a_threshold(t: Transition) -> bool:
-    """Say: the error that reaches a threshold ends the agent, and no other one does (D1); which it was is said (D4)."""
+    """The error that reaches a threshold ends the agent, and no other one does (D1); the report names it (D4)."""
     if errors_added(t) <= 0:
         return True
     s: Session = t.after.record
@@ -121,12 +121,12 @@ def gives_up_at_a_threshold(t: Transition) -> bool:
         )
         if count >= most
     ]
-    said = [each.message.partition(";")[0] for each in t.effects if isinstance(each, LogFatal)]
-    return enters(t, State.STOPPED) == bool(reached) and said == [", ".join(reached)] * bool(reached)
+    reported = [each.message.partition(";")[0] for each in t.effects if isinstance(each, LogFatal)]
+    return enters(t, State.STOPPED) == bool(reached) and reported == [", ".join(reached)] * bool(reached)
 
 
 def keeps_the_prompt(t: Transition) -> bool:
-    """Say: the prompt that was written is the one that is kept, and that the session is begun with."""
+    """The written prompt is the one that is kept, and the one of the session."""
     if not isinstance(t.event, PromptReady):
         return True
     stored = [each.prompt for each in t.effects if isinstance(each, StorePrompt)]
@@ -134,13 +134,13 @@ def keeps_the_prompt(t: Transition) -> bool:
 
 
 def goes_on_after_an_interruption(t: Transition) -> bool:
-    """Say: when an interrupted session has ended, the next prompt is written, with what somebody had to say."""
+    """After an interrupted session the next prompt is written, with the interrupting message."""
     interrupted = t.before is not None and t.before.state is State.INTERRUPTING
     return not (interrupted and isinstance(t.event, SessionExited)) or t.entered is State.BUILDING_PROMPT
 
 
 def gives_it_time(t: Transition) -> bool:
-    """Say: an interrupted session has the grace that its limits say, and who outlasts it is killed, and told so."""
+    """An interrupted session has the grace of its limits; after it, the session is killed, and told so."""
     graces = [each.delay_ms for each in t.effects if isinstance(each, StartTimer) and each.slot == "GraceExceeded"]
     killed = sum(isinstance(each, ForceStopSession) for each in t.effects)
     began = enters(t, State.INTERRUPTING)
@@ -148,7 +148,7 @@ def gives_it_time(t: Transition) -> bool:
 
 
 def pauses_long_enough(t: Transition) -> bool:
-    """Say: the pause doubles with every error, or suspension, in a row, up to its cap."""
+    """The pause doubles with every consecutive error, or suspension, up to its cap."""
     s: Session = t.after.record
     if not enters(t, State.COOLING_DOWN):
         return True
@@ -159,38 +159,38 @@ def pauses_long_enough(t: Transition) -> bool:
 
 
 def leaves_the_pause_when_it_is_over(t: Transition) -> bool:
-    """Say: nothing but the end of the pause, or of the agent, ends it."""
+    """Only the end of the pause, or of the agent, ends the pause."""
     paused = t.before is not None and t.before.state is State.COOLING_DOWN and t.entered is not None
     return not paused or t.after.state is State.STOPPED or isinstance(t.event, BackoffElapsed)
 
 
-def says_why_it_stops(t: Transition) -> bool:
-    """Say: who stops without an operator's wish reports why."""
-    asked = isinstance(t.event, OperatorStop)
-    return not enters(t, State.STOPPED) or asked or any(isinstance(each, LogFatal) for each in t.effects)
+def reports_the_reason_of_its_stop(t: Transition) -> bool:
+    """An agent that stops without an operator's stop reports the reason."""
+    requested = isinstance(t.event, OperatorStop)
+    return not enters(t, State.STOPPED) or requested or any(isinstance(each, LogFatal) for each in t.effects)
 
 
 def asks_before_it_ends(t: Transition) -> bool:
-    """Say: a session that runs is asked to end when a message interrupts it or an operator stops it, also once more."""
+    """A running session is asked to end when a message interrupts it or an operator stops it, also repeatedly."""
     runs = t.before is not None and t.before.state in {State.RUNNING, State.INTERRUPTING}
-    asked = runs and isinstance(t.event, UrgentMessage | OperatorStop)
-    return not asked or any(isinstance(each, CancelSession) for each in t.effects)
+    requested = runs and isinstance(t.event, UrgentMessage | OperatorStop)
+    return not requested or any(isinstance(each, CancelSession) for each in t.effects)
 
 
 def kills_the_interrupted_alone(t: Transition) -> bool:
-    """Say: nobody is killed but who was interrupted, and has not ended within the grace."""
+    """Only an interrupted session that outlasts its grace is killed."""
     killed = any(isinstance(each, ForceStopSession) for each in t.effects)
     return not killed or (t.before is not None and t.before.state is State.INTERRUPTING)
 
 
 def counts_sessions_once(t: Transition) -> bool:
-    """Say: the session number rises when the agent goes on after a success, then alone, and somebody hears of it."""
+    """The session number rises when the agent continues after a success, then alone, and is reported."""
     if t.before is None:
         return True
     rises = t.after.record.session_seq - t.before.record.session_seq
     goes_on = t.before.state is State.SESSION_COMPLETE and enters(t, State.BUILDING_PROMPT)
-    told = [each.session_seq for each in t.effects if isinstance(each, IncrementSession)]
-    return rises == goes_on and told == [t.after.record.session_seq] * goes_on
+    reported = [each.session_seq for each in t.effects if isinstance(each, IncrementSession)]
+    return rises == goes_on and reported == [t.after.record.session_seq] * goes_on
 
 
 def numbers_every_attempt(t: Transition) -> bool:
@@ -200,13 +200,13 @@ def numbers_every_attempt(t: Transition) -> bool:
 
 
 def starts_what_was_spawned(t: Transition) -> bool:
-    """Say: a start is believed for the session that was spawned, and for no other."""
+    """A start is accepted for the spawned session, and for no other."""
     s: Session = t.after.record
     return not isinstance(t.event, SessionStarted) or t.event.seq == s.session_seq
 
 
 def completes_by_success(t: Transition) -> bool:
-    """Say: only a session that ended well is complete."""
+    """Only a successful session is complete."""
     return not enters(t, State.SESSION_COMPLETE) or (
         isinstance(t.event, SessionExited) and isinstance(t.event.outcome, Success)
     )
@@ -223,7 +223,7 @@ def _has_its_session(e: Entity[Session]) -> bool:
 
 PROPERTIES: Final[tuple[Property[Entity[Session]], ...]] = (
     *ends_confirmed(RunSession),
-    always("the session of this attempt goes on while it is to, and no other", _has_its_session),
+    always("the session of this attempt runs in its states, and no other", _has_its_session),
     always("a message waits only for a session to start", lambda e: not e.postponed or e.state is State.SPAWNING),
     lasts_only("GraceExceeded", State.INTERRUPTING),
     lasts_only("BackoffElapsed", State.COOLING_DOWN),
@@ -238,7 +238,7 @@ PROPERTIES: Final[tuple[Property[Entity[Session]], ...]] = (
     is_transient(State.SESSION_COMPLETE, *weakly(RefreshWorktree)),
     is_transient(State.COOLING_DOWN),
     eventually(
-        "an operator's stop is taken in every state, and nothing is left then",
+        "an operator's stop is accepted in every state, and nothing runs after it",
         lambda e: e.state is State.STOPPED and not e.running,
         given=weakly(OperatorStop),
     ),
@@ -248,14 +248,14 @@ PROPERTIES: Final[tuple[Property[Entity[Session]], ...]] = (
         given=weakly(FatalError),
     ),
     leads_to(
-        "a message that waits is not kept waiting for ever",
+        "a waiting message does not wait for ever",
         lambda e: bool(e.postponed),
         lambda e: not e.postponed,
         given=weakly(RunSession),
     ),
     sometimes("a message waits for a session to start", lambda e: bool(e.postponed)),
     sometimes(
-        "a session that is forced to end holds up the next one",
+        "a session that is forced to end delays the next one",
         lambda e: e.state is State.SPAWNING and e.find("RunSession", Phase.WAITING) is not None,
     ),
     sometimes(
@@ -271,29 +271,29 @@ PROPERTIES: Final[tuple[Property[Entity[Session]], ...]] = (
         lambda e: e.state is State.SESSION_COMPLETE and e.record.total_errors > 0,
     ),
 )
-"""What an operator can rely on, of an agent at any time. Where a state lasts as its work does, that work is given."""
+"""Properties of an agent at all times. Where a state lasts as long as its work, that work is assumed to end."""
 
 STEPS: Final = (
     always_step("an error counts once", counts_errors_once),
     always_step("an interrupted session is no error", spares_the_interrupted),
     always_step("an error counts once among all", counts_among_all),
-    always_step("an error that reaches a threshold ends the agent, and says which", gives_up_at_a_threshold),
+    always_step("an error that reaches a threshold ends the agent, and names it", gives_up_at_a_threshold),
     always_step("errors in a row are forgotten with a reason only", forgets_with_a_reason),
     always_step("an error is followed by a pause or the end", pauses_or_gives_up),
-    always_step("a pause is as long as the errors before it say", pauses_long_enough),
+    always_step("a pause is as long as the errors before it require", pauses_long_enough),
     always_step("a pause ends when it is over, or with the agent", leaves_the_pause_when_it_is_over),
-    always_step("who stops unasked says why", says_why_it_stops),
-    always_step("a session that runs is asked to end before it is killed", asks_before_it_ends),
-    always_step("only who was interrupted is killed", kills_the_interrupted_alone),
+    always_step("an agent that stops without a request reports the reason", reports_the_reason_of_its_stop),
+    always_step("a running session is asked to end before it is killed", asks_before_it_ends),
+    always_step("only an interrupted session is killed", kills_the_interrupted_alone),
     always_step("an interrupted session has its grace, and is then killed", gives_it_time),
     always_step("after an interruption the next prompt is written", goes_on_after_an_interruption),
-    always_step("the prompt that was written is kept", keeps_the_prompt),
+    always_step("the written prompt is kept", keeps_the_prompt),
     always_step("a completed session counts once", counts_sessions_once),
     always_step("every attempt has its own number", numbers_every_attempt),
-    always_step("a start counts for the session that was spawned", starts_what_was_spawned),
+    always_step("a start counts for the spawned session", starts_what_was_spawned),
     always_step("only a success completes a session", completes_by_success),
     leads_where(
-        "every event leads where the document says",
+        "every event leads to the document's state",
         {
             WorktreeReady: (State.BUILDING_PROMPT,),
             PromptReady: (State.SPAWNING,),
@@ -305,8 +305,8 @@ STEPS: Final = (
             FatalError: (State.STOPPED,),
         },
     ),
-    accepts("a stop, and a fatal error, is heard in every state", {ANY: (OperatorStop, FatalError)}),
-    accepts("however an interrupted session ends, it is heard", {State.INTERRUPTING: (SUCCESS, ERROR, TIMEOUT)}),
+    accepts("a stop and a fatal error are accepted in every state", {ANY: (OperatorStop, FatalError)}),
+    accepts("any end of an interrupted session is accepted", {State.INTERRUPTING: (SUCCESS, ERROR, TIMEOUT)}),
     asks_once(),
 )
-"""What an operator can rely on, of every step."""
+"""Properties of every transition."""

@@ -1,4 +1,4 @@
-"""The guards, the actions and the activities of a session: what may be done, and what it makes of the record."""
+"""The guards, the actions and the activities of a session."""
 
 from typing import Never
 
@@ -31,7 +31,7 @@ from lifefold.effects import (
 
 
 def is_expected(s: Session, e: SessionStarted) -> bool:
-    """A start counts for the session that was spawned, and for no other (D17)."""
+    """The start is the spawned session's, and no other's (D17)."""
     return e.seq == s.session_seq
 
 
@@ -61,12 +61,12 @@ def complete(s: Session, _e: SessionExited) -> Step[Session, Never]:
 
 
 def count_error(s: Session, _e: Event) -> Step[Session, Never]:
-    """Count the error; the cool-down that follows lasts accordingly."""
+    """Count the error; the following pause depends on it."""
     return Step(s.after_error())
 
 
 def give_up(s: Session, e: SessionExited) -> Step[Session, LogFatal]:
-    """Count the error and say which threshold it reached; both if both (D4)."""
+    """Count the error and report the threshold it reached; both if both (D4)."""
     counted = s.after_error()
     reached = [
         f"{name} {count} of {threshold}"
@@ -100,7 +100,7 @@ def log_fatal(s: Session, e: FatalError) -> Step[Session, LogFatal]:
 
 
 def describe(outcome: Outcome) -> str:
-    """Say in a few words how a session ended."""
+    """Return a few words about the end of a session."""
     return f"Error({outcome.message})" if isinstance(outcome, Error) else type(outcome).__name__
 
 
@@ -108,27 +108,27 @@ def describe(outcome: Outcome) -> str:
 
 
 def prepare_worktree(_s: Session) -> PrepareWorktree:
-    """Return what goes on in Initializing."""
+    """Return the activity of Initializing."""
     return PrepareWorktree()
 
 
 def build_prompt(s: Session) -> BuildPrompt:
-    """Return what goes on in BuildingPrompt."""
+    """Return the activity of BuildingPrompt."""
     return BuildPrompt(s.session_seq)
 
 
 def run_session(s: Session) -> RunSession:
-    """Return what goes on while a session lives."""
+    """Return the activity of a living session."""
     return RunSession(s.prompt, s.session_seq, s.attempt, s.limits.grace_ms, s.limits.session_timeout_ms)
 
 
 def refresh_worktree(s: Session) -> RefreshWorktree:
-    """Return what goes on in SessionComplete."""
+    """Return the activity of SessionComplete."""
     return RefreshWorktree(s.session_seq)
 
 
 def grace(s: Session) -> int:
-    """Return how long, in milliseconds, an interrupted session may take to end."""
+    """Return the time in which an interrupted session must end, in milliseconds."""
     return s.patience_ms
 
 

@@ -1,4 +1,4 @@
-"""The table of an agent as the document writes it, line by line, and what goes on in its states."""
+"""The table of an agent as the document writes it, line by line, and the activities of its states."""
 
 from lifefold.core.kernel import ANY, Machine, Pattern, Row, after, does, row
 from lifefold.core.lifecycles.session.model import (

@@ -1,28 +1,29 @@
-"""The coarse status that operators and budgets see: RUNNING, STOPPED, FAILED. The table is document 001's.
+"""The coarse status for operators and budgets: RUNNING, STOPPED, FAILED. The table is document 001's.
 
-Its first line, Spawn Agent, is the birth of the record: ``spawned`` makes it, with the effects of that line. The other
-four are rows of ``table``; the FAILED line stands for every event there is. A row without a State as target (``STAY``)
-is no line of the document: the agent takes up tasks, loses them, is told something too late. There is no IDLE, though
-the document's purpose mentions it (B18).
+Its first line, Spawn Agent, creates the record: ``spawned`` makes it, with the effects of that line. The other four are
+rows of ``table``; the FAILED line stands for every event there is. A row without a State as target (``STAY``) is no
+line of the document. Such rows are for tasks, and for reports that come too late. There is no IDLE, though the
+document's purpose mentions it (B18).
 
-*Stop has a guard*, "no active tasks", and the document leaves open what happens otherwise: it is refused (B2), unless
-the stop is forced. In the profile ``draining`` it may wait, too: then no new task is taken, and the agent stops with
-the last of those it has, which is the document's line for Stop Agent, taken late. Stopping what is stopped changes
-nothing and tells nobody (B3).
+*Stop has a guard*, "no active tasks", and the document leaves the other case open. It is refused (B2), unless the stop
+is forced. In the profile ``draining`` the stop may wait, too. Then no new task is accepted, and the agent stops with
+its last task, which is the document's line for Stop Agent, taken late. Stopping a stopped agent changes nothing and is
+not reported (B3).
 
-*FAILED has a producer*, ``FatalError`` (B20), and is immutable: it takes every event and makes nothing of any, neither
-a stop (B4) nor a restart; whoever asks for one is told to replace the agent (B8). Why it failed and its exit code stand
-in the record and in ``agent_failed`` (B13, B14). A fatal error that is reported of a stopped agent is counted, and
-changes nothing else (B15). So is personal data that was found before it stopped; the end of a task that a forced stop
-has cut off changes nothing at all.
+*FAILED has a producer*, ``FatalError`` (B20), and is immutable: it accepts every event and ignores it, be it a stop
+(B4) or a restart. A request for a restart is answered with the advice to replace the agent (B8). The reason of the
+failure and its exit code are in the record and in ``agent_failed`` (B13, B14). A fatal error that is reported of a
+stopped agent is counted, and changes nothing else (B15). So is personal data that was found before it stopped. The end
+of a task that a forced stop has cut off changes nothing at all.
 
 *A restart keeps the id*, counts the incarnation, and keeps the counters (B6, B7). ``successor`` is the other way: a new
 id, new counters, and the name of its predecessor (B8).
 
-*Kept, then told.* ``SaveState`` comes before ``EmitTelemetry`` in every step (B10); whoever performs them commits the
-transition by keeping it, so what cannot be kept has not happened (B11). The hook ``launch`` stands before both.
+*Saved, then reported.* ``SaveState`` comes before ``EmitTelemetry`` in every step (B10). Its interpreter commits the
+transition by saving it, so a transition that cannot be saved has not happened (B11). The hook ``launch`` comes before
+both.
 
-Money is not in this record: an agent's incarnation has a ``lease``; see ``budget.agent`` for what the two do together.
+Money is not in this record: an agent's incarnation has a ``lease``; see ``budget.agent`` for the two together.
 """
 
 from lifefold.core.lifecycles.status.model import (

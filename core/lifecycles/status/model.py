@@ -1,4 +1,4 @@
-"""What is kept of an agent's coarse status: states, events, its record, the names of its hooks."""
+"""The parts of an agent's coarse status: its states, its events, its record, the names of its hooks."""
 
 from typing import ClassVar, Final
 
@@ -12,10 +12,10 @@ RELEASE: Final = "release"
 """The hook that ends the agent's work and frees its resources, called with the same when it has stopped or failed."""
 
 UNKNOWN: Final = "unknown"
-"""The reason of a failure about which nothing was said (B14)."""
+"""The reason of a failure without a reported one (B14)."""
 
 ORPHANED: Final = "orphaned"
-"""The reason of an agent that was RUNNING in the store when nothing of it was alive any more (B17)."""
+"""The reason of an agent that was RUNNING in the store without any living process (B17)."""
 
 
 class State(AnyLifecycleState):
@@ -46,7 +46,7 @@ class Stop(Event, frozen=True):
 
 
 class FatalError(Event, frozen=True):
-    """The agent crashed, or met something that it cannot go on with. ``exit_code`` is None if there is none."""
+    """The agent crashed, or cannot continue. ``exit_code`` is None if there is none."""
 
     reason: str = ""
     exit_code: int | None = None
@@ -58,7 +58,7 @@ class FatalError(Event, frozen=True):
 
 
 class TaskBegan(Event, frozen=True):
-    """The agent is at work on a task."""
+    """The agent has begun a task."""
 
     task: str = "task"
 
@@ -69,7 +69,7 @@ class TaskBegan(Event, frozen=True):
 
 
 class TaskEnded(Event, frozen=True):
-    """The agent is done with a task, whatever came of it."""
+    """The agent has ended a task, with any outcome."""
 
     task: str = "task"
 
@@ -80,13 +80,13 @@ class TaskEnded(Event, frozen=True):
 
 
 class PiiDetected(Event, frozen=True):
-    """Personal data was found in what the agent sends or gets."""
+    """Personal data was found in the agent's input or output."""
 
 
 class Status(Record, frozen=True):
-    """An agent. ``reason`` says why it is where it is; ``late_reports`` counts fatal errors reported after a stop.
+    """An agent. ``reason`` is the reason of its state; ``late_reports`` counts fatal errors reported after a stop.
 
-    ``budget_microusd`` is what all incarnations together may spend, ``lease_ms`` how long the lease of one lasts.
+    ``budget_microusd`` is the budget of all incarnations together, ``lease_ms`` the duration of one lease.
     """
 
     identifiers: ClassVar[tuple[str, ...]] = ("incarnation", "pii_detections", "late_reports")

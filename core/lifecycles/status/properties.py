@@ -1,4 +1,4 @@
-"""What operators can rely on, of an agent's coarse status at any time and of every step."""
+"""The properties of an agent's coarse status, for operators: at all times, and of every transition."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -28,7 +28,7 @@ from lifefold.core.lifecycles.status.model import (
 )
 from lifefold.effects import CallHook, EmitTelemetry, SaveState
 
-# What holds of every agent
+# Properties of every agent
 
 
 def works_only_while_running(a: Status) -> bool:
@@ -37,32 +37,32 @@ def works_only_while_running(a: Status) -> bool:
 
 
 def drains_for_something(a: Status) -> bool:
-    """Whoever drains has a task to wait for."""
+    """A draining agent has a task to wait for."""
     return bool(a.tasks) or not a.draining
 
 
 def failure_is_explained(a: Status) -> bool:
-    """A failed agent says why; another one has nothing to explain (B14)."""
+    """A failed agent has a reason; another one has none (B14)."""
     return bool(a.reason) is (a.state is State.FAILED)
 
 
-# What holds of every step
+# Properties of every transition
 
 
 def failure_is_immutable(step: Transition) -> bool:
-    """What has failed stays as it is, whatever comes (B4, B20)."""
+    """A failed agent does not change, on any event (B4, B20)."""
     before = step.before
     return before is None or before.state is not State.FAILED or (before.record == step.after.record)
 
 
 def fatal_error_fails(step: Transition) -> bool:
-    """Who runs and is said to have met a fatal error has failed: nothing is shown as running that does not (B20)."""
+    """A running agent with a reported fatal error has failed: no dead agent is shown as running (B20)."""
     runs = step.before is not None and step.before.state is State.RUNNING
     return not (runs and isinstance(step.event, FatalError)) or step.after.state is State.FAILED
 
 
 def stop_waits_for_work(step: Transition) -> bool:
-    """An agent with tasks stops at once only if somebody forces it (B2)."""
+    """An agent with tasks stops at once only if the stop is forced (B2)."""
     if step.before is None or step.entered is not State.STOPPED:
         return True
     tasks = step.before.record.tasks
@@ -80,27 +80,27 @@ def restart_keeps_everything(step: Transition) -> bool:
 
 
 def draining_takes_no_task(step: Transition) -> bool:
-    """Who is to stop when its tasks are done gets no other one (B2)."""
+    """A draining agent gets no further task (B2)."""
     before = step.before
     return before is None or not before.record.draining or set(step.after.record.tasks) <= set(before.record.tasks)
 
 
 def drain_ends_only_with_the_agent(step: Transition) -> bool:
-    """A stop that waits is not forgotten: nothing but the agent's end takes it back."""
+    """Only the end of the agent ends a waiting stop."""
     before = step.before
     return before is None or not before.record.draining or step.after.record.draining or step.entered is not None
 
 
 def end_releases(step: Transition) -> bool:
-    """The work of every agent that stops or fails is ended, and of every one that starts it is launched."""
+    """An agent that stops or fails has its work ended, and one that starts has its work launched."""
     if step.before is None or step.entered is None:
         return True
     hook = LAUNCH if step.entered is State.RUNNING else RELEASE
     return [each.name for each in step.effects if isinstance(each, CallHook)] == [hook]
 
 
-def change_is_kept_then_told(step: Transition) -> bool:
-    """What changes is kept, and told only after that; what changes nothing is not told (B3, B10)."""
+def change_is_saved_then_reported(step: Transition) -> bool:
+    """A change is saved, and reported only after that; a step without a change is not reported (B3, B10)."""
     if step.before is None:
         return True
     kinds = [type(each) for each in step.effects if isinstance(each, SaveState | EmitTelemetry)]
@@ -108,27 +108,27 @@ def change_is_kept_then_told(step: Transition) -> bool:
     return kinds in ([SaveState], [SaveState, EmitTelemetry]) if changed else EmitTelemetry not in kinds
 
 
-def every_change_is_told(step: Transition) -> bool:
+def every_change_is_reported(step: Transition) -> bool:
     """Operators hear of every start, every stop, every failure, and of personal data that was found (B3, B13)."""
     if step.before is None:
         return True
     found = step.before.record != step.after.record and isinstance(step.event, PiiDetected)
-    told = {"pii_detected"} if found else set[str]()
+    expected = {"pii_detected"} if found else set[str]()
     if step.entered is not None:
-        told |= {_TOLD[step.entered]}
-    return {each.event for each in step.effects if isinstance(each, EmitTelemetry)} == told
+        expected |= {_REPORTED[step.entered]}
+    return {each.event for each in step.effects if isinstance(each, EmitTelemetry)} == expected
 
 
-_TOLD: Final[Mapping[object, str]] = {
+_REPORTED: Final[Mapping[object, str]] = {
     State.RUNNING: "agent_started",
     State.STOPPED: "agent_stopped",
     State.FAILED: "agent_failed",
 }
-"""What is told when an agent comes to a state."""
+"""The reports of an agent that enters a state."""
 
 
 def tasks_are_known(step: Transition) -> bool:
-    """The tasks of who runs are those that began and have not ended, each once; nobody ends what nobody has begun."""
+    """The tasks of a running agent are those that began and have not ended; only such a task ends."""
     if step.before is None or step.before.state is State.FAILED:
         return True
     before = list(step.before.record.tasks)
@@ -143,7 +143,7 @@ def tasks_are_known(step: Transition) -> bool:
 
 
 def counts_are_kept(step: Transition) -> bool:
-    """Personal data that is found counts once, and so does an error that is reported too late, with its reason."""
+    """Each find of personal data counts once, and so does an error that is reported too late, with its reason."""
     if step.before is None or step.before.state is State.FAILED:
         return True
     before: Status = step.before.record
@@ -163,20 +163,20 @@ def failure_is_kept_whole(step: Transition) -> bool:
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("what has failed stays as it is", failure_is_immutable),
-    always_step("a fatal error fails whoever runs", fatal_error_fails),
-    always_step("nobody's tasks are cut off by a stop that is not forced", stop_waits_for_work),
+    always_step("a failed agent does not change", failure_is_immutable),
+    always_step("a fatal error fails a running agent", fatal_error_fails),
+    always_step("only a forced stop cuts off tasks", stop_waits_for_work),
     always_step("a restart counts the incarnation and changes nothing else", restart_keeps_everything),
     always_step("every start launches the agent's work, and every end releases it, once", end_releases),
     always_step(
-        "what changes is kept before it is told, and what changes nothing is not told", change_is_kept_then_told
+        "a change is saved before it is reported, and no other step is reported", change_is_saved_then_reported
     ),
-    always_step("operators hear of every start and end, and of personal data", every_change_is_told),
+    always_step("operators hear of every start and end, and of personal data", every_change_is_reported),
     always_step("an agent's tasks are those that began and have not ended", tasks_are_known),
     always_step("personal data and late errors count, each once", counts_are_kept),
     always_step("a failure is kept with its reason and exit code", failure_is_kept_whole),
     accepts(
-        "whatever is said to an agent has an answer, also when it has stopped or failed",
+        "every event is accepted, also when the agent has stopped or failed",
         {
             State.RUNNING: (FatalError, PiiDetected),
             State.STOPPED: (Spawn, Stop, FatalError, TaskEnded, PiiDetected),
@@ -184,21 +184,21 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
         },
     ),
     accepts(
-        "the end of a task that an agent has is heard",
+        "the end of an agent's task is accepted",
         {State.RUNNING: (TaskEnded,)},
         when=lambda e: bool(e.record.tasks),
     ),
     sometimes("an agent has two tasks", lambda e: len(e.record.tasks) > 1),
     sometimes("an agent stops", lambda e: e.state is State.STOPPED),
-    sometimes("an agent fails, and says why", lambda e: e.state is State.FAILED and bool(e.record.reason)),
+    sometimes("an agent fails with a reason", lambda e: e.state is State.FAILED and bool(e.record.reason)),
     sometimes("an agent that has stopped fails too late", lambda e: e.record.late_reports > 0),
 )
 
 DRAINING_PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("who is to stop when its tasks are done gets no other one", draining_takes_no_task),
-    always_step("a stop that waits is not forgotten", drain_ends_only_with_the_agent),
+    always_step("a draining agent gets no further task", draining_takes_no_task),
+    always_step("a waiting stop is not forgotten", drain_ends_only_with_the_agent),
     leads_to(
-        "whoever is to stop when its tasks are done stops, if they end",
+        "a draining agent stops, if its tasks end",
         lambda e: e.record.draining,
         lambda e: e.state is not State.RUNNING,
         given=weakly(TaskEnded),

@@ -1,4 +1,4 @@
-"""The guards and the actions of an agent's coarse status: what may be done, what comes of it, who is told."""
+"""The guards and the actions of an agent's coarse status."""
 
 from typing import Annotated, Never
 
@@ -32,7 +32,7 @@ def drains(a: Status, e: Stop) -> bool:
 
 
 def takes_tasks(a: Status, e: TaskBegan) -> bool:
-    """The agent is not to stop soon, and the task is not one that it has."""
+    """The agent is not draining, and does not have this task."""
     return not a.draining and e.task not in a.tasks
 
 
@@ -42,7 +42,7 @@ def has_task(a: Status, e: TaskEnded) -> bool:
 
 
 def was_last_of_draining(a: Status, e: TaskEnded) -> bool:
-    """It is the last task that a stop has waited for."""
+    """This is the last task that a stop has waited for."""
     return a.draining and a.tasks == (e.task,)
 
 
@@ -54,7 +54,7 @@ Told = SaveState | EmitTelemetry | CallHook
 
 
 def spawned(record: Status) -> Step[Status, Told]:
-    """Begin an agent's life: the document's first line. Its effects are those of a restart."""
+    """Create an agent's record: the document's first line. Its effects are those of a restart."""
     return Step(record, _started(record))
 
 
@@ -65,7 +65,7 @@ def restart(a: Status, _e: Spawn) -> Step[Status, Launch | SaveState | EmitTelem
 
 
 def stop(a: Status, e: Stop) -> Step[Status, SaveState | EmitTelemetry | Release]:
-    """Stop; what a forced stop has cut off is told."""
+    """Stop; the tasks that a forced stop cuts off are reported."""
     return _stopped(a, {"forced": len(a.tasks)} if e.force and a.tasks else {})
 
 
@@ -80,13 +80,13 @@ def begin_draining(a: Status, _e: Stop) -> Step[Status, SaveState]:
 
 
 def fail(a: Status, e: FatalError) -> Step[Status, SaveState | EmitTelemetry | Release]:
-    """Keep the reason and the exit code, and tell both (B13, B14, B20)."""
+    """Keep the reason and the exit code, and report both (B13, B14, B20)."""
     reason = e.reason or UNKNOWN
     record = replace(a, tasks=(), draining=False, reason=reason, exit_code=e.exit_code)
-    told: dict[str, str | int | None] = {
+    facts: dict[str, str | int | None] = {
         "incarnation": a.incarnation, "reason": reason, "exit_code": e.exit_code
     }  # fmt: skip
-    return Step(record, (SaveState(a.agent_id), EmitTelemetry(a.agent_id, "agent_failed", told), _release(a)))
+    return Step(record, (SaveState(a.agent_id), EmitTelemetry(a.agent_id, "agent_failed", facts), _release(a)))
 
 
 def record_late(a: Status, e: FatalError) -> Step[Status, SaveState]:
@@ -101,33 +101,33 @@ def begin_task(a: Status, e: TaskBegan) -> Step[Status, SaveState]:
 
 
 def end_task(a: Status, e: TaskEnded) -> Step[Status, SaveState]:
-    """Take the task away."""
+    """Remove the task."""
     return Step(replace(a, tasks=tuple(each for each in a.tasks if each != e.task)), (SaveState(a.agent_id),))
 
 
 def count_pii(a: Status, _e: PiiDetected) -> Step[Status, SaveState | EmitTelemetry]:
-    """Count it, and tell."""
+    """Count the find, and report it."""
     record = replace(a, pii_detections=a.pii_detections + 1)
-    told: dict[str, str | int | None] = {"pii_detections": record.pii_detections}
-    return Step(record, (SaveState(a.agent_id), EmitTelemetry(a.agent_id, "pii_detected", told)))
+    facts: dict[str, str | int | None] = {"pii_detections": record.pii_detections}
+    return Step(record, (SaveState(a.agent_id), EmitTelemetry(a.agent_id, "pii_detected", facts)))
 
 
 def ignore(a: Status, _e: Event) -> Step[Status, Never]:
-    """Take it, and make nothing of it (B3, B4)."""
+    """Accept the event and ignore it (B3, B4)."""
     return Step(a)
 
 
 def _started(a: Status) -> tuple[Told, ...]:
-    told: dict[str, str | int | None] = {"incarnation": a.incarnation}
-    told |= {"replaces": a.replaces} if a.replaces else {}
+    facts: dict[str, str | int | None] = {"incarnation": a.incarnation}
+    facts |= {"replaces": a.replaces} if a.replaces else {}
     launch = CallHook(LAUNCH, (a.agent_id, a.incarnation), before=True)
-    return launch, SaveState(a.agent_id), EmitTelemetry(a.agent_id, "agent_started", told)
+    return launch, SaveState(a.agent_id), EmitTelemetry(a.agent_id, "agent_started", facts)
 
 
 def _stopped(a: Status, more: dict[str, str | int | None]) -> Step[Status, Told]:
-    told: dict[str, str | int | None] = {"incarnation": a.incarnation, **more}
+    facts: dict[str, str | int | None] = {"incarnation": a.incarnation, **more}
     record = replace(a, tasks=(), draining=False)
-    return Step(record, (SaveState(a.agent_id), EmitTelemetry(a.agent_id, "agent_stopped", told), _release(a)))
+    return Step(record, (SaveState(a.agent_id), EmitTelemetry(a.agent_id, "agent_stopped", facts), _release(a)))
 
 
 def _release(a: Status) -> CallHook:

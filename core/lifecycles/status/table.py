@@ -57,7 +57,7 @@ ROWS: tuple[Row[Status], ...] = (
 machine = Machine(
     "status",
     Status(),
-    about="what operators and budgets see of an agent: running, stopped, failed",
+    about="an agent for operators and budgets: running, stopped, failed",
     rows=ROWS,
     final={State.FAILED},
     invariants=(works_only_while_running, drains_for_something, failure_is_explained),

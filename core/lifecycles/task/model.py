@@ -1,4 +1,4 @@
-"""What a task is made of: its states, the events that reach it, its record, and what a worker gets to know of it."""
+"""The parts of a task: its states, its events, its record, and the brief of its worker."""
 
 from enum import StrEnum
 from typing import Any, ClassVar, Self
@@ -52,7 +52,7 @@ class Claimed(Event, frozen=True):
 
 
 class OwnerReport(Event, frozen=True):
-    """Reported by the owner of claim number ``epoch``."""
+    """A report of the owner of claim number ``epoch``."""
 
     epoch: int = 1
 
@@ -80,7 +80,7 @@ class Released(OwnerReport, frozen=True):
 
 
 class Completed(OwnerReport, frozen=True):
-    """The owner reports success, of a session that took so long, where that is asked for."""
+    """The owner reports success, and the duration of its session if that is recorded."""
 
     transition_reason: ClassVar = TransitionReason.COMPLETED
 
@@ -88,14 +88,14 @@ class Completed(OwnerReport, frozen=True):
 
 
 class Failed(OwnerReport, Diagnosed, frozen=True):
-    """The owner reports failure; without a ``diagnosis`` the reason is judged."""
+    """The owner reports failure; without a ``diagnosis`` the reason is classified."""
 
     reason: str = ""
     diagnosis: Diagnosis | None = None
 
     @property
     def trouble(self) -> Trouble:
-        """What kind of failure it is: by this it is decided how often the task is tried again (E5)."""
+        """The kind of the failure, which decides the number of retries (E5)."""
         return (self.diagnosis or diagnosis(self.reason)).trouble
 
     @classmethod
@@ -110,24 +110,24 @@ class Decomposed(OwnerReport, frozen=True):
 
 
 class Blocked(Event, frozen=True):
-    """The task needs something that is not there: the owner of claim ``epoch`` says so, or with 0 who is no owner."""
+    """The task needs something that is missing. The owner of claim ``epoch`` reports it, or with 0 another process."""
 
     reason: str = ""
     epoch: int = 0
 
     @classmethod
     def examples(cls) -> tuple["Blocked", ...]:
-        """Return what the board says, what the first claim's owner says, and one of a claim that never was."""
+        """Return the board's report, that of the first claim's owner, and one of a claim that never was."""
         return cls(), cls(epoch=1), cls(epoch=-1)
 
     @classmethod
     def examples_for(cls, record: Any) -> tuple["Blocked", ...]:
-        """Return what the present claim's owner says, who is no owner, and another claim's."""
+        """Return the report of the present claim's owner, one of no owner, and another claim's."""
         return cls(epoch=record.epoch), cls(), cls(epoch=record.epoch + 1)
 
 
 class Unblocked(Event, frozen=True):
-    """What the task needed is there."""
+    """The missing thing is there."""
 
 
 class Orphaned(OwnerReport, Diagnosed, frozen=True):
@@ -140,7 +140,7 @@ class Orphaned(OwnerReport, Diagnosed, frozen=True):
 
 
 class Salvaged(OwnerReport, frozen=True):
-    """What the dead owner left was enough: it was verified."""
+    """The work of the dead owner was enough: it was verified."""
 
     transition_reason: ClassVar = TransitionReason.ORPHAN_RECOVERED
 
@@ -177,7 +177,7 @@ class Retried(Event, frozen=True):
 
 
 class Cancelled(Event, frozen=True):
-    """Somebody does not want the task any more."""
+    """The task is not wanted any more."""
 
     transition_reason: ClassVar = TransitionReason.ABORTED
 
@@ -185,14 +185,14 @@ class Cancelled(Event, frozen=True):
 
 
 class Task(Record, frozen=True):
-    """A task. ``priority`` 1 is the highest; ``retries`` counts how often it was opened again after a failure.
+    """A task. ``priority`` 1 is the highest; ``retries`` counts how often it was reopened after a failure.
 
-    ``reason`` is why it is where it is, ``failure`` why the last attempt that failed has failed: a task that was given
-    back has a reason, and only what had failed before is its failure. One that is retried keeps the reason until it is
-    claimed: that is why it is open again. ``trouble`` is what kind of failure the last one was.
+    ``reason`` is the reason of its present state, ``failure`` that of the last failed attempt. A task that was given
+    back has a reason, and its failure is an earlier one. A retried task keeps the reason until it is claimed: it is
+    why the task is open again. ``trouble`` is the kind of the last failure.
 
-    ``kept`` is the claim under whose number sessions keep what a later one goes on from: the first since the work was
-    last said to be done, or, before any claim, 0 (D28).
+    ``kept`` is the claim under whose number sessions keep the state to continue from. It is the first claim since the
+    work was last reported done, or 0 before any claim (D28).
     """
 
     identifiers: ClassVar[tuple[str, ...]] = ("epoch", "kept")
@@ -216,7 +216,7 @@ class Task(Record, frozen=True):
     kept: int = 0
 
     def normal_form(self) -> Self:
-        """Return it without the reason, which is for people, and without what only a further attempt would need."""
+        """Return it without the reason, which is for people, and without data that only a further attempt needs."""
         if self.state in _OVER:
             return replace(self, owner="", reason="", failure="", trouble=Trouble.OTHER, commit="", kept=0)
         exhausted = self.state is State.FAILED and self.retries >= self.allowed_retries
@@ -224,7 +224,7 @@ class Task(Record, frozen=True):
 
     @property
     def allowed_retries(self) -> int:
-        """How often the task may be opened again after its failures (E5)."""
+        """The number of times that the task may be reopened after its failures (E5)."""
         return self.max_retries
 
 
@@ -232,7 +232,7 @@ _OVER = frozenset({State.CLOSED, State.CANCELLED})
 
 
 class Stage(StrEnum):
-    """What is left to be done of a task: all of it; to verify it, its subtasks being closed; to merge it."""
+    """The remaining work of a task: all of it; its verification, after its subtasks; or its merge."""
 
     WORK = "work"
     VERIFY = "verify"
@@ -240,7 +240,7 @@ class Stage(StrEnum):
 
 
 class OnNothing(StrEnum):
-    """What becomes of a task without verification commands whose session says it is done, and has changed nothing.
+    """The result of a task without verification commands, whose session reports success and has changed nothing.
 
     It fails, and is retried as after any failure; or it is closed, because it is meant to change nothing.
     """
@@ -250,10 +250,10 @@ class OnNothing(StrEnum):
 
 
 class OnDeath(StrEnum):
-    """What becomes of a task whose session has died while it worked at it (E40).
+    """The result of a task whose session has died while it worked at it (E40).
 
-    It fails, and is retried as after any failure; or it is given back, and no retry is counted; or what the session has
-    left is verified, and the task fails only if that is not the work.
+    It fails, and is retried as after any failure. Or it is given back, and no retry is counted. Or the left work is
+    verified, and the task fails only if the verification does.
     """
 
     FAIL = "fail"
@@ -262,14 +262,14 @@ class OnDeath(StrEnum):
 
 
 class Brief(msgspec.Struct, frozen=True):
-    """What a worker gets to know of its task.
+    """A worker's view of its task.
 
-    ``failure`` is why an earlier attempt failed, if one did; ``kept`` is the claim whose state is gone on from (D28).
-    ``asks``: a person has to agree before it is merged. ``stage`` is where to begin, and ``result`` the claim under
-    whose number the work is kept, if it only is to be merged, as the commit ``collected``. ``share`` is what its
-    sessions may cost; 0 is no limit. ``orphaned`` is what becomes of it if its session dies. ``timeout_ms`` is for how
-    long a session of it may take, if that is said by how long others took; else 0. ``token`` is what a session shows
-    when it speaks of its claim. ``on_nothing`` is what becomes of it if nothing is changed and no command tells.
+    ``failure`` is the reason of an earlier failed attempt; ``kept`` is the claim whose state is continued (D28).
+    ``asks``: a person has to agree before the merge. ``stage`` is where to begin. If only the merge is left, ``result``
+    is the claim under whose number the work is kept, as the commit ``collected``. ``share`` is the limit of the cost of
+    its sessions; 0 is no limit. ``orphaned`` is the result if its session dies. ``timeout_ms`` is the time limit of a
+    session, if it is estimated from other tasks, and 0 otherwise. ``token`` proves the claim in a session's reports.
+    ``on_nothing`` is the result if nothing is changed and no command decides.
     """
 
     opaque: ClassVar[tuple[str, ...]] = ("prompt", "failure", "kept", "result", "token", "collected")

@@ -1,4 +1,4 @@
-"""The guards and the actions of a task: what may be done, and what it makes of the record; and when it is settled."""
+"""The guards and the actions of a task, and the condition of being settled."""
 
 from typing import Never, TypeVar
 
@@ -33,17 +33,17 @@ def is_owner(t: Task, e: OwnerReport) -> bool:
 
 
 def is_not_of_another_claim(t: Task, e: Blocked) -> bool:
-    """The present owner says it, or somebody who is no owner (E12)."""
+    """The report is the present owner's, or one of no owner (E12)."""
     return e.epoch in {0, t.epoch}
 
 
 def is_of_no_claim(_t: Task, e: Decomposed | Blocked) -> bool:
-    """Nobody says it as an owner: there is none (E12)."""
+    """The report is of no owner: there is none (E12)."""
     return e.epoch == 0
 
 
 def retries_left(t: Task, _e: Retried) -> bool:
-    """The task may be tried once more (E5)."""
+    """The task may be retried once more (E5)."""
     return t.retries < t.allowed_retries
 
 
@@ -51,20 +51,20 @@ def retries_left(t: Task, _e: Retried) -> bool:
 
 
 def claim(t: T, e: Claimed) -> Step[T, Never]:
-    """Make the worker the owner, under a new epoch. Why an earlier claim ended is no reason of this one."""
+    """Make the worker the owner, under a new epoch. The reason of an earlier claim's end is dropped."""
     epoch = t.epoch + 1
     return Step(replace(t, owner=e.owner, epoch=epoch, reason="", kept=t.kept or epoch))
 
 
 def give_back(t: T, e: Released) -> Step[T, Never]:
-    """Leave the task without an owner; the epoch stays used. No attempt has failed by that."""
+    """Leave the task without an owner; the epoch stays used. The attempt has not failed."""
     return Step(replace(t, owner="", reason=e.reason))
 
 
 def fail(t: T, e: Failed | Rejected) -> Step[T, Never]:
-    """Keep the reason for the next attempt, and for people. One after a rejection is not to go on from what is done.
+    """Keep the reason for the next attempt, and for people. After a rejection the next attempt starts afresh.
 
-    What a rejection says is the output of a verification, and decides nothing.
+    The text of a rejection is the output of a verification, and decides nothing.
     """
     if isinstance(e, Rejected):
         return Step(failed(t, e.reason, kept=0))
@@ -72,7 +72,7 @@ def fail(t: T, e: Failed | Rejected) -> Step[T, Never]:
 
 
 def failed(t: T, reason: str, *, kept: int, trouble: Trouble = Trouble.OTHER) -> T:
-    """Return the task without an owner, why and how it has failed, and what the next claim may go on from."""
+    """Return the failed task without an owner, with the reason, and with the state that the next claim continues."""
     return replace(t, owner="", reason=reason, failure=reason, trouble=trouble, kept=kept)
 
 
@@ -82,17 +82,17 @@ def explain(t: T, e: Blocked | Cancelled | Declined) -> Step[T, Never]:
 
 
 def close(t: T, e: Verified) -> Step[T, Never]:
-    """Keep the commit that the work was merged as."""
+    """Keep the commit of the merge."""
     return Step(replace(t, owner="", commit=e.commit, reason=""))
 
 
 def resume(t: T, _e: Unblocked) -> Step[T, Never]:
-    """Forget what was not there: it is."""
+    """Drop the reason: the missing thing is there."""
     return Step(replace(t, reason=""))
 
 
-def lose_patience(t: T, _e: SubtasksOverdue) -> Step[T, Never]:
-    """Say what the task is blocked by."""
+def block_overdue(t: T, _e: SubtasksOverdue) -> Step[T, Never]:
+    """Keep the reason of the block."""
     return Step(replace(t, owner="", reason="its subtasks take too long"))
 
 
@@ -101,15 +101,15 @@ def retry(t: T, _e: Retried) -> Step[T, Never]:
     return Step(replace(t, retries=t.retries + 1))
 
 
-# When nothing more need happen
+# When nothing more must happen
 
 
 def settled(t: Task) -> bool:
-    """Nothing will happen to this task any more by itself (E18)."""
+    """Nothing more happens to this task by itself (E18)."""
     given_up = t.state is State.FAILED and not retries_left(t, Retried())
     return given_up or t.state in {State.CLOSED, State.CANCELLED, State.BLOCKED}
 
 
 def rests(t: Task) -> bool:
-    """Nothing more need happen: the task is settled, or open, and who gives tasks out knows for how long."""
+    """Nothing more must happen: the task is settled, or open until the board gives it out."""
     return settled(t) or t.state is State.OPEN

@@ -25,6 +25,7 @@ from lifefold.core.lifecycles.task.model import (
 )
 from lifefold.core.lifecycles.task.properties import PROPERTIES
 from lifefold.core.lifecycles.task.rules import (
+    block_overdue,
     claim,
     close,
     explain,
@@ -33,7 +34,6 @@ from lifefold.core.lifecycles.task.rules import (
     is_not_of_another_claim,
     is_of_no_claim,
     is_owner,
-    lose_patience,
     rests,
     resume,
     retries_left,
@@ -70,7 +70,7 @@ machine = Machine(
         row(State.BLOCKED, Unblocked, State.OPEN, resume),
         row(State.BLOCKED, Cancelled, State.CANCELLED, explain),
         row(State.WAITING_FOR_SUBTASKS, SubtasksCompleted, State.DONE),
-        row(State.WAITING_FOR_SUBTASKS, SubtasksOverdue, State.BLOCKED, lose_patience),
+        row(State.WAITING_FOR_SUBTASKS, SubtasksOverdue, State.BLOCKED, block_overdue),
         row(State.WAITING_FOR_SUBTASKS, Cancelled, State.CANCELLED, explain),
         row(State.FAILED, Retried, State.OPEN, retry, when=retries_left),
         row(State.DONE, Verified, State.CLOSED, close, when=is_owner),

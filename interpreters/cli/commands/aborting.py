@@ -1,6 +1,6 @@
-"""``abort``: a tool, by the agent that called it; or the siblings of a task, or a task, with all that is below.
+"""The command ``abort``: a tool call, by its agent; the siblings of a task, or a task with its parts, by an operator.
 
-Who is taken along is for the board to say; here it is only said beforehand what it would be, by the same formulas.
+The board decides which tasks are aborted. This command prints them in advance, computed by the same functions.
 """
 
 import os
@@ -18,12 +18,13 @@ from lifefold.core.policy.abort import AbortScope, affected, escalated
 from lifefold.interpreters.cli import inside, operator_commands
 from lifefold.interpreters.cli.commands.deciding import INSTEAD_OF_CANCELLING
 from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.logs import LOG
 from lifefold.interpreters.cli.names import must_be_there
 from lifefold.interpreters.cli.operator_commands import REFUSED, Refused, Said
 
 
 def abort(arguments: Namespace) -> int:
-    """Say that a tool was aborted, or abort the siblings of a task, or the task."""
+    """Report that a tool was aborted, or abort the siblings of a task, or the task."""
     scope, name = AbortScope(arguments.scope), arguments.task or os.environ.get("LIFEFOLD_TASK", "")
     if scope is not AbortScope.TOOL:
         inside.must_be_outside(f"abort --scope {scope}")
@@ -57,20 +58,20 @@ def _of_tool(arguments: Namespace) -> fleet_task.ToolAborted:
 def _of_tasks(arguments: Namespace, scope: AbortScope) -> fleet_task.AbortWanted:
     for option, value in (("--tool", arguments.tool), ("--token", arguments.token)):
         if value:
-            raise BadInput(f"{option} is for --scope tool; a person aborts --scope {scope} without it")
+            raise BadInput(f"{option} is for --scope tool; leave it out with --scope {scope}")
     return fleet_task.AbortWanted(scope, arguments.because)
 
 
 def _why_not(record: fleet_task.FleetTask, event: fleet_task.ToolAborted | fleet_task.AbortWanted) -> str:
-    """Say why that cannot be said at a task; nothing if it can."""
+    """Return why a task refuses the abort; empty if it accepts it."""
     if record.fate is None:
-        return f"the fleet file has no table [fleet.aborts]; lifefold cancel {record.id} ends it, with its parts"
+        return f"the fleet file has no table [fleet.aborts]; lifefold cancel {record.id}{LOG} ends it, with its parts"
     if record.state in {State.CLOSED, State.CANCELLED}:
-        return f"it is {record.state}: nothing can be aborted there any more"
+        return f"it is {record.state}: nothing is left to abort"
     if isinstance(event, fleet_task.ToolAborted):
         return _why_not_of_tool(record, event)
     if event.scope is AbortScope.SIBLING and not record.parent:
-        return "it is no part of a task, and so it has no siblings"
+        return "it is not a part of a task, and has no siblings"
     if event.scope is AbortScope.SESSION and record.state not in fleet_task.CANCELLABLE:
         return f"it is {record.state}: {INSTEAD_OF_CANCELLING[record.state](record)}"
     return ""
@@ -78,19 +79,19 @@ def _why_not(record: fleet_task.FleetTask, event: fleet_task.ToolAborted | fleet
 
 def _why_not_of_tool(record: fleet_task.FleetTask, event: fleet_task.ToolAborted) -> str:
     if record.state not in {State.CLAIMED, State.IN_PROGRESS}:
-        return f"it is {record.state}: only who has a task in hand calls tools for it"
+        return f"it is {record.state}: only the agent that works at a task calls tools for it"
     if record.epoch != event.epoch:
-        return f"claim {event.epoch} of it is over; now it is {record.owner}'s, under claim {record.epoch}"
+        return f"claim {event.epoch} of it is over; {record.owner} has it now, under claim {record.epoch}"
     return "" if event.token == record.token else inside.IS_ANOTHERS
 
 
 def _reached(of: Aggregate, record: fleet_task.FleetTask, scope: AbortScope) -> str:
-    """Say who is aborted by that."""
+    """Return the text that names the tasks that are aborted."""
     policy = fleet_task.Fate().policy if record.fate is None else record.fate.policy
     found = [each.session for each in affected(family(of, record.id), record.id, scope, policy)]
     names = [each for each in found if is_to_end(of.record(f"task:{each}"))]
-    said = _ONLY_SAID if escalated(scope, policy) is AbortScope.TOOL else "nobody is left to be aborted"
+    said = _ONLY_SAID if escalated(scope, policy) is AbortScope.TOOL else "no task is left to abort"
     return f"aborted: {' '.join(names)}" if names else said
 
 
-_ONLY_SAID: Final = "noted; the session goes on, and nobody else is affected"
+_ONLY_SAID: Final = "recorded; the session goes on, and no other task is affected"

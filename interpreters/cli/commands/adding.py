@@ -1,6 +1,6 @@
-"""Commands that put tasks on a running fleet's board: ``task add``, and ``split`` for an agent at its own task.
+"""Commands that add tasks to a board: ``task add``, ``finish``, and ``split`` for an agent at its own task.
 
-What a task may be is what it may be in a fleet file: values are read by the same forms.
+Options accept the values that the same keys of a fleet file accept, by the same forms.
 """
 
 import json
@@ -28,7 +28,7 @@ from lifefold.core.policy.abort import AbortPolicy
 from lifefold.core.policy.access import AccessLevel
 from lifefold.interpreters.cli import inside, logs, operator_commands
 from lifefold.interpreters.cli.commands.budgeting import amounts
-from lifefold.interpreters.cli.commands.deciding import PLAN, nobody_left
+from lifefold.interpreters.cli.commands.deciding import PLAN, no_agent_left
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import must_be_there
 from lifefold.interpreters.cli.operator_commands import REFUSED, Refused, Said
@@ -47,7 +47,7 @@ Commands = tuple[tuple[str, ...], ...]
 
 
 def add(arguments: Namespace) -> int:
-    """Put a task on the board."""
+    """Add a task to the board."""
     plan = _task_of(arguments)
     begun, before = _begun(arguments.db, plan)
     waits = tuple(each for each in plan.depends_on if each not in before.closed)
@@ -56,7 +56,7 @@ def add(arguments: Namespace) -> int:
         of = aggregates[board.NAME]
         _must_fit(of, replace(plan, depends_on=waits), (*before.closed, *before.cancelled))
         _must_be_payable(plan, _budget_of(of, begun))
-        why = nobody_left(of)
+        why = no_agent_left(of)
         if why:
             yield Refused(plan.id, f"{REFUSED}{why}")
         else:
@@ -69,7 +69,7 @@ def add(arguments: Namespace) -> int:
 
 
 def _task_of(arguments: Namespace) -> TaskPlan:
-    """Return the task that the options describe. Raises ``BadInput`` naming the option."""
+    """Return the task of the options. Raises ``BadInput`` with the name of an option."""
     verify = _read("--verify", TaskKeys.verify.form, [_split_words(line) for line in arguments.verify])
     _must_run(verify)
     limits = amounts(arguments, "budget")
@@ -96,15 +96,15 @@ def _task_of(arguments: Namespace) -> TaskPlan:
 
 
 def _must_be_payable(plan: TaskPlan, budget: Budget | None) -> None:
-    """Raise ``BadInput`` for limits that this fleet cannot keep: what is not metered from the start never is."""
+    """Raise ``BadInput`` for a budget in a fleet that has not metered usage from its start."""
     if plan.caps != Caps() and budget is None:
-        raise BadInput("--budget-...: this fleet meters nothing, because its file has no budget")
+        raise BadInput("--budget-...: this fleet does not meter usage, because its file has no budget")
     for name, problem in problems_of(plan.caps, budget.share) if budget is not None else ():
         raise BadInput(f"--budget-{name}: {problem}")
 
 
 def _budget_of(of: Aggregate, begun: Plan) -> Budget | None:
-    """Return how budgets are kept on this board; None if there are none. What budgets limit they give a share of."""
+    """Return the budget settings of this board, without limits; None if the fleet has no budget."""
     all_budgets = [entity.record for ref, entity in of.entities.items() if ref.startswith(fleet_task.PURSE)]
     if not all_budgets:
         return None
@@ -115,7 +115,7 @@ def _budget_of(of: Aggregate, begun: Plan) -> Budget | None:
 
 
 def _read(option: str, form: Form[T], value: object) -> T:
-    """Return what a value means, as in a fleet file. Raises ``BadInput``."""
+    """Parse a value as in a fleet file. Raises ``BadInput``."""
     try:
         return form.parse(value)
     except RefusedError as refused:
@@ -141,11 +141,13 @@ def _split_words(line: str) -> list[str]:
     try:
         return shlex.split(line)
     except ValueError as error:
-        raise BadInput(f"--verify: {line!r} is no command: {error}; no shell reads it, quote as for one") from error
+        raise BadInput(
+            f"--verify: {line!r} is not a command: {error}; quote it as for a shell, although no shell runs it"
+        ) from error
 
 
 def _must_run(commands: Commands) -> None:
-    """Raise ``BadInput`` for a program that is not there; one in the worktree may still be written."""
+    """Raise ``BadInput`` for a missing program; one in the worktree may be written by the agent."""
     for program, *_ in commands:
         if ("/" not in program or program.startswith("/")) and shutil.which(program) is None:
             accepted = "a program on PATH, or the path of one in the task's worktree, such as ./check"
@@ -153,7 +155,7 @@ def _must_run(commands: Commands) -> None:
 
 
 def _must_fit(of: Aggregate, plan: TaskPlan, earlier: tuple[str, ...]) -> None:
-    """Raise ``BadInput`` unless what the task names is there, and itself is not, nor was in an earlier run."""
+    """Raise ``BadInput`` for a task id in use, now or in an earlier run, and for unknown dependencies and roles."""
     names = sorted(each.id for each in tasks_of(of))
     taken = [each for each in (*names, *earlier) if each.casefold() == plan.id.casefold()]
     if taken:
@@ -161,7 +163,7 @@ def _must_fit(of: Aggregate, plan: TaskPlan, earlier: tuple[str, ...]) -> None:
     must_be_there("task", plan.depends_on, names)
     worker_slots = [entity.record for ref, entity in of.entities.items() if ref.startswith("worker_slot:")]
     if not worker_slots:
-        raise BadInput("this fleet has services only, and none of them takes tasks")
+        raise BadInput("this fleet has no agents, and services take no tasks")
     if plan.trust and all(each.trust is None for each in worker_slots):
         raise BadInput("--trust: this fleet gates nothing, because its file has no gates and no trust")
     must_be_there(
@@ -170,7 +172,7 @@ def _must_fit(of: Aggregate, plan: TaskPlan, earlier: tuple[str, ...]) -> None:
 
 
 def _begun(db: str | None, plan: TaskPlan) -> tuple[Plan, FinishedFleet]:
-    """Return what the fleet file said of all tasks when the log was begun, and how runs before that have ended.
+    """Return the settings for all tasks from the start of the log, and the end of the runs before it.
 
     Raises ``BadInput`` for a task that asks for a repository where there is none.
     """
@@ -216,18 +218,18 @@ def _meant(said: Mapping[str, object], key: Key[T]) -> T:
 
 
 def _on_board(of: Aggregate, plan: TaskPlan, begun: Plan) -> fleet_task.FleetTask:
-    """Return the task as this board begins with it: it waits for a person as long as the plan does."""
-    jobs = tasks_of(of)
+    """Return the task as it begins on this board; it waits for approval while the plan does."""
+    tasks = tasks_of(of)
     proposed = PLAN in of.entities and of.entities[PLAN].state is plan_approval.State.PROPOSED
-    like = min(jobs, key=lambda each: (each.state in {State.CLOSED, State.CANCELLED}, each.ordinal), default=None)
+    like = min(tasks, key=lambda each: (each.state in {State.CLOSED, State.CANCELLED}, each.ordinal), default=None)
     fleet = begun if like is None else replace(begun, approval_ms=like.approval_ms, retry=like.retry)
-    return fleet_task_of(plan, len(jobs), replace(fleet, approve_plan=proposed))
+    return fleet_task_of(plan, len(tasks), replace(fleet, approve_plan=proposed))
 
 
 def _added(of: Aggregate, record: fleet_task.FleetTask) -> str:
-    """Return what is printed of a task that was added."""
+    """Return the text that is printed for an added task."""
     if record.state is State.PLANNED:
-        return f"added; it waits for your word: lifefold approve {record.id}"
+        return f"added; it waits for your approval: lifefold approve {record.id}{logs.LOG}"
     needed: list[fleet_task.FleetTask] = [of.record(f"task:{name}") for name in record.depends_on]
     lost = [f"it depends on {each.id}, which is {each.state}" for each in needed if is_lost(each)]
     asked = (record.role, record.level)
@@ -240,7 +242,7 @@ def _added(of: Aggregate, record: fleet_task.FleetTask) -> str:
 
 
 def finish(arguments: Namespace) -> int:
-    """Tell a fleet that is kept alive that no more tasks will come."""
+    """Tell a fleet that waits for tasks that no more will come."""
 
     def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
         of = aggregates[board.NAME]
@@ -250,9 +252,9 @@ def finish(arguments: Namespace) -> int:
             done = "it ends when its tasks are settled"
             yield Said("fleet", board.NAME, intake.REF, intake.LastTaskIn(arguments.reason), done)
         elif intake.REF in of.entities:
-            yield Refused("fleet", "was told so already: it ends when its tasks are settled")
+            yield Refused("fleet", "finish was given already: it ends when its tasks are settled")
         else:
-            yield Refused("fleet", f"{REFUSED}it was begun without --watch, and ends when its tasks are settled")
+            yield Refused("fleet", f"{REFUSED}it was started without --watch, and ends when its tasks are settled")
 
     if arguments.reason:
         operator_commands.must_be_text("the reason", arguments.reason)
@@ -260,7 +262,7 @@ def finish(arguments: Namespace) -> int:
 
 
 def split(arguments: Namespace) -> int:
-    """Split the task that an agent has in hand, under its claim."""
+    """Split the task that is assigned to an agent, under its claim."""
     name = arguments.task or os.environ.get("LIFEFOLD_TASK", "")
     token = arguments.token or os.environ.get("LIFEFOLD_TOKEN", "")
     for value, what, known in ((name, "TASK", "LIFEFOLD_TASK"), (token, "--token TOKEN", "LIFEFOLD_TOKEN")):
@@ -286,29 +288,29 @@ def split(arguments: Namespace) -> int:
 
 def _divided(record: fleet_task.FleetTask, count: int) -> str:
     names = [record.part(record.parts + number) for number in range(1, count + 1)]
-    return f"split into {' '.join(names)}; this session is over now, and what it has left undone is theirs"
+    return f"split into {' '.join(names)}; this session has ended, and the rest of the task is in these parts"
 
 
 def _why_not_split(record: fleet_task.FleetTask, event: fleet_task.Split) -> str:
-    """Say why a task cannot be split so; nothing if it can."""
+    """Return why a task cannot be split so; empty if it can."""
     count = len(event.tasks)
     most = min(record.most_subtasks, fleet_task.MOST_SUBTASKS)
     if record.state not in {State.CLAIMED, State.IN_PROGRESS}:
-        return f"it is {record.state}: only who has a task in hand can split it"
+        return f"it is {record.state}: only the agent that works at a task can split it"
     if record.epoch != event.epoch:
-        return f"claim {event.epoch} of it is over; now it is {record.owner}'s, under claim {record.epoch}"
+        return f"claim {event.epoch} of it is over; {record.owner} has it now, under claim {record.epoch}"
     if record.token != event.token:
         return inside.IS_ANOTHERS
     if not most:
-        return "it may not be split: the fleet file does not say max_subtasks for it"
+        return "it may not be split: the fleet file has no max_subtasks for it"
     if count > most - record.parts:
-        had = f", and {record.parts} there are" if record.parts else ""
+        had = f", and has {record.parts}" if record.parts else ""
         return f"{count} are too many: it may have {most} subtasks in all{had}"
     return ""
 
 
 def _parts(arguments: Namespace) -> list[fleet_task.Subtask]:
-    """Return the parts that the options describe. Raises ``BadInput``."""
+    """Return the parts of the options. Raises ``BadInput``."""
     if bool(arguments.part) is bool(arguments.json):
         raise BadInput("describe the parts either with --part PROMPT for each, or with --json FILE")
     if arguments.part:
@@ -331,7 +333,7 @@ def _document(file: str) -> Sequence[object]:
 def _part(place: str, value: object) -> fleet_task.Subtask:
     table = as_table(value)
     if table is None or "prompt" not in table or table.keys() - _PART_KEYS:
-        keys = ", ".join(table or ()) or "nothing that has keys"
+        keys = ", ".join(table or ()) or "no keys"
         raise BadInput(f'{place}: found {keys}; accepted: "prompt", and if wanted "verify" and "files"')
     return fleet_task.Subtask(
         _prompt(f"{place}, prompt", table["prompt"]),

@@ -1,4 +1,4 @@
-"""Commands that ask a log: ``status``, ``tasks``, ``log``. They work while a fleet runs and when it does not."""
+"""The commands ``status``, ``tasks`` and ``log``: they read the log, with or without a runner."""
 
 import json
 import sys
@@ -41,12 +41,12 @@ from lifefold.interpreters.fleet_runner.blocked_merges import Wait, read_waits
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.process_evidence import Evidence, look
 from lifefold.interpreters.fleet_runner.quarantines import Quarantine
-from lifefold.interpreters.fleet_runner.unmerged_work import Leavings
+from lifefold.interpreters.fleet_runner.unmerged_work import UnmergedWork
 from lifefold.interpreters.store import SqliteStore
 
 
 class _Seen(msgspec.Struct):
-    """A fleet as its log has it at a moment, and what was found of its processes and in the way of its agents."""
+    """A fleet at one moment: its state in the log, its processes, and its blocked merges."""
 
     store: SqliteStore
     agents: list[tuple[AgentStatus, Evidence | None]]
@@ -56,14 +56,14 @@ class _Seen(msgspec.Struct):
     runs: bool
     is_over: bool
     in_the_way: tuple[Wait, ...]
-    leavings: Leavings
+    unmerged: UnmergedWork
     quarantined: tuple[Quarantine, ...]
     changed: tuple[int, int]
-    """The number of the change of the plan that is in force, and since when it is; 0 and 0 if there is none."""
+    """The number of the plan change in force, and its time in Unix milliseconds; 0 and 0 without one."""
 
 
 def status(arguments: Namespace) -> None:
-    """Print what was asked of the agents, what the log says of them, what is there, and what waits for a person."""
+    """Print the agents with desired state, state and process, and the decisions that the fleet waits for."""
     with logs.peek(arguments.db) as store:
         seen = _look(store)
         if arguments.json:
@@ -84,12 +84,12 @@ def _look(store: SqliteStore) -> _Seen:
         store,
         found,
         tasks,
-        projection.waiting(there),
+        awaited.waiting(there),
         account,
         runs,
         is_over(there),
         in_the_way,
-        Leavings(store),
+        UnmergedWork(store),
         quarantines.found(store, ledger),
         plan_change.in_force_since(there[board.NAME]) if board.NAME in there else (0, 0),
     )
@@ -119,8 +119,8 @@ def _status_json(seen: _Seen) -> dict[str, Any]:
         "tasks": counts,
         "removed": [task.id for task in seen.tasks if task.removed],
         "waiting": [msgspec.to_builtins(each) for each in seen.waiting],
-        "unmerged": {task: places for task in _open(seen) if (places := seen.leavings.of(task))},
-        "doubts": seen.leavings.doubts(_open(seen)),
+        "unmerged": {task: places for task in _open(seen) if (places := seen.unmerged.of(task))},
+        "doubts": seen.unmerged.doubts(_open(seen)),
         "quarantined": [msgspec.to_builtins(each) for each in seen.quarantined],
         "in_the_way": [msgspec.to_builtins(each) for each in seen.in_the_way],
         **usage_json(spending.total),
@@ -128,12 +128,12 @@ def _status_json(seen: _Seen) -> dict[str, Any]:
 
 
 def _open(seen: _Seen) -> list[str]:
-    """Return the tasks that are not closed."""
+    """Return the ids of the tasks that are not closed."""
     return [each.id for each in seen.tasks if each.state != State.CLOSED]
 
 
 def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
-    """Yield what a person reads: how far it is, what waits for a word, the agents."""
+    """Yield the lines of a status: progress, decisions that the fleet waits for, failures, agents."""
     tasks = projection.counted(seen.tasks)
     closed = sum(1 for task in tasks if task.state == State.CLOSED)
     others = [f"{count} {state}" for state, count in by_state(tasks) if state != State.CLOSED]
@@ -146,12 +146,12 @@ def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
     now_ms = time.time_ns() // 1_000_000
     number, since_ms = seen.changed
     if number:
-        yield f"its plan was changed: change {number} is in force since {clock_time(since_ms / 1_000)}"
+        yield f"plan change {number} is in force since {clock_time(since_ms / 1_000)}"
     yield from (f"! {line}" for line in awaited.quarantined(seen.quarantined, log))
     yield from (f"! {line}" for line in awaited.lines(seen.waiting, seen.account.paused_by, log))
     yield from (f"! {line}" for line in awaited.in_the_way(seen.in_the_way, now_ms))
     yield from (f"! {line}" for line in awaited.fallen(seen.account.stopped_by))
-    yield from (f"! {line}" for line in seen.leavings.lines(_open(seen)))
+    yield from (f"! {line}" for line in seen.unmerged.lines(_open(seen)))
     rows: list[tuple[str, ...]] = [("AGENT", "ASKED", "STATE", "FOR", "TASK", "SESSION", "ATTEMPT", "PROCESS", "NEXT")]
     rows += [
         (
@@ -173,20 +173,20 @@ def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
 
 
 def _with_cost(rows: Sequence[tuple[str, ...]], usages: Sequence[Usage], place: int) -> list[tuple[str, ...]]:
-    """Return rows, the first of them the head, with a column of what each has cost; without it if nothing is known."""
+    """Return rows, the first of them the head, with a column COST; without it if no cost is known."""
     known = any(usage != Usage() for usage in usages)
     return _with(rows, "COST", [cost(usage) for usage in usages] if known else ["-"] * len(usages), place)
 
 
 def _with(rows: Sequence[tuple[str, ...]], head: str, cells: Sequence[str], place: int) -> list[tuple[str, ...]]:
-    """Return rows with one more column; without it if none of its cells says anything."""
+    """Return rows with one more column; without it if all its cells are hyphens."""
     if all(cell == "-" for cell in cells):
         return list(rows)
     return [(*row[:place], cell, *row[place:]) for row, cell in zip(rows, (head, *cells), strict=True)]
 
 
 def _process(agent: AgentStatus, evidence: Evidence | None) -> str:
-    """Return the process of an agent's session; that it is gone is worth a word only if one is believed to be there."""
+    """Return the process of a session; a gone process is shown only if the log believes it alive."""
     if evidence is None or not (evidence.alive or agent.processes):
         return "-"
     return f"{evidence.pid} {'alive' if evidence.alive else 'gone'}"
@@ -225,7 +225,7 @@ def tasks(arguments: Namespace) -> None:
 
 
 def log(arguments: Namespace) -> None:
-    """Print every transition, or those that concern some tasks or agents, or have happened since a time."""
+    """Print the transitions chosen by task, agent and time."""
     since_ms = since(arguments.since, time.time_ns() // 1_000_000) if arguments.since else 0
     chosen = Chosen(arguments.task, arguments.agent, since_ms)
     ledger = Ledger(system)
@@ -246,7 +246,7 @@ def log(arguments: Namespace) -> None:
 
 
 def _warn_or_refuse(missing: Iterable[str], *, may_come: bool) -> None:
-    """Raise ``BadInput`` for a name that is not there; only warn of it if it may come yet, as a part of a task does."""
+    """Raise ``BadInput`` for an unknown name; with ``may_come`` only warn, because later entries may add it."""
     for said in missing:
         if not may_come:
             raise BadInput(said)
@@ -254,7 +254,7 @@ def _warn_or_refuse(missing: Iterable[str], *, may_come: bool) -> None:
 
 
 def _told(chosen: Chosen, decision: Decision) -> Iterator[Happening]:
-    """Yield what is wanted of what an input came to."""
+    """Yield the chosen transitions of one input."""
     name, reaction = decision.entry.stream, decision.reaction
     every = zip(told(name, reaction), reaction.transitions, strict=True)
     return (happening for happening, step in every if chosen.accepts(name, reaction, step))

@@ -1,4 +1,4 @@
-"""The command by which the operator accepts the fleet's branch where an agent has moved it: ``branch --accept``."""
+"""The command ``branch --accept``: accepts the target branch at the commit to which an agent has moved it."""
 
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ from lifefold.interpreters.cli.operator_commands import Said
 
 
 def branch(arguments: Namespace) -> int:
-    """Accept the branch for every agent whose merge waits for that; each merges then."""
+    """Accept the branch for every agent with a merge that waits for it; the agents merge then."""
     if arguments.reason:
         operator_commands.must_be_text("the reason", arguments.reason)
 
@@ -30,5 +30,5 @@ def _disputed(aggregates: Mapping[str, Aggregate]) -> list[tuple[str, assignment
     workers = [(name, each.record("assignment")) for name, each in aggregates.items() if each.kind == worker.KIND]
     found = [(name, work) for name, work in sorted(workers) if work.state is assignment.State.DISPUTED]
     if not found:
-        raise BadInput("no agent has moved the fleet's branch, as far as its merges have found; nothing is accepted")
+        raise BadInput("no merge waits for a moved branch: no agent has moved the target branch; nothing is accepted")
     return found

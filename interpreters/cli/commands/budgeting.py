@@ -1,4 +1,4 @@
-"""The command ``budget``: how budgets stand, and more of them."""
+"""The command ``budget``: shows balances, and raises budgets."""
 
 import json
 from argparse import Namespace
@@ -12,22 +12,22 @@ from lifefold.core.fleet.system import board
 from lifefold.core.kernel import Aggregate
 from lifefold.core.lifecycles.budget.amounts import Amounts, Resource
 from lifefold.interpreters.cli import awaited, logs, operator_commands
-from lifefold.interpreters.cli.commands.deciding import nobody_left
+from lifefold.interpreters.cli.commands.deciding import no_agent_left
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.operator_commands import REFUSED, Refused, Said
-from lifefold.interpreters.cli.wording import clock_time, columns
+from lifefold.interpreters.cli.wording import as_typed, clock_time, columns
 from lifefold.interpreters.explain.accounts import Balance, balances
 from lifefold.interpreters.fleet_file.budget import KEYS
 from lifefold.interpreters.fleet_file.values import RefusedError, shortened
 
 
 def budget(arguments: Namespace) -> int:
-    """Print how budgets stand; or let more be spent."""
+    """Print the balance of each budget, or raise one."""
     more = amounts(arguments, "add")
     if more != Amounts():
         return _raise(arguments, more)
     if arguments.reason or arguments.agent or arguments.task:
-        raise BadInput("say how much more may be spent: --add-usd, --add-tokens, --add-time or --add-sessions")
+        raise BadInput("give the amount to add: --add-usd, --add-tokens, --add-time or --add-sessions")
     with logs.peek(arguments.db) as store:
         there = logs.fold(store).aggregates
     found = balances(there)
@@ -37,14 +37,14 @@ def budget(arguments: Namespace) -> int:
         rows = (_row(each, goes_on=awaited.goes_on(there)) for each in found)
         print(columns([("WHOSE", "SPENT", "SET ASIDE", "A CLAIM IS GIVEN", "NEXT"), *rows]))
     else:
-        print("nothing is limited: the fleet file has no budget")
+        print("no budget: the fleet file limits nothing")
     return 0
 
 
 def _row(each: Balance, *, goes_on: bool) -> tuple[str, ...]:
-    refilled = f"filled anew at {clock_time(each.refilled_ms / 1_000).rpartition('.')[0]}" if each.refilled_ms else ""
+    refilled = f"refilled at {clock_time(each.refilled_ms / 1_000).rpartition('.')[0]}" if each.refilled_ms else ""
     of = f" --{each.whose} {each.name}" if each.name else ""
-    coming = refilled or (f"lifefold budget{of} --add-..." if each.is_spent else "")
+    coming = refilled or (as_typed(f"lifefold budget{of} --add-...") if each.is_spent else "")
     return (
         f"{each.whose} {each.name}".strip(),
         each.in_words(),
@@ -55,7 +55,7 @@ def _row(each: Balance, *, goes_on: bool) -> tuple[str, ...]:
 
 
 def amounts(arguments: Namespace, beginning: str) -> Amounts:
-    """Return how much the options say that begin so, of everything. Raises ``BadInput`` for what is no such amount."""
+    """Return the amounts of the options ``--BEGINNING-usd`` and so on. Raises ``BadInput`` for an unusable amount."""
     found = Amounts()
     for resource, key in KEYS.items():
         option = f"{beginning}-{key.name}"
@@ -70,7 +70,7 @@ def amounts(arguments: Namespace, beginning: str) -> Amounts:
 
 
 def _number(written: str) -> object:
-    """Return the number that is written; the text itself if it is none."""
+    """Return the number in a text, or the text itself if it is not a number."""
     try:
         return int(written) if written.isdecimal() else float(written)
     except ValueError:
@@ -79,7 +79,7 @@ def _number(written: str) -> object:
 
 def _raise(arguments: Namespace, more: Amounts) -> int:
     if arguments.agent and arguments.task:
-        raise BadInput("name an agent or a task, not both; without either it is the fleet's budget that is raised")
+        raise BadInput("name an agent or a task, not both; without either the fleet's budget is raised")
     if arguments.reason:
         operator_commands.must_be_text("the reason", arguments.reason)
     ref = budgets.of_agent(arguments.agent) if arguments.agent else budgets.FLEET
@@ -95,23 +95,23 @@ def _raise(arguments: Namespace, more: Amounts) -> int:
 
 
 def _why_not(of: Aggregate, ref: str, more: Amounts) -> str:
-    """Say why a budget cannot be raised; nothing if it can."""
+    """Return why a budget cannot be raised; empty if it can."""
     entity = of.entities.get(ref)
     if entity is None:
         known = _names([each for each in of.entities if each.startswith("budget:")])
         if not known:
-            return "nothing is limited in this fleet"
+            return "this fleet has no budget"
         return f"{_unlimited(of, ref)}; accepted: {known}"
     limited = {line.resource for line in entity.record.lines}
     unlimited = [key.name for resource, key in KEYS.items() if more.of(resource) and resource not in limited]
     if unlimited:
         are = "are" if len(unlimited) > 1 or unlimited[0] in {"tokens", "sessions"} else "is"
         return f"its {' and '.join(unlimited)} {are} not limited"
-    return nobody_left(of)
+    return no_agent_left(of)
 
 
 def _unlimited(of: Aggregate, ref: str) -> str:
-    """Say why there is no such budget: nobody has that name, or who has it may spend what the others leave."""
+    """Return why there is no such budget: the name is unknown, or the agent or task has no budget of its own."""
     whose, _, name = ref.removeprefix("budget:").partition("/")
     is_there = not name or f"{'worker_slot' if whose == 'agent' else whose}:{name}" in of.entities
     return "it has no budget" if is_there else f"there is no {whose} {name!r}"

@@ -1,4 +1,4 @@
-"""The command that checks: ``check``. What it says is what ``interpreters.check`` has found."""
+"""The command ``check``: prints the reports of ``interpreters.check``, and writes certificates and tests."""
 
 import gc
 import json
@@ -22,11 +22,11 @@ EXTRA: Final = "lifefold check needs NumPy and SciPy, and {} is not installed: p
 
 
 RARELY: Final = (50_000, 20, 50)
-"""How often the garbage collector looks at a search, which keeps nearly all that it makes; see ``gc.set_threshold``."""
+"""The thresholds of the garbage collector during a search, which keeps nearly all its objects."""
 
 
 def check(arguments: Namespace) -> int:
-    """Check the targets, or what certificates say; return 0 if all is as it should be, else 1. Raises ``BadInput``."""
+    """Check targets, or verify certificates; return 0 if all hold, else 1. Raises ``BadInput``."""
     gc.set_threshold(*RARELY)
     try:
         import_module("lifefold.interpreters.check.checking")
@@ -63,7 +63,7 @@ def _check(arguments: Namespace) -> int:
 
 
 def _is_good(target: "Target", report: "Report", arguments: Namespace) -> bool:
-    """Tell whether a report is as it should be; if it gets a certificate, write that."""
+    """Tell whether a report is good; write its certificate if asked."""
     is_good = not report.broken() if arguments.accept_truncated and report.cut_short else report.ok
     if arguments.certificate:
         path = _path(arguments.certificate, target.name)
@@ -74,7 +74,7 @@ def _is_good(target: "Target", report: "Report", arguments: Namespace) -> bool:
 
 
 def _see_to_files(check_targets: "Sequence[Target]", arguments: Namespace) -> None:
-    """See to it, before anything is searched, that what will be written can be. Raises ``BadInput``."""
+    """Check before the search that the files can be written. Raises ``BadInput``."""
     from lifefold.interpreters.certificates.certificate import is_certificate  # noqa: PLC0415 - needs an extra
     from lifefold.interpreters.certificates.emitted import is_emitted  # noqa: PLC0415 - as above
 
@@ -112,7 +112,7 @@ def named(name: str) -> "Target":
 
 
 def _bounds(target: "Target", arguments: Namespace) -> "Bounds":
-    """Return a target's own bounds with those that were typed instead."""
+    """Return the bounds of a target, replaced by those of the options."""
     typed = {
         "states": arguments.states,
         "depth": arguments.depth,
@@ -150,7 +150,7 @@ def _path(given: str, name: str) -> Path:
 
 
 def _certify(target: "Target", report: "Report", path: Path, *, is_quiet: bool) -> bool:
-    """Write the certificate; tell whether there is one."""
+    """Write a certificate; return whether the report is worth one."""
     from lifefold.interpreters.certificates.certificate import NoCertificate, certify  # noqa: PLC0415 - needs an extra
 
     try:

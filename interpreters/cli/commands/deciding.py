@@ -1,14 +1,14 @@
-"""Commands by which people decide about tasks: ``approve``, ``reject``, ``cancel`` and ``retry``.
+"""The operator's decisions about tasks: ``approve``, ``reject``, ``cancel`` and ``retry``.
 
-Each is an event of the task's own table: what a task is not in the state for is refused, with its state and with what
-can be done instead. Nothing here completes a task: an approval only lets it go on.
+Each is an event of the task's own table. In a state that does not accept it, the command is refused with the state and
+with the command that helps. No command here completes a task: an approval only lets it go on.
 """
 
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
-from lifefold.core.fleet.board import fleet_task, worker_slot
+from lifefold.core.fleet.board import fleet_task
 from lifefold.core.fleet.dispatch import budgets, plan_approval
 from lifefold.core.fleet.dispatch.task_index import tasks_of, work_of
 from lifefold.core.fleet.system import board
@@ -20,40 +20,43 @@ from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.logs import FLEET_FILE, LOG
 from lifefold.interpreters.cli.names import must_be_there
 from lifefold.interpreters.cli.operator_commands import REFUSED, Refused, Said
+from lifefold.interpreters.cli.promotion import agent_to_promote
 
 Verdict: TypeAlias = tuple[Event, str] | str
-"""What is said of a task, and what is printed when it was accepted; or why it cannot be said."""
+"""An event for a task with the text printed when it is accepted, or the reason of a refusal."""
 
 Decide: TypeAlias = Callable[[Aggregate, fleet_task.FleetTask], Verdict]
-"""What a person's wish is to a task on a board."""
+"""Returns the verdict on one task of a board."""
 
 
 def approve(arguments: Namespace) -> int:
-    """Approve tasks that are planned, or finished and to be agreed to; without any, the plan."""
+    """Approve planned tasks, or finished tasks before their merge; without task ids, the plan."""
     reason = _optional(arguments.reason)
     if not arguments.tasks:
-        return _decide_plan(arguments, plan_approval.PlanApproved(reason), "approved: its tasks are given out")
+        return _decide_plan(arguments, plan_approval.PlanApproved(reason), "approved: agents get its tasks")
     return _decide(arguments, lambda of, each: _approval(of, each, reason))
 
 
 def reject(arguments: Namespace) -> int:
-    """Reject tasks that are planned, or finished and to be agreed to; or the plan."""
+    """Reject planned tasks, finished tasks before their merge, or the plan."""
     operator_commands.must_be_text("the reason", arguments.reason)
     if bool(arguments.tasks) is arguments.plan:
-        raise BadInput("name the tasks that are rejected, or give --plan to reject the whole plan")
+        raise BadInput("name the tasks to reject, or give --plan to reject the whole plan")
     if arguments.plan:
-        return _decide_plan(arguments, plan_approval.PlanDeclined(arguments.reason), "rejected: nothing of it is done")
+        return _decide_plan(
+            arguments, plan_approval.PlanDeclined(arguments.reason), "rejected: none of its tasks is done"
+        )
     return _decide(arguments, lambda _, each: _rejection(each, arguments.reason))
 
 
 def cancel(arguments: Namespace) -> int:
-    """Cancel tasks that nobody wants any more."""
+    """Cancel tasks."""
     reason = _optional(arguments.reason) or f"cancelled by {operator_commands.login()}"
     return _decide(arguments, lambda of, each: _cancellation(of, each, reason))
 
 
 def retry(arguments: Namespace) -> int:
-    """Let tasks be tried once more that have failed, or go on that are blocked."""
+    """Let failed tasks be tried once more, and blocked tasks go on."""
     return _decide(arguments, _retry)
 
 
@@ -66,12 +69,12 @@ def _optional(reason: str) -> str:
 def _decide(arguments: Namespace, decide: Decide) -> int:
     def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
         of = aggregates[board.NAME]
-        jobs = {each.id: each for each in sorted(tasks_of(of), key=lambda each: each.ordinal)}
-        must_be_there("task", arguments.tasks, jobs)
+        tasks = {each.id: each for each in sorted(tasks_of(of), key=lambda each: each.ordinal)}
+        must_be_there("task", arguments.tasks, tasks)
         for name in dict.fromkeys(arguments.tasks):
-            verdict = decide(of, jobs[name])
+            verdict = decide(of, tasks[name])
             if isinstance(verdict, str):
-                yield Refused(name, f"{REFUSED}it is {jobs[name].state}: {verdict}")
+                yield Refused(name, f"{REFUSED}it is {tasks[name].state}: {verdict}")
             else:
                 yield Said(name, board.NAME, f"task:{name}", *verdict)
 
@@ -90,38 +93,38 @@ def _decide_plan(arguments: Namespace, event: Event, done: str) -> int:
 
 
 def _why_no_plan(of: Aggregate, event: Event) -> str:
-    """Say why a plan cannot be decided about; nothing if it can."""
+    """Return why the plan cannot be approved or rejected; empty if it can."""
     over = board.finished(of)
     waiting = [each.id for each in tasks_of(of) if each.state is State.PENDING_APPROVAL and not over]
-    instead = f"; name the tasks whose work waits for your word: {' '.join(sorted(waiting))}" if waiting else ""
+    instead = f"; name the tasks whose work waits for your approval: {' '.join(sorted(waiting))}" if waiting else ""
     if PLAN not in of.entities:
         return f"this fleet's plan needs no approval, because its file does not say approve_plan = true{instead}"
     if of.entities[PLAN].state is not plan_approval.State.PROPOSED:
         return f"the plan is {of.entities[PLAN].state} already{instead}"
     if not any(each.state is State.PLANNED for each in tasks_of(of)):
         return f"all its tasks were decided one by one{instead}"
-    return nobody_left(of) if isinstance(event, plan_approval.PlanApproved) else ""
+    return no_agent_left(of) if isinstance(event, plan_approval.PlanApproved) else ""
 
 
-def nobody_left(of: Aggregate) -> str:
-    """Say that nobody is there to work at anything; nothing as long as somebody is."""
+def no_agent_left(of: Aggregate) -> str:
+    """Return that no agent is left to work at tasks, with the command that helps; empty while one is."""
     if not board.finished(of):
         return ""
-    home = "all tasks were settled, and everybody has gone home"
-    what = "all agents have stopped for good" if work_of(of).unsettled else home
-    return f"{what}; {_BEGIN_ANEW}"
+    settled = "all tasks are settled, and the fleet is over"
+    what = "all agents have stopped for good" if work_of(of).unsettled else settled
+    return f"{what}; {_AGAIN}"
 
 
-_BEGIN_ANEW: Final = f"nobody takes it in this log; lifefold run {FLEET_FILE} --again does what was not done"
+_AGAIN: Final = f"no agent takes it in this log; lifefold run {FLEET_FILE} --again does what was not done"
 
 
 def _approval(of: Aggregate, each: fleet_task.FleetTask, reason: str) -> Verdict:
     waits = each.state in {State.PLANNED, State.PENDING_APPROVAL}
-    if waits and (nobody := nobody_left(of)):
-        return nobody
+    if waits and (why := no_agent_left(of)):
+        return why
     match each.state:
         case State.PLANNED:
-            return task.Approved(reason), "approved: it is given out when it is ready"
+            return task.Approved(reason), "approved: an agent gets it when it is ready"
         case State.PENDING_APPROVAL:
             return approval.ApprovalGranted(reason), "approved: it is merged next"
         case State.DONE if each.stage is Stage.MERGE:
@@ -135,27 +138,27 @@ def _rejection(each: fleet_task.FleetTask, reason: str) -> Verdict:
         case State.PLANNED:
             return task.Declined(reason), "rejected: it is not done"
         case State.PENDING_APPROVAL:
-            again = "it is tried again after a rest" if each.retries < each.allowed_retries else "it has failed"
+            again = "it is tried again after a pause" if each.retries < each.allowed_retries else "it has failed"
             return approval.ApprovalRefused(reason), f"rejected: {again}"
         case State.DONE if each.stage is Stage.MERGE:
             return "it was approved, and is being merged; git revert undoes that"
         case state if state in fleet_task.CANCELLABLE:
-            return f"{_NOT_YET}; lifefold cancel {each.id}{LOG} ends it"
+            return f"{_NOT_YET}; lifefold cancel {each.id}{LOG} cancels it"
         case _:
             return _not_asked(each)
 
 
 def _not_asked(each: fleet_task.FleetTask) -> str:
-    """Say why a task waits for nobody's word."""
+    """Return why a task does not wait for an approval."""
     if each.state is State.FAILED and not each.removed:
-        return f"it waits for nobody's word; lifefold retry {each.id}{LOG} has it tried once more"
+        return f"it does not wait for an approval; lifefold retry {each.id}{LOG} has it tried once more"
     return _NOT_ASKED.get(each.state, _NOT_YET)
 
 
-_NOT_YET: Final = "nothing of it waits for a person's word now"
+_NOT_YET: Final = "it does not wait for an approval now"
 _NOT_ASKED: Final[Mapping[State, str]] = {
     State.CLOSED: "its work is merged",
-    State.CANCELLED: "nobody wants it any more, and that is final",
+    State.CANCELLED: "that is final",
 }
 
 
@@ -169,11 +172,9 @@ def _cancellation(of: Aggregate, each: fleet_task.FleetTask, reason: str) -> Ver
 
 
 INSTEAD_OF_CANCELLING: Final[Mapping[State, Callable[[fleet_task.FleetTask], str]]] = {
-    State.PLANNED: lambda each: (
-        f'nobody has approved it yet; lifefold reject {each.id} --reason "..."{LOG} says no to it'
-    ),
+    State.PLANNED: lambda each: f'it waits for your approval; lifefold reject {each.id} --reason "..."{LOG} rejects it',
     State.PENDING_APPROVAL: lambda each: (
-        f'its work waits for your word; lifefold reject {each.id} --reason "..."{LOG} says no to it'
+        f'its work waits for your approval; lifefold reject {each.id} --reason "..."{LOG} rejects it'
     ),
     State.DONE: lambda _: (
         "its work is done, and is being verified or merged; when it is CLOSED, git revert undoes the merge"
@@ -182,90 +183,78 @@ INSTEAD_OF_CANCELLING: Final[Mapping[State, Callable[[fleet_task.FleetTask], str
         f"its work is merged; git revert -m 1 {each.commit[:10]} undoes that" if each.commit else "its work is done"
     ),
     State.FAILED: lambda each: (
-        "it has failed already, and stays so unless somebody retries it"
+        f"it has failed already; only lifefold retry {each.id}{LOG} would begin it again"
         if task.settled(each)
-        else "it has failed, and rests; it can be cancelled as soon as it is tried again"
+        else "it has failed, and pauses before its next try; it can be cancelled when that begins"
     ),
     State.CANCELLED: lambda _: "that is final",
     State.ORPHANED: lambda each: (
-        "its session has died, and what that has left is looked at; if that is not its work, it fails, and can be"
-        " cancelled when it is tried again"
+        "its session has died, and the work it has left is verified; if that fails, it can be cancelled when it is"
+        " tried again"
         if each.orphaned is task.OnDeath.VERIFY
-        else "its session has died; it can be cancelled as soon as it is given back, which is next"
+        else "its session has died; it can be cancelled when its agent has given it back"
     ),
 }
-"""What can be done instead, by the state."""
+"""What helps where a task cannot be cancelled, by its state."""
 
 
 def _retry(of: Aggregate, each: fleet_task.FleetTask) -> Verdict:
     if each.lacks:
         return _lack(of, each)
-    if each.state in {State.FAILED, State.BLOCKED} and (nobody := nobody_left(of)):
-        return nobody
+    if each.state in {State.FAILED, State.BLOCKED} and (why := no_agent_left(of)):
+        return why
     match each.state:
         case State.FAILED:
             return fleet_task.RetryGranted(), "is tried once more, at once"
         case State.BLOCKED:
             return task.Unblocked(), "goes on"
         case State.CLOSED | State.CANCELLED if board.finished(of):
-            what = (
-                "its work is merged; more work" if each.state is State.CLOSED else "that is final; asked for again, it"
-            )
-            return f"{what} is another task of the fleet file, in another log: lifefold run {FLEET_FILE} --again"
+            what = "its work is merged" if each.state is State.CLOSED else "that is final"
+            again = f"lifefold run {FLEET_FILE} --again"
+            return f"{what}; add another task to the fleet file, and run it in a new log: {again}"
         case _:
             return _INSTEAD_OF_RETRYING.get(each.state, _NOT_FAILED).format(each.id)
 
 
-_NOT_FAILED: Final = f"it has not failed; lifefold why {{}}{LOG} says what moves it on"
+_NOT_FAILED: Final = f"it has not failed; lifefold why {{}}{LOG} explains what moves it on"
 _INSTEAD_OF_RETRYING: Final[Mapping[State, str]] = {
     State.CLOSED: f'its work is merged; more work is another task: lifefold task add --id {{}}-2 --prompt "..."{LOG}',
     State.CANCELLED: f'that is final; it can be another task: lifefold task add --id {{}}-2 --prompt "..."{LOG}',
-    State.PLANNED: f"it waits for your word; lifefold approve {{}}{LOG}",
-    State.PENDING_APPROVAL: f"it waits for your word; lifefold approve {{}}{LOG}",
+    State.PLANNED: f"it waits for your approval; lifefold approve {{}}{LOG}",
+    State.PENDING_APPROVAL: f"it waits for your approval; lifefold approve {{}}{LOG}",
 }
 _CHANGE: Final = f"and that change is accepted: lifefold plan {FLEET_FILE}"
 
 
 def _lack(of: Aggregate, each: fleet_task.FleetTask) -> str:
-    """Say what a task lacks, and how it is to be had."""
+    """Return what blocks a task, and the command that helps."""
     if each.removed and board.finished(of):
         begin = f"lifefold run {FLEET_FILE} --again"
         return (
-            f"it was {fleet_task.NOT_IN_THE_PLAN}, and nobody takes it in this log; when the file has it again: {begin}"
+            f"it was {fleet_task.NOT_IN_THE_PLAN}, and no agent takes it in this log; when the file has it again:"
+            f" {begin}"
         )
     if each.removed:
         return f"it was {fleet_task.NOT_IN_THE_PLAN}; it goes on when the file has it again, {_CHANGE}"
     if each.lacks.startswith((fleet_task.ROLE, fleet_task.LEVEL)):
-        return f"it {each.reason}; {_how_somebody_may(of, each)}"
+        return f"it {each.reason}; {_how_an_agent_may(of, each)}"
     if each.lacks.startswith(fleet_task.PURSE):
         return f"{each.reason}; more may be spent: lifefold {budgets.raising(of.entities[each.lacks])}{LOG}"
     return _root(of, each)
 
 
-def _how_somebody_may(of: Aggregate, each: fleet_task.FleetTask) -> str:
-    """Say how there comes to be somebody who may take a task that nobody may take."""
-    if nobody_left(of):
-        return _BEGIN_ANEW
-    if each.lacks.startswith(fleet_task.LEVEL):
-        worker_slots = {
-            ref.removeprefix("worker_slot:"): found.record for ref, found in of.entities.items() if ref in _seats(of)
-        }
-        able = [name for name, sat in worker_slots.items() if sat.may_take(each.role)]
-        if able:
-            nearest = max(sorted(able), key=lambda name: worker_slots[name].level)
-            command = f'lifefold trust {nearest} --promote --reason "..."{LOG}'
-            return f"it goes on when somebody is trusted so far; this promotes by one level: {command}"
+def _how_an_agent_may(of: Aggregate, each: fleet_task.FleetTask) -> str:
+    """Return how a task that no agent may take gets an agent that may."""
+    if no_agent_left(of):
+        return _AGAIN
+    if each.lacks.startswith(fleet_task.LEVEL) and (agent := agent_to_promote(of, each)):
+        command = f'lifefold trust {agent} --promote --reason "..."{LOG}'
+        return f"it goes on when an agent has that trust; this promotes one by one level: {command}"
     return f"it goes on when the file has an agent that may take it, {_CHANGE}"
 
 
-def _seats(of: Aggregate) -> set[str]:
-    """Return the worker slots of those who stay."""
-    worker_slots = ((ref, each) for ref, each in of.entities.items() if ref.startswith("worker_slot:"))
-    return {ref for ref, each in worker_slots if each.state in worker_slot.PRESENT and not each.record.leaves}
-
-
 def _root(of: Aggregate, each: fleet_task.FleetTask) -> str:
-    """Say which task is to be retried so that one goes on that is blocked because of another one."""
+    """Return which task to retry so that a task blocked by it goes on."""
     seen = [each.id]
     while each.state is State.BLOCKED and each.lacked_task and each.lacked_task not in seen:
         seen.append(each.lacked_task)

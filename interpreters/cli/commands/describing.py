@@ -1,4 +1,4 @@
-"""The command that describes the fleet file to programs: ``schema``."""
+"""The command ``schema``: prints the JSON Schema of fleet files."""
 
 import json
 from argparse import Namespace

@@ -1,7 +1,7 @@
-"""The command that explains: ``why`` a task is where it is. What is said is a projection, ``core.fleet.why``.
+"""The command ``why``: prints the explanation of a task or service that ``interpreters.explain.why`` derives.
 
-Three things are none, and are looked for here: whether a runner is at work, whether the process of a session that the
-log believes in is there, and what the runner has found in somebody's way.
+Three facts are not in the log and are observed here: whether a runner is at work, whether the process of a session is
+alive, and what blocks merges.
 """
 
 import json
@@ -29,16 +29,16 @@ from lifefold.interpreters.fleet_runner import quarantines
 from lifefold.interpreters.fleet_runner.blocked_merges import read_waits
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.process_evidence import look
-from lifefold.interpreters.fleet_runner.unmerged_work import Leavings
+from lifefold.interpreters.fleet_runner.unmerged_work import UnmergedWork
 from lifefold.interpreters.processes.command import plain
 from lifefold.interpreters.store import SqliteStore
 
 MOST_CAUSES: Final = 20
-"""How many tasks are shown that one waits for, directly or not."""
+"""The most tasks shown that a task waits for, directly or not."""
 
 BY_CHARACTERS: Final = 14
 MOST_BY_CHARACTERS: Final = 24
-"""How wide the column is in which stands who has done something: as wide as it has to be, within these."""
+"""The least and the greatest width of the column of actors."""
 
 
 def why(arguments: Namespace) -> None:
@@ -56,23 +56,23 @@ def why(arguments: Namespace) -> None:
         runs = store.is_written()
         doubts = tuple(_doubts(store, ledger, said, runs=runs))
         in_the_way = tuple(_in_the_way(store, ledger, {arguments.task, *_owners(ledger, said)}))
-        leavings = Leavings(store)
+        unmerged = UnmergedWork(store)
         said = replace(said, onward=logs.typed(said.onward, store))
     open_tasks = () if said.state == State.CLOSED else (said.task,)
     said = replace(said, ways=tuple(way for way in said.ways if way.command in arguments.known))
     if arguments.json:
         runner = "running" if runs else "not running"
-        doubts += leavings.doubts(open_tasks)
-        places = [place for task in open_tasks for place in leavings.of(task)]
+        doubts += unmerged.doubts(open_tasks)
+        places = [place for task in open_tasks for place in unmerged.of(task)]
         found = {"runner": runner, "doubts": doubts, "in_the_way": in_the_way, "unmerged": places}
         print(json.dumps({**msgspec.to_builtins(said), **found}, indent=2))
         return
-    lies = (f"{line[0].upper()}{line[1:]}." for line in leavings.lines(open_tasks))
+    lies = (f"{line[0].upper()}{line[1:]}." for line in unmerged.lines(open_tasks))
     for line in lines(said, (*in_the_way, *doubts, *lies), arguments.db):
         print(plain(line.encode()))
 
 
-_NO_RUNNER: Final = f"No runner is at work, so nothing happens by itself: `lifefold run {logs.FLEET_FILE}` goes on."
+_NO_RUNNER: Final = f"No runner is at work, so nothing happens by itself; to go on: `lifefold run {logs.FLEET_FILE}`."
 
 
 def _tasks(ledger: Ledger) -> Container[str]:
@@ -107,15 +107,15 @@ def _told(story: projection.Story, decision: Decision) -> projection.Story:
 
 
 def _must_be_there(store: SqliteStore, ledger: Ledger, task: str) -> None:
-    """Raise ``BadInput`` with names that are like it if there is no such task; an agent is shown elsewhere."""
+    """Raise ``BadInput`` for an unknown task, with similar names; for an agent, with the commands that show it."""
     if f"{worker.KIND}/{task}" in ledger.aggregates and f"task:{task}" not in _tasks(ledger):
-        what, more = f"{task} is an agent, not a task", f"lifefold log --agent {task}{logs.LOG} what has happened to it"
-        raise BadInput(logs.typed(f"{what}; lifefold status{logs.LOG} shows how it stands, {more}", store))
+        what, more = f"{task} is an agent, not a task", f"lifefold log --agent {task}{logs.LOG} its transitions"
+        raise BadInput(logs.typed(f"{what}; lifefold status{logs.LOG} shows its state, and {more}", store))
     must_be_there("task", [task], [each.id for each in status.tasks(ledger.aggregates)] if ledger.aggregates else [])
 
 
 def _doubts(store: SqliteStore, ledger: Ledger, said: projection.Explanation, *, runs: bool) -> Iterator[str]:
-    """Yield what of the log's belief is not borne out by what is there."""
+    """Yield what the log says and the processes contradict."""
     concerned = {each.task for each in said.causes}
     moves = any(not each.settled and each.id in concerned for each in status.tasks(ledger.aggregates))
     if moves and not runs and not board.finished(ledger.aggregates[board.NAME]):
@@ -125,17 +125,17 @@ def _doubts(store: SqliteStore, ledger: Ledger, said: projection.Explanation, *,
         agent = status.agent_status(ledger.aggregates[name])
         evidence = look(FleetFolder(store.path), agent)
         if agent.processes and (evidence is None or not evidence.alive):
-            yield f"The log has a session of {said.owner} at work, but no process of it is there."
+            yield f"The log has a session of {said.owner} at work, but its process is not there."
 
 
 def _owners(ledger: Ledger, said: projection.Explanation) -> Collection[str]:
-    """Return who has a task in hand that this one does not go on without."""
+    """Return the owners of the tasks that this one waits for."""
     concerned = {each.task for each in said.causes}
     return {each.owner for each in status.tasks(ledger.aggregates) if each.id in concerned and each.owner}
 
 
 def _in_the_way(store: SqliteStore, ledger: Ledger, agents: Collection[str]) -> Iterator[str]:
-    """Yield what of these is quarantined, and what a runner found in their way, in a fleet that is not over."""
+    """Yield the quarantines of these agents, and their blocked merges unless the fleet is over."""
     concerned = [each for each in quarantines.found(store, ledger) if each.name in agents]
     yield from (f"{line}." for line in awaited.quarantined(concerned, logs.option(store.path)))
     if not board.finished(ledger.aggregates[board.NAME]):
@@ -144,7 +144,7 @@ def _in_the_way(store: SqliteStore, ledger: Ledger, agents: Collection[str]) -> 
 
 
 def lines(said: projection.Explanation, doubts: tuple[str, ...], db: str | None) -> Iterator[str]:
-    """Yield what a person reads: the state, what is in doubt or in the way, the causes, the story, the ways on."""
+    """Yield the lines of an explanation: state, doubts and obstacles, causes, history, commands that help."""
     yield said.sentence
     yield from doubts
     causes = said.causes[1:]
@@ -165,16 +165,16 @@ def lines(said: projection.Explanation, doubts: tuple[str, ...], db: str | None)
 
 
 def command(way: projection.Way) -> str:
-    """Return what a person types."""
-    return " ".join((way.command, *map(shlex.quote, way.to.split()), *_REMAINS_TO_BE_SAID.get(way.command, ())))
+    """Return a command as it is typed."""
+    return " ".join((way.command, *map(shlex.quote, way.to.split()), *_ARGUMENTS.get(way.command, ())))
 
 
-_REMAINS_TO_BE_SAID: Final = {
+_ARGUMENTS: Final = {
     "send": ('"..."',),
     "reject": ("--reason", '"..."'),
     "trust": ("--promote", "--reason", '"..."'),
 }
-"""What only the person knows, by the command."""
+"""The arguments that the operator chooses, by command."""
 
 
 def _by(names: tuple[str, ...]) -> str:

@@ -1,4 +1,4 @@
-"""The command that makes something: ``init``."""
+"""The command ``init``."""
 
 import shlex
 from argparse import Namespace

@@ -1,7 +1,7 @@
-"""The command ``plan``, and how ``run`` meets a fleet file that was changed: the difference is shown, and confirmed.
+"""The command ``plan``, and the confirmation of a changed fleet file by ``run``.
 
-A change is one entry of the log (``core/fleet/system/plan_change``). It is left there as everything that an operator
-says; a runner that is at work takes it and goes on by the new file, and where none is at work the next run does.
+A plan change is one entry of the log (``core/fleet/system/plan_change``), stored like any operator command. A runner at
+work takes it and follows the new file; without one the next run does.
 """
 
 import shlex
@@ -28,7 +28,7 @@ from lifefold.interpreters.store import SqliteStore, StoreError
 
 
 def plan(arguments: Namespace) -> int:
-    """Print how a fleet file differs from the plan in force in its log; with --accept, accept that."""
+    """Print how a fleet file differs from the plan in force in its log; with ``--accept``, accept the difference."""
     try:
         fleet = load(Path(arguments.fleet), watch=True)
     except FleetFileError as error:
@@ -37,12 +37,13 @@ def plan(arguments: Namespace) -> int:
     if not arguments.db:
         must_keep_its_name(fleet, log)
     if not log.exists():
-        begins = f"{_command('run', fleet, log)} begins with the file as it is"
-        print(f"there is no log {log} yet: nothing is in force, and {begins}")
+        print(
+            f"there is no log {log} yet, and no plan in force; to begin with this file:  {_command('run', fleet, log)}"
+        )
         return 0
     found = look(fleet, log)
     if found is None:
-        print("nothing has changed: the fleet file means what is in force")
+        print("nothing has changed: the fleet file is the plan in force")
         return 0
     show(found)
     must_be_possible(found, fleet, log)
@@ -54,27 +55,27 @@ def plan(arguments: Namespace) -> int:
 
 
 def look(fleet: Fleet, log: Path) -> Proposed | None:
-    """Return how the fleet file differs from what is in force in its log; None if it does not. Raises ``BadInput``."""
+    """Return how the fleet file differs from the plan in force; None without a difference. Raises ``BadInput``."""
     with logs.peek(str(log)) as store:
         owner = store.meta("fleet")
         if owner != fleet.name:
             fresh = f"{this_command()} run {shlex.quote(str(fleet.source))} --db {shlex.quote(str(_fresh(log)))}"
             raise BadInput(f"{log}: is the log of the fleet {owner!r}, not of {fleet.name!r}; for a new log: {fresh}")
-        desk = logs.fold(store).aggregates.get(board.NAME)
-        return None if desk is None else _proposed(fleet, store, desk)
+        of = logs.fold(store).aggregates.get(board.NAME)
+        return None if of is None else _proposed(fleet, store, of)
 
 
-def _proposed(fleet: Fleet, store: SqliteStore, desk: Aggregate) -> Proposed | None:
+def _proposed(fleet: Fleet, store: SqliteStore, of: Aggregate) -> Proposed | None:
     try:
-        return proposed(fleet, store, desk)
+        return proposed(fleet, store, of)
     except ValueError as error:
         raise BadInput(str(error)) from error
 
 
 def must_keep_its_name(fleet: Fleet, log: Path) -> None:
-    """Raise ``BadInput`` if a new log would be begun because the fleet in this file was given another name.
+    """Raise ``BadInput`` if a run would begin a new log because the fleet of this file has another name now.
 
-    The log of a fleet has its name. A fleet that is not over would be left as it is, and all of it be done again.
+    The default log has the name of the fleet. The run would leave an unfinished fleet, and repeat all its tasks.
     """
     beside = sorted(log.parent.glob("*.db")) if not log.exists() and log.parent.name == logs.FOLDER else []
     for other in beside:
@@ -82,26 +83,25 @@ def must_keep_its_name(fleet: Fleet, log: Path) -> None:
         if was:
             fresh = f"{this_command()} run {shlex.quote(str(fleet.source))} --db {shlex.quote(str(log))}"
             raise BadInput(
-                f"fleet.name: was {was}, is {fleet.name}: a fleet keeps its name as long as it is not over, and {other}"
-                f" is the log of this one; put that back, and go on:\n    {this_command()} run"
-                f" {shlex.quote(str(fleet.source))}\n  or leave that one as it is, and do all of the file in a log of"
-                f" another fleet:\n    {fresh}"
+                f"fleet.name: was {was}, is {fleet.name}: a fleet keeps its name until it is over, and {other} is its"
+                f" log; restore the name, and go on:\n    {this_command()} run {shlex.quote(str(fleet.source))}\n"
+                f"  or leave that fleet as it is, and do all tasks in a new log:\n    {fresh}"
             )
 
 
 def _goes_on_as(fleet: Fleet, log: Path) -> str:
-    """Return the name of a fleet of this file that is not over and has this log; empty if it is none."""
+    """Return the name of an unfinished fleet of this file with this log; empty if it is not one."""
     try:
         with SqliteStore.peek(log) as store:
             name = store.meta("fleet") or ""
             is_its = store.meta("source") == str(fleet.source) and name != fleet.name
             return name if is_its and not is_over(logs.fold(store).aggregates) else ""
-    except (BadInput, StoreError):  # it is no log, or none that can be read: that is told when it is asked for
+    except (BadInput, StoreError):  # not a log, or unreadable: a command that names it reports that
         return ""
 
 
 def show(found: Proposed) -> None:
-    """Print what differs, and from when on each of it holds, if it can be in force."""
+    """Print each difference, with the time from which it holds if the change is possible."""
     print(f"the fleet file was changed (change {found.number}):")
     for line in found.lines:
         when = "" if found.obstacles else since(line)
@@ -109,11 +109,11 @@ def show(found: Proposed) -> None:
 
 
 def must_be_possible(found: Proposed, fleet: Fleet, log: Path) -> None:
-    """Raise ``BadInput`` with everything that is in the way of a change, each with a command that helps."""
+    """Raise ``BadInput`` with every obstacle of a change, each with a command that helps."""
     if found.obstacles:
         with logs.peek(str(log)) as store:
             is_at_work = store.is_written()
-        refused = "this change cannot be in force as a whole, so nothing of it is:"
+        refused = "this change is refused as a whole, because parts of it are not possible:"
         said = [refused]
         for command, same in groupby(found.obstacles, key=lambda each: each.instead):
             said += (f"  {each}" for each in same)
@@ -122,10 +122,10 @@ def must_be_possible(found: Proposed, fleet: Fleet, log: Path) -> None:
 
 
 def _instead(command: str, fleet: Fleet, log: Path, is_at_work: bool) -> str:  # noqa: FBT001 - as it was found
-    """Return a command that helps, for this fleet file and this log; while a runner is at work, one for then."""
+    """Return a command that helps, for this fleet file and log, and for a runner at work if there is one."""
     if is_at_work and command == plan_obstacles.FRESH:
-        back = f"when that is put back:  {_command('plan', fleet, log)}"
-        return f"{back}\n    when the runner has left (Ctrl-C):  {_instead(command, fleet, log, is_at_work=False)}"
+        back = f"after restoring that:  {_command('plan', fleet, log)}"
+        return f"{back}\n    after the runner has left (Ctrl-C):  {_instead(command, fleet, log, is_at_work=False)}"
     if is_at_work and command == plan_obstacles.ACCEPT:
         return f"{_command('plan', fleet, log)} --accept"
     typed = command.format(fleet=shlex.quote(str(fleet.source)), fresh=shlex.quote(str(_fresh(log))))
@@ -136,7 +136,7 @@ def _instead(command: str, fleet: Fleet, log: Path, is_at_work: bool) -> str:  #
 
 
 def _fresh(log: Path) -> Path:
-    """Return a log that is not there yet, beside this one."""
+    """Return the path of a new log beside this one."""
     names = (log.with_name(f"{log.stem}-anew{'' if number == 1 else f'-{number}'}.db") for number in range(1, 10_000))
     return next(each for each in names if not each.exists())
 
@@ -148,7 +148,7 @@ def _command(word: str, fleet: Fleet, log: Path) -> str:
 
 
 def accept(fleet: Fleet, log: Path, found: Proposed) -> None:
-    """Leave a change in the log, and print what came of it. Raises ``BadInput`` if it is refused."""
+    """Send a change to the board, and print the answer. Raises ``BadInput`` if it is refused."""
     wrong = anyio.run(unloadable, fleet)
     if wrong:
         raise BadInput("\n".join(wrong))
@@ -162,15 +162,15 @@ def accept(fleet: Fleet, log: Path, found: Proposed) -> None:
         taken = logs.fold(store).aggregates[board.NAME].entities.get(ref)
     if taken is None or taken.state is not plan_change.State.IN_FORCE or taken.record.meaning != fleet.meaning:
         reasons = "" if taken is None else "".join(f"\n  {each}" for each in taken.record.reasons)
-        again = f"things have changed meanwhile; look again: {_command('plan', fleet, log)}"
+        again = f"the fleet has changed meanwhile; look again: {_command('plan', fleet, log)}"
         raise BadInput(f"{name} is not in force: {again}{reasons}")
 
 
 def settle(fleet: Fleet, log: Path, *, accepted: bool) -> bool:
-    """Settle with the operator what a run does with a changed fleet file, before it begins.
+    """Show and confirm a changed fleet file before a run.
 
-    Return whether a runner that is at work has taken the change, so that there is nothing to run. Raises ``BadInput``
-    with the difference and the command if the change is neither accepted nor confirmed on a terminal.
+    Return whether a runner at work has taken the change, so that there is nothing to run. Raises ``BadInput`` with the
+    command if the change is neither accepted nor confirmed on a terminal.
     """
     found = look(fleet, log) if log.exists() else None
     if found is None:
@@ -179,54 +179,51 @@ def settle(fleet: Fleet, log: Path, *, accepted: bool) -> bool:
     must_be_possible(found, fleet, log)
     command = f"{_command('run', fleet, log)} --accept"
     if not accepted and not _is_confirmed():
-        raise BadInput(f"nothing has changed in the log; to run by the changed file: {command}")
+        raise BadInput(f"nothing has changed in the log; to run the changed file: {command}")
     accept(fleet, log, found)
     with logs.peek(str(log)) as store:
         is_at_work = store.is_written()
     if is_at_work:
-        print("a runner is at work with this log, and goes on by the changed file")
+        print("a runner is at work with this log, and follows the changed file")
     return is_at_work
 
 
 def _is_confirmed() -> bool:
-    """Ask on a terminal whether the change is accepted; elsewhere it is not."""
+    """Ask on a terminal whether to accept the change; without a terminal the answer is no."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
-    outlet.wait_until_written()  # the question is about what was shown
+    outlet.wait_until_written()  # the question is about the difference printed before
     try:
         return input("accept this change? [y/N] ").strip().lower() in {"y", "yes"}
     except EOFError:
         return False
 
 
-# From when on something holds
-
-
 def since(line: str) -> str:
-    """Return from when on what such a line says holds; empty for what holds at once."""
-    place, _, said = line.partition(": ")
+    """Return the time from which the difference in such a line holds; empty if it holds at once."""
+    place, _, difference = line.partition(": ")
     kind, _, rest = place.partition(".")
     key = rest.rpartition(".")[2] if "." in rest else ""
     if kind == "interpreters":
         return _NEXT_RUN
     if kind in _REMOVED and not key:
-        return _REMOVED[kind] if said == "was removed" else ""
+        return _REMOVED[kind] if difference == "was removed" else ""
     if ".env." in place:
         key = "env"
     return _SINCE.get((kind, key if kind != "fleet" else rest), "")
 
 
 _REMOVED: Final = {
-    "agents": "it finishes what it has in hand, and leaves",
-    "services": "it finishes what it has in hand, and leaves",
-    "tasks": "it is not done, and is not counted",
+    "agents": "it finishes its task, and leaves",
+    "services": "it finishes its run, and leaves",
+    "tasks": "it is not done, and not counted",
 }
 _NEXT_RUN: Final = "from the next run on"
 _SESSION: Final = "from its next session on"
 _SINCE: Final[Mapping[tuple[str, str], str]] = {
     ("fleet", "lease"): _NEXT_RUN,
     ("fleet", "verify_timeout"): "from the next verification on",
-    ("fleet", "approval_timeout"): "for work that is finished from now on",
+    ("fleet", "approval_timeout"): "for work finished from now on",
     ("fleet", "retry.backoff_base"): "from the next failure on",
     ("fleet", "retry.backoff_cap"): "from the next failure on",
     ("fleet", "retry.fatal_retries"): "from the next failure on",
@@ -254,4 +251,4 @@ _SINCE: Final[Mapping[tuple[str, str], str]] = {
         _SESSION,
     ),
 }
-"""From when on a key of the fleet file holds that has changed, by its table and its name."""
+"""The time from which a changed key of the fleet file holds, by table and key; a key that is missing holds at once."""

@@ -1,4 +1,4 @@
-"""The command ``release``: lets what is quarantined go on, when what its handler failed by is put right."""
+"""The command ``release``: ends a quarantine, after the cause of its error is fixed."""
 
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from lifefold.interpreters.fleet_runner.quarantines import quarantined
 
 
 def release(arguments: Namespace) -> int:
-    """Release all that is quarantined of an agent, a service or a task."""
+    """Release all quarantined entities of an agent, a service or a task."""
     wanted = arguments.name
 
     def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
@@ -19,10 +19,10 @@ def release(arguments: Namespace) -> int:
         meant = [each for each in there if each.name == wanted]
         if not meant:
             names = ", ".join(dict.fromkeys(each.name for each in there))
-            known = f"quarantined are: {names}" if there else "nothing is quarantined"
+            known = f"quarantined: {names}" if there else "nothing is quarantined"
             raise BadInput(f"{wanted!r} is not quarantined; {known}")
         for each in meant:
             name = wanted if len(meant) == 1 else f"{wanted} ({each.entity})"
-            yield Said(name, each.aggregate, each.entity, EntityReleased(), "is released, and goes on in its state")
+            yield Said(name, each.aggregate, each.entity, EntityReleased(), "is released, and continues in its state")
 
     return operator_commands.say(arguments.db, judge, "status")

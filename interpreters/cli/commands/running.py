@@ -1,4 +1,4 @@
-"""Commands that run a fleet: ``run`` and ``demo``."""
+"""The commands ``run`` and ``demo``."""
 
 import gc
 import logging
@@ -29,7 +29,7 @@ from lifefold.interpreters.cli.commands.planning import must_keep_its_name, sett
 from lifefold.interpreters.cli.display import Display, display
 from lifefold.interpreters.cli.errors import FOR_ANOTHER, BadInput, denied
 from lifefold.interpreters.cli.recap import Recap
-from lifefold.interpreters.cli.wording import NO_WORK, columns, messages_counted, spent, this_command
+from lifefold.interpreters.cli.wording import NO_WORK, as_typed, columns, messages_counted, spent, this_command
 from lifefold.interpreters.demo.project import ScaffoldError, write_demo
 from lifefold.interpreters.engine import LogMismatchError, WallClock
 from lifefold.interpreters.explain import status
@@ -40,7 +40,7 @@ from lifefold.interpreters.fleet_runner import FleetFolder, OtherFleetError, Run
 from lifefold.interpreters.fleet_runner.log_owner import NONE_BEFORE, Before, before_of
 from lifefold.interpreters.fleet_runner.notices import About
 from lifefold.interpreters.fleet_runner.python_targets import unloadable
-from lifefold.interpreters.fleet_runner.unmerged_work import Leavings
+from lifefold.interpreters.fleet_runner.unmerged_work import UnmergedWork
 from lifefold.interpreters.fleet_runner.variables import untold
 from lifefold.interpreters.processes.private import is_open_to_others, make_private, open_private
 from lifefold.interpreters.store import NotAStore, SqliteStore, StoreError, Unwritable
@@ -53,13 +53,13 @@ Show = Callable[[Runner, Account], Display]
 
 
 def run(arguments: Namespace) -> int:
-    """Run a fleet file."""
+    """Run a fleet from its fleet file."""
     with outlet.opened() as out:
         fleet = _load(Path(arguments.fleet), watch=arguments.watch)
         log = logs.named(arguments.db) if arguments.db else logs.default_log(fleet.source, fleet.name)
         if arguments.db and not log.absolute().parent.is_dir():
             raise BadInput(
-                f"--db {log}: {log.absolute().parent} is no folder; accepted: a file in a folder that is there"
+                f"--db {log}: {log.absolute().parent} is not a folder; accepted: a file in an existing folder"
             )
         inside.must_not_run(log)
         if not arguments.db:
@@ -77,11 +77,11 @@ def run(arguments: Namespace) -> int:
 
 
 def _do_not_wait(runner: Runner) -> None:
-    runner.waits_for_people = False
+    runner.waits_for_operators = False
 
 
 def demo(arguments: Namespace) -> int:
-    """Make a project, and run its fleet."""
+    """Write the demonstration project, and run its fleet."""
     with outlet.opened() as out:
         return _demo(arguments, partial(display, out=out, live=not arguments.no_live))
 
@@ -95,7 +95,7 @@ def _demo(arguments: Namespace, show: Show) -> int:
     print(f"The demo's project, a git repository with a fleet of scripted agents, is in {folder}")
     fleet, recap = _load(fleet_file), Recap()
     code = _run_and_tell(fleet, logs.default_log(fleet.source, fleet.name), show, prepare=partial(_stage, recap))
-    print(f"\nWhat went wrong on the way, and did no harm:\n{columns(recap.rows())}")
+    print(f"\nFailures on the way, all recovered:\n{columns(recap.rows())}")
     print(f"\nWhat to try next:\n  cd {shlex.quote(str(folder))}\n{columns(_next_steps(this_command()))}")
     return code
 
@@ -108,9 +108,9 @@ def _stage(recap: Recap, runner: Runner) -> None:
 def _next_steps(lifefold: str) -> list[tuple[str, str]]:
     return [
         ("  git log --oneline --graph", "what the agents have done"),
-        (f"  {lifefold} tasks", "what became of each task, and how many claims it took"),
-        (f"  {lifefold} log", "everything that happened, and why"),
-        (f"  {lifefold} table session", "the lifecycle that every agent went through"),
+        (f"  {lifefold} tasks", "the outcome of each task, and the number of its claims"),
+        (f"  {lifefold} log", "every transition, with its cause"),
+        (f"  {lifefold} table session", "the lifecycle of every session"),
         (f"  {lifefold} init ~/my-fleet", "a fleet of your own"),
     ]
 
@@ -123,7 +123,7 @@ def _load(path: Path, *, watch: bool = False) -> Fleet:
 
 
 def _calm_the_collector() -> None:
-    """Have garbage looked for less often: what a fleet's state is made of has no cycles, and there is much of it."""
+    """Let the garbage collector run less often: the state of a fleet is large and has no cycles."""
     gc.set_threshold(50_000, 20, 100)
 
 
@@ -135,11 +135,11 @@ def _run_and_tell(
     try:
         runner, account, verdict = anyio.run(_run, fleet, log, show, prepare, before)
         if runner.displaced is not None:
-            return UNEXPECTED  # what is to be said of it was said when the runner had left
+            return UNEXPECTED  # it was reported when the runner had left
         _summary(runner, account, verdict, log)
     except BadInput:
         raise
-    except Exception as error:  # noqa: BLE001 - the last resort: say what is safe and what to do
+    except Exception as error:  # noqa: BLE001 - the last resort: reports what is safe and what to do
         code = _unwritten(failure) if (failure := _of_the_store(error)) else _unexpected(log)
         return code if verdict is None else verdict
     return verdict
@@ -187,39 +187,39 @@ async def _run(
 
 
 def _introduce(runner: Runner, *, begins: bool) -> None:
-    """Say where work goes, and when a log begins what is strange about the fleet file."""
+    """Print the target branch, and at the start of a log the warnings about the fleet file."""
     fleet = runner.fleet
     for warning in (*fleet.warnings, *unproven(fleet.tasks), *untold(fleet, os.environ)) if begins else ():
         print(f"warning: {warning}", file=sys.stderr)
     for path in [path for path in (runner.log, runner.folder.root) if is_open_to_others(path)][:1]:
-        told = f"{path}: every user of this machine may read it, and what is beside it"
-        print(f"warning: {told}; chmod -R o-rwx {shlex.quote(str(runner.log))}* ends that", file=sys.stderr)
+        close = f"chmod -R o-rwx {shlex.quote(str(runner.log))}*"
+        print(f"warning: {path}: every user of this machine may read it; to prevent that: {close}", file=sys.stderr)
     if fleet.repository is not None:
         top = next((each for each in (fleet.repository, *fleet.repository.parents) if (each / ".git").exists()), None)
         print(f"work is merged into the branch {runner.branch} of {top or fleet.repository}")
 
 
 class _Heard(logging.Handler):
-    """Makes a notice of whatever is logged."""
+    """Makes a notice of each record of a Python logger."""
 
     def __init__(self, runner: Runner) -> None:
         super().__init__()
         self._runner = runner
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._runner.handlers.people.tell_while(About.WAITING, "log", record.getMessage())
+        self._runner.handlers.operator.tell_while(About.WAITING, "log", record.getMessage())
 
 
 @contextmanager
 def _store_heard(runner: Runner) -> Generator[None]:
-    """Have the store heard: it may be waiting for another program."""
+    """Show the log records of the store, which may wait for another program, as notices."""
     logger, heard = logging.getLogger(store.__name__), _Heard(runner)
     logger.addHandler(heard)
     try:
         yield
     finally:
         logger.removeHandler(heard)
-        runner.handlers.people.over(About.WAITING, "log")
+        runner.handlers.operator.over(About.WAITING, "log")
 
 
 async def _leave_on_signal(runner: Runner, shown: Display) -> None:
@@ -231,13 +231,13 @@ async def _leave_on_signal(runner: Runner, shown: Display) -> None:
                 continue
             if before == len(_LEAVING):
                 shown.give_up()
-                os._exit(Verdict.LEFT)  # as safe as a crash; what still runs is left to its lease
+                os._exit(Verdict.LEFT)  # as safe as a crash: the leases end the sessions that still run
             shown.leaving(_LEAVING[before])
 
 
 _LEAVING = (
-    "leaving: what runs is asked to end; once more to kill it",
-    "leaving: sessions are killed; once more to wait for nothing",
+    "leaving: sessions are asked to end; Ctrl-C again to kill them",
+    "leaving: sessions are killed; Ctrl-C again to leave at once",
 )
 
 
@@ -249,7 +249,7 @@ def _summary(runner: Runner, account: Account, verdict: Verdict, log: Path) -> N
     removed = f"{len(every) - len(tasks)} removed; " if len(every) > len(tasks) else ""
     print(f"\n{closed} of {len(tasks)} tasks closed; {removed}{f'spent {total}; ' if total else ''}the log is {log}")
     with SqliteStore.peek(log) as store:
-        leavings, before = Leavings(store), before_of(store).ended
+        unmerged, before = UnmergedWork(store), before_of(store).ended
     for task in every:
         if task.state != "CLOSED":
             print(f"  {task.id}: {task.state}{f': {task.reason}' if task.reason else ''}")
@@ -259,30 +259,30 @@ def _summary(runner: Runner, account: Account, verdict: Verdict, log: Path) -> N
         print(f"  {line}")
     for name, message, _ in runner.standing():
         if message != account.stopped_by.get(name):
-            print(f"  {name}: {message}")
-    waiting = awaited.lines(status.waiting(runner.aggregates), account.paused_by, logs.option(log))
-    for line in (*leavings.lines([task.id for task in every if task.state != "CLOSED"]), *waiting):
+            print(f"  {name}: {as_typed(message)}")
+    waiting = awaited.lines(awaited.waiting(runner.aggregates), account.paused_by, logs.option(log))
+    for line in (*unmerged.lines([task.id for task in every if task.state != "CLOSED"]), *waiting):
         print(f"  {line}")
     if runner.refused:
         counts = ", ".join(f"{count} {kind}" for kind, count in sorted(runner.refused.items()))
-        print(f"  events that changed nothing: {counts} (written down in {runner.folder.refusals})")
+        print(f"  refused events: {counts} (listed in {runner.folder.refusals})")
     for line in _onward(runner, verdict, before, _this_run(runner.fleet, log)):
         print(line)
 
 
 def _of_agents(runner: Runner, verdict: Verdict) -> Iterator[str]:
-    """Say who has stopped before all was done, and who was never told what people had to say."""
+    """Yield the agents that have stopped before the end, and those with undelivered operator messages."""
     for agent in status.agents(runner.aggregates):
         if verdict is Verdict.SOME_FAILED and agent.state == "Stopped" and agent.reason not in {NO_WORK, ""}:
             yield f"{agent.name} has stopped: {agent.reason}"
         if agent.undelivered:
-            yield f"{agent.name}: {messages_counted(agent.undelivered)} undelivered: no session succeeded with them"
+            yield f"{agent.name}: {messages_counted(agent.undelivered)} undelivered: no session has completed with them"
 
 
 def _onward(runner: Runner, verdict: Verdict, before: FinishedFleet, command: str) -> Iterator[str]:
-    """Say how what is not done is gone on with."""
+    """Yield the command that goes on with the tasks that are not done."""
     if verdict is Verdict.HELD:
-        yield f"only people can move this fleet on (see above); then, to go on:  {command}"
+        yield f"only an operator can move this fleet on (see above); then, to go on:  {command}"
     elif verdict is Verdict.LEFT:
         yield f"left before the end; to go on:  {command}"
     elif remainder(runner.fleet.plan, ended(runner.aggregates[board.NAME], before)).tasks:
@@ -297,7 +297,7 @@ def _this_run(fleet: Fleet, log: Path) -> str:
 
 
 def _of_the_store(error: BaseException) -> StoreError | None:
-    """Return why the log could not be read or written, if that is what has ended a run."""
+    """Return the error of the log that has ended a run, if one has."""
     if isinstance(error, BaseExceptionGroup):
         group = cast("BaseExceptionGroup[BaseException]", error)
         return next(filter(None, map(_of_the_store, group.exceptions)), None)
@@ -305,7 +305,11 @@ def _of_the_store(error: BaseException) -> StoreError | None:
 
 
 def _unwritten(failure: StoreError) -> int:
-    onward = "" if isinstance(failure, NotAStore) else " When that is put right, the same command goes on from there."
+    onward = (
+        ""
+        if isinstance(failure, NotAStore)
+        else " When that is fixed, give the same command again: it goes on from there."
+    )
     print(f"lifefold: {failure}\nThe run has ended.{onward}", file=sys.stderr)
     return UNEXPECTED
 
@@ -317,12 +321,12 @@ def _unexpected(log: Path) -> int:
         with open_private(report) as file:
             file.write(details)
     except OSError:
-        where = f"the details are these:\n{details}"
+        where = f"the details:\n{details}"
     else:
         where = f"the details are in {report}"
     print(
-        f"lifefold: something went wrong that should not have; {where}\n"
-        "Everything that was written to the log is safe. Run the same command again: it goes on from there.",
+        f"lifefold: unexpected error; {where}\n"
+        "Everything in the log is safe. Give the same command again: it goes on from there.",
         file=sys.stderr,
     )
     return UNEXPECTED

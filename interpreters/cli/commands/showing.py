@@ -1,4 +1,4 @@
-"""Commands that show a lifecycle: ``machines``, ``table``, ``diagram``."""
+"""The commands ``machines``, ``table`` and ``diagram``."""
 
 import json
 import sys
@@ -11,7 +11,7 @@ from lifefold.interpreters.cli.errors import BadInput
 
 
 def machines(arguments: Namespace) -> None:
-    """Print what is known."""
+    """Print the known lifecycles and systems."""
     kinds = {**dict.fromkeys(views.machines(), "machine"), **dict.fromkeys(views.systems(), "system")}
     known = [{"name": name, "kind": kind, "about": views.about()[name]} for name, kind in kinds.items()]
     if arguments.json:
@@ -48,7 +48,7 @@ def _machine(name: str) -> Machine[Any]:
 
 
 def _subject(name: str) -> Machine[Any] | System:
-    """Return what is known by a name, or somebody's own as ``module:attribute``."""
+    """Return the machine or system of a name, or of ``module:attribute``."""
     if name in views.systems():
         return views.systems()[name]
     from lifefold.interpreters.targets import check_targets  # noqa: PLC0415 - takes a while

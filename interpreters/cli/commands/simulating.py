@@ -1,4 +1,4 @@
-"""The command that simulates: ``simulate``. What it says is what ``interpreters.simulate`` has found."""
+"""The command ``simulate``: prints the report of ``interpreters.simulate``, and writes tests."""
 
 import json
 import sys
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from lifefold.interpreters.simulate.simulation_targets import Target
 
 LEFT: Final = 130
-"""The exit code of whoever leaves early."""
+"""The exit code after leaving early."""
 FOUND_AT_MOST: Final = 10
-"""After how many seeds that have found something no more are tried."""
+"""The number of failing seeds after which no more are tried."""
 AGAIN_S: Final = 0.2
-"""How often a terminal is told how far it is."""
+"""The interval of progress on a terminal, in seconds."""
 SELDOM_S: Final = 60.0
-"""How often anything else is told."""
+"""The interval of progress elsewhere, in seconds."""
 
 
 def simulate(arguments: Namespace) -> int:
@@ -51,7 +51,7 @@ def simulate(arguments: Namespace) -> int:
 def _tried(
     arguments: Namespace, target: "Target", faults: "Faults", limits: "Limits", is_stopped: Callable[[], bool]
 ) -> "Report":
-    """Try as many seeds as were asked for, or until enough have found something, or somebody leaves."""
+    """Try the seeds of the options, until ``FOUND_AT_MOST`` have failed or the user leaves."""
     from lifefold.interpreters.simulate.report import trial  # noqa: PLC0415 - takes a while
 
     first: int = arguments.seed or 0
@@ -70,7 +70,7 @@ def _tried(
 
 
 def _soak(arguments: Namespace, faults: "Faults", limits: "Limits") -> int:
-    """Try seeds until stopped; return 1 if anything was found. Raises ``BadInput``."""
+    """Try seeds until stopped; return 1 if any has failed. Raises ``BadInput``."""
     from lifefold.interpreters.simulate.soak import Folder, Soak  # noqa: PLC0415 - takes a while
     from lifefold.interpreters.simulate.stopping import until_stopped  # noqa: PLC0415 - as above
 
@@ -105,7 +105,7 @@ def _named(name: str) -> "Target":
 
 
 def _faults(arguments: Namespace) -> "Faults":
-    """Return the faults as they were typed: ``name=rate``, or ``none``."""
+    """Return the faults of the options: ``name=rate``, or ``none``."""
     from lifefold.interpreters.simulate import NONE, Faults  # noqa: PLC0415 - takes a while
 
     given: list[str] = arguments.fault or []
@@ -125,7 +125,7 @@ def _faults(arguments: Namespace) -> "Faults":
 
 
 class _Progress:
-    """Says how far it is, beside the output: on a terminal all the time, elsewhere now and then while it takes long."""
+    """Prints progress on standard error: often on a terminal, every ``SELDOM_S`` elsewhere."""
 
     def __init__(self, target: "Target", seeds: int | None = None) -> None:
         self._target: Final = target
@@ -140,7 +140,7 @@ class _Progress:
             self._told_s = now_s
             said = self._said(tally, tally.inputs / (now_s - self._began_s))
             if is_terminal:
-                room = get_terminal_size().columns - 1  # a line that is continued would stay there
+                room = get_terminal_size().columns - 1  # a wrapped line would not be overwritten
                 print(f"\r{said[:room]:<{room}}", end="\r", file=sys.stderr, flush=True)
             else:
                 print(said, file=sys.stderr, flush=True)
@@ -154,7 +154,7 @@ class _Progress:
 
 
 def _tell(report: "Report", *, is_json: bool) -> None:
-    """Print the report, where the last that was told of progress stood."""
+    """Print the report over the last line of progress."""
     from lifefold.interpreters.cli.search import WIDTH  # noqa: PLC0415 - takes a while
     from lifefold.interpreters.simulate.report import facts, lines  # noqa: PLC0415 - as above
 

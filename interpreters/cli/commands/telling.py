@@ -1,5 +1,6 @@
-"""Commands that tell agents something: ``send``, ``stop``, ``pause`` and ``resume``."""
+"""The commands ``send``, ``stop``, ``pause`` and ``resume``: operator messages and desired states of agents."""
 
+import shlex
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -11,6 +12,7 @@ from lifefold.core.fleet.system import worker
 from lifefold.core.fleet.worker import desired_state, mailbox, shutdown
 from lifefold.core.kernel import Aggregate, Event, replace
 from lifefold.interpreters.cli import operator_commands
+from lifefold.interpreters.cli.logs import LOG
 from lifefold.interpreters.cli.names import must_be_there
 from lifefold.interpreters.cli.operator_commands import REFUSED, Refused, Said
 from lifefold.interpreters.cli.wording import by_number
@@ -18,25 +20,28 @@ from lifefold.interpreters.cli.wording import by_number
 ALL: Final = "all"
 
 _STOPPED: Final = f"{REFUSED}it has stopped, for good"
+NAME: Final = "\1"
+"""The place of the agent's name in a text that is printed for each agent."""
+
 _STOPS: Final = (
-    "stops for good: what runs of it is asked to end, and killed after its grace; lifefold status shows how far it is"
+    f"stops for good: its processes are asked to end, and killed after their grace; lifefold status{LOG} shows progress"
 )
 
 
 def send(arguments: Namespace) -> int:
-    """Say something to one agent, or to all. A service runs what it is told once, after what waits already."""
+    """Send an operator message to one agent or to all. A service runs once for it, after the inputs that wait."""
     operator_commands.must_be_text("the text", arguments.text)
     event = mailbox.OperatorMessageArrived(arguments.text, urgent=not arguments.no_interrupt)
     message = _to_all("mailbox", event, "accepted; its next prompt has it")
-    return _tell(arguments.db, [arguments.agent], message, partial(_deaf, arguments.text))
+    return _tell(arguments.db, [arguments.agent], message, partial(_takes_no_message, arguments.text))
 
 
 def stop(arguments: Namespace) -> int:
-    """Stop agents for good: with grace, when they are through with what they have in hand, or at once."""
+    """Stop agents for good: with grace, after their present task (``--drain``), or at once (``--kill``)."""
     if arguments.drain:
         event: Event = desired_state.DrainWanted("drained by the operator")
         return _tell(
-            arguments.db, arguments.agents, _to_all("desired_state", event, "finishes what it has, and stops"), _ends
+            arguments.db, arguments.agents, _to_all("desired_state", event, "finishes its task, and stops"), _ends
         )
     if arguments.kill:
         event = desired_state.KillWanted("killed by the operator")
@@ -46,17 +51,16 @@ def stop(arguments: Namespace) -> int:
 
 
 def pause(arguments: Namespace) -> int:
-    """Interrupt agents, and let them begin nothing until they are resumed."""
+    """Interrupt agents; they begin nothing until they are resumed."""
     if arguments.reason:
         operator_commands.must_be_text("the reason", arguments.reason)
     event = desired_state.PauseWanted(arguments.reason)
-    return _tell(
-        arguments.db, arguments.agents, _to_all("desired_state", event, "paused, until lifefold resume"), _paused
-    )
+    done = f"paused, until lifefold resume {NAME}{LOG}"
+    return _tell(arguments.db, arguments.agents, _to_all("desired_state", event, done), _paused)
 
 
 def resume(arguments: Namespace) -> int:
-    """Let agents that were paused go on."""
+    """Resume paused agents."""
     return _tell(
         arguments.db, arguments.agents, _to_all("desired_state", desired_state.ResumeWanted(), "goes on"), _not_paused
     )
@@ -67,20 +71,20 @@ def _to_all(ref: str, event: Event, done: str) -> Said:
 
 
 Obstacle = Callable[[Aggregate], str]
-"""Why a worker would not take what is said; empty if it takes it."""
+"""Returns why a worker would refuse an event; empty if it accepts it."""
 
 
-def _deaf(text: str, of: Aggregate) -> str:
+def _takes_no_message(text: str, of: Aggregate) -> str:
     if of.kind == service.KIND:
         return _does_not_take(text, of)
     return _STOPPED if of.record("mailbox").state is mailbox.State.CLOSED else ""
 
 
 def _does_not_take(text: str, of: Aggregate) -> str:
-    """Say why a service would not take this message."""
+    """Return why a service refuses this message; empty if it accepts it."""
     waits: inbox.Inbox = of.record(inbox.REF)
     if waits.state is inbox.State.CLOSED:
-        return f"{REFUSED}it is down, for good"
+        return f"{REFUSED}it has stopped, for good"
     if desired_state.is_to_end(of.record("desired_state")):
         return _DRAINS
     if not waits.takes_messages:
@@ -89,12 +93,12 @@ def _does_not_take(text: str, of: Aggregate) -> str:
 
 
 def _is_gone(of: Aggregate) -> bool:
-    """Tell whether an agent does not come back: because of its errors, or of a word."""
+    """Tell whether an agent is stopped for good, by its errors or by an operator."""
     return service.is_down(of) if of.kind == service.KIND else shutdown.is_gone(of)
 
 
 def _is_settled(of: Aggregate) -> bool:
-    """Tell whether it does not come back, and nothing of it is left that could be ended sooner."""
+    """Tell whether an agent is stopped for good and none of its processes is left to end."""
     return service.settled(of) if of.kind == service.KIND else shutdown.settled(of)
 
 
@@ -114,7 +118,10 @@ def _killed(of: Aggregate) -> str:
     return killed or (_ALREADY if _is_settled(of) else "")
 
 
-_DRAINS: Final = f"{REFUSED}it is draining, and stops then; lifefold stop, or stop --kill, ends it sooner"
+_DRAINS: Final = (
+    f"{REFUSED}it is draining, and stops after its task; lifefold stop {NAME}{LOG}, or"
+    f" lifefold stop {NAME} --kill{LOG}, ends it sooner"
+)
 
 
 def _paused(of: Aggregate) -> str:
@@ -136,19 +143,21 @@ def _not_paused(of: Aggregate) -> str:
 
 
 def _tell(db: str | None, wanted: Sequence[str], said: Said, obstacle: Obstacle) -> int:
-    """Say the same to all the agents that are wanted."""
+    """Give one command to each of the agents named."""
 
     def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
         for name in _agents(aggregates, wanted):
             to = f"{service.KIND}/{name}" if f"{service.KIND}/{name}" in aggregates else f"{worker.KIND}/{name}"
             why = obstacle(aggregates[to])
-            yield Refused(name, why) if why else _put(replace(said, name=name, to=to))
+            done = said.done.replace(NAME, shlex.quote(name))
+            refused = Refused(name, why.replace(NAME, shlex.quote(name)))
+            yield refused if why else _put(replace(said, name=name, to=to, done=done))
 
     return operator_commands.say(db, judge, "status")
 
 
 def _put(said: Said) -> Said:
-    """Return what is said as whom it is said to takes it: a message is a message to a service."""
+    """Return a command in the form that its receiver accepts: a service has an inbox instead of a mailbox."""
     if said.to.startswith(f"{service.KIND}/") and isinstance(said.event, mailbox.OperatorMessageArrived):
         event = inbox.MessageArrived(said.event.text)
         return replace(said, entity=inbox.REF, event=event, done="accepted; it is run once, in its turn")
@@ -159,7 +168,7 @@ _AGENTS: Final = frozenset({worker.KIND, service.KIND})
 
 
 def _agents(aggregates: Mapping[str, Aggregate], wanted: Sequence[str]) -> list[str]:
-    """Return the agents that are meant: those named, each once; all if none or ``all`` is."""
+    """Return the agents named, each once; all agents if none or ``all`` is named."""
     there = sorted((each.key for each in aggregates.values() if each.kind in _AGENTS), key=by_number)
     if not wanted or ALL in wanted:
         return there

@@ -1,4 +1,4 @@
-"""``lifefold check --verify``: whether what certificates say still holds. It is loaded when ``check`` has its extra."""
+"""``lifefold check --verify``: whether certificates hold for this code. It needs the extra of ``check``."""
 
 import json
 from argparse import Namespace
@@ -24,13 +24,13 @@ from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.targets.check_targets import Target
 
 MEANINGLESS: Final = ("states", "depth", "seconds", "memory", "commands", "symmetry", "emit_test")
-"""The options that a certificate leaves no room for: it has its bounds."""
+"""The options that do not apply: a certificate has its own bounds."""
 
 UNCHANGED: Final = "not searched; code, checker, libraries and question are as certified (--search searches again)"
 
 
 class Answer(msgspec.Struct):
-    """What came of a certificate: what has changed, whether it was searched again, and what is different then."""
+    """The result of a certificate: whether it holds, the changes since, and the differences of a new search."""
 
     target: str
     certificate: str
@@ -41,11 +41,11 @@ class Answer(msgspec.Struct):
 
 
 def verify(arguments: Namespace) -> int:
-    """Tell of each certificate whether it holds; return 0 if all do, else 1. Raises ``BadInput``."""
+    """Verify each certificate; return 0 if all hold, else 1. Raises ``BadInput``."""
     for name in MEANINGLESS:
         if getattr(arguments, name) is not None:
             option = f"--{name.replace('_', '-')}"
-            raise BadInput(f"{option} means nothing with --verify: the certificate says what is looked at")
+            raise BadInput(f"{option} means nothing with --verify: the certificate has the bounds")
     answers: list[Answer] = []
     for path, certificate in _chosen(arguments):
         answers.append(_answer(path, certificate, arguments))
@@ -56,7 +56,7 @@ def verify(arguments: Namespace) -> int:
 
 def _chosen(arguments: Namespace) -> list[tuple[Path, Certificate]]:
     if not arguments.certificate:
-        raise BadInput("--verify needs --certificate: the file, or the folder of several")
+        raise BadInput("--verify needs --certificate with a file, or with a folder of several")
     given = Path(arguments.certificate)
     paths = sorted(given.glob("*.json")) if given.is_dir() else [given]
     found = [(path, _read(path)) for path in paths]
@@ -78,12 +78,12 @@ def _read(path: Path) -> Certificate:
 
 
 def _answer(path: Path, certificate: Certificate, arguments: Namespace) -> Answer:
-    """Look whether it is a proof, and all that it rests on is the same; if not, or if asked, search and compare."""
+    """Check that a certificate is proven and its inputs unchanged; if they changed, or with --search, search again."""
     target, lacking = named(certificate.target), certificate.lacking()
     changed = (*changes(certificate, target), *surroundings(certificate))
     say = _silent if arguments.json else print
     if lacking and not arguments.accept_truncated:
-        say(f"{target.name}: is not proven: {lacking} (--accept-truncated is content with it) ({path})")
+        say(f"{target.name}: is not proven: {lacking} (--accept-truncated accepts that) ({path})")
         return Answer(target.name, str(path), holds=False, changed=changed, differences=(f"is not proven: {lacking}",))
     if not changed and not arguments.search:
         say(f"{target.name}: {UNCHANGED} ({path})")
@@ -99,7 +99,7 @@ def _answer(path: Path, certificate: Certificate, arguments: Namespace) -> Answe
 
 
 def _silent(_text: str) -> None:
-    """Say nothing: programs read the output."""
+    """Print nothing, because the output is JSON."""
 
 
 def _told(target: Target, then: Certificate, report: Report) -> Iterator[str]:

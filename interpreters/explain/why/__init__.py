@@ -1,14 +1,13 @@
-"""Why a task is where it is, in sentences: a projection of a fleet's log, for a person who comes in the morning.
+"""Why a task is in its state, in sentences for an operator: a projection of a fleet's log.
 
-It says where the task is now, because of which other tasks (``chain``), how it came there (``story``), what would move
-it on by itself and what a person can do (``ways``). Everything that is said is in the log: ``Story`` is folded over the
-transitions, all else is computed from the aggregates. Whether a runner is at work or a process is there is evidence,
-and is no part of it.
+An explanation has the present state, the tasks that cause it (``chain``), and the history (``story``). It also has what
+would move the task on, and what an operator can do (``ways``). All of it comes from the log: ``Story`` is folded over
+the transitions, and the rest is computed from the aggregates. Evidence about runners and processes is no part of it.
 """
 
 from lifefold.interpreters.explain.why.chain import Link, chain, roots
 from lifefold.interpreters.explain.why.explanation import Cause, Explanation, explain
-from lifefold.interpreters.explain.why.scene import FleetView, look
+from lifefold.interpreters.explain.why.fleet_view import FleetView, look
 from lifefold.interpreters.explain.why.serving import ServiceExplanation, explain_service
 from lifefold.interpreters.explain.why.story import Chapter, Line, Story, chapters, resumed, tell
 from lifefold.interpreters.explain.why.ways import Way

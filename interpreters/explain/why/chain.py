@@ -1,4 +1,4 @@
-"""Which other tasks a task waits for, and those in turn, down to where the cause lies: a graph, walked once."""
+"""The tasks that a task waits for, directly and indirectly, down to the root causes."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -7,11 +7,11 @@ import msgspec
 
 from lifefold.core.fleet.dispatch.task_index import is_lost
 from lifefold.core.lifecycles.task import State
-from lifefold.interpreters.explain.why.scene import FleetView
+from lifefold.interpreters.explain.why.fleet_view import FleetView
 
 
 class Link(msgspec.Struct, frozen=True):
-    """A task, its state, and those because of which it does not go on; at a root there are none."""
+    """A task, its state, and the tasks that hinder it; a root has none."""
 
     task: str
     state: str
@@ -19,64 +19,64 @@ class Link(msgspec.Struct, frozen=True):
 
 
 MISSING: Final = "unknown"
-"""Said in place of a state: the board has no task of this name."""
+"""Stands for a state: the board has no task of this name."""
 
 
-def chain(scene: FleetView) -> tuple[Link, ...]:
-    """Return the task and everything that it waits for, each once, nearest first; circles end where they close."""
+def chain(view: FleetView) -> tuple[Link, ...]:
+    """Return the task and all tasks that it waits for, each once, nearest first; a circle ends where it closes."""
     links: dict[str, Link] = {}
-    waiting = [scene.name]
+    waiting = [view.name]
     for name in waiting:
         if name not in links:
-            because_of = waits_for(scene.about(name)) if name in scene.tasks else ()
-            links[name] = Link(name, state_of(scene, name), because_of)
+            because_of = waits_for(view.about(name)) if name in view.tasks else ()
+            links[name] = Link(name, state_of(view, name), because_of)
             waiting += because_of
     return tuple(links.values())
 
 
-def state_of(scene: FleetView, name: str) -> str:
+def state_of(view: FleetView, name: str) -> str:
     """Return the state of any task."""
-    return str(scene.tasks[name].state) if name in scene.tasks else MISSING
+    return str(view.tasks[name].state) if name in view.tasks else MISSING
 
 
 def roots(links: tuple[Link, ...]) -> tuple[str, ...]:
-    """Return where the causes lie: tasks that wait for no other one. In a circle there are none."""
+    """Return the root causes: tasks that wait for no other task. A circle has none."""
     return tuple(each.task for each in links if not each.because_of)
 
 
-def waits_for(scene: FleetView) -> tuple[str, ...]:
-    """Return the tasks because of which this one does not go on now."""
-    return _WAITS.get(scene.job.state, _nothing)(scene)
+def waits_for(view: FleetView) -> tuple[str, ...]:
+    """Return the tasks that hinder this one now."""
+    return _WAITS.get(view.task.state, _nothing)(view)
 
 
-def unmet(scene: FleetView) -> tuple[str, ...]:
-    """Return what a task depends on that is not closed, in its order."""
-    return tuple(each for each in dict.fromkeys(scene.job.depends_on) if state_of(scene, each) != State.CLOSED)
+def unmet(view: FleetView) -> tuple[str, ...]:
+    """Return the dependencies that are not closed, in the order of the task."""
+    return tuple(each for each in dict.fromkeys(view.task.depends_on) if state_of(view, each) != State.CLOSED)
 
 
-def rivals(scene: FleetView) -> tuple[str, ...]:
-    """Return the tasks at work that change the same files."""
-    return tuple(each for each in scene.work.rivals.get(scene.name, ()) if each in scene.work.at_work)
+def rivals(view: FleetView) -> tuple[str, ...]:
+    """Return the tasks in progress that change the same files."""
+    return tuple(each for each in view.work.rivals.get(view.name, ()) if each in view.work.at_work)
 
 
-def parts(scene: FleetView) -> tuple[str, ...]:
+def parts(view: FleetView) -> tuple[str, ...]:
     """Return the subtasks of a task that are not closed."""
-    return tuple(each for each in scene.job.parts_of_it() if state_of(scene, each) != State.CLOSED)
+    return tuple(each for each in view.task.parts_of_it() if state_of(view, each) != State.CLOSED)
 
 
-def _before_it(scene: FleetView) -> tuple[str, ...]:
-    return unmet(scene) or rivals(scene)
+def _before_it(view: FleetView) -> tuple[str, ...]:
+    return unmet(view) or rivals(view)
 
 
-def lost(scene: FleetView) -> tuple[str, ...]:
-    """Return what a blocked task needs that will not be done: first what has blocked it, then what would do so next."""
-    job, tasks = scene.job, scene.tasks
-    needed = job.parts_of_it() if job.waits else job.depends_on
+def lost(view: FleetView) -> tuple[str, ...]:
+    """Return the needed tasks that will not be done: first the blocker, then the others."""
+    record, tasks = view.task, view.tasks
+    needed = record.parts_of_it() if record.waits else record.depends_on
     others = [each for each in needed if each in tasks and is_lost(tasks[each])]
-    return tuple(dict.fromkeys((job.lacked_task, *others))) if job.lacked_task else ()
+    return tuple(dict.fromkeys((record.lacked_task, *others))) if record.lacked_task else ()
 
 
-def _nothing(_scene: FleetView) -> tuple[str, ...]:
+def _nothing(_view: FleetView) -> tuple[str, ...]:
     return ()
 
 
@@ -85,4 +85,4 @@ _WAITS: Final[Mapping[State, Callable[[FleetView], tuple[str, ...]]]] = {
     State.BLOCKED: lost,
     State.WAITING_FOR_SUBTASKS: parts,
 }
-"""For which other tasks a task of a state may wait."""
+"""The tasks that a task may wait for, by its state."""

@@ -1,16 +1,16 @@
-"""All that is said of a task, as one value."""
+"""The explanation of a task, as one value."""
 
 import msgspec
 
 from lifefold.interpreters.explain.why.chain import Link, chain
+from lifefold.interpreters.explain.why.fleet_view import FleetView
 from lifefold.interpreters.explain.why.now import seen, sentence
-from lifefold.interpreters.explain.why.scene import FleetView
 from lifefold.interpreters.explain.why.story import Chapter, Story, chapters
 from lifefold.interpreters.explain.why.ways import Way, onward, ways
 
 
 class Cause(msgspec.Struct, frozen=True):
-    """A task, what is said of it, and those because of which it does not go on."""
+    """A task, a sentence about it, and the tasks that hinder it."""
 
     task: str
     state: str
@@ -19,9 +19,10 @@ class Cause(msgspec.Struct, frozen=True):
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """Why a task is where it is. ``reason`` is the whole of what ``sentence`` has in a line; times are Unix time.
+    """Why a task is in its state. ``sentence`` shortens ``reason``; times are Unix time in milliseconds.
 
-    ``causes`` begins with the task itself; ``onward`` says what moves it on, ``ways`` are what people can say.
+    ``causes`` begins with the task itself. ``onward`` names what would move the task on, and ``ways`` has the commands
+    that an operator can give.
     """
 
     task: str
@@ -36,16 +37,16 @@ class Explanation(msgspec.Struct, frozen=True):
     ways: tuple[Way, ...]
 
 
-def explain(scene: FleetView, story: Story) -> Explanation:
-    """Explain a task at a moment, by its story."""
-    now = msgspec.structs.replace(scene, sessions=story.sessions)
+def explain(view: FleetView, story: Story) -> Explanation:
+    """Explain the task of a view, with its story."""
+    now = msgspec.structs.replace(view, sessions=story.sessions)
     return Explanation(
         task=now.name,
-        state=now.job.state,
+        state=now.task.state,
         since_ms=now.entity.entered_ms,
-        owner=now.job.owner,
+        owner=now.task.owner,
         sentence=sentence(now),
-        reason=now.job.reason or now.job.failure,
+        reason=now.task.reason or now.task.failure,
         causes=tuple(_cause(now, link) for link in chain(now)),
         story=chapters(story.lines),
         onward=onward(now),
@@ -53,5 +54,5 @@ def explain(scene: FleetView, story: Story) -> Explanation:
     )
 
 
-def _cause(scene: FleetView, link: Link) -> Cause:
-    return Cause(link.task, link.state, f"{link.task} {seen(scene, link.task)}", link.because_of)
+def _cause(view: FleetView, link: Link) -> Cause:
+    return Cause(link.task, link.state, f"{link.task} {seen(view, link.task)}", link.because_of)

@@ -1,19 +1,19 @@
-"""How things are put in sentences: durations, enumerations, reasons in a line."""
+"""Phrases for sentences: durations, enumerations, reasons in one line."""
 
 from collections.abc import Sequence
 from typing import Final
 
 REASON_CHARACTERS: Final = 200
-"""How much of a reason stands in a sentence; the record has all of it."""
+"""The longest reason within a sentence; the record has all of it."""
 
 MOST_NAMED: Final = 6
-"""How many things are named in a sentence; of more, the rest is counted."""
+"""The most names in a sentence; the rest is counted."""
 
 _S, _MIN, _H, _DAY = 1_000, 60_000, 3_600_000, 86_400_000
 
 
 def duration(duration_ms: int) -> str:
-    """Return a duration as it is said: ``12 s``, ``3 min``, ``2 h 10 min``, ``4 days``."""
+    """Return a duration in words: ``12 s``, ``3 min``, ``2 h 10 min``, ``4 days``."""
     duration_ms = max(0, duration_ms)
     if duration_ms < _MIN:
         return f"{duration_ms // _S} s"
@@ -26,7 +26,7 @@ def duration(duration_ms: int) -> str:
 
 
 def in_time(left_ms: int) -> str:
-    """Return ``in 12 s``. What was due before now waits for a runner: one that is at work lets nothing wait."""
+    """Return ``in 12 s``. An overdue event waits for a runner, since a running one delays nothing."""
     return f"in {duration(left_ms)}" if left_ms > 0 else "as soon as a runner is at work"
 
 
@@ -44,23 +44,23 @@ def ordinal(number: int) -> str:
 
 
 def enumerated(things: Sequence[str], word: str = "and") -> str:
-    """Return ``T1``, ``T1 and T2``, ``T1, T2 and T3``; of very many, some and the number of the others."""
+    """Return ``T1``, ``T1 and T2``, ``T1, T2 and T3``; some of very many, with the number of the others."""
     if len(things) > MOST_NAMED:
         things = (*things[: MOST_NAMED - 1], f"{len(things) - MOST_NAMED + 1} more")
     return f" {word} ".join(filter(None, (", ".join(things[:-1]), *things[-1:])))
 
 
 def brief(reason: str) -> str:
-    """Return a reason in a line, without its full stop, and no longer than a sentence bears."""
+    """Return a reason in one line, without its full stop, shortened to ``REASON_CHARACTERS``."""
     line = " ".join(reason.split())
     return (line if len(line) <= REASON_CHARACTERS else f"{line[: REASON_CHARACTERS - 1]}…").rstrip(".")
 
 
 def because(reason: str) -> str:
-    """Return what follows a statement that has a reason: a colon and the reason; nothing without one."""
+    """Return a colon and the reason, to follow a statement; nothing without a reason."""
     return f": {brief(reason)}" if brief(reason) else ""
 
 
 def in_brackets(reason: str) -> str:
-    """Return a reason in brackets, after a space; nothing if there is none."""
+    """Return a space and the reason in brackets; nothing without a reason."""
     return f" ({brief(reason)})" if brief(reason) else ""

@@ -1,4 +1,4 @@
-"""Where a service is, in sentences: what it does, what waits, and what moves it on."""
+"""The state of a service, in sentences: what it does, what waits, and what moves it on."""
 
 from collections.abc import Iterator
 from typing import assert_never
@@ -16,7 +16,7 @@ from lifefold.interpreters.explain.why.phrases import brief, count, duration, en
 
 
 class ServiceExplanation(msgspec.Struct, frozen=True):
-    """Why a service is where it is: ``sentence`` says it, ``waits`` what it has before it, ``onward`` what is next."""
+    """Why a service is in its state. ``waits`` has its waiting items, ``onward`` what happens next."""
 
     service: str
     state: str
@@ -44,7 +44,7 @@ def _where(of: Aggregate, now_ms: int) -> Iterator[str]:
         reason = of.record("desired_state").reason if p.suspended_for is SuspendReason.MANUAL else ""
         yield f"is suspended for {duration(since_ms)} ({p.suspended_for}){in_brackets(reason)}"
     elif p.state is State.AWAITING:
-        yield f"waits for what triggers it, for {duration(since_ms)}"
+        yield f"has waited for its triggers for {duration(since_ms)}"
     else:
         yield f"is {p.state}"
     if waits.in_hand is not None:
@@ -65,7 +65,7 @@ def _onward(of: Aggregate, now_ms: int) -> str:
     p: Process = of.record(service.PROCESS)
     wanted: desired_state.DesiredState = of.record("desired_state")
     if service.is_down(of):
-        return "Nothing: it is not begun again within this log."
+        return "Nothing: it is not restarted within this log."
     if wanted.state is desired_state.State.PAUSE:
         return f"lifefold resume {of.key}"
     if wanted.state is desired_state.State.HOLD:
@@ -81,7 +81,7 @@ def _onward(of: Aggregate, now_ms: int) -> str:
 
 
 def _coming(watched: Entity[trigger.Trigger], now_ms: int) -> str:
-    """Say when a trigger comes, as far as that is known."""
+    """Return when a trigger fires, as far as that is known."""
     match watched.record.source:
         case Every(every_ms=every_ms):
             begun_ms = min(watched.record.last_ms or watched.entered_ms, now_ms)

@@ -1,8 +1,8 @@
-"""How a task came to where it is: a fold over the transitions that concern it, told in lines, oldest first.
+"""The history of a task: a fold over the transitions that concern it, as lines, oldest first.
 
-What concerns a task is what its own entity goes through, and what its owner goes through while it has the task in its
-hands. Of what two machines say about the same thing one is told. What repeats itself, a line or several of them in a
-row, becomes one chapter with the number of times.
+The transitions of a task are those of its own entity, and those of its owner while the owner has the task. If two
+machines report the same fact, the story has it once. Repeated lines, or repeated passages of several lines, become one
+chapter with the number of repetitions.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ from lifefold.interpreters.explain.why.phrases import because, count, duration, 
 
 
 class Line(msgspec.Struct, frozen=True):
-    """What happened, when, and by whom (an agent, a rule, an operator). ``to`` is the agent that it was done to."""
+    """An event in words, with its time and its actor (an agent, a rule, an operator). ``to`` is the agent concerned."""
 
     at_ms: int
     by: str
@@ -29,12 +29,12 @@ class Line(msgspec.Struct, frozen=True):
     to: str = ""
 
     def words(self) -> str:
-        """Return what happened."""
+        """Return the event in words."""
         return f"{self.said} {self.to}".rstrip()
 
 
 class Chapter(msgspec.Struct, frozen=True):
-    """Lines that came so many ``times`` in a row, the first time from ``from_ms`` on, the last time until ``to_ms``."""
+    """Lines that repeat ``times`` times in a row, from ``from_ms`` until ``to_ms``."""
 
     times: int
     from_ms: int
@@ -43,11 +43,11 @@ class Chapter(msgspec.Struct, frozen=True):
 
 
 class Story(msgspec.Struct, frozen=True):
-    """What has been told of a task. ``hands`` has it now; ``sessions`` counts those of its present claim."""
+    """The history of a task. ``owner`` is the worker that has it; ``sessions`` counts those of its current claim."""
 
     task: str
     lines: tuple[Line, ...] = ()
-    hands: str = ""
+    owner: str = ""
     sessions: int = 0
 
 
@@ -56,21 +56,21 @@ def tell(story: Story, aggregate: str, transition: Transition) -> Story:
     if aggregate == board.NAME:
         return _of_task(story, transition) if transition.entity == f"task:{story.task}" else story
     if isinstance(transition.event, assignment.Assigned):
-        hands = aggregate if transition.event.brief.task == story.task else _unless(aggregate, story.hands)
-        return replace(story, hands=hands)
-    if aggregate != story.hands:
+        owner = aggregate if transition.event.brief.task == story.task else _unless(aggregate, story.owner)
+        return replace(story, owner=owner)
+    if aggregate != story.owner:
         return story
     if transition.machine == "assignment" and transition.entered is assignment.State.IDLE:
-        return replace(story, hands="")
+        return replace(story, owner="")
     return _of_owner(story, transition)
 
 
-def _unless(aggregate: str, hands: str) -> str:
-    return "" if aggregate == hands else hands
+def _unless(aggregate: str, owner: str) -> str:
+    return "" if aggregate == owner else owner
 
 
 def resumed(story: Story, at_ms: int, down_ms: int) -> Story:
-    """Take into account that a runner is back after a while without one."""
+    """Add that a runner continues, after ``down_ms`` without one."""
     if not story.lines:
         return story
     return _told(story, Line(at_ms, "runner", f"goes on, after {duration(down_ms)} without a runner"))
@@ -90,7 +90,7 @@ def _of_owner(story: Story, transition: Transition) -> Story:
     if isinstance(event, session.SessionStarted) and transition.machine == "session":
         story = replace(story, sessions=story.sessions + 1)
     said = words(event, transition)
-    by = transition.actor if transition.machine in _TOLD_IT else story.hands
+    by = transition.actor if transition.machine in _TOLD_IT else story.owner
     return _told(story, Line(transition.at_ms, who(by), said)) if said else story
 
 
@@ -99,13 +99,13 @@ def _told(story: Story, line: Line) -> Story:
 
 
 def who(actor: str) -> str:
-    """Return an actor as people call it: an agent by its name, a rule as one, all others as they are."""
+    """Return an actor for display: the name of an agent, ``rule NAME``, or the actor itself."""
     kind, _, name = actor.replace("/", ":", 1).partition(":")
     return {"worker": name, "rule": f"rule {name}"}.get(kind, actor)
 
 
 _TOLD_IT: Final = frozenset({mailbox.machine.name, desired_state.machine.name})
-"""In these an agent hears what others want; all else that happens to it, it does itself."""
+"""Machines whose events come from others; the actor of all other events is the agent itself."""
 
 Words = Callable[[Any, Transition], str]
 
@@ -120,7 +120,7 @@ def _untold(_event: Event, _transition: Transition) -> str:
 
 
 def _says(words: str) -> Words:
-    """Return one that says always the same, and the event's reason if it has one."""
+    """Return fixed words, followed by the reason of the event, if it has one."""
     return lambda event, _transition: words + because(getattr(event, "reason", ""))
 
 
@@ -143,10 +143,10 @@ def _handed(_event: Event, transition: Transition) -> str:
 
 
 def _entrusted(event: fleet_task.Entrusted, transition: Transition) -> str:
-    """Say how far whoever gets it is trusted, if anything depends on that."""
+    """Return the trust level of the owner, if its work needs approval because of it."""
     record: fleet_task.FleetTask = transition.after.record
-    seen = f", and to be seen by a person because it is only {event.level.word},"
-    return f"given{seen if event.level < record.merges else ''} to"
+    approval_needed = f", with approval before the merge because it is only {event.level.word},"
+    return f"given{approval_needed if event.level < record.merges else ''} to"
 
 
 def _back(event: fleet_task.DependencyBack, _transition: Transition) -> str:
@@ -162,19 +162,19 @@ def _back(event: fleet_task.DependencyBack, _transition: Transition) -> str:
 
 
 def _replanned(event: fleet_task.Replanned, _transition: Transition) -> str:
-    """Say what the fleet file says otherwise; that it is there again is said as it is."""
+    """Return the changed keys of the fleet file, or that the task is back in the plan."""
     return event.what if event.what.startswith("it is ") else f"{event.what} changed in the fleet file"
 
 
 def _failed(event: task.Failed, _transition: Transition) -> str:
-    """Say what an attempt has failed by, and the canonical reasons that tell anything (document 004)."""
+    """Return the reason of a failure, with its canonical reasons, unless they add nothing (document 004)."""
     reasons = (event.transition_reason, event.abort_reason)
     known = dict.fromkeys(str(each) for each in reasons if each is not None and each not in _UNTELLING)
     return f"failed{in_brackets(', '.join(known))}{because(event.reason)}"
 
 
 _UNTELLING: Final = frozenset({TransitionReason.RETRY, TransitionReason.ABORTED, AbortReason.UNKNOWN})
-"""Reasons that say no more than that an attempt has failed."""
+"""Canonical reasons that say no more than that an attempt has failed."""
 
 
 def _orphaned(event: task.Orphaned, _transition: Transition) -> str:
@@ -206,7 +206,7 @@ OF_TASK: Final[Mapping[type[Event], Words]] = {
     task.Released: _says("given back"),
     task.Completed: _says("the work is done, and is to be verified"),
     task.Failed: _failed,
-    fleet_task.NothingDone: _says("said to be done, and nothing is there"),
+    fleet_task.NothingDone: _says("reported as done, but nothing has changed"),
     task.Rejected: _says("failed: not accepted"),
     task.Verified: _merged,
     task.Retried: _says("opened again, to be tried once more"),
@@ -215,12 +215,12 @@ OF_TASK: Final[Mapping[type[Event], Words]] = {
     task.Unblocked: _says("unblocked"),
     task.Cancelled: _says("cancelled"),
     task.Orphaned: _orphaned,
-    task.Salvaged: _says("what the session has left is the work: it differs, and was verified"),
+    task.Salvaged: _says("the work of the dead session counts: it differs, and was verified"),
     task.Decomposed: _says("split into parts"),
     task.SubtasksCompleted: _says("all its parts are closed"),
     task.SubtasksOverdue: _says("its parts take too long"),
     fleet_task.Split: _split,
-    fleet_task.Parked: _says("put before a person"),
+    fleet_task.Parked: _says("parked for approval"),
     fleet_task.Handed: _handed,
     fleet_task.Returned: _says("given back as it was"),
     fleet_task.DependencyLost: _says("blocked"),
@@ -231,38 +231,38 @@ OF_TASK: Final[Mapping[type[Event], Words]] = {
     fleet_task.Aborted: _aborted,
     fleet_task.Replanned: _replanned,
     fleet_task.Removed: _says("taken out of the plan"),
-    approval.ApprovalGranted: _says("agreed to"),
-    approval.ApprovalRefused: _says("not agreed to"),
-    approval.ApprovalExpired: _says("nobody agreed in time"),
+    approval.ApprovalGranted: _says("approved"),
+    approval.ApprovalRefused: _says("refused"),
+    approval.ApprovalExpired: _says("not approved in time"),
 }
-"""What each event of a task means to it. An event that is not here is told by its name and what it says."""
+"""The words for each event of a task. Any other event is told by its name and its fields."""
 
 
 def _exited(event: session.SessionExited, transition: Transition) -> str:
-    """Say of a session's end what the board does not hear: that it was suspended, or interrupted."""
+    """Return an end of a session that the board does not get: a suspension or an interruption."""
     interrupted = transition.before is not None and transition.before.state is session.State.INTERRUPTING
     match event.outcome:
         case session.Suspended(asked=asked):
             return "its session was suspended" if asked else "its session has suspended itself"
         case _:
-            return "its session has ended, being interrupted" if interrupted else ""
+            return "its session was interrupted" if interrupted else ""
 
 
-def _letter(event: mailbox.OperatorMessageArrived, _transition: Transition) -> str:
+def _message(event: mailbox.OperatorMessageArrived, _transition: Transition) -> str:
     return f"wrote to its agent{', urgently' if event.urgent else ''}{because(event.text)}"
 
 
 def _inspected(event: assignment.Inspected, _transition: Transition) -> str:
-    """Say what was found in the place of a session that has died; that there was nothing, its failure says."""
-    return "looked at what the session has left, and has it verified" if event.differs else ""
+    """Return that a dead session has left work; without any, the failure of the task tells so."""
+    return "found work of the dead session, and verifies it" if event.differs else ""
 
 
 OF_OWNER: Final[Mapping[type[Event], Words]] = {
     session.SessionStarted: _says("began a session"),
     session.SessionExited: _exited,
     assignment.Inspected: _inspected,
-    assignment.Verified: _says("its verification agrees"),
-    mailbox.OperatorMessageArrived: _letter,
+    assignment.Verified: _says("its verification succeeded"),
+    mailbox.OperatorMessageArrived: _message,
     desired_state.PauseWanted: _says("paused its agent"),
     desired_state.ResumeWanted: _says("let its agent go on"),
     desired_state.HoldWanted: _says("held its agent"),
@@ -271,11 +271,11 @@ OF_OWNER: Final[Mapping[type[Event], Words]] = {
     desired_state.DrainWanted: _says("had its agent finish what it has, and stop"),
     desired_state.KillWanted: _says("killed its agent"),
 }
-"""What each event of its owner means to a task in hand; of all others the board hears, or they mean nothing to it."""
+"""The words for each event of the owner. The task's own events tell all others, or they do not concern it."""
 
 
 def chapters(lines: tuple[Line, ...]) -> tuple[Chapter, ...]:
-    """Return the lines with what repeats itself folded: from the front, what covers most, and then the shortest."""
+    """Return the lines with repetitions folded: from the front, the longest cover first, then the shortest passage."""
     told: list[Chapter] = []
     at = 0
     while at < len(lines):
@@ -286,11 +286,11 @@ def chapters(lines: tuple[Line, ...]) -> tuple[Chapter, ...]:
 
 
 LONGEST: Final = 12
-"""How many lines that come again and again are seen to be the same: more than an attempt at a task has."""
+"""The longest repeated passage, in lines: more than one attempt at a task has."""
 
 
 def _repeats(lines: tuple[Line, ...], at: int) -> list[tuple[int, int]]:
-    """Return how long a passage that begins here is, and how often it comes; one line comes at least once."""
+    """Return the passages that begin at ``at``: their lengths, and how often each repeats."""
     found = [(1, 1)]
     for length in range(1, LONGEST + 1):
         passage = [each.said for each in lines[at : at + length]]
@@ -307,6 +307,6 @@ def _chapter(lines: tuple[Line, ...], length: int) -> Chapter:
 
 
 def _merge(lines: tuple[Line, ...]) -> Line:
-    """Return lines that say the same as one, with everybody who was in it."""
+    """Merge equal lines into one, with all actors."""
     by, to = (", ".join(dict.fromkeys(names)) for names in ([each.by for each in lines], [each.to for each in lines]))
     return replace(lines[0], by=by, to=to)

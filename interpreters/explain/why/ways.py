@@ -1,6 +1,6 @@
-"""What would move a task on, by itself or by a person's word: asked of the tasks where the cause lies.
+"""What would move a task on, by itself or by an operator's command, computed from the root causes.
 
-When everybody has gone home, no word moves anything on in this log: no agent is there to be given what it lets go on.
+When all workers have stopped, no command moves a task on in this log: no agent is left to take it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,183 +17,183 @@ from lifefold.core.lifecycles.budget.amounts import Resource
 from lifefold.core.lifecycles.session import State as SessionState
 from lifefold.core.lifecycles.task import Stage, State
 from lifefold.interpreters.explain.why.chain import chain, roots
-from lifefold.interpreters.explain.why.now import empty_purse, refill_ms
+from lifefold.interpreters.explain.why.fleet_view import FleetView
+from lifefold.interpreters.explain.why.now import empty_budget, refill_ms
 from lifefold.interpreters.explain.why.phrases import MOST_NAMED, duration, enumerated, in_brackets, in_time
-from lifefold.interpreters.explain.why.scene import FleetView
 
 
 class Way(msgspec.Struct, frozen=True):
-    """Something that a person can say: the command, to which task or agent, and what comes of it."""
+    """A command that an operator can give: its name, its task or agent, and its consequence."""
 
     command: str
     to: str
     about: str
 
 
-def onward(scene: FleetView) -> str:
-    """Say what would move a task on."""
-    ends = roots(chain(scene))
+def onward(view: FleetView) -> str:
+    """Return what would move a task on."""
+    ends = roots(chain(view))
     if not ends:
         return "Nothing: the tasks wait for each other in a circle."
-    left = [each for each in ends if each not in scene.tasks or scene.tasks[each].state not in _FOR_GOOD]
-    if left and scene.is_over:
-        return _nothing(scene, left)
-    said = dict.fromkeys(_next(scene.about(each)) for each in ends if each in scene.tasks)
-    unknown = [each for each in ends if each not in scene.tasks]
-    missing = (f"The board would have to get a task {enumerated(unknown)}.",) if unknown else ()
+    left = [each for each in ends if each not in view.tasks or view.tasks[each].state not in _FOR_GOOD]
+    if left and view.is_over:
+        return _nothing(view, left)
+    said = dict.fromkeys(_next(view.about(each)) for each in ends if each in view.tasks)
+    unknown = [each for each in ends if each not in view.tasks]
+    missing = (f"The board has no task {enumerated(unknown, 'or')}.",) if unknown else ()
     return " ".join((*said, *missing))
 
 
-def ways(scene: FleetView) -> tuple[Way, ...]:
-    """Return what a person can do, first what helps and then what ends it; each thing once."""
-    ends = () if scene.is_over else roots(chain(scene))
-    found = [way for each in ends if each in scene.tasks for way in _ways(scene.about(each))]
-    if scene.job.state in fleet_task.CANCELLABLE:
-        found.append(Way("cancel", scene.name, "nobody wants it any more; what depends on it is blocked"))
+def ways(view: FleetView) -> tuple[Way, ...]:
+    """Return the commands of an operator, each once: first those that move the task on, then its end."""
+    ends = () if view.is_over else roots(chain(view))
+    found = [way for each in ends if each in view.tasks for way in _ways(view.about(each))]
+    if view.task.state in fleet_task.CANCELLABLE:
+        found.append(Way("cancel", view.name, "it is not done, and tasks that depend on it are blocked"))
     return tuple(dict.fromkeys(found))
 
 
-def _nothing(scene: FleetView, left: Sequence[str]) -> str:
-    """Say that these tasks are not done any more, and how they could be."""
-    down = [name for name in scene.worker_slots if scene.supervisor(name).state is supervisor.State.QUARANTINED]
-    why = in_brackets("; ".join(f"{name} is {scene.worker_slots[name].reason}" for name in down))
-    home = f"all agents have stopped for good{why}" if scene.work.unsettled else "everybody has gone home"
+def _nothing(view: FleetView, left: Sequence[str]) -> str:
+    """Return that these tasks are not done in this log, and how they could be done."""
+    down = [name for name in view.worker_slots if view.supervisor(name).state is supervisor.State.QUARANTINED]
+    why = in_brackets("; ".join(f"{name} is {view.worker_slots[name].reason}" for name in down))
+    stopped = f"all agents have stopped for good{why}" if view.work.unsettled else "the fleet is finished"
     them = "it" if len(left) == 1 else "them"
-    anew = f"To have {them} done, run the fleet file that has {them} with --again: that begins a new log"
-    return f"Nothing moves {enumerated(left)} on: {home}. {anew}."
+    rerun = f"To have {them} done, run the fleet file that has {them} with --again: that begins a new log"
+    return f"Nothing moves {enumerated(left)} on: {stopped}. {rerun}."
 
 
 _FOR_GOOD: Final = frozenset({State.CLOSED, State.CANCELLED})
 
 
-def _next(scene: FleetView) -> str:
-    return f"{_NEXT[scene.job.state](scene)}."
+def _next(view: FleetView) -> str:
+    return f"{_NEXT[view.task.state](view)}."
 
 
-def _ways(scene: FleetView) -> Iterator[Way]:
-    yield from _WAYS.get(scene.job.state, _no_way)(scene)
+def _ways(view: FleetView) -> Iterator[Way]:
+    yield from _WAYS.get(view.task.state, _no_way)(view)
 
 
 # By itself
 
 
-def _planned(scene: FleetView) -> str:
-    return f"{scene.name} goes on when a person approves it"
+def _planned(view: FleetView) -> str:
+    return f"{view.name} goes on when an operator approves it"
 
 
-def _open(scene: FleetView) -> str:
-    if not _left(scene):
-        return f"Nothing moves {scene.name} on: no agent is left that may take it"
-    lacking = empty_purse(scene)
+def _open(view: FleetView) -> str:
+    if not _left(view):
+        return f"Nothing moves {view.name} on: no agent is left that may take it"
+    lacking = empty_budget(view)
     return (
-        f"{scene.name} goes on when {_when_there_is_more(scene, lacking)}"
+        f"{view.name} goes on when {_when_there_is_more(view, lacking)}"
         if lacking is not None
-        else _when_somebody_may(scene) or f"{scene.name} is given to the next agent that is free and may take it"
+        else _when_an_agent_may(view) or f"{view.name} is given to the next agent that is free and may take it"
     )
 
 
-def _left(scene: FleetView) -> list[str]:
-    """Return who may take a task, and has not gone home."""
-    worker_slots = scene.worker_slots.items()
-    able = (name for name, each in worker_slots if each.may_take(scene.job.role, scene.job.level) and not each.leaves)
-    return [name for name in able if scene.worker_slots[name].state is not worker_slot.State.GONE]
+def _left(view: FleetView) -> list[str]:
+    """Return the agents that may take a task, and have not stopped for good."""
+    worker_slots = view.worker_slots.items()
+    able = (name for name, each in worker_slots if each.may_take(view.task.role, view.task.level) and not each.leaves)
+    return [name for name in able if view.worker_slots[name].state is not worker_slot.State.GONE]
 
 
-def _when_somebody_may(scene: FleetView) -> str:
-    """Say what it takes if nobody who may take a task begins with anything: a word to them, or more money."""
-    left = _left(scene)
-    paused = [name for name in left if scene.desired_state(name).state is desired_state.State.PAUSE]
-    spent = {name: found for name in left if (found := empty_purse(scene, name)) is not None and name not in paused}
+def _when_an_agent_may(view: FleetView) -> str:
+    """Return what is needed if every agent that may take a task is paused or without budget; empty otherwise."""
+    left = _left(view)
+    paused = [name for name in left if view.desired_state(name).state is desired_state.State.PAUSE]
+    spent = {name: found for name in left if (found := empty_budget(view, name)) is not None and name not in paused}
     if not left or len(paused) + len(spent) < len(left):
         return ""
-    words = [f"a person resumes {enumerated(paused, 'or')}"] if paused else []
-    words += [_when_there_is_more(scene, each) for each in spent.values()]
-    return f"{scene.name} goes on when {', or when '.join(words[:MOST_NAMED])}"
+    words = [f"an operator resumes {enumerated(paused, 'or')}"] if paused else []
+    words += [_when_there_is_more(view, each) for each in spent.values()]
+    return f"{view.name} goes on when {', or when '.join(words[:MOST_NAMED])}"
 
 
-def _when_there_is_more(scene: FleetView, lacking: Entity[budget.Budget]) -> str:
-    """Say when there is something in a budget again."""
+def _when_there_is_more(view: FleetView, lacking: Entity[budget.Budget]) -> str:
+    """Return when a budget has a share left again."""
     kind, _, name = lacking.ref.removeprefix(fleet_task.PURSE).partition("/")
     whose = f"the budget of {name}" if name else f"the {kind}'s budget"
-    by_person = "a person lets more be spent"
-    left_ms = refill_ms(scene, lacking)
-    by_itself = [] if left_ms is None else [f"{whose} is filled anew, {in_time(left_ms)}"]
+    left_ms = refill_ms(view, lacking)
+    by_itself = [] if left_ms is None else [f"{whose} is refilled, {in_time(left_ms)}"]
     if lacking.state is budget.State.HELD:
-        by_itself.append(f"what is set aside of {whose} is settled, and something is left of it")
-    return ", or when ".join((*by_itself, by_person))
+        by_itself.append(f"the reservations of {whose} are settled, and something is left")
+    return ", or when ".join((*by_itself, f"an operator raises {'it' if by_itself else whose}"))
 
 
-def _in_hand(scene: FleetView) -> str:
-    owner = scene.job.owner
-    wanted = scene.desired_state(owner).state
-    if scene.session(owner).state is SessionState.STOPPED:
-        return f"{scene.name} is given back when a runner is at work: {owner} has stopped"
+def _in_hand(view: FleetView) -> str:
+    owner = view.task.owner
+    wanted = view.desired_state(owner).state
+    if view.session(owner).state is SessionState.STOPPED:
+        return f"{view.name} is given back when a runner is at work: {owner} has stopped"
     if wanted is desired_state.State.STOP:
-        return f"{scene.name} is given back when the session of {owner} has ended: {owner} is to stop"
+        return f"{view.name} is given back when the session of {owner} has ended: {owner} is to stop"
     if wanted is desired_state.State.PAUSE:
-        return f"{scene.name} goes on when a person resumes {owner}"
+        return f"{view.name} goes on when an operator resumes {owner}"
     if wanted is desired_state.State.HOLD:
-        return f"{scene.name} goes on when a runner is at work: {owner} is held until then"
-    limit_ms = scene.assignment(owner).brief.timeout_ms or scene.session(owner).limits.session_timeout_ms
+        return f"{view.name} goes on when a runner is at work: {owner} is held until then"
+    limit_ms = view.assignment(owner).brief.timeout_ms or view.session(owner).limits.session_timeout_ms
     limit = f"; each is ended after {duration(limit_ms)} at the latest" if limit_ms else ""
-    return f"{scene.name} goes on when a session of {scene.job.owner} has ended{limit}"
+    return f"{view.name} goes on when a session of {view.task.owner} has ended{limit}"
 
 
-def _done(scene: FleetView) -> str:
-    if not scene.job.owner:
-        what = "merge" if scene.job.stage is Stage.MERGE else "verify"
-        return _when_somebody_may(scene) or f"{scene.name} is given to the next agent that is free, to {what} it"
-    if _is_disputed(scene):
-        return f"{scene.name} is merged when the fleet's branch is set back, or a person accepts it as it is"
-    return f"{scene.name} goes on by itself when {scene.job.owner} has brought it home"
+def _done(view: FleetView) -> str:
+    if not view.task.owner:
+        what = "merge" if view.task.stage is Stage.MERGE else "verify"
+        return _when_an_agent_may(view) or f"{view.name} is given to the next agent that is free, to {what} it"
+    if _is_disputed(view):
+        return f"{view.name} is merged when the target branch is set back, or an operator accepts it as it is"
+    return f"{view.name} goes on by itself when {view.task.owner} has finished its verification or merge"
 
 
-def _is_disputed(scene: FleetView) -> bool:
-    """Tell whether the owner waits to merge, because an agent has moved the branch."""
-    return bool(scene.job.owner) and scene.assignment(scene.job.owner).state is assignment.State.DISPUTED
+def _is_disputed(view: FleetView) -> bool:
+    """Tell whether the merge waits because an agent has moved the target branch."""
+    return bool(view.task.owner) and view.assignment(view.task.owner).state is assignment.State.DISPUTED
 
 
-def _over(scene: FleetView) -> str:
-    return f"Nothing: {scene.name} is {scene.job.state}, and stays so"
+def _over(view: FleetView) -> str:
+    return f"Nothing: {view.name} is {view.task.state}, and stays so"
 
 
-def _put_back(scene: FleetView) -> str:
-    return f"{scene.name} goes on when the fleet file has it again, {_ACCEPTED}"
+def _put_back(view: FleetView) -> str:
+    return f"{view.name} goes on when the fleet file has it again, {_ACCEPTED}"
 
 
 _ACCEPTED: Final = "and that change is accepted: `lifefold plan FLEET.toml`"
 
 
-def _failed(scene: FleetView) -> str:
-    if scene.job.removed:
-        return _put_back(scene)
-    if task.settled(scene.job):
-        return f"{scene.name} is tried again only when a person says so"
-    return f"{scene.name} is tried again by itself, {in_time(scene.deadline_ms - scene.now_ms)}"
+def _failed(view: FleetView) -> str:
+    if view.task.removed:
+        return _put_back(view)
+    if task.settled(view.task):
+        return f"{view.name} is tried again only when an operator grants a retry"
+    return f"{view.name} is tried again by itself, {in_time(view.deadline_ms - view.now_ms)}"
 
 
-def _blocked(scene: FleetView) -> str:
-    if scene.job.removed:
-        return _put_back(scene)
-    if scene.job.lacks.startswith(fleet_task.ROLE):
-        return f"{scene.name} goes on when the fleet file has an agent that may take it, {_ACCEPTED}"
-    if scene.job.lacks.startswith(fleet_task.PURSE):
-        return f"{scene.name} goes on when a person lets more be spent"
-    if scene.job.lacks.startswith(fleet_task.LEVEL):
-        return f"{scene.name} goes on when an agent has earned to be {scene.job.level.word}, or a person promotes one"
-    return f"{scene.name} goes on when a person says that what it needs is there"
+def _blocked(view: FleetView) -> str:
+    if view.task.removed:
+        return _put_back(view)
+    if view.task.lacks.startswith(fleet_task.ROLE):
+        return f"{view.name} goes on when the fleet file has an agent that may take it, {_ACCEPTED}"
+    if view.task.lacks.startswith(fleet_task.PURSE):
+        return f"{view.name} goes on when an operator raises the budget"
+    if view.task.lacks.startswith(fleet_task.LEVEL):
+        level = view.task.level.word
+        return f"{view.name} goes on when an agent has earned the level {level}, or an operator promotes one"
+    return f"{view.name} goes on when an operator confirms that its blocker is gone"
 
 
-def _waiting(scene: FleetView) -> str:
-    return f"{scene.name} goes on when all its subtasks are closed"
+def _waiting(view: FleetView) -> str:
+    return f"{view.name} goes on when all its subtasks are closed"
 
 
-def _orphaned(scene: FleetView) -> str:
-    return f"{scene.name} goes on when somebody has looked at what {scene.job.owner} has left"
+def _orphaned(view: FleetView) -> str:
+    return f"{view.name} goes on when the worktree of {view.task.owner} has been inspected"
 
 
-def _pending(scene: FleetView) -> str:
-    return f"{scene.name} is merged when a person agrees to it"
+def _pending(view: FleetView) -> str:
+    return f"{view.name} is merged when an operator approves it"
 
 
 _NEXT: Final[Mapping[str, Callable[[FleetView], str]]] = {
@@ -211,40 +211,40 @@ _NEXT: Final[Mapping[str, Callable[[FleetView], str]]] = {
     State.PENDING_APPROVAL: _pending,
 }
 
-# By people
+# By operators
 
 
-def _no_way(_scene: FleetView) -> Iterator[Way]:
+def _no_way(_view: FleetView) -> Iterator[Way]:
     yield from ()
 
 
-def _decide_plan(scene: FleetView) -> Iterator[Way]:
-    yield Way("approve", scene.name, "it is given to an agent when it is ready")
-    yield Way("reject", scene.name, "it is not done")
+def _decide_plan(view: FleetView) -> Iterator[Way]:
+    yield Way("approve", view.name, "it is given to an agent when it is ready")
+    yield Way("reject", view.name, "it is not done")
 
 
-def _decide_work(scene: FleetView) -> Iterator[Way]:
-    yield Way("approve", scene.name, "it is merged")
-    yield Way("reject", scene.name, "it has failed, and is tried again while it has retries")
+def _decide_work(view: FleetView) -> Iterator[Way]:
+    yield Way("approve", view.name, "it is merged")
+    yield Way("reject", view.name, "it has failed, and is tried again while it has retries")
 
 
-def _accept_branch(scene: FleetView) -> Iterator[Way]:
-    if _is_disputed(scene):
-        yield Way("branch", "--accept", "the fleet's branch is accepted as it is, and the work is merged into it")
-    yield from _let_go_on(scene)
+def _accept_branch(view: FleetView) -> Iterator[Way]:
+    if _is_disputed(view):
+        yield Way("branch", "--accept", "the target branch is accepted as it is, and the work is merged into it")
+    yield from _let_go_on(view)
 
 
-def _let_go_on(scene: FleetView) -> Iterator[Way]:
-    for name in _left(scene) if not scene.job.owner else ():
-        if scene.desired_state(name).state is desired_state.State.PAUSE:
+def _let_go_on(view: FleetView) -> Iterator[Way]:
+    for name in _left(view) if not view.task.owner else ():
+        if view.desired_state(name).state is desired_state.State.PAUSE:
             yield Way("resume", name, "it goes on with its work, or takes new")
-    for lacking in (empty_purse(scene), *(empty_purse(scene, name) for name in _left(scene))):
+    for lacking in (empty_budget(view), *(empty_budget(view, name) for name in _left(view))):
         if lacking is not None:
             yield _more(lacking.ref, lacking, "more may be spent, at once")
 
 
 def _more(ref: str, lacking: Entity[budget.Budget] | None, about: str) -> Way:
-    """Return how more may be spent, of what there is not enough."""
+    """Return the command that raises a budget, for the resources without a share left."""
     kind, _, name = ref.removeprefix(fleet_task.PURSE).partition("/")
     lines = () if lacking is None else lacking.record.lines
     short = [each for each in lines if not each.suffices] or lines
@@ -258,37 +258,34 @@ _WORDS: Final[Mapping[Resource, str]] = {
     Resource.TIME: "time",
     Resource.SESSIONS: "sessions",
 }
-"""How the command that raises a budget calls what is limited."""
+"""The options of ``lifefold budget``, by resource."""
 
 
-def _talk(scene: FleetView) -> Iterator[Way]:
-    owner = scene.job.owner
-    if (
-        scene.desired_state(owner).state is desired_state.State.STOP
-        or scene.session(owner).state is SessionState.STOPPED
-    ):
+def _talk(view: FleetView) -> Iterator[Way]:
+    owner = view.task.owner
+    if view.desired_state(owner).state is desired_state.State.STOP or view.session(owner).state is SessionState.STOPPED:
         return
-    if scene.desired_state(owner).state is desired_state.State.PAUSE:
-        yield Way("resume", owner, f"it goes on with {scene.name}")
-    yield Way("send", owner, "say something to it: it is interrupted, and its next prompt has the text")
-    yield Way("stop", owner, f"it stops for good, and {scene.name} is given back to be taken by another one")
+    if view.desired_state(owner).state is desired_state.State.PAUSE:
+        yield Way("resume", owner, f"it goes on with {view.name}")
+    yield Way("send", owner, "it is interrupted, and its next prompt has the text")
+    yield Way("stop", owner, f"it stops for good, and {view.name} is given back for another agent")
 
 
-def _grant(scene: FleetView) -> Iterator[Way]:
-    if not scene.job.removed:
-        yield Way("retry", scene.name, "it is tried once more, at once")
+def _grant(view: FleetView) -> Iterator[Way]:
+    if not view.task.removed:
+        yield Way("retry", view.name, "it is tried once more, at once")
 
 
-def _unblock(scene: FleetView) -> Iterator[Way]:
-    if scene.job.lacks.startswith(fleet_task.PURSE):
-        lacking = scene.aggregates[board.NAME].entities.get(scene.job.lacks)
-        yield _more(scene.job.lacks, lacking, "more may be spent, and it goes on")
-    elif scene.job.lacks.startswith(fleet_task.LEVEL):
-        for name, each in scene.worker_slots.items():
-            if each.may_take(scene.job.role) and each.state is not worker_slot.State.GONE:
+def _unblock(view: FleetView) -> Iterator[Way]:
+    if view.task.lacks.startswith(fleet_task.PURSE):
+        lacking = view.aggregates[board.NAME].entities.get(view.task.lacks)
+        yield _more(view.task.lacks, lacking, "more may be spent, and it goes on")
+    elif view.task.lacks.startswith(fleet_task.LEVEL):
+        for name, each in view.worker_slots.items():
+            if each.may_take(view.task.role) and each.state is not worker_slot.State.GONE:
                 yield Way("trust", name, f"it is promoted by one level, from {each.level.word}")
-    elif not scene.job.removed and not scene.job.lacks.startswith(fleet_task.ROLE):
-        yield Way("retry", scene.name, "what it needs is there: it goes on where it was")
+    elif not view.task.removed and not view.task.lacks.startswith(fleet_task.ROLE):
+        yield Way("retry", view.name, "its blocker is gone: it goes on where it was")
 
 
 _WAYS: Final[Mapping[str, Callable[[FleetView], Iterator[Way]]]] = {
@@ -301,4 +298,4 @@ _WAYS: Final[Mapping[str, Callable[[FleetView], Iterator[Way]]]] = {
     State.BLOCKED: _unblock,
     State.PENDING_APPROVAL: _decide_work,
 }
-"""What a person can say where the cause lies, by the state of that task."""
+"""The commands of an operator at a root cause, by the state of its task."""

@@ -1,12 +1,11 @@
 """The agent of document 000, for subclassing: its methods, its hooks, its safe points.
 
-Every method is an event of ``lifefold.core.lifecycles.runtime``, and every answer is that machine's; what is here is
-the way in and out. An agent may be used from several threads. Hooks are called without any lock held, and may call the
-agent again; the order is that of ``driver``: a transition made by a hook takes effect at once, and its own hooks follow
-when those before them are done (A22).
+Every method sends an event of ``lifefold.core.lifecycles.runtime``, and that machine decides. An agent may be used from
+several threads. Hooks are called without any lock held, and may call the agent again. The order is that of ``driver``:
+a transition by a hook takes effect at once, and its own hooks follow after the earlier ones (A22).
 
-Nothing runs by itself. Timeouts that are due happen first at every call, and at ``tick``, which whoever supervises the
-agent should call now and then.
+Nothing runs by itself. Timeouts that are due fire first at every call, and at ``tick``. The supervisor of an agent
+should call ``tick`` regularly.
 """
 
 import itertools
@@ -28,10 +27,10 @@ from lifefold.interpreters.facades.driver import Driver, RefusedError, wall_ms
 from lifefold.interpreters.facades.moves import open_targets
 
 default_machine: Final[ContextVar[Machine[Runtime]]] = ContextVar("default_machine", default=runtime.machine)
-"""The machine of an agent that is made without one; whoever runs agents that others write may set another profile."""
+"""The machine of an agent without its own one; a program that runs agents of others may set another profile."""
 
 session_grace_ms: Final[ContextVar[int | None]] = ContextVar("session_grace_ms", default=None)
-"""How long an agent's process is left alone when it is to end; None if nobody ends it. Agents' limits keep to it."""
+"""The grace of an agent's process when it is ended; None if it is not ended from outside. Agents' limits respect it."""
 
 Audit = Callable[[LifecycleEvent], None]
 
@@ -39,13 +38,13 @@ T = TypeVar("T")
 
 
 def record_of(agent: "Agent") -> Runtime:
-    """Return all that the machine knows of an agent, whatever its class keeps by the name ``record``."""
+    """Return the machine's record of an agent, also if its class redefines ``record``."""
     record: _Given[Runtime] = vars(Agent)["record"]
     return record.__get__(agent, Agent)
 
 
 class _Given(Generic[T]):
-    """A property that an attribute of the instance may take the place of."""
+    """A property that an attribute of the instance may replace."""
 
     def __init__(self, get: Callable[[Any], T]) -> None:
         self._get = get
@@ -60,19 +59,19 @@ class _Given(Generic[T]):
 
 
 class Agent:
-    """A cooperative agent. Override its hooks; call its methods where its work gets to the point.
+    """A cooperative agent. Override its hooks, and call its methods from its work.
 
-    ``machine`` is ``runtime.machine`` or a profile of it, such as ``runtime.graceful``; without it, it is the default:
-    ``runtime.machine``, and ``runtime.graceful`` in a fleet (A4). With ``auto_run``, ``resume`` goes on to RUNNING
-    (A10). ``clock`` returns Unix time in milliseconds. ``numbering`` says what the integers mean.
-    ``audit`` is given the journal's entry for every transition and for the retirement.
+    ``machine`` is ``runtime.machine`` or a profile of it, such as ``runtime.graceful``. The default is
+    ``runtime.machine``, and ``runtime.graceful`` in a fleet (A4). With ``auto_run``, ``resume`` continues to RUNNING
+    (A10). ``clock`` returns Unix time in milliseconds. ``numbering`` maps states to integers. ``audit`` gets the
+    journal's entry for every transition and for the retirement.
 
-    Every method that moves the agent raises ``StateTransitionError`` if it may not, ``HookError`` if a hook prevents
-    it, ``AgentRetiredError`` if the agent was retired, and ``TypeError`` or ``ValueError`` for an argument that makes
-    no sense. Whichever it is, nothing has changed (A12).
+    Every method that moves the agent raises ``StateTransitionError`` if the state forbids it, and ``HookError`` if a
+    hook prevents it. It raises ``AgentRetiredError`` if the agent was retired, and ``TypeError`` or ``ValueError`` for
+    an invalid argument. In each case nothing has changed (A12).
     """
 
-    def __init__(  # noqa: PLR0913 - what surrounds an agent, each with its name
+    def __init__(  # noqa: PLR0913 - the environment of an agent, by keyword
         self,
         agent_id: str,
         name: str = "",
@@ -126,32 +125,32 @@ class Agent:
 
     @property
     def current_task_id(self) -> str | None:
-        """The task in hand; None if there is none."""
+        """The assigned task; None if there is none."""
         return self.__life.record.task_id
 
     @property
     def failure_reason(self) -> str | None:
-        """Why the agent failed; None if it did not, or has recovered."""
+        """The reason of the failure; None if the agent did not fail, or has recovered."""
         return self.__life.record.failure_reason
 
     @property
     def error_code(self) -> str:
-        """The code of the failure, such as ``suspend_timeout``; empty if the agent itself said that it failed."""
+        """The code of the failure, such as ``suspend_timeout``; empty if the agent itself reported the failure."""
         return self.__life.record.error_code
 
     def __repr__(self) -> str:
-        """Say which agent it is, its state, and its task."""
+        """Return the agent's id, its state, and its task."""
         task = f", task {self.current_task_id!r}" if self.current_task_id is not None else ""
         return f"<{type(self).__name__} {self.agent_id!r}: {self.state_name}{task}>"
 
     @_Given
     def record(self) -> Runtime:
-        """All that the machine knows of the agent, as it is now; a subclass may keep something else by this name."""
+        """The machine's present record of the agent; a subclass may use this name for another attribute."""
         return self.__life.record
 
     @property
     def failures(self) -> tuple[Exception, ...]:
-        """What hooks raised that could not prevent anything any more, the last hundred (A14)."""
+        """The last hundred errors of hooks that came too late to prevent a transition (A14)."""
         return tuple(self.__life.failures)
 
     @property
@@ -164,38 +163,38 @@ class Agent:
         return self.__life.record.state is State.COMPLETED
 
     def can_transition_to(self, target_state: int) -> bool:
-        """Tell whether some event leads from here to the state of this number; none does once it is retired (A9)."""
+        """Tell whether an event leads to the state with this number; no event does after the retirement (A9)."""
         reached = open_targets(self.__life.machine, self.__life.record)
         return not self.is_retired and target_state in [self.__numbering.number(State(target)) for target in reached]
 
     def restore(self, record: Runtime) -> None:
-        """Go on as the agent that this record is of, in another process; no hook is called, ``on_startup`` neither.
+        """Continue the agent of this record in another process. No hook is called, not even ``on_startup``.
 
-        That hook belongs to INITIALIZING, which the agent has left once for all: what a process needs anew, such as a
-        connection, is for ``on_resume``.
+        That hook belongs to INITIALIZING, which the agent has left. A process that needs a new connection, for
+        example, opens it in ``on_resume``.
 
-        Raises ``ValueError`` if the record is another agent's, or if this one has been started already.
+        Raises ``ValueError`` if the record belongs to another agent, or if this one has been started already.
         """
         present = self.__life.record
         if record.agent_id != self.agent_id or present.state is not State.INITIALIZING:
-            message = f"{self.agent_id} in {present.state} cannot go on as {record.agent_id}"
+            message = f"{self.agent_id} in {present.state} cannot continue as {record.agent_id}"
             raise ValueError(message)
-        # Sections belong to threads of that process, limits to the class.
+        # Sections belong to threads of the other process, limits to the class.
         waiting = replace(record.preemption, sections=())
         self.__life.restore(replace(record, preemption=waiting, limits=present.limits))
 
     # What moves it
 
     def start(self) -> None:
-        """Go from INITIALIZING to RUNNABLE; ``on_startup`` comes first."""
+        """Go from INITIALIZING to RUNNABLE, after ``on_startup``."""
         self.__send(runtime.Start(), State.RUNNABLE)
 
     def schedule(self, task_id: str) -> None:
-        """Take a task: from RUNNABLE to SCHEDULED; ``on_scheduled`` follows."""
+        """Accept a task: from RUNNABLE to SCHEDULED, then ``on_scheduled``."""
         self.__send(runtime.Schedule(string("task_id", task_id, empty=False)), State.SCHEDULED)
 
     def run(self) -> None:
-        """Begin or go on: from SCHEDULED, WAITING, WAITING_RESOURCES or RESUMED to RUNNING."""
+        """Begin or continue: from SCHEDULED, WAITING, WAITING_RESOURCES or RESUMED to RUNNING."""
         self.__send(runtime.Run(), State.RUNNING)
 
     def wait(self) -> None:
@@ -207,11 +206,11 @@ class Agent:
         self.__send(runtime.WaitResources(), State.WAITING_RESOURCES)
 
     def suspend(self) -> None:
-        """Yield: from RUNNING to SUSPENDED; ``on_suspend`` comes first. Consumes a preemption request (A16)."""
+        """Yield: from RUNNING to SUSPENDED, after ``on_suspend``. Consumes a preemption request (A16)."""
         self.__send(runtime.Suspend(), State.SUSPENDED)
 
     def resume(self) -> None:
-        """Get the turn again: from SUSPENDED to RESUMED; ``on_resume`` follows. Then call ``run`` (A10)."""
+        """Resume: from SUSPENDED to RESUMED, then ``on_resume``. Call ``run`` afterwards (A10)."""
         self.__send(runtime.Resume(), State.RESUMED)
         self.tick()
 
@@ -228,32 +227,32 @@ class Agent:
         self.__send(runtime.Fail(string("reason", reason)), State.FAILED)
 
     def shutdown(self) -> None:
-        """Begin to end: from RUNNING or RECOVERING (A5) to SHUTTING_DOWN; ``on_shutdown`` comes first."""
+        """Begin to end: from RUNNING or RECOVERING (A5) to SHUTTING_DOWN, after ``on_shutdown``."""
         self.__send(runtime.Shutdown(), State.SHUTTING_DOWN)
 
     def recover(self) -> None:
-        """Try to recover: from FAILED to RECOVERING; ``on_recovery_start`` follows."""
+        """Try to recover: from FAILED to RECOVERING, then ``on_recovery_start``."""
         self.__send(runtime.Recover(), State.RECOVERING)
 
     def complete_recovery(self) -> None:
-        """Be recovered: from RECOVERING to RUNNABLE, without a task (A23); ``on_recovery_complete(True)`` follows."""
+        """Complete the recovery: to RUNNABLE, without a task (A23), then ``on_recovery_complete(True)``."""
         self.__send(runtime.CompleteRecovery(), State.RUNNABLE)
 
     def fail_recovery(self, reason: str) -> None:
-        """Give the recovery up: from RECOVERING to FAILED; ``on_recovery_complete(False)`` follows."""
+        """Give the recovery up: from RECOVERING to FAILED, then ``on_recovery_complete(False)``."""
         self.__send(runtime.FailRecovery(string("reason", reason)), State.FAILED)
 
     def tick(self) -> None:
-        """Let happen what is due: timeouts, the deadlines of preemption, recoveries of a supervised agent."""
+        """Fire what is due: timeouts, deadlines of preemption, recoveries of a supervised agent."""
         if self.__retired:
             return
         self.__life.tick()
         while self.__life.would_take(runtime.DeadlinePassed()):
-            with suppress(RefusedError):  # somebody else was faster
+            with suppress(RefusedError):  # another thread was faster
                 self.__life.take(runtime.DeadlinePassed(), "timer")
 
     def retire(self, reason: str = "") -> None:
-        """Take the agent out of service, whatever its state; no edge of its table, and no way back (A9, A26)."""
+        """Retire the agent in any state, for good. The retirement is no transition of its table (A9, A26)."""
         string("reason", reason)
         with self.__retiring:
             if self.__retired:
@@ -264,22 +263,22 @@ class Agent:
         if self.__audit is not None:
             task = {} if record.task_id is None else {"task_id": record.task_id}
             kind, at_s = self.__life.machine.name, self.__clock() / 1_000
-            told = LifecycleEvent(at_s, kind, self.agent_id, record.state, "RETIRED", "", reason, metadata=task)
+            entry = LifecycleEvent(at_s, kind, self.agent_id, record.state, "RETIRED", "", reason, metadata=task)
             with self.__kept():
-                self.__audit(told)
+                self.__audit(entry)
 
     # Preemption
 
     def safe_point(self) -> bool:
-        """Tell whether the caller should yield: somebody asked for it, and no critical section is being executed."""
+        """Tell whether the caller should yield: preemption is requested, and no critical section is being executed."""
         self.tick()
         return self.__retired or runtime.safe_point(self.__life.record)
 
     @contextmanager
     def non_preemptible(self, *, deadline_ms: int | None = None) -> Generator[None, None, None]:
-        """Execute a critical section, for ``deadline_ms`` at most if given; no safe point asks to yield inside (A15).
+        """Execute a critical section, for ``deadline_ms`` at most if given.
 
-        Sections may be nested; the earliest of their deadlines counts (A18).
+        Safe points inside do not ask to yield (A15). Sections may be nested; the earliest deadline counts (A18).
         """
         key = next(self.__sections)
         self.__send(runtime.SectionEntered(key, duration_ms(deadline_ms)), None)
@@ -289,7 +288,7 @@ class Agent:
             self.__leave(key)
 
     def request_preemption(self, reason: str = "") -> None:
-        """Ask the agent to yield at its next safe point; ``on_preempt_request`` follows (A25)."""
+        """Ask the agent to yield at its next safe point, then call ``on_preempt_request`` (A25)."""
         self.__send(runtime.PreemptionRequested(string("reason", reason)), None)
 
     def force_preemption(self, reason: str = "") -> None:
@@ -297,10 +296,10 @@ class Agent:
         self.__send(runtime.PreemptionForced(string("reason", reason)), State.FAILED)
 
     def on_control(self, message: Any) -> None:
-        """Take a control message, ``{"content_type": "application/json", "payload": bytes}``.
+        """Handle a control message, ``{"content_type": "application/json", "payload": bytes}``.
 
-        Its payload may be ``{"type": "PREEMPT_REQUEST", "reason": ...}``, the reason being optional; whatever else
-        comes is ignored.
+        Its payload may be ``{"type": "PREEMPT_REQUEST", "reason": ...}``; the reason is optional. Other messages are
+        ignored.
         """
         reason = preempt_request(message)
         if reason is not None:
@@ -318,35 +317,35 @@ class Agent:
         """Prepare for this task. Called in SCHEDULED."""
 
     def on_state_change(self, old_state: int, new_state: int) -> None:
-        """Learn that the state has changed. Called for every transition, timeouts included."""
+        """React to a change of state. Called for every transition, with those of timeouts."""
 
     def on_preempt_request(self, reason: str) -> None:
-        """Learn that somebody wants the agent to yield."""
+        """React to a request to yield."""
 
     def on_preempt_overdue(self, reason: str, grace_ms: int) -> None:
-        """Learn that the agent has not yielded in time, and is failed if it has not within ``grace_ms``."""
+        """React to an overdue preemption: the agent fails unless it yields within ``grace_ms``."""
         self.logger.warning("preemption is overdue (%s): %d ms of grace", reason, grace_ms)
 
     def on_suspend(self) -> None:
-        """Save what is needed to go on later. Called in RUNNING; an error prevents the suspension."""
+        """Save the data for a later continuation. Called in RUNNING; an error prevents the suspension."""
 
     def on_resume(self) -> None:
-        """Load what was saved. Called in RESUMED."""
+        """Load the saved data. Called in RESUMED."""
 
     def on_recovery_start(self) -> None:
         """Try to recover, and call ``complete_recovery`` or ``fail_recovery``, here or later."""
 
     def on_recovery_complete(self, success: bool) -> None:  # noqa: FBT001 - the document's signature
-        """Learn how the recovery ended; one that took too long or was aborted did not succeed."""
+        """React to the end of a recovery; one that timed out or was aborted did not succeed."""
 
     def on_task_failed(self, task_id: str, reason: str) -> None:
-        """Tell whoever gave the task out that it is lost (A23)."""
+        """Report to the task's dispatcher that the task is lost (A23)."""
         self.logger.error("task %s failed: %s", task_id, reason)
 
     # The way in and out
 
     def __send(self, event: Event, target: State | None) -> None:
-        """Let the machine take an event; ``target`` is what a refusal names."""
+        """Send an event to the machine; the error of a refusal names ``target``."""
         if self.__retired:
             raise AgentRetiredError(self.agent_id, self.__retired_for)
         self.tick()
@@ -359,9 +358,9 @@ class Agent:
             raise StateTransitionError(*numbers, allowed, self.__numbering) from refused
 
     def __leave(self, key: int) -> None:
-        """Leave a section; nothing that became of the agent meanwhile is the section's concern."""
+        """Leave a section, also if the agent's state has changed meanwhile."""
         self.tick()
-        with suppress(RefusedError):  # what the section belonged to is over
+        with suppress(RefusedError):  # the work of the section is over already
             self.__life.take(runtime.SectionLeft(key))
 
     def __observe(self, transition: Transition) -> None:
@@ -375,7 +374,7 @@ class Agent:
 
     @contextmanager
     def __kept(self) -> Generator[None, None, None]:
-        """Keep what the audit raises, and go on: what it is told of has happened."""
+        """Keep errors of the audit, and continue: the transition has happened."""
         try:
             yield
         except Exception as error:

@@ -1,8 +1,8 @@
-"""Whether a target can be loaded, found out in a process of its own, as a session's would be, before there is one.
+"""A probe: whether a target can be loaded, in a separate process, before a session needs it.
 
 ``python -m lifefold.interpreters.facades.cooperative.probe FOLDER MODULE:CLASS`` loads the class as the worker does,
-and makes no agent of it. It writes ``LOADED`` or what is wrong, and exits with 0 in either case: whatever else happens
-has happened in the user's module. What that prints goes to stderr, and its threads are not waited for.
+but makes no agent. It writes ``LOADED`` or the error, and exits with 0 in both cases. Any other exit status comes from
+the user's module. The module's output goes to stderr, and its threads are not waited for.
 """
 
 import os
@@ -12,11 +12,11 @@ from typing import Final
 from lifefold.interpreters.facades.cooperative.worker import TargetError, class_of
 
 LOADED: Final = "loaded"
-"""What is written if nothing is wrong."""
+"""The output for a target without an error."""
 
 
 def main(arguments: list[str]) -> str:
-    """Load the class that the arguments name; return what is to be written."""
+    """Load the class that the arguments name; return the output."""
     folder, target = arguments
     sys.path.insert(0, folder)
     try:

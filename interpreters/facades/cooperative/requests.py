@@ -1,4 +1,4 @@
-"""What an agent is asked from outside: control messages, and limits of critical sections; read and checked."""
+"""Reading and checking control messages, and the limits of critical sections."""
 
 from collections.abc import Mapping
 from typing import Final, cast
@@ -19,7 +19,7 @@ def duration_ms(deadline_ms: object) -> int | None:
 
 
 class _Control(msgspec.Struct):
-    """The payload of a control message, as far as it is understood."""
+    """The known fields in the payload of a control message."""
 
     type: str
     reason: str | None = None

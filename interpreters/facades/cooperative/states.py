@@ -1,4 +1,4 @@
-"""An agent's states as numbers, and what it raises: the words that document 000 shares with its callers."""
+"""An agent's states as numbers, and its errors, as document 000 names them."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ from lifefold.core.lifecycles.runtime import SEED, Numbering
 
 
 class AgentState:
-    """The states as document 000 numbers them (A19)."""
+    """The numbers of the states in document 000 (A19)."""
 
     INITIALIZING: Final = 0
     RUNNABLE: Final = 1
@@ -23,12 +23,12 @@ class AgentState:
 
     @staticmethod
     def name(state: int) -> str:
-        """Return the name of a state, or ``UNKNOWN(n)`` for a number that is none's."""
+        """Return the name of a state, or ``UNKNOWN(n)`` for a number without a state."""
         return _name(SEED, state)
 
 
 class AgentError(Exception):
-    """What an agent raises of its own: the call was refused, and nothing has changed."""
+    """Base of an agent's errors: the call was refused, and nothing has changed."""
 
 
 class StateTransitionError(AgentError):
@@ -41,18 +41,18 @@ class StateTransitionError(AgentError):
     def __init__(
         self, current_state: int, target_state: int, allowed: tuple[str, ...] = (), numbering: Numbering = SEED
     ) -> None:
-        """Take the two states as numbers of a numbering, and what would be possible."""
+        """Take the two states as numbers of a numbering, and the names of allowed states."""
         super().__init__(current_state, target_state, allowed, numbering)
         self.current_state, self.target_state, self.allowed = current_state, target_state, allowed
         self.current_name, self.target_name = _name(numbering, current_state), _name(numbering, target_state)
 
     def __str__(self) -> str:
-        """Say it as the document does."""
+        """Return the document's message."""
         return f"Invalid state transition: {self.current_name} -> {self.target_name}"
 
 
 class HookError(AgentError):
-    """A hook that stands before its transition failed, and so prevented it; the cause is its error (A14)."""
+    """A hook before a transition failed, and so prevented it; the cause is the hook's error (A14)."""
 
     def __init__(self, hook: str) -> None:
         """Take the hook's name."""
@@ -60,20 +60,20 @@ class HookError(AgentError):
         self.hook = hook
 
     def __str__(self) -> str:
-        """Say which hook it was."""
+        """Return a message that names the hook."""
         return f"{self.hook}() failed, so the state has not changed"
 
 
 class AgentRetiredError(AgentError):
-    """The agent was retired, perhaps for a ``reason``; it does nothing any more (A9)."""
+    """The agent was retired, with an optional ``reason``; it does nothing any more (A9)."""
 
     def __init__(self, agent_id: str, reason: str = "") -> None:
-        """Take the agent's id, and what it was retired for."""
+        """Take the agent's id, and the reason of its retirement."""
         super().__init__(agent_id, reason)
         self.agent_id, self.reason = agent_id, reason
 
     def __str__(self) -> str:
-        """Say which agent, and why."""
+        """Return a message with the agent and the reason."""
         return f"agent {self.agent_id} was retired{f' ({self.reason})' if self.reason else ''}; make another one"
 
 

@@ -1,21 +1,19 @@
-"""The process that an agent of kind ``python`` lives in: one task of an ``Agent`` subclass, from start to end.
+"""The process of an agent of kind ``python``: one task of an ``Agent`` subclass, from start to end.
 
 ``python -m lifefold.interpreters.facades.cooperative.worker FOLDER MODULE:CLASS`` makes ``CLASS(name)``, starts it,
-schedules the task, runs it, and calls its ``process_work()``. The task is over when that has returned; an agent that
-has not said how it ended, and is RUNNING, is completed. The exit status is 0 for COMPLETED, ``SUSPENDED_STATUS`` for
-SUSPENDED, and 1 for everything else, with the reason on stderr.
+schedules the task, runs it, and calls its ``process_work()``. The task is over when that method returns. An agent that
+is still RUNNING then is completed. The exit status is 0 for COMPLETED, ``SUSPENDED_STATUS`` for SUSPENDED, and 1
+otherwise, with the reason on stderr.
 
-*An agent that shuts down may complete as well* (A4): unless it is made with another machine, it has the profile
-``graceful``.
+*An agent that shuts down may complete as well* (A4): its default machine is the profile ``graceful``.
 
 *Preemption is cooperative.* TERM and INT become a request; the agent yields at its next safe point with ``suspend()``.
-What the machine knows of it is kept in ``LIFEFOLD_STATE_FILE``, and the process of the next session with this task goes
-on there, be it another agent of the same class: it resumes the agent, whose ``on_resume`` loads what ``on_suspend``
-saved, and runs it. An agent that cannot resume is made anew, and begins at the beginning. One that does not yield is
-failed when its machine says so, and with it the process ends, whatever its threads are at.
+Its machine's record is kept in ``LIFEFOLD_STATE_FILE``. The process of the next session with this task continues from
+it, also with another agent of the same class. It resumes the agent, whose ``on_resume`` loads the data that
+``on_suspend`` saved, and runs it. If that fails, a new agent begins the task from the start. An agent that does not
+yield fails when its machine's deadline has passed. The process then exits, without waiting for its threads.
 
-Whoever started the process ends the group after a grace of its own, ``LIFEFOLD_GRACE_MS``; the machine's deadlines are
-within it.
+The runner ends the process group after its own grace, ``LIFEFOLD_GRACE_MS``; the machine's deadlines are shorter.
 """
 
 import importlib
@@ -41,30 +39,30 @@ from lifefold.interpreters.facades.cooperative.agent import Agent, default_machi
 _PACKAGE: Final = "lifefold.interpreters.facades.cooperative"
 
 TICK_S: Final = 0.2
-"""How often timeouts and deadlines are looked at."""
+"""The pause between two checks of timeouts and deadlines."""
 
 
 class Worker(Protocol):
-    """What a target must have beside ``Agent``: the work itself."""
+    """The method that a target must have beside those of ``Agent``."""
 
     def process_work(self) -> object:
-        """Do the task, asking ``safe_point()`` now and then."""
+        """Do the task, and call ``safe_point()`` regularly."""
         ...
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """What is in a state file: the class of the suspended agent, as the fleet file names it, and its record."""
+    """The contents of a state file: the suspended agent's class, as the fleet file names it, and its record."""
 
     target: str
     record: Runtime
 
 
 class TargetError(Exception):
-    """There is no such agent; the message says what is missing."""
+    """The target cannot be loaded, or is no agent; the message says what is missing."""
 
 
 def main(arguments: list[str], env: Mapping[str, str]) -> int:
-    """Let the agent do its task; return the exit status of the process."""
+    """Run the agent's task; return the exit status of the process."""
     folder, target = arguments
     sys.path.insert(0, folder)
     default_machine.set(graceful)
@@ -74,17 +72,17 @@ def main(arguments: list[str], env: Mapping[str, str]) -> int:
         agent = agent_of(target, env["LIFEFOLD_AGENT"])
     except TargetError as error:
         return unsuccessful(str(error))
-    wishes: SimpleQueue[str] = SimpleQueue()
+    requests: SimpleQueue[str] = SimpleQueue()
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda number, _frame: wishes.put(signal.Signals(number).name))
+        signal.signal(number, lambda number, _frame: requests.put(signal.Signals(number).name))
     state_file = Path(env["LIFEFOLD_STATE_FILE"])
     try:
         if not resumed(agent, target, state_file):
             agent = agent_of(target, agent.agent_id)
             begin(agent, env["LIFEFOLD_TASK"])
-        Thread(target=supervise, args=(agent, wishes), daemon=True).start()  # what was asked meanwhile is told now
+        Thread(target=supervise, args=(agent, requests), daemon=True).start()  # it also passes on earlier requests
         work(agent)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - the agent's own code: this is how the task ended
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - an error of the agent's code ends the task
         fail(agent, error)
     return finish(agent, target, state_file)
 
@@ -96,7 +94,7 @@ def agent_of(target: str, name: str) -> Agent:
         made = kind(name)
         made.tick()
     except (Exception, SystemExit) as error:
-        message = f"{target}: {type(error).__name__}: {error} (it is made with a name alone, as super().__init__(name))"
+        message = f"{target}: {type(error).__name__}: {error} (it is made with a name only, as super().__init__(name))"
         raise TargetError(message) from error
     return made
 
@@ -116,7 +114,7 @@ def class_of(target: str) -> Callable[[str], Agent]:
 
 
 def _raised_at(error: BaseException) -> str:
-    """Say where in the user's modules an error was raised; nothing if it was in none."""
+    """Return the line of the user's modules that raised an error; empty if none of them did."""
     ours = (__file__, importlib.__file__)
     frames = [each for each in traceback.extract_tb(error.__traceback__) if each.filename not in ours]
     theirs = [each for each in frames if not each.filename.startswith("<frozen ")]
@@ -124,10 +122,10 @@ def _raised_at(error: BaseException) -> str:
 
 
 def resumed(agent: Agent, target: str, state_file: Path) -> bool:
-    """Let the agent go on where one of its class was suspended; tell whether it runs. If not, it is of no use any more.
+    """Resume the suspended agent of the state file; tell whether it runs. If not, the agent must be discarded.
 
-    Another class, a file that is none of ours, or data that ``on_resume`` does not find: all of that is no failure,
-    for a task that begins in a clean place has to be done from the beginning.
+    A file of another class, a file of another format, or an error of ``on_resume`` is no failure of the task: the task
+    then begins from the start.
     """
     if not state_file.exists():
         return False
@@ -139,20 +137,20 @@ def resumed(agent: Agent, target: str, state_file: Path) -> bool:
         agent.resume()
         run(agent)
     except Exception:
-        agent.logger.exception("cannot resume, begins anew")
+        agent.logger.exception("cannot resume, begins from the start")
         return False
     return True
 
 
 def begin(agent: Agent, task: str) -> None:
-    """Bring the agent from the start to RUNNING. Raises what a hook has raised: who could not prepare must not work."""
+    """Bring the agent from the start to RUNNING. Raises errors of hooks: an agent must be prepared before it works."""
     agent.start()
     agent.schedule(task)
     run(agent)
 
 
 def run(agent: Agent) -> None:
-    """Let the agent run, unless it does already. Raises what a hook on the way has raised."""
+    """Move the agent to RUNNING, unless it is RUNNING already. Raises the first error of a hook."""
     if record_of(agent).state is not State.RUNNING:
         agent.run()
     for failure in agent.failures:
@@ -160,7 +158,7 @@ def run(agent: Agent) -> None:
 
 
 def work(agent: Agent) -> None:
-    """Do the task; to return from it while RUNNING is to complete it."""
+    """Do the task; an agent that is RUNNING afterwards is completed."""
     came = cast("Worker", agent).process_work()
     if isinstance(came, Coroutine | Generator | AsyncGenerator):
         raise TypeError("process_work() must do the task when it is called: no 'async def', and no 'yield' in it")
@@ -169,7 +167,7 @@ def work(agent: Agent) -> None:
 
 
 def fail(agent: Agent, error: BaseException) -> None:
-    """Fail the agent, if it can fail where it is, and say why: the error, and what has caused it."""
+    """Fail the agent, if its state permits it, with the error and its cause as the reason."""
     traceback.print_exception(error)
     causes = [] if error.__cause__ is None else traceback.format_exception_only(error.__cause__)
     with suppress(Exception):
@@ -177,7 +175,7 @@ def fail(agent: Agent, error: BaseException) -> None:
 
 
 def finish(agent: Agent, target: str, state_file: Path) -> int:
-    """Keep what a suspended agent needs to go on, and return the exit status that says how it ended."""
+    """Save the record of a suspended agent, and return the exit status of the process."""
     match record_of(agent).state:
         case State.SUSPENDED:
             keep(state_file, Kept(target, record_of(agent)))
@@ -191,25 +189,25 @@ def finish(agent: Agent, target: str, state_file: Path) -> int:
 
 
 def unsuccessful(why: str) -> int:
-    """Say why, and return the exit status that goes with it."""
+    """Write the reason to stderr, and return the exit status of a failure."""
     sys.stderr.write(f"{why}\n")
     sys.stderr.flush()
     return 1
 
 
 def keep(file: Path, kept: Kept) -> None:
-    """Write what is kept, so that the file has all of it or is not there."""
+    """Write a state file atomically."""
     file.parent.mkdir(parents=True, exist_ok=True)
     draft = file.with_name(f"{file.name}.new")
     draft.write_bytes(msgspec.json.encode(kept))
     draft.replace(file)
 
 
-def supervise(agent: Agent, wishes: "SimpleQueue[str]", leave: Callable[[int], NoReturn] = os._exit) -> None:
-    """Pass requests on and let time happen, until the agent is failed by force; then leave."""
+def supervise(agent: Agent, requests: "SimpleQueue[str]", leave: Callable[[int], NoReturn] = os._exit) -> None:
+    """Pass requests on, and fire timers, until the agent fails by forced preemption; then exit."""
     while record_of(agent).error_code != "forced_preemption":
         with suppress(Empty):
-            agent.request_preemption(f"asked by {wishes.get(timeout=TICK_S)}")
+            agent.request_preemption(f"asked by {requests.get(timeout=TICK_S)}")
         agent.tick()
     leave(unsuccessful(f"ended in {State.FAILED}: {agent.failure_reason}"))
 
@@ -217,4 +215,4 @@ def supervise(agent: Agent, wishes: "SimpleQueue[str]", leave: Callable[[int], N
 if __name__ == "__main__":
     status = main(sys.argv[1:], os.environ)
     sys.stdout.flush()
-    os._exit(status)  # the task is over, whatever threads of the agent's are still at
+    os._exit(status)  # the task is over, even if threads of the agent still run

@@ -1,4 +1,4 @@
-"""The interface of document 004: transitions of tasks, agents and turns, abort chains, and judgements about agents."""
+"""The interface of document 004: transitions of tasks, agents and turns, abort chains, and assessments of agents."""
 
 from lifefold.core.kernel import LifecycleEvent
 from lifefold.core.lifecycles.claims import Claims

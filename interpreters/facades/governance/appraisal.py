@@ -1,6 +1,6 @@
-"""Document 004's judgements about agents: what a screen shows, how long a task may take, what an agent may do.
+"""The assessments of agents in document 004: visual states, adaptive timeouts of tasks, graduated access.
 
-Times are in seconds here, as in the document. ``TypeError`` and ``ValueError`` are raised for what makes no sense.
+Times are in seconds here, as in the document. Invalid arguments raise ``TypeError`` or ``ValueError``.
 """
 
 import time
@@ -16,30 +16,30 @@ AgentState = visual.VisualState
 """The seven visual states, with their indicators and colours."""
 
 SECONDS_LIMIT: Final = 10**11
-"""The longest time that may be named: some three thousand years."""
+"""The longest accepted time: about three thousand years."""
 
 PIDS: Final = range(2**31)
-"""The numbers that a process can have."""
+"""The possible process ids."""
 
 FILES_LIMIT: Final = 1_000_000
-"""One more than the number of files that a task may own."""
+"""One more than the most files of a task."""
 
 
 class AgentStateThresholds(NamedTuple):
-    """From when on silence is worth showing, in seconds; both are exceeded strictly (E29)."""
+    """The times of silence after which a stall or a late spawn is shown, in seconds, both exclusive (E29)."""
 
     stall_threshold_s: float = 300.0
     spawn_timeout_s: float = 60.0
 
 
 class TimeoutEstimate(NamedTuple):
-    """How long a task may take, in seconds, and how sure that is, from 0 to 1."""
+    """The timeout of a task, in seconds, and the confidence in it, from 0 to 1."""
 
     timeout_s: float
     confidence: float
 
 
-def classify_agent_state(  # noqa: PLR0913 - the metadata of a session, each by its name
+def classify_agent_state(  # noqa: PLR0913 - the metadata of a session, by keyword
     status: str,
     *,
     pid: int | None = None,
@@ -48,11 +48,11 @@ def classify_agent_state(  # noqa: PLR0913 - the metadata of a session, each by 
     now: float | None = None,
     thresholds: AgentStateThresholds = AgentStateThresholds(),  # noqa: B008 - an immutable value
 ) -> AgentState:
-    """Return the visual state of a session. Times are Unix, in seconds; ``now`` is the present if it is not given.
+    """Return the visual state of a session. Times are Unix, in seconds; ``now`` defaults to the present.
 
-    ``status`` is an agent's word or a task's, in whatever case; one that is neither is UNKNOWN while there is a process
-    (E30). ``pid`` is None for a session that has none. A session without ``started_at`` is taken to have started at its
-    last heartbeat, or now if it has none: nothing shows that its launch is overdue.
+    ``status`` is a status of an agent or of a task, in any case. Any other status is UNKNOWN while there is a process
+    (E30). ``pid`` is None for a session without a process. A session without ``started_at`` counts as started at its
+    last heartbeat, or now if it has none, so its launch is never overdue.
     """
     now_ms = _ms("now", time.time() if now is None else now)
     heard_ms = None if last_heartbeat is None else _ms("last_heartbeat", last_heartbeat)
@@ -64,7 +64,7 @@ def classify_agent_state(  # noqa: PLR0913 - the metadata of a session, each by 
     return visual.classify(seen, now_ms, limits).state
 
 
-def estimate_timeout(  # noqa: PLR0913, PLR0917 - what the formula takes, each by its name
+def estimate_timeout(  # noqa: PLR0913, PLR0917 - the inputs of the formula
     scope: str = "medium",
     complexity: str = "medium",
     model: str = "",
@@ -72,10 +72,10 @@ def estimate_timeout(  # noqa: PLR0913, PLR0917 - what the formula takes, each b
     owned_files: int = 0,
     history: Iterable[tuple[str, str, float]] = (),
 ) -> TimeoutEstimate:
-    """Return how long a task may take (E33). ``history`` has the role, the status and the seconds of earlier runs.
+    """Return the timeout of a task (E33). ``history`` has the role, the status and the seconds of earlier runs.
 
-    ``scope`` is small, medium, large or XL, ``complexity`` low, medium or high, in whatever case; ``ValueError`` is
-    raised for any other. A model that the formula does not know has the factor 1.
+    ``scope`` is small, medium, large or XL, ``complexity`` low, medium or high, in any case. Other values raise
+    ``ValueError``. An unknown model has the factor 1.
     """
     past = [_past_run(f"history, run {place}", run) for place, run in enumerate(history, 1)]
     words = (text("scope", scope), text("complexity", complexity), text("model", model), text("role", role))
@@ -85,20 +85,20 @@ def estimate_timeout(  # noqa: PLR0913, PLR0917 - what the formula takes, each b
 
 
 class GraduatedAccess:
-    """The track records of all agents, by name (E34, E35). An agent that nobody knows begins at the lowest level."""
+    """The track records of all agents, by name (E34, E35). An unknown agent begins at the lowest level."""
 
     def __init__(self, gates: Gates | None = None) -> None:
-        """Take the least level of each transition that needs one, by (from, to); by default none does."""
+        """Take the lowest sufficient level of each transition that needs one, by (from, to); by default none does."""
         self._gates: Final = dict(gates or {})
         self._lock: Final = RLock()
         self._trust: Final[dict[str, Trust]] = {}
 
     def __repr__(self) -> str:
-        """Say how many agents have a record, and how many transitions need trust."""
+        """Return the number of agents with a record, and of transitions that need trust."""
         return f"<GraduatedAccess: {len(self._trust)} agents, {len(self._gates)} gates>"
 
     def level(self, agent_id: str) -> AccessLevel:
-        """Return how far an agent is trusted; whoever gives no name is not."""
+        """Return an agent's access level; an empty name has the lowest."""
         return self.trust(agent_id).level
 
     def trust(self, agent_id: str) -> Trust:
@@ -106,7 +106,7 @@ class GraduatedAccess:
         return self._trust.get(text("agent_id", agent_id), Trust())
 
     def capabilities(self, agent_id: str) -> Capabilities:
-        """Return what an agent may touch."""
+        """Return an agent's capabilities."""
         return access.CAPABILITIES[self.level(agent_id)]
 
     def may(self, agent_id: str, from_status: str, to_status: str) -> bool:
@@ -118,7 +118,7 @@ class GraduatedAccess:
         return self._record(agent_id, access.succeeded)
 
     def record_failure(self, agent_id: str) -> AccessLevel:
-        """Return the level, which a failure leaves as it is."""
+        """Return the level, which a failure does not change."""
         return self.level(agent_id)
 
     def record_violation(self, agent_id: str) -> AccessLevel:
@@ -153,7 +153,7 @@ _RUN: Final = ("role", "status", "seconds")
 
 
 def _ms(name: str, seconds: object) -> int:
-    """Return a time in milliseconds. Raises ``TypeError`` or ``ValueError`` for what is no time."""
+    """Return a time in milliseconds. Raises ``TypeError`` or ``ValueError``."""
     if not isinstance(seconds, float | int) or isinstance(seconds, bool):
         raise TypeError(f"{name} must be a number of seconds, not {type(seconds).__name__}")
     if not abs(seconds) <= SECONDS_LIMIT:

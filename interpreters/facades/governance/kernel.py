@@ -1,12 +1,12 @@
-"""Document 004's governance kernel: ``transition_task`` and ``transition_agent``, and everybody who listens.
+"""The governance kernel of document 004: ``transition_task`` and ``transition_agent``, with listeners.
 
-A call names the status that it wants; the row that leads there is looked up in the table, and its event is sent. What
-no row allows raises ``IllegalTransitionError``, and nothing has changed (E13). Every transition yields one
-``LifecycleEvent``, which is returned, and told to all listeners: one after the other, in the order in which transitions
-happened, also those that a listener causes; what a listener raises is kept in ``failures`` (E42).
+A call names the requested status. The kernel looks up the row that leads there, and sends its event. If no row does,
+``IllegalTransitionError`` is raised, and nothing has changed (E13). Every transition yields one ``LifecycleEvent``. It
+is returned, and passed to all listeners in sequence, in the order of transitions. That includes transitions that a
+listener causes. Errors of listeners are kept in ``failures`` (E42).
 
 Errors: ``IllegalTransitionError``, ``DuplicateTransitionError``, ``AccessDeniedError`` and ``PlanConflictError``;
-``TypeError`` and ``ValueError`` for arguments that are none.
+``TypeError`` and ``ValueError`` for invalid arguments.
 """
 
 from collections import deque
@@ -39,16 +39,16 @@ from lifefold.interpreters.facades.outbox import Outbox
 T = TypeVar("T")
 
 DEAD_LETTERS_KEPT: Final = 1_000
-"""How many late reports are kept; the oldest go first."""
+"""The number of late reports that are kept; the oldest are dropped first."""
 
 CLAIMS: Final = range(2**63)
-"""The numbers that a claim can have."""
+"""The possible numbers of a claim."""
 
 Listener = Callable[[LifecycleEvent], None]
 
 
-class Said(msgspec.Struct, frozen=True):
-    """What a caller says about a transition."""
+class Details(msgspec.Struct, frozen=True):
+    """A caller's details of a transition."""
 
     actor: str = ""
     reason: str = ""
@@ -57,22 +57,22 @@ class Said(msgspec.Struct, frozen=True):
     token: int | None = None
 
     def about(self, subject: Subject) -> dict[str, Any]:
-        """Return it by the names that the events of the core have for it."""
+        """Return the details by the field names of the core's events."""
         epoch = subject.claim_of(self.actor) if self.token is None else self.token
         words = {"owner": claims.owner(self.actor), "reason": self.reason, "epoch": epoch}
         return words | {"transition_reason": self.transition_reason, "abort_reason": self.abort_reason}
 
 
-TIMER: Final = Said(actor="timer")
+TIMER: Final = Details(actor="timer")
 
 
 class Governance:
-    """A kernel of one's own. ``gates`` says which transitions need which level, and ``level_of`` who has which (E34).
+    """A separate kernel. ``gates`` has the transitions that need a level, ``level_of`` the level of an actor (E34).
 
-    ``level_of`` is asked while the subject is held, so it must not wait for anybody who moves it.
+    ``level_of`` is called while the subject is locked, so it must not wait for another call that moves the subject.
 
-    ``perform`` is called with the effects that a task's profile asks for, as ``AbortSession``, after the transition and
-    in the order of transitions; late reports are in ``dead_letters`` (E12). Without it, such an effect is a failure.
+    ``perform`` is called with the effects of a task's profile, such as ``AbortSession``, after the transition and in
+    the order of transitions. Without it, such an effect is a failure. Late reports are in ``dead_letters`` (E12).
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Governance:
         level_of: Callable[[str], AccessLevel] = lambda _actor: AccessLevel.UNTRUSTED,
         perform: Callable[[Effect], None] | None = None,
     ) -> None:
-        """Begin without listeners and without a memory. Raises ``TypeError`` for what cannot be called."""
+        """Start without listeners and without a ledger. Raises ``TypeError`` for a function that is not callable."""
         self.dead_letters: Final[deque[KeepDeadLetter]] = deque(maxlen=DEAD_LETTERS_KEPT)
         self._gates: Final = dict(gates or {})
         self._level_of: Final = function("level_of", level_of)
@@ -93,22 +93,22 @@ class Governance:
         self._calls: Final[Outbox[Callable[[], None]]] = Outbox(lambda call: call())
 
     def __repr__(self) -> str:
-        """Say how many listeners it has, and how many transitions need trust."""
+        """Return the number of listeners, and of transitions that need trust."""
         return f"<Governance: {len(self._listeners)} listeners, {len(self._gates)} gates>"
 
     @property
     def failures(self) -> deque[Exception]:
-        """What listeners and the performer have raised, the oldest first; the transitions stand."""
+        """The errors of listeners and of the performer, the oldest first; the transitions stand."""
         return self._calls.failures
 
     def add_listener(self, listener: Listener) -> None:
-        """Tell this function of every transition from now on. Raises ``TypeError`` for what cannot be called."""
+        """Call this function for every transition from now on. Raises ``TypeError`` if it is not callable."""
         function("a listener", listener)
         with self._lock:
             self._listeners = (*self._listeners, listener)
 
     def remove_listener(self, listener: Listener) -> None:
-        """Do not tell this function any more; one that was never told is no error."""
+        """Stop calling this function; an unknown one is no error."""
         with self._lock:
             self._listeners = tuple(each for each in self._listeners if each != listener)
 
@@ -123,13 +123,14 @@ class Governance:
         *,
         token: int | None = None,
     ) -> LifecycleEvent:
-        """Move a task. ``token`` is the claim that is reported of, if the caller can prove it (E12).
+        """Move a task. ``token`` is the number of the claim that the report belongs to (E12).
 
-        Without it, an actor who has claimed the task speaks of its own claim, and anybody else of the present one.
+        Without it, the report of an actor that has claimed the task belongs to its own claim, and any other report to
+        the present claim.
         """
         instance(Task, task)
-        said = _said(actor, reason, transition_reason, None, token)
-        return self._move(task, new_status, said, transition_id)
+        details = _details(actor, reason, transition_reason, None, token)
+        return self._move(task, new_status, details, transition_id)
 
     def transition_agent(  # noqa: PLR0913, PLR0917 - the document's signature
         self,
@@ -143,50 +144,50 @@ class Governance:
     ) -> LifecycleEvent:
         """Move an agent session."""
         instance(AgentSession, session)
-        said = _said(actor, reason, transition_reason, abort_reason, None)
-        return self._move(session, new_status, said, transition_id)
+        details = _details(actor, reason, transition_reason, abort_reason, None)
+        return self._move(session, new_status, details, transition_id)
 
     def heartbeat(self, session: AgentSession) -> LifecycleEvent | None:
-        """Note a sign of life: the first one makes the session work, a dead one's is refused (E23).
+        """Record a heartbeat: the first one makes the session work; that of a dead session is refused (E23).
 
-        One that changes the state needs the level that this change needs, of the session itself (E34).
+        If it changes the state, the session itself needs the level of that transition (E34).
         """
         instance(AgentSession, session)
-        return self._settle(session, lambda: self._heard(session, Said(session.id)))
+        return self._settle(session, lambda: self._heard(session, Details(session.id)))
 
     def request_approval(self, task: Task, actor: str = "", reason: str = "") -> LifecycleEvent:
-        """Let a task that is done wait for a person's word (E2)."""
-        return self._approval(task, approval.ApprovalRequested(), TaskStatus.PENDING_APPROVAL, _said(actor, reason))
+        """Move a task that is done to PENDING_APPROVAL (E2)."""
+        return self._approval(task, approval.ApprovalRequested(), TaskStatus.PENDING_APPROVAL, _details(actor, reason))
 
     def approve(self, task: Task, actor: str = "", reason: str = "") -> LifecycleEvent:
-        """Let a task that waits for it be done (E2)."""
-        return self._approval(task, approval.ApprovalGranted(), TaskStatus.DONE, _said(actor, reason))
+        """Approve a task that waits for approval: it is DONE (E2)."""
+        return self._approval(task, approval.ApprovalGranted(), TaskStatus.DONE, _details(actor, reason))
 
     def reject(self, task: Task, actor: str = "", reason: str = "") -> LifecycleEvent:
-        """Let a task that waits for approval fail (E2)."""
-        return self._approval(task, approval.ApprovalRefused(reason), TaskStatus.FAILED, _said(actor, reason))
+        """Reject a task that waits for approval: it is FAILED (E2)."""
+        return self._approval(task, approval.ApprovalRefused(reason), TaskStatus.FAILED, _details(actor, reason))
 
     def approve_plan(self, tasks: Iterable[Task], actor: str = "", reason: str = "") -> list[LifecycleEvent]:
-        """Open all tasks of a plan that are still planned, or none (E43)."""
-        return self._plan(tuple(tasks), task.Approved(), _said(actor, reason))
+        """Open all tasks of a plan that are still planned, or none of them (E43)."""
+        return self._plan(tuple(tasks), task.Approved(), _details(actor, reason))
 
     def reject_plan(self, tasks: Iterable[Task], actor: str = "", reason: str = "") -> list[LifecycleEvent]:
-        """Cancel all tasks of a plan that are still planned, or none (E43)."""
-        return self._plan(tuple(tasks), task.Declined(), _said(actor, reason))
+        """Cancel all tasks of a plan that are still planned, or none of them (E43)."""
+        return self._plan(tuple(tasks), task.Declined(), _details(actor, reason))
 
     def tick(self, subject: Task | AgentSession) -> None:
-        """Let a subject's timers happen that are due: a lease, a limit of time, an approval that nobody gave."""
+        """Fire a subject's due timers: of a lease, of a time limit, of an approval."""
         instance(Subject, subject)
         self._settle(subject, subject.driver.tick)
 
-    def _move(self, subject: Subject, status: str, said: Said, transition_id: str | None) -> LifecycleEvent:
+    def _move(self, subject: Subject, status: str, details: Details, transition_id: str | None) -> LifecycleEvent:
         wanted = text("new_status", status)
         if transition_id is not None:
             text("transition_id", transition_id, empty=False)
-        return self._settle(subject, lambda: self._once(subject, wanted, said, transition_id))
+        return self._settle(subject, lambda: self._once(subject, wanted, details, transition_id))
 
     def _settle(self, subject: Subject, act: Callable[[], T]) -> T:
-        """Act with the subject to oneself, and tell what came of it when it is free again."""
+        """Act with the subject locked, and call the listeners after it is unlocked."""
         try:
             with subject.lock:
                 return act()
@@ -195,11 +196,11 @@ class Governance:
                 self._collect(subject, None, TIMER)
             self._calls.flush()
 
-    def _once(self, subject: Subject, status: str, said: Said, transition_id: str | None) -> LifecycleEvent:
-        """Take the transition, or return what came of it under the same id before (E14)."""
+    def _once(self, subject: Subject, status: str, details: Details, transition_id: str | None) -> LifecycleEvent:
+        """Perform the transition, or return its earlier result under the same id (E14)."""
         subject.driver.tick()
         entity = f"{subject.entity_type}:{subject.id}"
-        payload = (status, said)
+        payload = (status, details)
         if transition_id is not None:
             with self._lock:
                 recalled = self._ledger.recall(entity, transition_id, payload)
@@ -208,73 +209,73 @@ class Governance:
             original = recalled.unwrap()
             if original is not None:
                 return original
-        event = self._moved(subject, status, said)
+        event = self._moved(subject, status, details)
         if transition_id is not None:
             with self._lock:
                 self._ledger = self._ledger.with_success(entity, transition_id, payload, event)
         return event
 
-    def _moved(self, subject: Subject, status: str, said: Said) -> LifecycleEvent:
-        event = subject.event_towards(status, said.about(subject))
+    def _moved(self, subject: Subject, status: str, details: Details) -> LifecycleEvent:
+        event = subject.event_towards(status, details.about(subject))
         if event is None:
             raise self._illegal(subject, status)
-        self._must_be_admitted(subject, status, said)
-        moved = self._take(subject, event, status, said)
+        self._must_be_admitted(subject, status, details)
+        moved = self._take(subject, event, status, details)
         if moved is None:
-            over = subject.claim_of(said.actor) if said.token is None else said.token
+            over = subject.claim_of(details.actor) if details.token is None else details.token
             raise self._illegal(subject, status, f"claim {over} is over")
         return moved
 
-    def _must_be_admitted(self, subject: Subject, status: str, said: Said) -> None:
+    def _must_be_admitted(self, subject: Subject, status: str, details: Details) -> None:
         source = subject.spelled(subject.record.state)
-        if not may(self._level_of(said.actor), source, status, self._gates):
-            raise AccessDeniedError(said.actor, subject.id, source, status)
+        if not may(self._level_of(details.actor), source, status, self._gates):
+            raise AccessDeniedError(details.actor, subject.id, source, status)
 
-    def _heard(self, session: AgentSession, said: Said) -> LifecycleEvent | None:
+    def _heard(self, session: AgentSession, details: Details) -> LifecycleEvent | None:
         session.driver.tick()
         entered = session.driver.would_enter(agent.Heartbeat())
         if entered is not None:
-            self._must_be_admitted(session, session.spelled(entered), said)
-        return self._take(session, agent.Heartbeat(), "heartbeat", said)
+            self._must_be_admitted(session, session.spelled(entered), details)
+        return self._take(session, agent.Heartbeat(), "heartbeat", details)
 
-    def _take(self, subject: Subject, event: Event, status: str, said: Said) -> LifecycleEvent | None:
+    def _take(self, subject: Subject, event: Event, status: str, details: Details) -> LifecycleEvent | None:
         try:
-            subject.driver.take(event, said.actor)
+            subject.driver.take(event, details.actor)
         except RefusedError as refused:
             raise self._illegal(subject, status, str(refused)) from refused
-        return self._collect(subject, event, said)
+        return self._collect(subject, event, details)
 
     def _illegal(self, subject: Subject, status: str, detail: str = "") -> IllegalTransitionError:
         source = subject.spelled(subject.record.state)
         return IllegalTransitionError(subject.entity_type, subject.id, source, str(status), detail)
 
-    def _collect(self, subject: Subject, event: Event | None, said: Said) -> LifecycleEvent | None:
-        """Queue what a subject has to tell; return what is told of this event, if its state has changed by it."""
+    def _collect(self, subject: Subject, event: Event | None, details: Details) -> LifecycleEvent | None:
+        """Queue the notifications of a subject; return the one of this event, if it has changed the state."""
         mine: LifecycleEvent | None = None
         for transition in subject.taken:
             if transition.entered is None:
                 continue
-            told = _lifecycle_event(subject, transition, said if transition.event is event else TIMER)
-            mine = told if transition.event is event else mine
-            self._calls.put(*(partial(listener, told) for listener in self._listeners))
-        for effect in subject.asked:
+            entry = _lifecycle_event(subject, transition, details if transition.event is event else TIMER)
+            mine = entry if transition.event is event else mine
+            self._calls.put(*(partial(listener, entry) for listener in self._listeners))
+        for effect in subject.requested:
             self._calls.put(partial(self._do, effect))
         subject.taken.clear()
-        subject.asked.clear()
+        subject.requested.clear()
         return mine
 
-    def _approval(self, subject: Task, event: Event, status: TaskStatus, said: Said) -> LifecycleEvent:
+    def _approval(self, subject: Task, event: Event, status: TaskStatus, details: Details) -> LifecycleEvent:
         instance(Task, subject)
-        told = self._settle(subject, lambda: self._admitted_take(subject, event, status, said))
-        return cast("LifecycleEvent", told)  # what it enters is another state
+        entry = self._settle(subject, lambda: self._admitted_take(subject, event, status, details))
+        return cast("LifecycleEvent", entry)  # an approval always changes the state
 
-    def _admitted_take(self, subject: Subject, event: Event, status: str, said: Said) -> LifecycleEvent | None:
+    def _admitted_take(self, subject: Subject, event: Event, status: str, details: Details) -> LifecycleEvent | None:
         subject.driver.tick()
-        self._must_be_admitted(subject, status, said)
-        return self._take(subject, event, status, said)
+        self._must_be_admitted(subject, status, details)
+        return self._take(subject, event, status, details)
 
     def _plan(
-        self, tasks: tuple[Task, ...], decision: task.Approved | task.Declined, said: Said
+        self, tasks: tuple[Task, ...], decision: task.Approved | task.Declined, details: Details
     ) -> list[LifecycleEvent]:
         for each in tasks:
             instance(Task, each)
@@ -297,20 +298,20 @@ class Governance:
                 if became is not None
             ]
             for each, status in moving:
-                self._must_be_admitted(each, status, said)
-            return [event for each, status in moving if (event := self._take(each, decision, status, said))]
+                self._must_be_admitted(each, status, details)
+            return [event for each, status in moving if (event := self._take(each, decision, status, details))]
 
     def _do(self, effect: Effect) -> None:
         if isinstance(effect, KeepDeadLetter):
             self.dead_letters.append(effect)
         elif self._perform is None:
-            raise LookupError(f"nobody performs {effect}: give the kernel a function for it, perform=")
+            raise LookupError(f"no function performs {effect}: pass one to the kernel, perform=")
         else:
             self._perform(effect)
 
 
-def _lifecycle_event(subject: Subject, transition: Transition, said: Said) -> LifecycleEvent:
-    """Return the document's nine fields; what else a restart needs to know stands in the metadata (E44, E46)."""
+def _lifecycle_event(subject: Subject, transition: Transition, details: Details) -> LifecycleEvent:
+    """Return the document's nine fields; the metadata have the other data that a restart needs (E44, E46)."""
     record = transition.after.record
     kept = {name: getattr(record, name) for name in ("epoch", "owner", "priority", "retries") if hasattr(record, name)}
     event = transition.event
@@ -320,31 +321,31 @@ def _lifecycle_event(subject: Subject, transition: Transition, said: Said) -> Li
         entity_id=subject.id,
         from_status=subject.spelled(transition.before.state) if transition.before else "",
         to_status=subject.spelled(transition.after.state),
-        actor=said.actor,
-        reason=said.reason,
-        transition_reason=said.transition_reason or getattr(event, "transition_reason", None),
-        abort_reason=said.abort_reason or getattr(event, "abort_reason", None),
+        actor=details.actor,
+        reason=details.reason,
+        transition_reason=details.transition_reason or getattr(event, "transition_reason", None),
+        abort_reason=details.abort_reason or getattr(event, "abort_reason", None),
         metadata={"event": type(event).__name__, "version": transition.after.version, **kept},
     )
 
 
-def _said(
+def _details(
     actor: str,
     reason: str,
     transition_reason: TransitionReason | str | None = None,
     abort_reason: AbortReason | str | None = None,
     token: int | None = None,
-) -> Said:
-    """Check what a caller says. Raises ``TypeError`` and ``ValueError``."""
+) -> Details:
+    """Check a caller's details. Raises ``TypeError`` and ``ValueError``."""
     if token is not None:
         whole("token", token, CLAIMS)
     because = None if transition_reason is None else one_of("transition_reason", TransitionReason, transition_reason)
     aborted = None if abort_reason is None else one_of("abort_reason", AbortReason, abort_reason)
-    return Said(text("actor", actor), text("reason", reason), because, aborted, token)
+    return Details(text("actor", actor), text("reason", reason), because, aborted, token)
 
 
 _GOVERNANCE: Final = Governance()
-"""The kernel that the functions below share."""
+"""The kernel of the module's functions."""
 
 add_listener = _GOVERNANCE.add_listener
 remove_listener = _GOVERNANCE.remove_listener

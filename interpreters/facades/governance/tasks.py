@@ -1,7 +1,7 @@
-"""The tasks and agent sessions that the governance kernel of document 004 moves, as objects of a program.
+"""The tasks and agent sessions of the governance kernel of document 004, as objects of a program.
 
-Each has its state in a driver of its own. ``table`` is where a status is looked up that somebody asks for; the driver's
-machine may know more: a task can be approved, which no status asked for leads to (E2).
+Each has its own driver. The kernel looks up a requested status in ``table``. The driver's machine may have more rows: a
+task can be approved, and no requested status leads there (E2).
 """
 
 from collections.abc import Callable
@@ -16,13 +16,13 @@ from lifefold.core.lifecycles import agent, approval, task
 from lifefold.core.lifecycles.claims import Claims
 from lifefold.effects import Effect
 from lifefold.interpreters.facades.arguments import instance, one_of, text
-from lifefold.interpreters.facades.driver import Driver, asked_by, wall_ms
+from lifefold.interpreters.facades.driver import Driver, effects_of, wall_ms
 from lifefold.interpreters.facades.governance.aborts import AbortChain
 from lifefold.interpreters.facades.moves import moves
 
 
 class TaskStatus(StrEnum):
-    """The twelve states of a task, as this interface spells them."""
+    """The twelve states of a task, in the document's spelling."""
 
     PLANNED = "planned"
     OPEN = "open"
@@ -43,7 +43,7 @@ AgentStatus = agent.State
 
 
 class Subject:
-    """What a task and an agent session have in common: an identity, a table, a driver, and what it has to tell."""
+    """The common part of tasks and agent sessions: an identity, a table, a driver, and pending notifications."""
 
     entity_type = "subject"
 
@@ -55,61 +55,61 @@ class Subject:
         record: Record,
         clock: Callable[[], int],
     ) -> None:
-        """Begin a life with this record."""
+        """Begin the entity's life with this record."""
         self.id: Final = text("id", id, empty=False)
         self.table: Final = table
         self.lock: Final = RLock()
         self.taken: Final[list[Transition]] = []
-        self.asked: Final[list[Effect]] = []
-        performers = dict.fromkeys(asked_by(machine), self.asked.append)
+        self.requested: Final[list[Effect]] = []
+        performers = dict.fromkeys(effects_of(machine), self.requested.append)
         self.driver: Final = Driver(machine, record, performers, observer=self.note, clock=clock)
 
     def __repr__(self) -> str:
-        """Say what it is, who, and in which state."""
+        """Return the type, the id, and the state."""
         return f"<{type(self).__name__} {self.id!r}: {self.spelled(self.record.state)}>"
 
     @property
     def record(self) -> Any:
-        """The record as it is now."""
+        """The present record."""
         return self.driver.record
 
     def note(self, transition: Transition) -> None:
-        """Keep a transition until it is told."""
+        """Keep a transition until listeners are called."""
         self.taken.append(transition)
 
     def claim_of(self, actor: str) -> int:
-        """Return the number of the claim that this actor's words are about; 0 for none."""
+        """Return the number of the claim that this actor's report belongs to; 0 for none."""
         del actor
         return 0
 
     def spelled(self, state: State) -> str:
-        """Return a state as this interface spells it."""
+        """Return a state in the document's spelling."""
         return str(state)
 
     def state_of(self, status: str) -> State | None:
-        """Return the state that a status means; None if there is none."""
+        """Return the state of a status; None if there is none."""
         return next((state for state in self.table.states if self.spelled(state) == status), None)
 
-    def event_towards(self, status: str, said: dict[str, Any]) -> Event | None:
+    def event_towards(self, status: str, details: dict[str, Any]) -> Event | None:
         """Return the event of the row that leads from the present state to this status, or None if there is no row.
 
-        Of several rows, one that somebody asks for comes before one that a timer brings. ``said`` has what the event
-        may want to know, by the names of its fields.
+        A row with an event of a caller comes before one with an event of a timer. ``details`` has possible values of
+        the event's fields, by name.
         """
         target = self.state_of(status)
         rows = moves(self.table, self.record.state, target) if target is not None else ()
         if not rows:
             return None
         kind = min(rows, key=lambda row: row.event in self.table.yielded).event
-        return kind(**{name: said[name] for name in kind.__struct_fields__ if name in said})
+        return kind(**{name: details[name] for name in kind.__struct_fields__ if name in details})
 
 
 class Task(Subject):
-    """A unit of work. ``machine`` is the table that it follows: the document's, or a profile of it.
+    """A unit of work. ``machine`` has its table: the document's, or a profile of it.
 
-    Further arguments are fields of the machine's record, as ``max_retries``; a name that is none raises ``TypeError``,
-    a status or a value that is none ``ValueError``. A task that goes on in another process is made of the fields of its
-    ``record``, and of its ``claims``.
+    Further arguments are fields of the machine's record, such as ``max_retries``. An unknown name raises ``TypeError``,
+    an invalid status or value ``ValueError``. To continue a task in another process, make it from the fields of its
+    ``record`` and from its ``claims``.
     """
 
     entity_type = "task"
@@ -124,7 +124,7 @@ class Task(Subject):
         claims: Claims = Claims(),  # noqa: B008 - an immutable value
         **fields: Any,
     ) -> None:
-        """Make a task that is in this state."""
+        """Make a task in this state."""
         if "state" in fields:
             raise TypeError("the state of a task is given as its status")
         given = {**fields, "id": text("id", id), "state": task.State[one_of("status", TaskStatus, status).name]}
@@ -134,34 +134,34 @@ class Task(Subject):
 
     @property
     def status(self) -> TaskStatus:
-        """The state that the task is in."""
+        """The task's state."""
         return TaskStatus[self.record.state.name]
 
     @property
     def token(self) -> int:
-        """The number of the present claim, which its owner can prove itself with (E12)."""
+        """The number of the present claim; its owner passes it with reports (E12)."""
         return int(self.record.epoch)
 
     def note(self, transition: Transition) -> None:
-        """Keep a transition until it is told, and whose claim it was if it was one."""
+        """Keep a transition until listeners are called, and the owner of a claim."""
         super().note(transition)
         self.claims = self.claims.after(transition.event, transition.after.record)
 
     def claim_of(self, actor: str) -> int:
-        """Return the number of the claim that this actor's words are about, who gives no token (E12)."""
+        """Return the number of the claim that this actor's report without a token belongs to (E12)."""
         return self.claims.meant_by(actor, self.record)
 
     def spelled(self, state: State) -> str:
-        """Return a state as this interface spells it."""
+        """Return a state in the document's spelling."""
         return TaskStatus[state.name].value
 
 
 class AgentSession(Subject):
-    """A worker. Its parent, if it has one, is known to the abort chain from the beginning (E38)."""
+    """An agent's session. Its parent, if it has one, is in the abort chain from the beginning (E38)."""
 
     entity_type = "agent"
 
-    def __init__(  # noqa: PLR0913 - what is known of a session when it is spawned, each by its name
+    def __init__(  # noqa: PLR0913 - the data of a spawned session, by keyword
         self,
         id: str,  # noqa: A002 - the document's name
         status: str = AgentStatus.STARTING,
@@ -173,9 +173,9 @@ class AgentSession(Subject):
         clock: Callable[[], int] = wall_ms,
         limits: agent.Limits | None = None,
     ) -> None:
-        """Make a session that is in this state; ``limits`` are the machine's if there are none.
+        """Make a session in this state; ``limits`` default to those of the machine.
 
-        Raises ``ValueError`` for a status that is none.
+        Raises ``ValueError`` for an invalid status.
         """
         table = machine_of(agent.Agent, machine)
         like = table.initial if limits is None else replace(table.initial, limits=instance(agent.Limits, limits))
@@ -188,12 +188,12 @@ class AgentSession(Subject):
 
     @property
     def status(self) -> agent.State:
-        """The state that the session is in."""
+        """The session's state."""
         return AgentStatus(self.record.state)
 
 
 def machine_of(kind: type[Record], machine: Machine[Any]) -> Machine[Any]:
-    """Return a machine, or raise ``TypeError`` if it is none for records of this kind."""
+    """Return the machine, or raise ``TypeError`` if it is not for records of this type."""
     instance(Machine, machine)
     if not issubclass(machine.record, kind):
         raise TypeError(f"the machine {machine.name!r} is for a {machine.record.__name__}, not for a {kind.__name__}")
@@ -201,5 +201,5 @@ def machine_of(kind: type[Record], machine: Machine[Any]) -> Machine[Any]:
 
 
 def _checked(record: Record) -> Any:
-    """Return a record whose fields are of their types, or raise ``ValueError`` naming the first that is not."""
+    """Return a record with checked field types, or raise ``ValueError`` with the first wrong field."""
     return msgspec.convert(msgspec.structs.asdict(record), type(record))

@@ -1,4 +1,4 @@
-"""Document 004's turn machine: ``AgentTurnStateMachine`` with the events as the document spells them."""
+"""The turn machine of document 004: ``AgentTurnStateMachine``, with events in the document's spelling."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -32,12 +32,12 @@ class AgentTurnEvent(StrEnum):
 
 
 def _kind_of(event: object) -> type[Event] | None:
-    """Return the type of an event by the document's spelling; None for what is none of the nine."""
+    """Return the type of an event by the document's spelling; None for any other value."""
     return next((kind for kind in turns.EVENTS if kind.label() == event), None)
 
 
 def _event(kind: type[Event], known: dict[str, Any]) -> Event:
-    """Return an event with what it wants to know."""
+    """Return an event with the known values of its fields."""
     return kind(**{name: known[name] for name in kind.__struct_fields__ if name in known})
 
 
@@ -50,7 +50,7 @@ class TurnChange(NamedTuple):
 
 
 class AgentTurnStateMachine:
-    """The turns of one agent, one after the other. ``machine`` is the document's table, or a profile of it."""
+    """The turns of one agent, in sequence. ``machine`` is the document's table, or a profile of it."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class AgentTurnStateMachine:
         machine: Machine[Any] = turns.machine,
         clock: Callable[[], int] = wall_ms,
     ) -> None:
-        """Begin the first turn, in IDLE. Raises ``TypeError`` and ``ValueError`` for what makes no sense."""
+        """Begin the first turn, in IDLE. Raises ``TypeError`` or ``ValueError`` for invalid arguments."""
         self.agent_id: Final = text("agent_id", agent_id)
         self.task_id: Final = text("task_id", task_id)
         self._machine: Final = machine_of(turns.Turn, machine)
@@ -70,7 +70,7 @@ class AgentTurnStateMachine:
         self._driver = self._turn(replace(self._machine.initial, agent=agent_id, task=task_id))
 
     def __repr__(self) -> str:
-        """Say whose turn it is, its number, and its state."""
+        """Return the agent, the number of the turn, and its state."""
         return f"<AgentTurnStateMachine {self.agent_id!r}: turn {self.turn}, {self.state}>"
 
     @property
@@ -90,7 +90,7 @@ class AgentTurnStateMachine:
 
     @property
     def history(self) -> list[TurnChange]:
-        """What the present turn has been through, the oldest first."""
+        """The transitions of the present turn, the oldest first."""
         return list(self._history)
 
     def can_transition(self, event: AgentTurnEvent | str) -> bool:
@@ -107,10 +107,10 @@ class AgentTurnStateMachine:
         abort_reason: AbortReason | None = None,
         turn: int | None = None,
     ) -> turns.State:
-        """Take an event and return the state it leads to. The same ``event_id`` again changes nothing (E26).
+        """Send an event and return the new state. A repeated ``event_id`` changes nothing (E26).
 
-        Raises ``IllegalTransitionError`` for what the table does not have, and for reports of another ``turn`` (E27);
-        ``TypeError`` and ``ValueError`` for what is no text, or no reason.
+        Raises ``IllegalTransitionError`` if the table has no row for it, and for reports of another ``turn`` (E27).
+        Raises ``TypeError`` or ``ValueError`` for invalid arguments.
         """
         kind = _kind_of(text("event", event))
         if kind is None:

@@ -1,7 +1,7 @@
-"""What document 002 keeps of a process: its states, the record of each transition, and how they are written and read.
+"""The history of a process in document 002: states, records of transitions, and their serialization.
 
-A record cannot be changed, and neither can a history through it: metadata are copied on the way in and on the way out
-(C13). What is read back is checked; a history must be a chain of the table's edges that leads to the state (C11).
+Records are immutable, and a caller cannot change a history: metadata are copied on the way in and on the way out (C13).
+A restored history is checked: it must be a chain of the table's edges that leads to the state (C11).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from lifefold.interpreters.facades.arguments import string, whole, yes_or_no
 from lifefold.interpreters.facades.moves import targets
 
 COUNTS: Final = range(sys.maxsize)
-"""How many transitions there may be."""
+"""The possible numbers of transitions."""
 
 
 class ProcessState(str, Enum):  # noqa: UP042 - printed as the document prints it: ProcessState.RUNNING
-    """The document's eight states; equal to those of ``lifefold.core.lifecycles.process.State``, and to their values."""
+    """The document's eight states, equal to those of ``lifefold.core.lifecycles.process.State`` and to their values."""
 
     CREATED = "created"
     STARTING = "starting"
@@ -37,7 +37,7 @@ class ProcessState(str, Enum):  # noqa: UP042 - printed as the document prints i
 
 
 class SnapshotError(ValueError):
-    """What is to be restored is not what was written, or is no legal history; the text says where and why."""
+    """A snapshot has wrong contents, or its history is illegal; the text says where and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,7 @@ class ProcessTransition:
     """A transition that was made.
 
     ``timestamp`` is UTC by the wall clock; the present, if none is given. ``seq`` counts the transitions of a process
-    from 1, and is the order of things when the clock goes backwards (C17). ``metadata`` are copies of what a move was
-    given, and the reader's own.
+    from 1, and gives their order even if the clock goes backwards (C17). ``metadata`` are copies of those of the move.
     """
 
     from_state: ProcessState
@@ -57,7 +56,7 @@ class ProcessTransition:
     seq: int = field(default=0, compare=False)
 
     def copy(self) -> ProcessTransition:
-        """Return the same with metadata of its own."""
+        """Return a copy with copied metadata."""
         return replace(self, metadata=deepcopy(self.metadata))
 
     def to_dict(self) -> dict[str, Any]:
@@ -72,7 +71,7 @@ class ProcessTransition:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ProcessTransition:
-        """Read what ``to_dict`` wrote; reason and metadata may be missing. Raises ``SnapshotError``."""
+        """Read the output of ``to_dict``; reason and metadata may be missing. Raises ``SnapshotError``."""
         known = mapping("a transition", data)
         try:
             reason, metadata = string("reason", known.get("reason", "")), copied(known.get("metadata"))
@@ -113,7 +112,7 @@ def read_count(name: str, data: Mapping[str, Any]) -> int:
 
 
 def read_flag(name: str, data: Mapping[str, Any]) -> bool:
-    """Read yes or no from one field, no if it is missing. Raises ``SnapshotError``."""
+    """Read a truth value from one field, False if it is missing. Raises ``SnapshotError``."""
     try:
         return yes_or_no(name, data.get(name, False))
     except TypeError as error:
@@ -142,7 +141,7 @@ def mapping(what: str, value: object) -> dict[str, Any]:
 
 
 def copied(metadata: object) -> dict[str, Any]:
-    """Return a deep copy of metadata, none of it for None. Raises ``TypeError`` for what is no data (C13)."""
+    """Return a deep copy of metadata, empty for None. Raises ``TypeError`` if they cannot be copied (C13)."""
     if metadata is None:
         return {}
     if not isinstance(metadata, Mapping) or not all(

@@ -1,14 +1,15 @@
 """Document 002's interface: ``ProcessLifecycle``, its states, its records, its errors.
 
-Which moves there are is answered by ``process.by_hand``, the profile of the machine in which nothing happens to a
-process but what is asked for. What is here is the way in and out, and the audit history.
+The possible moves are those of ``process.by_hand``, a profile of the machine in which only the caller moves a process.
+This module adds the calls, the errors, and the audit history.
 
-*Safe from several threads and tasks*, really (C1): moves are made one after the other, each with its record, under a
-lock that is held over no ``await``. So a transition is never half made, and never cancelled half way.
+*Safe in several threads and tasks* (C1): moves are made in sequence, each with its record, under a lock that is never
+held over an ``await``. So a transition is never incomplete, and never cancelled halfway.
 
-*Two moves at once are not a contest.* The document's last sample asks for SUSPENDED and STOPPING at the same time and
-says that one of them fails. By its table both succeed, for SUSPENDED may go to STOPPING; only if STOPPING comes first
-does the other fail (C2). Who wants one winner says what he expects: ``expected_from=ProcessState.RUNNING``.
+*Two moves at once need not exclude each other.* The document's last sample requests SUSPENDED and STOPPING at the same
+time, and states that one of them fails. By its table both succeed, because SUSPENDED may go to STOPPING. Only if
+STOPPING comes first does the other one fail (C2). A caller that needs a single winner passes the expected state:
+``expected_from=ProcessState.RUNNING``.
 """
 
 from __future__ import annotations
@@ -43,24 +44,24 @@ from lifefold.interpreters.facades.refusals import Refusal
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EXPECTABLE: Final[dict[str | None, State | None]] = {None: None} | {state.value: state for state in State}
-"""What may be expected, by its name: a state, or nothing."""
+"""The possible values of ``expected_from``, by name."""
 
 
 class StateError(Refusal):
     """A move that is not possible; nothing has changed.
 
-    For a target that the table does not allow the text is what the document prints on two lines, as one string with a
-    newline in it, the allowed targets in the order of their values (C10)::
+    For a target outside the table, the text is the one in the document: one string of two lines. The allowed targets
+    are in the order of their values (C10)::
 
         Cannot transition from 'created' to 'running'.
         Allowed targets: ['starting', 'stopped']
 
-    ``Process 'x': `` stands before it if the process has an id. ``current`` is the state that the process is in,
-    ``target`` the one that was wanted (what the caller named, if that is no state); None where it was to be removed.
+    It begins with ``Process 'x': `` if the process has an id. ``current`` is the present state. ``target`` is the
+    requested state, or the caller's text if that is no state; it is None for a removal.
     """
 
     def __init__(self, message: str, current: ProcessState, target: str | None = None) -> None:
-        """Take what is to be told, and the two states."""
+        """Take the message, and the two states."""
         super().__init__(message)
         self.current, self.target = current, target
 
@@ -68,9 +69,9 @@ class StateError(Refusal):
 class ProcessLifecycle:
     """The state machine of one process, with its history.
 
-    ``process_id`` is named in errors. ``history_limit`` is how many transitions are kept, the newest; None keeps all
+    Errors name ``process_id``. ``history_limit`` is the number of newest transitions that are kept; None keeps all
     (C14). ``machine`` is ``process.by_hand`` or a profile of it, such as ``process.by_hand_1_5``. ``clock`` returns
-    Unix time in milliseconds. Raises ``TypeError`` or ``ValueError`` for arguments that make no sense.
+    Unix time in milliseconds. Raises ``TypeError`` or ``ValueError`` for invalid arguments.
     """
 
     def __init__(
@@ -88,14 +89,14 @@ class ProcessLifecycle:
         ignored: Mapping[type[Effect], Callable[[Any], None]] = {e: _ignore for r in machine.rows for e in r.effects}
         found = process.found(State(string("initial", initial)))
         self._life: Final = Driver(machine, found, ignored, commit=self._record, clock=clock)
-        self._said: tuple[str, dict[str, Any]] = ("", {})
+        self._given: tuple[str, dict[str, Any]] = ("", {})
         self._lock: Final = RLock()
         self._history: Final[deque[ProcessTransition]] = deque(maxlen=self.history_limit)
         self._made = 0
         self._removed = False
 
     def __repr__(self) -> str:
-        """Say which process it is, its state, and how often it has moved."""
+        """Return the process's id, its state, and the number of its transitions."""
         return f"<ProcessLifecycle {self.process_id!r}: {self.state.value}, {self._made} transitions>"
 
     @property
@@ -105,14 +106,14 @@ class ProcessLifecycle:
 
     @property
     def history(self) -> list[ProcessTransition]:
-        """The transitions that are kept, in order: a list of the caller's own, of copies (C13)."""
+        """The kept transitions, in order: a new list of copies (C13)."""
         with self._lock:
             kept = list(self._history)
         return [made.copy() for made in kept]
 
     @property
     def dropped(self) -> int:
-        """How many transitions the history has lost to its limit (C14)."""
+        """The number of transitions that the history has dropped because of its limit (C14)."""
         with self._lock:
             return self._made - len(self._history)
 
@@ -122,7 +123,7 @@ class ProcessLifecycle:
         return self._removed
 
     def can_transition(self, target: ProcessState) -> bool:
-        """Tell whether the table leads from here to the target; False for what is no state at all."""
+        """Tell whether the table leads from the present state to the target; False for a value that is no state."""
         return target in self._allowed(self._life.record.state)
 
     async def transition(
@@ -132,10 +133,10 @@ class ProcessLifecycle:
         metadata: Mapping[str, Any] | None = None,
         expected_from: ProcessState | None = None,
     ) -> ProcessTransition:
-        """Move to the target and return the record of it; with ``expected_from``, only if that is the state (C2).
+        """Move to the target and return the record; with ``expected_from``, only from that state (C2).
 
         Raises ``StateError`` if that is not possible, ``TypeError`` for arguments of the wrong type. It waits for
-        nothing, so that it may be awaited in any loop, and in several at once.
+        nothing, so it may be awaited in any event loop, and in several at once.
         """
         return self.move(target, reason, metadata, expected_from)
 
@@ -165,9 +166,9 @@ class ProcessLifecycle:
         return replace(made, metadata=own)
 
     def recover(self) -> ProcessTransition | None:
-        """Say what became of a process that was live when its runner died: FAILED, orphaned (C12).
+        """Fail a process that was live when its runner died, with the reason "orphaned" (C12).
 
-        Returns None for one that was at rest; nothing became of it.
+        Returns None for a process at rest, which does not change.
         """
         with self._lock:
             try:
@@ -176,9 +177,9 @@ class ProcessLifecycle:
                 return None
 
     def remove(self) -> None:
-        """Take the process out for good: it can be read, and is never moved again (C16).
+        """Remove the process for good: it can be read, and never moves again (C16).
 
-        Raises ``StateError`` for a process of which something is alive: it must be stopped first.
+        Raises ``StateError`` for a live process, which must be stopped first.
         """
         with self._lock:
             if self._life.record.state not in AT_REST:
@@ -187,9 +188,9 @@ class ProcessLifecycle:
             self._removed = True
 
     def snapshot(self) -> dict[str, Any]:
-        """Return state and history; JSON if the metadata are.
+        """Return state and history, as JSON values if the metadata are.
 
-        ``dropped`` is there if the history has lost any, ``removed`` if the process was removed.
+        ``dropped`` is present if the history has dropped transitions, ``removed`` if the process was removed.
         """
         with self._lock:
             state, history, dropped, removed = self.state, list(self._history), self.dropped, self._removed
@@ -205,10 +206,10 @@ class ProcessLifecycle:
         machine: Machine[Process] = process.by_hand,
         **options: Any,
     ) -> ProcessLifecycle:
-        """Restore what ``snapshot`` returned: for the audit; whether the process lives is for ``recover`` to say (C12).
+        """Restore a snapshot for the audit. Call ``recover`` if the process may be dead (C12).
 
-        With ``strict``, each transition must be in the table and begin where the one before it ended, and the last one
-        lead to the state (C11). ``options`` are those of the constructor. Raises ``SnapshotError``.
+        With ``strict``, each transition must be in the table, and begin in the state where the one before it ended; the
+        last one must lead to the state (C11). ``options`` are those of the constructor. Raises ``SnapshotError``.
         """
         known = mapping("a snapshot", data)
         state, history = read_state("state", known), read_history(known.get("history", []))
@@ -226,18 +227,18 @@ class ProcessLifecycle:
         return [] if self._removed else sorted(target.value for target in targets(self._life.machine, state))
 
     def _take(self, event: MoveRequested | Orphaned, reason: str, metadata: dict[str, Any]) -> ProcessTransition:
-        """Let the machine take an event, and return the record of it that is kept. Raises ``RefusedError``."""
-        self._said = reason, metadata
+        """Send an event to the machine, and return the kept record. Raises ``RefusedError``."""
+        self._given = reason, metadata
         self._life.take(event)
         return self._history[-1]
 
     def _record(self, before: Entity[Process], after: Entity[Process]) -> None:
-        """Keep the record of a move that is about to count: if that fails, it does not."""
+        """Keep the record of a move before it is committed; an error prevents the move."""
         moved = ProcessState(before.state.value), ProcessState(after.state.value)
-        self._keep(ProcessTransition(*moved, _EPOCH + timedelta(milliseconds=after.entered_ms), *self._said))
+        self._keep(ProcessTransition(*moved, _EPOCH + timedelta(milliseconds=after.entered_ms), *self._given))
 
     def _keep(self, made: ProcessTransition) -> None:
-        """Give a record its number and keep it; the oldest one goes if there are too many."""
+        """Number a record and keep it; the oldest one is dropped if there are too many."""
         self._history.append(replace(made, seq=self._made + 1))
         self._made += 1
 
@@ -250,4 +251,4 @@ class ProcessLifecycle:
 
 
 def _ignore(_effect: object) -> None:
-    """Do nothing: who moves a process by hand does its work, too."""
+    """Do nothing: a caller that moves a process by hand also performs its effects."""

@@ -1,4 +1,4 @@
-"""What a stored agent answers to those who ask: what is due, who holds what, and why something is refused."""
+"""Answers from a stored agent: due timers, the lease of a reservation, and the reasons of refusals."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,10 +19,10 @@ from lifefold.interpreters.facades.status.store import AgentState
 
 
 def due_timers(state: AgentState, now_ms: int) -> Iterator[tuple[str, Event, int]]:
-    """Yield the timers of an agent's leases that are due, the earliest first, each with its deadline.
+    """Yield the due timers of an agent's leases, the earliest first, each with its deadline.
 
-    A timer has happened at its deadline, however late that is noticed: a lease that expired a day ago has been closed
-    since its grace was over.
+    A timer fires at its deadline, even if a call notices it later: a lease that expired a day ago was closed at the end
+    of its grace.
     """
     timers = [(part.deadline_ms, each.ref, part) for each in state.leases for part in each.running]
     for deadline_ms, ref, part in sorted(timers, key=lambda timer: timer[:2]):
@@ -31,12 +31,12 @@ def due_timers(state: AgentState, now_ms: int) -> Iterator[tuple[str, Event, int
 
 
 def is_same_run(now: AgentState, then: AgentState) -> bool:
-    """Tell whether an agent still runs as it did then."""
+    """Tell whether an agent runs in the same incarnation as before."""
     return now.status is State.RUNNING and now.incarnation == then.incarnation
 
 
 def holder_of(state: AgentState, name: str) -> str:
-    """Return the reference of the lease that has an open reservation of this name, or else of the present one."""
+    """Return the reference of the lease with an open reservation of this name, or else of the present lease."""
     holding: Iterator[Entity[Any]] = (each for each in state.leases if each.record.account.held(name))
     return next((each.ref for each in holding), lease_ref(state.incarnation))
 
@@ -48,31 +48,31 @@ def must_not_have_failed(state: AgentState) -> None:
 
 
 def not_running(state: AgentState) -> AgentError:
-    """Return what is wrong with an agent that does not run."""
+    """Return the error for an agent that does not run."""
     if state.status is State.FAILED:
         return AgentFailed(state.agent_id, state.reason, state.exit_code)
     return NotRunning(state.agent_id, "has stopped; restart it first")
 
 
 def refused_task(state: AgentState, task: str) -> AgentError:
-    """Return why an agent does not begin or end a task."""
+    """Return the error for a task that an agent cannot begin or end."""
     if state.status is not State.RUNNING:
         return not_running(state)
     known = "has a task" if task in state.tasks else "has no task"
     return TaskRefused(state.agent_id, f"{known} {task!r}{', and accepts none any more' if state.draining else ''}")
 
 
-def denied(state: AgentState, asked: lease.Reserve) -> AgentError:
-    """Return why an agent may not reserve: it does not run, or the gate says no."""
+def denied(state: AgentState, requested: lease.Reserve) -> AgentError:
+    """Return the error for a refused reservation: the agent does not run, or its budget does not permit it."""
     if state.status is not State.RUNNING:
         return not_running(state)
     of = _present_lease(state) or lease.Lease()
-    verdict = lease.verdict(of, asked.name, asked.amount_microusd)
-    return BudgetRefused(state.agent_id, asked.name, asked.amount_microusd, verdict, of.account.free)
+    verdict = lease.verdict(of, requested.name, requested.amount_microusd)
+    return BudgetRefused(state.agent_id, requested.name, requested.amount_microusd, verdict, of.account.free)
 
 
 def not_refreshed(state: AgentState) -> AgentError:
-    """Return why an agent's lease is not refreshed: it does not run, or the lease need or can not be."""
+    """Return the error for a lease that is not refreshed: the agent does not run, or the lease forbids it."""
     if state.status is not State.RUNNING:
         return not_running(state)
     found = _present_lease(state)

@@ -1,4 +1,4 @@
-"""What an agent of document 001 is spawned with, and which amounts and times may be named."""
+"""The configuration of an agent of document 001, and the ranges of amounts and times."""
 
 from typing import Final
 
@@ -7,19 +7,19 @@ import msgspec
 from lifefold.interpreters.facades.arguments import text, whole
 
 MOST_MICROUSD: Final = 10**12
-"""The highest amount that may be named at once: a million dollars."""
+"""The highest accepted amount: a million dollars."""
 
 MOST_MS: Final = 10**13
-"""The longest time that may be named: some three hundred years."""
+"""The longest accepted time: about three hundred years."""
 
 EXIT_CODES: Final = range(-(2**31), 2**32)
 
 
 class AgentConfig(msgspec.Struct, frozen=True):
-    """What an agent is spawned with. Raises ``TypeError`` or ``ValueError`` for what makes no sense.
+    """The configuration of an agent. Raises ``TypeError`` or ``ValueError`` for invalid values.
 
-    ``budget_microusd`` is what it may spend in all, in micro-dollars: nothing, unless something is said.
-    ``lease_ms`` is how long it may spend from it after a start; None for a year.
+    ``budget_microusd`` is the total that the agent may spend, in micro-dollars; the default is 0. ``lease_ms`` is the
+    time after a start during which it may spend; None is a year.
     """
 
     name: str = ""
@@ -27,7 +27,7 @@ class AgentConfig(msgspec.Struct, frozen=True):
     lease_ms: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
+        """Check the values."""
         text("name", self.name)
         amount("budget_microusd", self.budget_microusd)
         if self.lease_ms is not None:

@@ -1,4 +1,4 @@
-"""The beginning of an agent's work, which is undone unless its start comes about."""
+"""The launch of an agent's work, which is undone unless the start is saved."""
 
 from collections import deque
 from collections.abc import Callable
@@ -16,7 +16,7 @@ Who = tuple[str, int]
 
 
 class Launching:
-    """A launch that is undone unless the start comes about, and the only one of its agent that is ``under_way``."""
+    """A launch that is undone unless the start is saved. An agent has at most one launch ``under_way``."""
 
     def __init__(
         self,
@@ -25,21 +25,21 @@ class Launching:
         failures: deque[Exception],
         under_way: "dict[Who, Launching]",
     ) -> None:
-        """Take the two hooks, where to keep what ``release`` raises, and the launches of the same runtime."""
+        """Take the two hooks, a queue for errors of ``release``, and the launches of the same runtime."""
         self._launch, self._release, self._failures, self._under_way = launch, release, failures, under_way
         self._launched: Who | None = None
 
     def __enter__(self) -> Self:
-        """Begin with nothing launched."""
+        """Start without a launch."""
         return self
 
     def prepare(self, effects: tuple[RequestedEffect, ...]) -> None:
-        """Launch what a decision asks for, once for each incarnation; undo what only an earlier decision asked for.
+        """Launch the agent of a decision, once per incarnation; undo the launch of an earlier decision.
 
-        Raises ``AlreadyRunning`` if another call is at it, and what ``launch`` raises.
+        Raises ``AlreadyRunning`` if another call is launching the agent, and errors of ``launch``.
         """
-        asked = (each.effect for each in effects)
-        hook = next((effect for effect in asked if isinstance(effect, CallHook) and effect.before), None)
+        requested = (each.effect for each in effects)
+        hook = next((effect for effect in requested if isinstance(effect, CallHook) and effect.before), None)
         who = None if hook is None else who_is(hook.arguments)
         if who != self._launched:
             self._undo()
@@ -47,7 +47,7 @@ class Launching:
                 self._begin(who)
 
     def succeed(self) -> None:
-        """Say that the start has come about."""
+        """Keep the launch: the start is saved."""
         self._forget()
 
     def _forget(self) -> None:
@@ -70,17 +70,17 @@ class Launching:
         try:
             if self._launched is not None and self._release is not None:
                 self._release(*self._launched)
-        except Exception as error:  # noqa: BLE001 - user code: why the start did not come about is more important
+        except Exception as error:  # noqa: BLE001 - user code: the error of the start is more important
             self._failures.append(error)
         finally:
             self._forget()
 
     def __exit__(self, *_error: object) -> None:
-        """Undo what has not come about."""
+        """Undo a launch without a saved start."""
         self._undo()
 
 
 def who_is(arguments: tuple[str | int | bool, ...]) -> Who:
-    """Return whom a hook is about: the agent's id and its incarnation."""
+    """Return the arguments of a hook: the agent's id and its incarnation."""
     agent_id, incarnation = arguments
     return str(agent_id), int(incarnation)

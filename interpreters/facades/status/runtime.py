@@ -1,17 +1,19 @@
 """The runtime of document 001: agents that are spawned, stopped, fail, and spend, over a state manager.
 
-The truth is what the state manager has. A call reads it, lets the core decide, and saves what it has come to against
-the version that it read; if somebody else was faster, it decides again (B16). Only then is telemetry told, and the
-agent's resources are released; so what could not be saved has not happened, and nobody has heard of it (B10, B11).
-Several runtimes, in several processes, may work on the same agents.
+The state manager has the authoritative state. A call reads it, lets the core decide, and saves the result against the
+version that it read. If another call was faster, it decides again (B16). Telemetry and the release of resources follow
+the save. So a transition that could not be saved has not happened, and was not reported (B10, B11). Several runtimes,
+in several processes, may work on the same agents.
 
-The hook ``launch`` is called before an agent's start is saved and prevents it by raising; ``release`` undoes it when
-the start does not come about, and after the agent has stopped or failed. While one call launches an agent, others that
-would are refused; a runtime elsewhere may launch it, too, and of the two the one that is late undoes its own. User code
-runs without any lock held and may call the runtime again; only the state manager's save is under one. What
-``telemetry``, ``release`` and ``returned`` raise is kept in ``failures``.
+The hook ``launch`` is called before an agent's start is saved, and prevents it by raising. ``release`` undoes the
+launch if the start is not saved, and after the agent has stopped or failed. While one call launches an agent, other
+calls that would launch it are refused. A runtime in another process may launch it too; the one that saves later undoes
+its launch.
 
-Nothing runs by itself: leases that are due expire at the next call about their agent, or at ``tick``.
+User code runs without any lock held, and may call the runtime again. Only the state manager's save is under a lock.
+Errors of ``telemetry``, ``release`` and ``returned`` are kept in ``failures``.
+
+Nothing runs by itself: due leases expire at the next call about their agent, or at ``tick``.
 """
 
 import uuid
@@ -51,33 +53,33 @@ from lifefold.interpreters.facades.status.launching import Hook, Launching, Who,
 from lifefold.interpreters.facades.status.store import AgentState, StateManager
 
 SOME_MICROUSD: Final = range(1, MOST_MICROUSD + 1)
-"""What may be reserved at once."""
+"""The possible amounts of one reservation."""
 
 Telemetry = Callable[[str, str, dict[str, str | int | None]], None]
-"""Told of an agent's id, the event, and what else is known of it."""
+"""Called with an agent's id, the event, and its fields."""
 
 Liveness = Callable[[AgentState], bool]
-"""Tells whether anything of a RUNNING agent is alive."""
+"""Tells whether any process of a RUNNING agent is alive."""
 
 
 def random_id() -> str:
-    """Return an id that nobody else has."""
+    """Return a unique id."""
     return f"agent_{uuid.uuid4()}"
 
 
 class Runtime:
     """Agents in a state manager.
 
-    ``returned`` is called with an agent's id and an amount in micro-dollars when granted money is not needed any more.
-    ``clock`` returns Unix time in milliseconds. With ``liveness``, agents that are RUNNING in the store and dead in
-    fact become FAILED at once (B17).
+    ``returned`` is called with an agent's id and an amount in micro-dollars when a grant is not needed any more.
+    ``clock`` returns Unix time in milliseconds. With ``liveness``, dead agents that are RUNNING in the store become
+    FAILED at once (B17).
 
-    A method about an agent raises ``NotFound`` for an unknown one, other ``AgentError`` where its docstring says so,
-    ``TypeError`` or ``ValueError`` for an argument that makes no sense, and whatever the state manager or ``launch``
-    raise. Whichever it is, nothing has changed.
+    A method about an agent raises ``NotFound`` for an unknown one, and the other kinds of ``AgentError`` that its
+    docstring names. Invalid arguments raise ``TypeError`` or ``ValueError``. Errors of the state manager and of
+    ``launch`` are raised as they are. In each case nothing has changed.
     """
 
-    def __init__(  # noqa: PLR0913 - what surrounds agents, each with its name
+    def __init__(  # noqa: PLR0913 - the environment of the agents, by keyword
         self,
         state_manager: StateManager,
         telemetry: Telemetry | None = None,
@@ -89,7 +91,7 @@ class Runtime:
         new_id: Callable[[], str] = random_id,
         clock: Callable[[], int] = wall_ms,
     ) -> None:
-        """Take what surrounds the agents, and find those that have died."""
+        """Connect the parts; with ``liveness``, fail agents that have died."""
         self._store: Final = state_manager
         self._telemetry: Final = telemetry
         self._launch: Final = launch
@@ -104,18 +106,18 @@ class Runtime:
             self.reconcile(liveness)
 
     def __repr__(self) -> str:
-        """Say over which state manager it works."""
+        """Return the state manager."""
         return f"<Runtime over {self._store!r}>"
 
     @property
     def failures(self) -> deque[Exception]:
-        """What telemetry, hooks and ``liveness`` have raised, the last hundred."""
+        """The last hundred errors of telemetry, hooks and ``liveness``."""
         return self._outbox.failures
 
     # The status
 
     def spawn_agent(self, config: AgentConfig | None = None) -> str:
-        """Make a new agent, RUNNING, and return its id. A failure leaves nothing of it (B10)."""
+        """Make a new agent, RUNNING, and return its id. After an error there is no agent (B10)."""
         given = AgentConfig() if config is None else instance(AgentConfig, config)
         agent_id = text("the new id", self._new_id(), empty=False)
         return self._born(
@@ -125,22 +127,22 @@ class Runtime:
     start_agent = spawn_agent
 
     def stop_agent(self, agent_id: str, *, drain: bool = False, force: bool = False) -> AgentState:
-        """Stop an agent that has no active tasks, or raise ``AgentBusy`` (B2).
+        """Stop an agent without active tasks, or raise ``AgentBusy`` (B2).
 
-        With ``drain`` it stops when its tasks have ended, with ``force`` at once. Nothing happens to an agent that has
-        stopped or failed (B3, B4).
+        With ``drain`` it stops when its tasks have ended, with ``force`` at once. An agent that has stopped or failed
+        does not change (B3, B4).
         """
         event = status.Stop(yes_or_no("drain", drain), yes_or_no("force", force))
         return self._of_status(agent_id, event, lambda state: AgentBusy(state.agent_id, state.tasks))
 
     def fail(self, agent_id: str, reason: str, exit_code: int | None = None) -> AgentState:
-        """Report a fatal error: the agent has FAILED (B20). Of one that has stopped it is only recorded (B15)."""
+        """Report a fatal error: the agent is FAILED (B20). For a stopped agent it is only recorded (B15)."""
         if exit_code is not None:
             whole("exit_code", exit_code, EXIT_CODES)
         return self._of_status(agent_id, status.FatalError(text("reason", reason), exit_code))
 
     def restart(self, agent_id: str, *, new_id: bool = False) -> str:
-        """Run a stopped agent again, and return its id; with ``new_id`` a new agent in its place (B6).
+        """Run a stopped agent again, and return its id; with ``new_id``, a new agent replaces it (B6).
 
         Raises ``AlreadyRunning`` (B9), ``AgentFailed`` (B8).
         """
@@ -154,34 +156,34 @@ class Runtime:
         return state.agent_id
 
     def replace(self, agent_id: str) -> str:
-        """Make a new agent in the place of one that has failed or stopped, and return its id (B8).
+        """Make a new agent for one that has failed or stopped, and return its id (B8).
 
-        It has the same configuration, new counters, and ``replaces`` names the old one, which stays as it is: one that
-        has stopped can still be restarted beside it. Raises ``AlreadyRunning``.
+        It has the same configuration and new counters, and ``replaces`` names the old agent. The old agent does not
+        change: a stopped one can still be restarted. Raises ``AlreadyRunning``.
         """
         return self._successor(self.get_agent(agent_id))
 
     def begin_task(self, agent_id: str, task: str) -> AgentState:
-        """Say that the agent works on a task. Raises ``NotRunning``, ``AgentFailed``, ``TaskRefused``."""
+        """Record that the agent works on a task. Raises ``NotRunning``, ``AgentFailed``, ``TaskRefused``."""
         event = status.TaskBegan(text("task", task, empty=False))
         state = self._of_status(agent_id, event, lambda state: refused_task(state, event.task))
         must_not_have_failed(state)
         return state
 
     def end_task(self, agent_id: str, task: str) -> AgentState:
-        """Say that the agent is done with a task; the last one of an agent that drains stops it.
+        """Record that the agent has ended a task; the last one stops a draining agent.
 
-        Raises ``TaskRefused``. Of an agent that has stopped or failed it changes nothing: the task was cut off.
+        Raises ``TaskRefused``. It does not change an agent that has stopped or failed, which ended its tasks.
         """
         event = status.TaskEnded(text("task", task, empty=False))
         return self._of_status(agent_id, event, lambda state: refused_task(state, event.task))
 
     def record_pii_detection(self, agent_id: str) -> AgentState:
-        """Count personal data that was found, before a stop included; of a failed agent it changes nothing."""
+        """Count found personal data, also after a stop; a failed agent does not change."""
         return self._of_status(agent_id, status.PiiDetected())
 
     def get_agent(self, agent_id: str) -> AgentState:
-        """Return an agent's state, as it was saved last."""
+        """Return an agent's last saved state."""
         return self._store.get_agent_state(text("agent_id", agent_id))
 
     def list_agents(self, among: State | None = None) -> tuple[AgentState, ...]:
@@ -191,37 +193,37 @@ class Runtime:
         return tuple(state for state in states if wanted is None or state.status == wanted)
 
     def reconcile(self, liveness: Liveness) -> tuple[str, ...]:
-        """Fail the RUNNING agents of which nothing is alive, with the reason ``orphaned``, and return their ids (B17).
+        """Fail the RUNNING agents without a live process, with the reason ``orphaned``, and return their ids (B17).
 
-        An agent about which ``liveness`` raises is left as it is: not to know is no proof of death.
+        An agent does not change if ``liveness`` raises for it: an error is no proof of death.
         """
         return tuple(state.agent_id for state in self.list_agents(State.RUNNING) if self._has_died(state, liveness))
 
     def tick(self) -> None:
-        """Let the leases expire that are due."""
+        """Expire the leases that are due."""
         for agent_id in self._store.list_agents():
             self._change(agent_id, lambda _state: None)
 
     # The money
 
     def reserve(self, agent_id: str, name: str, amount_microusd: int) -> AgentState:
-        """Set money aside for work that is about to begin; the same again is the same.
+        """Reserve an amount for work that is about to begin; an equal second call changes nothing.
 
-        A name belongs to one piece of work in the agent's whole life, restarts included.
-        Raises ``NotRunning`` or ``AgentFailed`` (I2), ``BudgetRefused``.
+        A name belongs to one piece of work in the agent's whole life, with its restarts. Raises ``NotRunning`` or
+        ``AgentFailed`` (I2), ``BudgetRefused``.
         """
-        asked = lease.Reserve(
+        requested = lease.Reserve(
             text("name", name, empty=False),
             whole("amount_microusd", amount_microusd, SOME_MICROUSD),
         )
         return self._change(
             agent_id,
-            lambda state: (lease_ref(state.incarnation), asked),
-            lambda state: denied(state, asked),
+            lambda state: (lease_ref(state.incarnation), requested),
+            lambda state: denied(state, requested),
         )
 
     def settle(self, agent_id: str, name: str, cost_microusd: int) -> AgentState:
-        """Say what the work of a reservation has cost, whatever has become of the agent (B12).
+        """Settle a reservation with the cost of its work, in any state of the agent (B12).
 
         Raises ``NotReserved``, also for a reservation that is settled already.
         """
@@ -233,7 +235,7 @@ class Runtime:
         return self._of_reservation(agent_id, lease.Refund(text("name", name, empty=False)))
 
     def refresh(self, agent_id: str) -> AgentState:
-        """Go on with an expired lease, if its grace is not over. Raises ``NotRunning``, ``RefreshRefused``."""
+        """Refresh an expired lease, if its grace is not over. Raises ``NotRunning``, ``RefreshRefused``."""
         return self._change(
             agent_id,
             lambda state: (lease_ref(state.incarnation), lease.Refresh()),
@@ -260,7 +262,7 @@ class Runtime:
         input_for: Callable[[AgentState], tuple[str, Event] | None],
         refused: Callable[[AgentState], AgentError] | None = None,
     ) -> AgentState:
-        """Let the agent take an input, after what is due, and return its state afterwards."""
+        """Send an input to the agent, after its due timers, and return its new state."""
         try:
             with self._launching() as launching:
                 while True:
@@ -274,18 +276,18 @@ class Runtime:
                     if isinstance(reaction, Refusal):
                         raise AgentError(agent_id, reaction.reason) if refused is None else refused(state)
                     launching.prepare(reaction.effects)
-                    saved = self._saved(state, reaction.aggregate, [asked.effect for asked in reaction.effects])
+                    saved = self._saved(state, reaction.aggregate, [each.effect for each in reaction.effects])
                     if saved is not None and due is None:
                         launching.succeed()
                         return saved
         finally:
-            self._outbox.flush()  # a timer that was due has happened also if the call itself is refused
+            self._outbox.flush()  # a due timer has fired even if the call itself is refused
 
     def _launching(self) -> Launching:
         return Launching(self._launch, self._release, self.failures, self._under_way)
 
     def _saved(self, before: AgentState | None, agent: Aggregate, effects: list[Effect]) -> AgentState | None:
-        """Save what an agent has become, and line up its effects; None if somebody else has been faster."""
+        """Save an agent's new state, and queue its effects; return None if another call was faster."""
         version = before.version if before else 0
         after = AgentState.of(agent, version + 1)
         if before is not None and before.says_the_same_as(after):
@@ -314,7 +316,7 @@ class Runtime:
     def _successor(self, state: AgentState) -> str:
         record: Status = state.aggregate().record(STATUS)
         if not status.is_replaceable(record):
-            raise AlreadyRunning(state.agent_id, "runs; stop it before another one takes its place")
+            raise AlreadyRunning(state.agent_id, "runs; stop it before another agent replaces it")
         return self._born(status.successor(record, text("the new id", self._new_id(), empty=False)))
 
     def _has_died(self, state: AgentState, liveness: Liveness) -> bool:
@@ -336,5 +338,5 @@ class Runtime:
                 self._returned(holder, amount_microusd)
             case CallHook(status.RELEASE, arguments) if self._release:
                 self._release(*who_is(arguments))
-            case _:  # SaveState is the save that has been made, a timer is its deadline in the saved lease
+            case _:  # the save has performed SaveState, and a timer is its deadline in the saved lease
                 pass

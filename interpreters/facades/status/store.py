@@ -1,11 +1,11 @@
-"""Where the runtime of document 001 keeps its agents: the state as one JSON document, saved whole or not at all (I1).
+"""The state managers of document 001: an agent's state is one JSON document, saved atomically (I1).
 
-The document's four fields come first, ``agent_id``, ``status``, ``budget_spent``, ``pii_detections``; a document that
-has no others can be read (B14), and one that is written by this module can be read by whoever knows only these. All
-others are optional. ``budget_spent`` is in dollars and for reading; the integer ``cost_microusd`` is what counts.
+The document's four fields come first: ``agent_id``, ``status``, ``budget_spent``, ``pii_detections``. Documents with
+only these fields can be read (B14). Programs that know only these fields can read documents of this module. All other
+fields are optional. ``budget_spent`` is in dollars, for readers; the integer ``cost_microusd`` counts.
 
-``save_agent_state`` is a compare-and-set: it names the version that was read, and fails if there is another one by now
-(B16). So nobody's change is lost, by whatever thread or process it was made.
+``save_agent_state`` is a compare-and-set: it names the version that was read, and fails if the version has changed
+(B16). So no change of another thread or process is lost.
 """
 
 import sqlite3
@@ -29,11 +29,11 @@ from lifefold.interpreters.store.wal import open_shared
 
 MICROUSD_PER_USD: Final = 1_000_000
 BUSY_TIMEOUT_S: Final = 30.0
-"""How long SQLite waits for another writer before it gives up."""
+"""The longest wait of SQLite for another writer."""
 
 
 class AgentState(msgspec.Struct, frozen=True):
-    """An agent as it is stored. ``version`` counts how often it was saved; times are Unix time in milliseconds."""
+    """A stored agent. ``version`` counts its saves; times are Unix time in milliseconds."""
 
     agent_id: str
     status: status.State
@@ -58,27 +58,27 @@ class AgentState(msgspec.Struct, frozen=True):
 
     @property
     def spent_microusd(self) -> int:
-        """What the agent has cost so far, all its incarnations together."""
+        """The cost of the agent so far, in all its incarnations."""
         known = self.cost_microusd
         return round(self.budget_spent * MICROUSD_PER_USD) if known is None else known
 
     @property
     def reserved_microusd(self) -> int:
-        """What is set aside for work that has not reported yet."""
+        """The sum of open reservations."""
         return sum(each.record.account.reserved for each in self.leases)
 
     @property
     def free_microusd(self) -> int:
-        """What can still be reserved by the agent as it is."""
+        """The amount that the agent can reserve now."""
         return sum(each.record.account.free for each in self.leases if each.state is lease.State.ACTIVE)
 
     def to_json(self) -> bytes:
-        """Return the document."""
+        """Return the JSON document."""
         return msgspec.json.encode(self)
 
     @classmethod
     def from_json(cls, data: bytes | str) -> Self:
-        """Read a document, one with the four fields only included. Raises ``UnreadableState``."""
+        """Read a document, also one with only the four fields. Raises ``UnreadableState``."""
         try:
             fields = msgspec.json.decode(data, type=dict[str, Any])
             return msgspec.convert(fields | {"status": str(fields["status"]).upper()}, cls)
@@ -87,7 +87,7 @@ class AgentState(msgspec.Struct, frozen=True):
             raise UnreadableState(message) from error
 
     def aggregate(self) -> Aggregate:
-        """Return the agent and its leases as the core knows them."""
+        """Return the agent and its leases as an aggregate of the core."""
         shared = {name: getattr(self, name) for name in _SHARED}
         record = Status(state=self.status, **shared)
         if record.state is status.State.FAILED and not record.reason:
@@ -99,7 +99,7 @@ class AgentState(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, agent: Aggregate, version: int) -> Self:
-        """Return what is to be stored of an agent; leases that are over for good are not."""
+        """Return the state to be stored of an agent, without settled leases of earlier incarnations."""
         entity: Entity[Status] = agent.entities[agent_budget.STATUS]
         record, cost = entity.record, int(agent.views[agent_budget.COST])
         kept = tuple(
@@ -119,7 +119,7 @@ class AgentState(msgspec.Struct, frozen=True):
         )
 
     def says_the_same_as(self, other: "AgentState") -> bool:
-        """Tell whether nothing would be kept by saving the one after the other."""
+        """Tell whether the two states differ in versions only, so that saving adds nothing."""
         return msgspec.structs.replace(self, version=0, leases=_plain(self)) == msgspec.structs.replace(
             other, version=0, leases=_plain(other)
         )
@@ -136,13 +136,13 @@ class StateManager(Protocol):
     """Keeps agents. Safe to use from several threads."""
 
     def save_agent_state(self, state: AgentState, expected_version: int) -> None:
-        """Keep the state, as the next version, if the one that is kept has this version; 0 means that there is none.
+        """Save the state as the next version, if the saved one has ``expected_version``; 0 stands for a new agent.
 
-        Raises ``VersionConflict`` if it has another, ``StoreUnavailable`` if the state cannot be kept.
+        Raises ``VersionConflict`` if it has another version, ``StoreUnavailable`` if the state cannot be saved.
         """
 
     def get_agent_state(self, agent_id: str) -> AgentState:
-        """Return the state as it was saved last. Raises ``NotFound``, ``StoreUnavailable``, ``UnreadableState``."""
+        """Return the last saved state. Raises ``NotFound``, ``StoreUnavailable``, ``UnreadableState``."""
         ...
 
     def list_agents(self) -> tuple[str, ...]:
@@ -154,16 +154,16 @@ class MemoryStateManager:
     """Keeps agents for as long as the process lives."""
 
     def __init__(self) -> None:
-        """Begin empty."""
+        """Start empty."""
         self._states: Final[dict[str, AgentState]] = {}
         self._lock: Final = Lock()
 
     def __repr__(self) -> str:
-        """Say how many agents it keeps."""
+        """Return the number of agents."""
         return f"<MemoryStateManager: {len(self._states)} agents>"
 
     def save_agent_state(self, state: AgentState, expected_version: int) -> None:
-        """Keep the state, or raise ``VersionConflict``."""
+        """Save the state, or raise ``VersionConflict``."""
         with self._lock:
             kept = self._states.get(state.agent_id)
             if (kept.version if kept else 0) != expected_version:
@@ -186,7 +186,7 @@ class MemoryStateManager:
 class SqliteStateManager:
     """Keeps agents in a SQLite file, which several processes may use at the same time.
 
-    A save is one statement whose condition is the version, in a transaction that has reached the disk when it returns.
+    A save is one statement with the version as its condition. Its transaction is durable when the call returns.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -198,11 +198,11 @@ class SqliteStateManager:
         self._path: Final = path
 
     def __repr__(self) -> str:
-        """Say in which file agents are kept."""
+        """Return the path of the file."""
         return f"<SqliteStateManager: {str(self._path)!r}>"
 
     def save_agent_state(self, state: AgentState, expected_version: int) -> None:
-        """Keep the state, or raise ``VersionConflict`` or ``StoreUnavailable``."""
+        """Save the state, or raise ``VersionConflict`` or ``StoreUnavailable``."""
         statement = _UPDATE if expected_version else _INSERT
         kept = msgspec.structs.replace(state, version=expected_version + 1)
         given = {"id": kept.agent_id, "version": kept.version, "state": kept.to_json(), "expected": expected_version}

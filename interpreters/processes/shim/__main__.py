@@ -1,7 +1,7 @@
-"""The program: ``python -I -S __main__.py RUN_DIRECTORY``. Its exit status is one of ``program``'s."""
+"""The program: ``python -I -S __main__.py RUN_DIRECTORY``. Its exit status is one of those in ``program``."""
 
-# pathlib is slow to import; and the shim runs from its folder, by relative imports, as a lifefold that is imported
-# brings everything along.
+# pathlib is slow to import. The shim runs from its folder, with relative imports, because importing lifefold would
+# import the whole package.
 # ruff: noqa: PTH100, PTH120, TID252
 import os
 import sys

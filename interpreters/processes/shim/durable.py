@@ -1,7 +1,7 @@
-"""The files of a run directory, written so that a crash leaves the old or the new one whole, and JSON for little money.
+"""The files of a run directory, written so that a crash leaves the old or the new one whole, and a small JSON codec.
 
-``json`` takes as long to import as the interpreter takes to start. Its parser and its quoting are in ``_json``, in C,
-and the little around them is here; on an interpreter without ``_json`` the package is used after all.
+Importing ``json`` takes as long as starting the interpreter. Its parser and its quoting are in the C module ``_json``,
+and the remaining code is here. An interpreter without ``_json`` uses the package.
 """
 
 # pathlib is slow to import.
@@ -27,14 +27,14 @@ OUTPUT = "output.log"
 SHIM_LOG = "shim.log"
 
 MARK_VARIABLE = "LIFEFOLD_SHIM"
-"""In the agent's environment: which shim it and its descendants belong to."""
+"""The variable in the agent's environment that names the shim of the agent and its descendants."""
 
 _RESERVED_BYTES = 16 * 1024
 _SYNC_UNSUPPORTED = (errno.EINVAL, errno.ENOTSUP)
 
 
 class _Rules:
-    """What the parser looks up: plain JSON, nothing converted."""
+    """The settings of the parser: plain JSON without conversions."""
 
     strict = True
     object_hook = None
@@ -63,7 +63,7 @@ def decode(text: str) -> "Json":
     text = text.strip()
     try:
         value, end = _scan(text, 0)
-    except (StopIteration, RecursionError, SystemError) as error:  # the last where C finds no json to complain by
+    except (StopIteration, RecursionError, SystemError) as error:  # SystemError: C cannot import json
         raise ValueError("not a JSON document") from error
     if end != len(text):
         raise ValueError("something follows the JSON document")
@@ -71,7 +71,7 @@ def decode(text: str) -> "Json":
 
 
 def encode(value: "Json") -> str:
-    """Write None, truth values, whole and other numbers, text, and lists and mappings of them as JSON."""
+    """Return the JSON of None, booleans, numbers, text, and lists and mappings of them."""
     if isinstance(value, str):
         return encode_basestring_ascii(value)
     if isinstance(value, dict):
@@ -89,10 +89,10 @@ def exists(directory: str, name: str) -> bool:
 
 
 def write_durably(directory: str, name: str, text: str, temporary: str | None = None) -> None:
-    """Put a file in its place at once and on the disk for good. OSError if that was not possible.
+    """Replace a file atomically and durably. Raises OSError if that fails.
 
-    A file ``temporary`` (``name`` + ".tmp") that is there already is written over, so that its room is used: see
-    ``reserve``. Writers that may compete for a name need temporary names of their own.
+    An existing file ``temporary`` (default: ``name`` + ".tmp") is overwritten, so that its space is used: see
+    ``reserve``. Writers that may compete for a name need different temporary names.
     """
     path = os.path.join(directory, temporary or f"{name}.tmp")
     make_room(path)
@@ -111,7 +111,7 @@ def write_durably(directory: str, name: str, text: str, temporary: str | None = 
 
 
 def make_room(path: str) -> None:
-    """Remove a FIFO that stands where a file is to be written: an agent can put one there, on which a writer waits."""
+    """Remove a FIFO at the path of a file to be written: an agent can put one there, and a writer would block."""
     try:
         is_in_the_way = stat.S_ISFIFO(os.lstat(path).st_mode)
     except FileNotFoundError:
@@ -130,7 +130,7 @@ def remove(directory: str, name: str) -> None:
 
 
 def reserve(directory: str, name: str) -> None:
-    """Take the room on the disk for a later ``write_durably`` of up to 16 KiB, for the day when the disk is full."""
+    """Reserve space for a later ``write_durably`` of up to 16 KiB, which then succeeds on a full disk."""
     fd = os.open(os.path.join(directory, f"{name}.tmp"), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         os.write(fd, b" " * _RESERVED_BYTES)
@@ -139,7 +139,7 @@ def reserve(directory: str, name: str) -> None:
 
 
 def sync_directory(directory: str) -> None:
-    """Make the names in a directory durable, where the file system knows how."""
+    """Make the names in a directory durable, if the file system supports that."""
     fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)

@@ -1,8 +1,8 @@
-"""The agent's output on the disk: everything up to a limit, and beyond that the first half of the limit and the last.
+"""The agent's output on the disk: all of it up to a limit; beyond that, its first and its last part.
 
-``output.log`` is written straight until it has ``limit_bytes``. From then on its second half is a ring that is written
-over, and ``output.position`` says how much was taken in all, which tells where the ring begins. At the end the ring is
-put in order and a line in the middle says how much is missing. A reader meanwhile gets the same from ``tail``.
+``output.log`` is appended to until it has ``limit_bytes``. From then on its second half is a ring buffer.
+``output.position`` holds the total size of the output, from which the start of the ring follows. At the end the ring is
+put in order, and a line in the middle states the number of missing bytes. Before that, ``tail`` reads the same text.
 """
 
 # pathlib is slow to import; relative imports: see __main__.
@@ -21,7 +21,7 @@ _COPY_BYTES = 1024 * 1024
 
 
 class OutputLog:
-    """The log, open for writing. No full disk raises anything here: what cannot be kept is counted."""
+    """The log, open for writing. A full disk raises no error here: bytes that cannot be kept are counted."""
 
     def __init__(self, directory: str, limit_bytes: int) -> None:
         self.total_bytes = 0  # what the agent wrote
@@ -35,16 +35,16 @@ class OutputLog:
 
     @property
     def failed_bytes(self) -> int:
-        """What of the total the disk did not take."""
+        """The bytes that could not be written."""
         return self.total_bytes - self._taken_bytes
 
     @property
     def dropped_bytes(self) -> int:
-        """What of the total is not kept, for whichever reason."""
+        """The bytes that are not kept, for any reason."""
         return self.failed_bytes + max(0, self._taken_bytes - self._limit_bytes)
 
     def write(self, data: bytes) -> None:
-        """Take some output."""
+        """Append some output."""
         self.total_bytes += len(data)
         if self._limit_bytes == 0:
             self._taken_bytes += len(data)
@@ -57,12 +57,12 @@ class OutputLog:
                 left = left[skipped_bytes + written_bytes :]
                 self._taken_bytes += skipped_bytes + written_bytes
             if self._taken_bytes > self._limit_bytes:
-                self._tell_position()
+                self._write_position()
         except OSError as error:
             self.error = f"cannot keep the output: {error.strerror}"
 
     def _place(self, size_bytes: int) -> tuple[int, int, int]:
-        """Say where the next bytes go, how many fit there, and how many to skip as they would be written over."""
+        """Return the offset of the next bytes, how many fit there, and how many to skip because of the ring."""
         if self._taken_bytes < self._head_bytes:
             return self._taken_bytes, self._head_bytes - self._taken_bytes, 0
         ring_bytes = self._limit_bytes - self._head_bytes
@@ -70,7 +70,7 @@ class OutputLog:
         at = (self._taken_bytes + skipped_bytes - self._head_bytes) % ring_bytes
         return self._head_bytes + at, ring_bytes - at, skipped_bytes
 
-    def _tell_position(self) -> None:
+    def _write_position(self) -> None:
         if self._position_fd < 0:
             path = os.path.join(self._directory, POSITION)
             durable.make_room(path)
@@ -78,7 +78,7 @@ class OutputLog:
         os.pwrite(self._position_fd, f"{self._taken_bytes:020d} {self._limit_bytes}\n".encode(), 0)
 
     def finish(self) -> None:
-        """Put the log in order and on the disk for good, as far as the disk lets us."""
+        """Put the log in order and make it durable, as far as the disk permits."""
         try:
             if self.failed_bytes:
                 note = f"\n[{self.failed_bytes} bytes of output are missing: {self.error}]\n"
@@ -92,7 +92,7 @@ class OutputLog:
 
 
 def put_in_order(directory: str, position: tuple[int, int] | None = None) -> None:
-    """Replace a log with a ring by one that reads from top to bottom; leave any other alone."""
+    """Replace a log with a ring by one in reading order; do not change any other log."""
     path, position_path = os.path.join(directory, durable.OUTPUT), os.path.join(directory, POSITION)
     position = position or _position(directory)
     if position is not None:
@@ -115,7 +115,7 @@ def _copy(source: str, target: str, position: tuple[int, int]) -> None:
                     left = left[os.write(target_fd, left) :]
         os.fsync(target_fd)
     except OSError:
-        os.unlink(target)  # a full disk: the log stays as it is, and readable through its position
+        os.unlink(target)  # a full disk: the log stays as it is, and its position keeps it readable
         raise
     finally:
         os.close(source_fd)
@@ -123,13 +123,13 @@ def _copy(source: str, target: str, position: tuple[int, int]) -> None:
 
 
 def tail(directory: str, size_bytes: int) -> bytes:
-    """Read the end of the output, at most ``size_bytes`` of it, whether the agent still writes or not.
+    """Read the end of the output, at most ``size_bytes``, during or after the agent's run.
 
-    While a flood is being written, one part of it may be a little newer than another.
+    While the agent writes fast, parts of the result may differ in age.
     """
     position = _position(directory)
     try:
-        # An agent can put a FIFO there, on which nobody may be kept waiting.
+        # An agent can put a FIFO there, and reading it must not block.
         fd = os.open(os.path.join(directory, durable.OUTPUT), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return b""
@@ -145,7 +145,7 @@ def tail(directory: str, size_bytes: int) -> bytes:
 
 
 def _position(directory: str) -> tuple[int, int] | None:
-    """Read where the ring begins: (taken_bytes, limit_bytes), or None for a log that reads from top to bottom."""
+    """Return (taken_bytes, limit_bytes), which locate the ring; None for a log in reading order."""
     try:
         # An agent can put a FIFO there, too.
         fd = os.open(os.path.join(directory, POSITION), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -156,11 +156,11 @@ def _position(directory: str) -> tuple[int, int] | None:
         size_bytes = os.stat(os.path.join(directory, durable.OUTPUT)).st_size
     except (OSError, ValueError):
         return None
-    return (taken_bytes, limit_bytes) if size_bytes == limit_bytes else None  # a longer one is in order already
+    return (taken_bytes, limit_bytes) if size_bytes == limit_bytes else None  # a longer log is in order already
 
 
 def _pieces(taken_bytes: int, limit_bytes: int) -> list[tuple[int, int] | bytes]:
-    """Say how to read a log with a ring: (offset, length) in the file, and text to put in between, in order."""
+    """Return the parts of a log with a ring in reading order: (offset, length) in the file, or text to insert."""
     head_bytes = limit_bytes // 2
     ring_bytes = limit_bytes - head_bytes
     at = (taken_bytes - head_bytes) % ring_bytes

@@ -1,4 +1,4 @@
-"""What the kernel says: who a process is, its parent and its group, this boot, and the clocks (milliseconds)."""
+"""Facts from the kernel: processes with parent and group, the boot id, and the clocks (milliseconds)."""
 
 # pathlib is slow to import.
 # ruff: noqa: PTH123, PTH208
@@ -14,7 +14,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 
 class Stat:
-    """A line of the process table; ``dead`` is true of a zombie.
+    """An entry of the process table; ``dead`` is true for a zombie.
 
     ``start_time`` counts clock ticks since boot (elsewhere than on Linux: seconds of the epoch).
     """
@@ -40,7 +40,7 @@ def read_bytes(path: str, limit_bytes: int = _READ_LIMIT_BYTES) -> bytes:
 
 
 def stat(pid: int) -> Stat | None:
-    """Look a process up, or None where there is none of that pid."""
+    """Return the process with a pid; None if there is none."""
     if not LINUX:
         return _stat_by_ps(pid)
     try:
@@ -58,16 +58,16 @@ def stat(pid: int) -> Stat | None:
 
 
 def _stat_by_ps(pid: int) -> Stat | None:
-    """Ask ``ps``: for systems without ``/proc``. The start time is exact to a second only."""
+    """Call ``ps``, on systems without ``/proc``. The start time is exact to a second only."""
     import calendar  # noqa: PLC0415 - slow to import, and not needed on Linux
     import subprocess  # noqa: PLC0415 - as above
 
     columns = ["-o", "state=", "-o", "ppid=", "-o", "pgid=", "-o", "lstart="]
     environment = {"LC_ALL": "C", "PATH": "/bin:/usr/bin", "TZ": "UTC"}
-    told = subprocess.run(  # noqa: S603 - the arguments are constants and a number
+    shown = subprocess.run(  # noqa: S603 - the arguments are constants and a number
         ["/bin/ps", *columns, "-p", str(pid)], capture_output=True, text=True, check=False, env=environment
     )
-    fields = told.stdout.split(maxsplit=3)
+    fields = shown.stdout.split(maxsplit=3)
     if len(fields) < 4:  # noqa: PLR2004 - as many as there are columns
         return None
     began_s = calendar.timegm(time.strptime(fields[3].strip(), "%a %b %d %H:%M:%S %Y"))
@@ -75,27 +75,27 @@ def _stat_by_ps(pid: int) -> Stat | None:
 
 
 def boot_id() -> str:
-    """Tell this boot of the machine from every other; "unknown" where the system does not say."""
+    """Return the id of this boot of the machine; "unknown" if the system has none."""
     try:
         if LINUX:
             return read_bytes("/proc/sys/kernel/random/boot_id", 256).decode("ascii").strip()
         import subprocess  # noqa: PLC0415 - slow to import, and not needed on Linux
 
-        asked = ["/usr/sbin/sysctl", "-n", "kern.bootsessionuuid"]
-        return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603 - constant
+        query = ["/usr/sbin/sysctl", "-n", "kern.bootsessionuuid"]
+        return subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603 - constant
     except (OSError, ValueError):
         return "unknown"
 
 
 def pids() -> list[int]:
-    """List every process of this PID namespace; nothing where there is no ``/proc``."""
+    """List every process of this PID namespace; none on systems without ``/proc``."""
     if not LINUX:
         return []
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
 def children() -> list[int]:
-    """List the children of this process, zombies too. The kernel may leave one out while another of them is going."""
+    """List the children of this process, with zombies. The kernel may omit one while another one exits."""
     me = os.getpid()
     try:
         return [int(pid) for pid in read_bytes(f"/proc/self/task/{me}/children").split()]
@@ -104,35 +104,35 @@ def children() -> list[int]:
 
 
 def boot_ms() -> int:
-    """Read the clock that leases are told in: since boot, and going on while the machine sleeps (Linux)."""
+    """Read the clock of leases: the time since boot, which includes suspensions (Linux)."""
     clock = time.CLOCK_BOOTTIME if sys.platform == "linux" else time.CLOCK_MONOTONIC
     return time.clock_gettime_ns(clock) // 1_000_000
 
 
 def monotonic_ms() -> int:
-    """Read the clock for durations, which stands still while the machine sleeps."""
+    """Read the clock for durations, which stops while the machine is suspended."""
     return time.monotonic_ns() // 1_000_000
 
 
 def wall_ms() -> int:
-    """Read the time of day, as milliseconds of the epoch: for people, never for decisions."""
+    """Read the time of day, in milliseconds of the epoch: for operators, never for decisions."""
     return time.time_ns() // 1_000_000
 
 
 def become_subreaper() -> None:
-    """Have orphaned descendants become children of this process instead of init's (Linux)."""
+    """Make orphaned descendants children of this process instead of init (Linux)."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def die_with_parent(signal_number: int) -> None:
-    """Have the kernel send this process a signal when its parent dies (Linux)."""
+    """Let the kernel send this process a signal when its parent dies (Linux)."""
     _prctl(_PR_SET_PDEATHSIG, signal_number)
 
 
 def _prctl(option: int, value: int) -> None:
     if not LINUX:
         return
-    import ctypes  # noqa: PLC0415 - the runner reads the process table only, and need not pay for it
+    import ctypes  # noqa: PLC0415 - slow to import, and the runner does not need it
 
     if ctypes.CDLL(None, use_errno=True).prctl(option, ctypes.c_ulong(value), 0, 0, 0) != 0:
         error = ctypes.get_errno()

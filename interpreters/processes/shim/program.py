@@ -1,4 +1,4 @@
-"""The shim from its first step to its last: take the lock, start the agent, supervise it, record how it ended."""
+"""The shim's program: take the lock, start the agent, supervise it, and record how it ended."""
 
 # Relative imports: see __main__.
 # ruff: noqa: TID252
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     import signal
     from typing import Any
 else:
-    import _signal as signal  # the same without its enumerations, whose import costs more than all else here
+    import _signal as signal  # the same without enumerations, whose import costs more than all others here
 
-OK, BROKEN, BUSY, CANCELLED, REPEATED, UNTOLD = 0, 70, 75, 76, 77, 78
-"""Exit codes: all done and recorded; a fault; another shim has the directory; told not to start; ran before; the runner
-was gone before it had told the agent's variables, and nothing was started."""
+OK, BROKEN, BUSY, CANCELLED, REPEATED, NO_ENVIRONMENT = 0, 70, 75, 76, 77, 78
+"""Exit codes, in order: the session is over and recorded; the shim failed; another shim has the directory; the start
+was cancelled; the session ran before. The last: the runner died before it had sent the agent's variables."""
 
 _IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE, signal.SIGUSR1, signal.SIGUSR2)
 _LOCK_ATTEMPTS = 20
@@ -33,23 +33,23 @@ _RECORD_PAUSE_S = 1.0
 
 
 def main(arguments: list[str]) -> int:
-    """Run the shim in the directory that the arguments name. What goes wrong is told on standard error."""
+    """Run the shim in the directory that the arguments name. Errors go to standard error."""
     if len(arguments) != 2:  # noqa: PLR2004 - the program and its directory
         sys.stderr.write(f"usage: {arguments[0]} RUN_DIRECTORY\n")
         return BROKEN
-    os.chdir(arguments[1])  # whoever renames the directory takes us along
+    os.chdir(arguments[1])  # the shim then follows a renamed directory
     if not _take_lock():
         return BUSY
     if durable.exists(".", durable.CANCELLED):
         return CANCELLED
     if durable.exists(".", durable.STARTED) or durable.exists(".", durable.EXIT):
         return REPEATED
-    environment = _told_environment()
-    return UNTOLD if environment is None else _run(environment)
+    environment = _read_environment()
+    return NO_ENVIRONMENT if environment is None else _run(environment)
 
 
 def _run(environment: "dict[str, str]") -> int:
-    """Run the agent that ``spec.json`` describes to its end."""
+    """Run the agent of ``spec.json`` to its end."""
     wakeup_fd = _prepare_process()
     durable.reserve(".", durable.EXIT)
     output = OutputLog(".", 0)
@@ -69,7 +69,7 @@ def _run(environment: "dict[str, str]") -> int:
 
 
 def _take_lock() -> bool:
-    """Take the directory's lock for life. It may be held for a moment by who only looks whether a shim lives."""
+    """Take the directory's lock for life. Another process may hold it briefly, to find out whether a shim lives."""
     lock_fd = os.open(durable.LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     for _ in range(_LOCK_ATTEMPTS):
         try:
@@ -83,10 +83,10 @@ def _take_lock() -> bool:
     return False
 
 
-def _told_environment() -> "dict[str, str] | None":
-    """Read the agent's variables from standard input, to its end; None if that is not all of them.
+def _read_environment() -> "dict[str, str] | None":
+    """Read the agent's variables from standard input, to its end; None if they are incomplete.
 
-    The values come through a pipe, so that they are in no file. JSON that is cut off is none.
+    The values come through a pipe, so that they are in no file. Truncated JSON counts as incomplete.
     """
     chunks: list[bytes] = []
     while chunk := os.read(0, _READ_BYTES):
@@ -95,17 +95,17 @@ def _told_environment() -> "dict[str, str] | None":
     os.dup2(nothing_fd, 0)
     os.close(nothing_fd)
     try:
-        told = durable.decode(b"".join(chunks).decode("utf-8"))
+        variables = durable.decode(b"".join(chunks).decode("utf-8"))
     except ValueError:
-        told = None
-    if isinstance(told, dict):
-        return {name: str(value) for name, value in told.items()}
-    sys.stderr.write("the runner went before it had told the agent's variables\n")
+        variables = None
+    if isinstance(variables, dict):
+        return {name: str(value) for name, value in variables.items()}
+    sys.stderr.write("the runner died before it had sent the agent's variables\n")
     return None
 
 
 def _prepare_process() -> int:
-    """Leave the runner's session, take in orphans, and hear signals through a pipe, whose end is returned."""
+    """Leave the runner's session, adopt orphans, and return a pipe through which signals arrive."""
     if os.getsid(0) != os.getpid():
         os.setsid()
     proc.become_subreaper()
@@ -122,11 +122,11 @@ def _prepare_process() -> int:
 
 
 def _wake(_number: int, _frame: object) -> None:
-    """Do nothing: that a signal has a handler is what makes it wake the loop."""
+    """Do nothing: a signal wakes the loop only if it has a handler."""
 
 
 def _start(spec: Spec, output: OutputLog, wakeup_fd: int) -> Supervisor:
-    """Fork the agent, record it, tell the runner by closing standard output, and let the agent go."""
+    """Fork the agent, record it, notify the runner by closing standard output, and open the agent's gate."""
     control_fd = _open_control()
     me = _start_time(os.getpid())
     boot_id = proc.boot_id()
@@ -167,7 +167,7 @@ def _open_control() -> int:
 
 
 def _record(record: "dict[str, Any]", output: OutputLog) -> int:
-    """Write ``exit.json``, trying for a minute if the disk is full; at once give up if the directory is removed."""
+    """Write ``exit.json``. Retry for a minute if the disk is full, but not if the directory was removed."""
     output.finish()
     record["message"] = "; ".join(part for part in (record["message"], output.error) if part)
     record.update(output_bytes=output.total_bytes, output_dropped_bytes=output.dropped_bytes, at_ms=proc.wall_ms())

@@ -1,9 +1,9 @@
-"""The shim's loop: what it waits for, and what it does about it.
+"""The shim's loop: output, orders, signals and deadlines of one session.
 
-The agent *runs* until it dies or is *asked* to end: by an order, the time-out, the lease, SIGTERM to the shim. Who is
-asked gets SIGTERM, and SIGKILL when the grace is over. A dead agent's descendants are asked in the same way (for a
-second at most, if the agent died by itself), then killed over and over until the kernel knows of no child. The first
-reason to end is the outcome, except that "killed" replaces "ended".
+The agent runs until it dies or is asked to end: by an order, the timeout, the lease, or SIGTERM to the shim. It then
+gets SIGTERM, and SIGKILL when the grace is over. Descendants of a dead agent are asked to end in the same way, with a
+grace of a second at most if the agent died by itself. Then they are killed repeatedly, until the kernel knows no child.
+The first reason to end is the outcome, except that "killed" replaces "ended".
 """
 
 # Relative imports: see __main__.
@@ -22,34 +22,34 @@ if TYPE_CHECKING:
     import signal
     from typing import Any
 else:
-    import _signal as signal  # the same without its enumerations, whose import costs more than all else here
+    import _signal as signal  # the same without enumerations, whose import costs more than all others here
 
 _READ_BYTES = 64 * 1024
 _DRAIN_LIMIT_BYTES = 16 * 1024 * 1024
 _MESSAGE_LIMIT_BYTES = 4096
 _LEFTOVER_GRACE_MS = 1_000
-_SWEEP_MS = 50  # how long until a look at those whose death sends the shim no signal
-_CLOCK_CHECK_MS = 5_000  # poll sleeps by a clock that stops with the machine; leases go by one that does not
+_SWEEP_MS = 50  # the pause between checks of processes whose death sends the shim no signal
+_CLOCK_CHECK_MS = 5_000  # poll uses a clock that stops during a suspension; leases use one that does not
 
 
 class Spec:
-    """What to run, as read from ``spec.json``. Raises KeyError, TypeError or ValueError when it is not all there.
+    """The command, as read from ``spec.json``. Raises KeyError, TypeError or ValueError if it is incomplete.
 
-    The file has the names of the agent's variables; ``environment`` is what standard input says of their values.
+    The file has the names of the agent's variables; ``environment`` has their values, from standard input.
     """
 
     def __init__(self, text: str, environment: "dict[str, str]") -> None:
-        told: Any = durable.decode(text)
-        self.argv = [str(argument) for argument in told["argv"]]
-        self.cwd = str(told["cwd"])
+        fields: Any = durable.decode(text)
+        self.argv = [str(argument) for argument in fields["argv"]]
+        self.cwd = str(fields["cwd"])
         self.environment = environment
-        if missing := [name for name in told["env"] if name not in environment]:
-            raise ValueError(f"no value is known of {missing}")
-        self.generation = told["generation"]
-        self.timeout_ms = None if told["timeout_ms"] is None else int(told["timeout_ms"])
-        self.grace_ms = int(told["grace_ms"])
-        self.output_limit_bytes = int(told["output_limit_bytes"])
-        self.lease_until_boot_ms = None if told["lease_until_boot_ms"] is None else int(told["lease_until_boot_ms"])
+        if missing := [name for name in fields["env"] if name not in environment]:
+            raise ValueError(f"the variables {missing} have no value")
+        self.generation = fields["generation"]
+        self.timeout_ms = None if fields["timeout_ms"] is None else int(fields["timeout_ms"])
+        self.grace_ms = int(fields["grace_ms"])
+        self.output_limit_bytes = int(fields["output_limit_bytes"])
+        self.lease_until_boot_ms = None if fields["lease_until_boot_ms"] is None else int(fields["lease_until_boot_ms"])
         if not self.argv:
             raise ValueError("argv is empty")
 
@@ -63,7 +63,7 @@ class Supervisor:
         self._family = Family(agent.pid)
         self._output = output
         self._control_fd = control_fd
-        self._heard = b""
+        self._partial = b""
         self._outcome = ""
         self._lease_until_boot_ms = spec.lease_until_boot_ms
         self._timeout_at_ms = None if spec.timeout_ms is None else proc.monotonic_ms() + spec.timeout_ms
@@ -75,7 +75,7 @@ class Supervisor:
             self._poll.register(fd, select.POLLIN)
 
     def run(self) -> "dict[str, Any]":
-        """Supervise until nobody is left, and return what ``exit.json`` is to say."""
+        """Supervise until no process remains, and return the contents of ``exit.json``."""
         while not self._all_dead():
             for fd, _ in self._poll.poll(self._idle_ms()):
                 if fd == self._agent.output_fd:
@@ -85,7 +85,7 @@ class Supervisor:
                 else:
                     self._read_signals()
             self._look_at_clocks()
-        status, usage = self._family.bury()
+        status, usage = self._family.reap_agent()
         while not self._family.extinct():
             self._family.kill_rest()
             time.sleep(_SWEEP_MS / 1000)
@@ -97,7 +97,7 @@ class Supervisor:
         if not self._family.agent_dead:
             return False
         if self._kill_at_ms is None and not self._family.rest_is_dead():
-            self._ask(min(self._spec.grace_ms, _LEFTOVER_GRACE_MS))
+            self._request_end(min(self._spec.grace_ms, _LEFTOVER_GRACE_MS))
         if self._killing():
             self._family.kill_rest()
         return self._family.rest_is_dead()
@@ -106,7 +106,7 @@ class Supervisor:
         return self._kill_at_ms is not None and proc.monotonic_ms() >= self._kill_at_ms
 
     def _idle_ms(self) -> int | None:
-        """Say how long nothing will happen by itself; None for ever."""
+        """Return the time until the next deadline; None if there is none."""
         if self._killing() or (self._family.agent_dead and not proc.LINUX):
             return _SWEEP_MS
         waits_ms: list[int] = []
@@ -127,27 +127,27 @@ class Supervisor:
             self._end("lease-expired", self._spec.grace_ms)
 
     def _end(self, outcome: str, grace_ms: int) -> None:
-        """Begin to end, for a reason; later reasons can only shorten the grace."""
+        """Begin to end the session for a reason; later reasons can only shorten the grace."""
         self._family.look()
         if not self._family.agent_dead:
             self._outcome = self._outcome or outcome
         self._timeout_at_ms = self._lease_until_boot_ms = None
-        self._ask(grace_ms)
+        self._request_end(grace_ms)
 
-    def _ask(self, grace_ms: int) -> None:
+    def _request_end(self, grace_ms: int) -> None:
         kill_at_ms = proc.monotonic_ms() + max(grace_ms, 0)
         if self._kill_at_ms is None:
             self._kill_at_ms = kill_at_ms
             self._family.signal(signal.SIGTERM)
-            self._family.signal(signal.SIGCONT)  # a stopped process hears nothing but SIGKILL
+            self._family.signal(signal.SIGCONT)  # a stopped process handles no signal but SIGKILL
         self._kill_at_ms = min(self._kill_at_ms, kill_at_ms)
 
-    def _interrupt(self, wish: str) -> None:
-        """Signal the agent alone, once for each wish: a runner that comes back may say again what it has said."""
+    def _interrupt(self, request: str) -> None:
+        """Signal only the agent, once per request: a restarted runner may repeat a request."""
         self._family.look()
-        if self._family.agent_dead or self._kill_at_ms is not None or wish in self._interrupted:
+        if self._family.agent_dead or self._kill_at_ms is not None or request in self._interrupted:
             return
-        self._interrupted.add(wish)
+        self._interrupted.add(request)
         self._family.interrupt()
 
     def _kill(self) -> None:
@@ -160,26 +160,26 @@ class Supervisor:
     def _read_output(self) -> None:
         data = self._read(self._agent.output_fd)
         if data == b"":
-            self._poll.unregister(self._agent.output_fd)  # everybody closed it; that they live on is their affair
+            self._poll.unregister(self._agent.output_fd)  # all writers closed it, but may still live
         elif data is not None:
             self._output.write(data)
 
     def _drain(self) -> None:
-        """Take what is left in the pipe, not waiting for others to close it, and not for ever if somebody floods it."""
+        """Read the rest of the pipe, without waiting until it is closed, and up to a limit if it never runs empty."""
         left_bytes = _DRAIN_LIMIT_BYTES
         while left_bytes > 0 and (data := self._read(self._agent.output_fd)):
             self._output.write(data)
             left_bytes -= len(data)
 
     def _read_orders(self) -> None:
-        *lines, self._heard = (self._heard + (self._read(self._control_fd) or b"")).split(b"\n")
-        if len(self._heard) > _MESSAGE_LIMIT_BYTES:
-            self._heard = b""
+        *lines, self._partial = (self._partial + (self._read(self._control_fd) or b"")).split(b"\n")
+        if len(self._partial) > _MESSAGE_LIMIT_BYTES:
+            self._partial = b""
         for line in lines:
             try:
                 self._obey(durable.decode(line.decode("utf-8")))
             except ValueError:
-                continue  # whoever writes nonsense is not helped by a shim that stops
+                continue  # an invalid order must not stop the shim
 
     def _obey(self, order: "durable.Json") -> None:
         if not isinstance(order, dict):
@@ -189,26 +189,26 @@ class Supervisor:
             self._kill()
         elif type(grace_ms) is int:
             self._end("ended", grace_ms)
-        elif isinstance(wish := order.get("interrupt"), str):
-            self._interrupt(wish)
+        elif isinstance(request := order.get("interrupt"), str):
+            self._interrupt(request)
         elif type(until_boot_ms) is int and self._kill_at_ms is None:
             self._lease_until_boot_ms = max(self._lease_until_boot_ms or 0, until_boot_ms)
 
     def _read_signals(self) -> None:
-        """SIGCHLD needs no more than to have woken us."""
+        """React to SIGTERM. SIGCHLD has woken the loop, and needs no more."""
         if signal.SIGTERM in (self._read(self._wakeup_fd) or b""):
             self._end("ended", self._spec.grace_ms)
 
     @staticmethod
     def _read(fd: int) -> bytes | None:
-        """Read what there is; None if there is nothing now, empty if there will be nothing more."""
+        """Read the available bytes; None if there are none now, empty at the end of the stream."""
         try:
             return os.read(fd, _READ_BYTES)
         except BlockingIOError:
             return None
 
     def abandon(self) -> None:
-        """Kill what can be reached: the last thing to do for a shim that is broken."""
+        """Kill all processes within reach: the last action of a failing shim."""
         self._family.kill_rest()
 
     def _report(self, status: int, usage: "resource.struct_rusage") -> "dict[str, Any]":
@@ -229,12 +229,12 @@ class Supervisor:
         }
 
     def _explained(self, code: int) -> str:
-        """Say in words what ``exit.json`` says in numbers; nothing of an agent that exited with 0."""
+        """Return the explanation of the end; empty for an agent that exited with 0."""
         reasons = {
             "timeout": f"it was still running after {self._spec.timeout_ms} ms",
-            "lease-expired": "nobody renewed its lease",
+            "lease-expired": "no runner renewed its lease",
             "ended": "it was asked to end",
-            "killed": "it was to be killed at once",
+            "killed": "it was killed at once, as ordered",
         }
         reason = reasons.get(self._outcome, "")
         if code == -signal.SIGKILL and self._outcome in ("timeout", "lease-expired", "ended") and self._killing():

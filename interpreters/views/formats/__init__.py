@@ -1,1 +1,1 @@
-"""What a machine can be written in: two languages to draw (Mermaid, Graphviz), two to run (SCXML, XState)."""
+"""The formats of a machine: two languages for pictures (Mermaid, Graphviz), two for execution (SCXML, XState)."""

@@ -1,15 +1,16 @@
-"""A machine as a statechart: the one structure that SCXML and XState both write down.
+"""A machine as a statechart: the common structure of SCXML and XState.
 
-How a table becomes a chart, so that both take the same transitions:
+A table becomes a chart with the same transitions by these rules:
 
-* *First fit.* A chart looks at a state's own transitions first, in their order, and then at those of the states around
-  it; a table has one order. So a row from any state stands with the region ``ANY``, around all states that are not
-  final, only if no row of the same event that comes later stands further in; otherwise it is repeated in every state.
-* *Staying is not entering again.* A row that leads to its own state begins and ends nothing, so it has no target.
-* *A final state ends a chart.* What rows of any state do in a final state (they never leave it) is not said.
-* *Guards, actions and computed durations are names.* Whoever runs the chart supplies what they mean.
-* *Activities whose states overlap without nesting* are begun again by each of their states, timers too.
-* *Postponed events* exist in neither format and are told to the reader only.
+- *First fit.* A chart tries a state's own transitions first, in their order, and then those of the states around it; a
+  table has one order. So a row from any state can stand with the region ``ANY``, around all states that are not final.
+  That is correct only if no later row of the same event stands further in; otherwise the row is repeated in every
+  state.
+- *Staying is not entering again.* A row to its own state begins and ends nothing, so it has no target.
+- *A final state ends a chart.* Rows from any state never leave a final state, and their effects there are omitted.
+- *Guards, actions and computed durations are names.* The host of the chart supplies their functions.
+- *Activities whose states overlap without nesting* begin again in each of their states, timers too.
+- *Postponed events* exist in neither format, so a comment names them.
 """
 
 from collections.abc import Iterator
@@ -41,7 +42,7 @@ class Arm(msgspec.Struct, frozen=True):
 
 
 class Timer(msgspec.Struct, frozen=True):
-    """An event that happens by itself. ``delay`` is a number of milliseconds or the name of what computes it."""
+    """A timer. ``delay`` is a number of milliseconds or the name of its function."""
 
     id: str
     event: str
@@ -49,7 +50,7 @@ class Timer(msgspec.Struct, frozen=True):
 
 
 class Invocation(msgspec.Struct, frozen=True):
-    """An activity, and the names of the events it may yield."""
+    """An activity, and the names of the events that it may yield."""
 
     id: str
     activity: str
@@ -57,7 +58,7 @@ class Invocation(msgspec.Struct, frozen=True):
 
 
 class Node(msgspec.Struct, frozen=True):
-    """A state (no ``nodes``) or a region of several; ``initial`` is the id of the node in it to begin with."""
+    """A state (no ``nodes``) or a region of several; ``initial`` is the id of its initial node."""
 
     id: str
     title: str
@@ -71,7 +72,7 @@ class Node(msgspec.Struct, frozen=True):
 
 
 class Chart(msgspec.Struct, frozen=True):
-    """The whole chart. Whoever runs it supplies what is named in ``guards`` (with the row of each) and ``delays``."""
+    """The whole chart. Its host supplies the functions in ``guards`` (with the row of each) and ``delays``."""
 
     name: str
     about: str
@@ -91,7 +92,7 @@ def chart(machine: Machine[Any]) -> Chart:
 
 
 class _Drawing:
-    """The making of one chart: the names that were given out so far, and which rows stand around all states."""
+    """The construction of one chart: the names so far, and the rows around all states."""
 
     def __init__(self, machine: Machine[Any]) -> None:
         self.machine = machine
@@ -131,7 +132,7 @@ class _Drawing:
         )
 
     def arms(self, state: State) -> Iterator[Arm]:
-        """Yield the transitions of one state, without those that an earlier one leaves nothing to."""
+        """Yield the transitions of one state, without those that an earlier one makes unreachable."""
         closed: set[type] = set()
         for row in self.machine.rows:
             inside = state in row.sources if row.sources is not None else row not in self.around
@@ -166,18 +167,18 @@ class _Drawing:
         return Invocation(identifier, activity.slot, tuple(map(name_of, activity.yields)))
 
     def first(self, nodes: tuple[Node, ...]) -> str:
-        """Return the node to begin with: the one with the machine's initial state in it, or else the first."""
+        """Return the initial node: the one with the machine's initial state in it, or else the first."""
         wanted = self.names[self.machine.initial.state]
         return next((node.id for node in nodes if wanted in ids(node)), nodes[0].id)
 
 
 def ids(node: Node) -> frozenset[str]:
-    """Return the ids of a node and of all that is in it."""
+    """Return the ids of a node and of all nodes in it."""
     return frozenset({node.id}).union(*(ids(each) for each in node.nodes))
 
 
 def _around(machine: Machine[Any]) -> tuple[Row[Any], ...]:
-    """Return the rows from any state that may stand around all others: they end the chart, none inside is later."""
+    """Return the rows from any state that may stand around all others: they are last, and none inside is later."""
     around: list[Row[Any]] = []
     inside: set[type] = set()
     for row in reversed(machine.rows):

@@ -16,11 +16,11 @@ _HEAD = (
 )
 
 KEYWORDS = frozenset({"digraph", "edge", "graph", "node", "strict", "subgraph"})
-"""What Graphviz does not take as the name of a node."""
+"""The names of nodes that Graphviz reserves."""
 
 
 def dot(machine: Machine[Any]) -> str:
-    """Return the machine as a directed graph, states with their goings-on, activities of several states as clusters."""
+    """Return the machine as a directed graph, with activities in states, and those of several states as clusters."""
     names = Names(*machine.states, keywords=KEYWORDS)
     lines = [*_HEAD, *(line for region in regions(machine) for line in _region(machine, names, region))]
     start = names.of("start", "start")

@@ -13,7 +13,7 @@ from lifefold.interpreters.views.outline import ANY_STATE, Names, Region, arrows
 KEYWORDS = frozenset(
     {"class", "classdef", "click", "default", "end", "hide", "note", "root", "scale", "state", "style"}
 )
-"""What Mermaid does not take as the name of a state."""
+"""The names of states that Mermaid reserves."""
 
 
 def mermaid(machine: Machine[Any]) -> str:
@@ -46,6 +46,6 @@ def _arrows(machine: Machine[Any], names: Names) -> Iterator[str]:
 
 
 def _safe(text: str) -> str:
-    """Write the characters that end a label, or mean something in it, as Mermaid's entities."""
+    """Write the characters that end a label, or have a meaning in it, as Mermaid's entities."""
     meanings = {"#": "#35;", ":": "#58;", ";": "#59;", "<": "#lt;", ">": "#gt;", '"': "#quot;", "%": "#37;"}
     return "".join(meanings.get(character, character) for character in text)

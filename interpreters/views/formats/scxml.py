@@ -1,9 +1,9 @@
 """A machine as SCXML, the W3C's statechart language: https://www.w3.org/TR/scxml/.
 
-What the standard has no element for is said with what it has. An effect is raised as the internal event
-``effect.StorePrompt``, which the chart itself does not listen to and its host does. A guard is a variable of the data
-model that the host sets, and so is a computed duration (as a string with a unit: ``"2s"``). An activity is an
-invocation of ``urn:lifefold:activity``. A timer is a delayed event, sent on entry and cancelled on exit.
+Concepts without an element are written with other elements. An effect is raised as the internal event
+``effect.StorePrompt``, for the host of the chart. A guard is a variable of the data model that the host sets, and so
+is a computed duration (as a string with a unit: ``"2s"``). An activity is an invocation of ``urn:lifefold:activity``.
+A timer is a delayed event, sent on entry and cancelled on exit.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ NAMESPACE = "http://www.w3.org/2005/07/scxml"
 """The namespace of all elements."""
 
 ACTIVITY = "urn:lifefold:activity"
-"""The type of service that an activity is invoked as."""
+"""The type of an activity as a service."""
 
 
 def scxml(machine: Machine[Any]) -> str:
@@ -39,7 +39,7 @@ def scxml(machine: Machine[Any]) -> str:
 
 
 def _write(parent: ET.Element, node: Node) -> None:
-    """Write a node and what is in it, in the order that the standard's examples have."""
+    """Write a node and its contents, in the order of the standard's examples."""
     element = ET.SubElement(parent, "final" if node.final else "state", id=node.id)
     if node.nodes:
         element.set("initial", node.initial)

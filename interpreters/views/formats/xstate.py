@@ -1,8 +1,8 @@
 """A machine as the JSON configuration of an XState (version 5) machine: ``setup({guards, actions, delays, actors})``.
 
 Guards, actions, delays and actors are named strings, to be supplied with ``setup``. A timer of one state is an
-``after`` that takes the rows of its event. One of several states outlasts the changes between them, and each of them
-has rows of its own for the event: it is invoked as the actor ``timer``, which sends the event back.
+``after`` with the rows of its event. A timer of several states outlasts the changes between them, and each of them has
+its own rows for the event. So it is invoked as the actor ``timer``, which sends the event back.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""Pictures as SVG: of a machine, of a system, and of whatever else is boxes with arrows between them.
+"""Pictures as SVG: of a machine, of a system, and of other boxes with arrows.
 
-Where things stand is Graphviz's work (the extra ``lifefold[notebook]`` brings it); what they look like is ours. So a
-picture has no text that Graphviz has measured: it is the same on every machine, whatever fonts there are.
+Graphviz computes the layout (the extra ``lifefold[notebook]`` brings it); the style is lifefold's. No text is measured
+with a font, so a picture is the same on every machine.
 """
 
 from lifefold.interpreters.views.picture.drawing import Arrow, Box, Drawing, Group, Tint

@@ -1,4 +1,4 @@
-"""What is to be drawn, before anybody knows where: boxes, arrows between them, frames around them, and their sizes."""
+"""A drawing before its layout: boxes, arrows, frames, and their sizes."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -10,16 +10,16 @@ TEXT_PT: Final = 12
 """The size of a box's first line; all other lines are ``SMALL_PT``."""
 SMALL_PT: Final = 10
 LINE_PT: Final = 13
-"""From one line to the next."""
+"""The distance of two lines."""
 PADDING_PT: Final = 9
 GAP_PT: Final = 8
-"""From an arrow's line to its inscription."""
+"""The distance of an arrow's line from its label."""
 DOT_PT: Final = 11
-"""How wide a box is that has no lines: it is drawn as a dot."""
+"""The width of a box without lines, which is drawn as a dot."""
 
 
 class Tint(StrEnum):
-    """What something is marked as."""
+    """The marks of boxes and arrows."""
 
     PLAIN = "plain"
     START = "start"
@@ -31,7 +31,7 @@ class Tint(StrEnum):
 class Box(msgspec.Struct, frozen=True):
     """A state. Without ``lines`` it is a dot; ``final`` ones have a double border, ``loose`` ones a broken one.
 
-    ``hint`` is what is read when the pointer rests on it; ``fill`` is a colour other than its tint's.
+    ``hint`` is the text under the pointer; ``fill`` is a colour other than its tint's.
     """
 
     key: str
@@ -43,7 +43,7 @@ class Box(msgspec.Struct, frozen=True):
     fill: str = ""
 
     def size_pt(self) -> tuple[float, float]:
-        """Return how wide and how high it is."""
+        """Return its width and height."""
         if not self.lines:
             return DOT_PT, DOT_PT
         first = width_pt(self.lines[0], TEXT_PT, bold=True)
@@ -52,7 +52,7 @@ class Box(msgspec.Struct, frozen=True):
 
 
 class Arrow(msgspec.Struct, frozen=True):
-    """What leads from one box to another, with a line for each way that it is taken. ``hint`` as in a box."""
+    """An arrow between two boxes, with a line for each row or step. ``hint`` as in a box."""
 
     source: str
     target: str
@@ -61,12 +61,12 @@ class Arrow(msgspec.Struct, frozen=True):
     hint: str = ""
 
     def size_pt(self) -> tuple[float, float]:
-        """Return how much room its inscription takes."""
+        """Return the size of its label."""
         return block_pt(self.lines)
 
 
 class Group(msgspec.Struct, frozen=True):
-    """A frame around boxes and other frames, with its inscription."""
+    """A frame around boxes and other frames, with its label."""
 
     key: str
     lines: tuple[str, ...]
@@ -75,7 +75,7 @@ class Group(msgspec.Struct, frozen=True):
 
 
 class Drawing(msgspec.Struct, frozen=True):
-    """All of it. ``sideways``: arrows lead from left to right, not downwards. ``legend``: what which colour means."""
+    """A whole drawing. ``sideways``: arrows lead from left to right, not downwards. ``legend``: the colours."""
 
     title: str
     boxes: tuple[Box, ...]
@@ -85,7 +85,7 @@ class Drawing(msgspec.Struct, frozen=True):
     legend: tuple[tuple[str, str], ...] = ()
 
     def text(self) -> str:
-        """Return it without a picture: a line for each arrow."""
+        """Return the drawing as text: a line for each arrow."""
         names = {box.key: box.lines[0] if box.lines else box.key for box in self.every_box()}
         drawn = [
             f"  {names[arrow.source]} → {names[arrow.target]}   {'; '.join(arrow.lines)}".rstrip()
@@ -95,7 +95,7 @@ class Drawing(msgspec.Struct, frozen=True):
 
     @property
     def is_tight(self) -> bool:
-        """Whether it is of dots alone, which may stand near each other."""
+        """Whether it has dots only, which may stand near each other."""
         return not any(box.lines for box in self.every_box())
 
     def every_box(self) -> tuple[Box, ...]:
@@ -116,7 +116,7 @@ def _frames(groups: Iterable[Group]) -> tuple[Group, ...]:
 
 
 def block_pt(lines: tuple[str, ...]) -> tuple[float, float]:
-    """Return how wide and how high small lines are, one below the other."""
+    """Return the width and height of small lines, one below the other."""
     return max((width_pt(line, SMALL_PT) for line in lines), default=0.0) + GAP_PT, len(lines) * LINE_PT
 
 
@@ -125,9 +125,9 @@ _WIDE: Final = frozenset("mwMWABCDEGHKNOPQRSUVXYZ@%→…")
 
 
 def width_pt(text: str, size_pt: float, *, bold: bool = False) -> float:
-    """Return about how wide a text is in a sans-serif font; rather too wide than too narrow.
+    """Return the approximate width of a text in a sans-serif font, rather too wide than too narrow.
 
-    Asking a font would make the picture another one on every machine.
+    A measurement with a font would differ between machines.
     """
     ems = sum(0.36 if c in _NARROW else 0.76 if c in _WIDE else 0.57 for c in text)
     return round(ems * size_pt * (1.07 if bold else 1.0), 1)

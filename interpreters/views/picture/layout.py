@@ -1,4 +1,4 @@
-"""Where everything in a drawing stands: Graphviz's ``dot``, which gets sizes and returns places."""
+"""The layout of a drawing: Graphviz's ``dot`` gets sizes and returns places."""
 
 import re
 from collections.abc import Iterator
@@ -13,15 +13,15 @@ POINTS_PER_INCH: Final = 72
 
 
 class LayoutMissingError(ImportError):
-    """The library that lays pictures out is not installed."""
+    """The library for layouts is not installed."""
 
     def __init__(self) -> None:
-        """Say what to install."""
+        """Name the package to install."""
         super().__init__("pictures need pygraphviz: pip install 'lifefold[notebook]'")
 
 
 class Curve(NamedTuple):
-    """An arrow's line, as the points of cubic curves, where its head ends, and the middle of its inscription."""
+    """An arrow's line as the points of cubic curves, the end of its head, and the middle of its label."""
 
     points: tuple[Point, ...]
     tip: Point
@@ -29,7 +29,7 @@ class Curve(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """A rectangle, lower left and upper right, and the middle of its inscription."""
+    """A rectangle, lower left and upper right, and the middle of its label."""
 
     low: Point
     high: Point
@@ -37,7 +37,7 @@ class Frame(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """The size of all, the middle of each box, the curve of each arrow, and the frames."""
+    """The size of the whole, the middle of each box, the curve of each arrow, and the frames."""
 
     size: Point
     boxes: dict[str, Point]
@@ -46,7 +46,7 @@ class Layout(NamedTuple):
 
 
 def layout(drawing: Drawing) -> Layout:
-    """Return where everything stands, in points from the lower left. Raises ``LayoutMissingError``."""
+    """Return the layout, in points from the lower left. Raises ``LayoutMissingError``."""
     try:
         graphviz: Any = import_module("pygraphviz")
     except ImportError as error:
@@ -115,7 +115,7 @@ def _every_subgraph(graph: Any) -> Iterator[Any]:
 
 
 def _curve(edge: Any) -> Curve:
-    """Read an edge: ``e,`` is where its head ends, the rest are the points of the curve."""
+    """Read an edge: ``e,`` is the end of its head, the rest are the points of the curve."""
     found = re.fullmatch(r"e,(\S+)((?: \S+)+)", edge.attr["pos"].replace("\\\n", "").replace("\n", " ").strip())
     if found is None:
         raise ValueError(f"not an edge of Graphviz: {edge.attr['pos']}")

@@ -1,6 +1,6 @@
-"""A system as a drawing: a frame for each kind of aggregate, its machines in it, and the rules between them.
+"""A system as a drawing: a frame for each type of aggregate, its machines in it, and the rules between them.
 
-Where a rule's wishes go is decided when it runs. So an arrow leads from the machine that a rule is on to the rule, and
+The targets of a rule's actions are decided when it runs. So an arrow leads from the machine of a rule to the rule, and
 none from there.
 """
 

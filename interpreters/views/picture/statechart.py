@@ -1,4 +1,4 @@
-"""A machine as a drawing: one arrow between two states, a line for each row, a frame where an activity goes on."""
+"""A machine as a drawing: an arrow between two states, a line for each row, a frame for each shared activity."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,7 +9,7 @@ from lifefold.interpreters.views.picture.drawing import Arrow, Box, Drawing, Gro
 
 START = "(start)"
 ANYWHERE = "(any)"
-"""The keys of what is no state: the beginning, and the source of the rows that hold in every state."""
+"""The keys of boxes that are no states: the beginning, and the source of rows from any state."""
 
 Crossed = tuple[State | None, State | None]
 
@@ -17,7 +17,7 @@ Crossed = tuple[State | None, State | None]
 def statechart(
     machine: Machine[Any], *, at: State | None = None, crossed: Iterable[Crossed] = (), tint: Tint = Tint.HERE
 ) -> Drawing:
-    """Return the machine, ``at`` a state that is marked, with the arrows that were ``crossed`` marked, too."""
+    """Return the machine with the state ``at`` marked, and the arrows that were ``crossed``."""
     marked = frozenset(crossed)
     parts = regions(machine)
     drawn = arrows(machine)

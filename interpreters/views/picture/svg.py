@@ -1,4 +1,4 @@
-"""A drawing as SVG that stands alone: no script, no style sheet, no font of its own, nothing from a network."""
+"""A drawing as SVG that stands alone, without scripts, style sheets, fonts and network."""
 
 from collections.abc import Iterator
 from html import escape
@@ -150,7 +150,7 @@ def _head(foot: Point, tip: Point, colour: str) -> str:
 
 
 def _inscribed(arrow: Arrow, curve: Curve, placed: Layout) -> Iterator[str]:
-    """Yield the inscription over everything else, on a ground that lets the lines below it shine through."""
+    """Yield the label above everything else, on a translucent ground."""
     if not arrow.lines:
         return
     x, y = _at(curve.label, placed)

@@ -1,4 +1,4 @@
-"""Every shipped machine keeps what it promises near its beginning; of what is farther there are certificates."""
+"""Every shipped machine has its properties in the states near its initial one; certificates cover the others."""
 
 import pytest
 
@@ -12,7 +12,7 @@ NEAREST_STATES = 200
 
 @pytest.mark.parametrize("name", views.machines())
 def test_a_shipped_machine_has_its_properties_in_the_nearest_states(name: str) -> None:
-    """From where the question about it begins, of which all of a small machine is near."""
+    """From the record of its check configuration; for a small machine these are all states."""
     target = named(name)
     report = check(target.subject, bounds=replace(target.bounds, states=NEAREST_STATES, compared=0))
     assert report.broken() == (), report

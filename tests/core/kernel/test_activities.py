@@ -1,4 +1,4 @@
-"""Activities: begun once, over by their own word, or ended and confirmed."""
+"""Activities: begun once, over by their own report, or ended and confirmed."""
 
 import pytest
 
@@ -102,7 +102,7 @@ def test_a_last_event_from_elsewhere_lets_nothing_wait_that_will_not_begin() -> 
     assert given.take(ActivityEnded("Bake", 2)).effects == ()
 
 
-def test_a_timers_event_from_somebody_cancels_the_timer() -> None:
+def test_a_timers_event_from_another_sender_cancels_the_timer() -> None:
     """Leaving its states; where the state stays, the timer goes on, and happens in its time."""
     given = cooling().take(Warned(), 1_100)
     assert given.effects == ()
@@ -113,8 +113,8 @@ def test_a_timers_event_from_somebody_cancels_the_timer() -> None:
     assert given.take(TimerFired("Cooled", 3), 1_500).refused[0] == "stale"
 
 
-def test_what_rules_serve_is_over_with_its_last_event_whoever_brought_it() -> None:
-    """There is nobody whose end could be asked for, and no envelope has its slot."""
+def test_a_served_activity_is_over_with_its_last_event_from_any_sender() -> None:
+    """The rules themselves end it, and no envelope has its slot."""
     served = Given(of=machine.serving("Bake"))
     for loaf in range(1, 4):
         served = served.take(Lit()).take(Baked())
@@ -176,17 +176,17 @@ def test_an_event_of_what_is_not_live_is_stale(slot: str, generation: int) -> No
 
 
 def test_an_activity_can_say_only_what_it_yields() -> None:
-    """Anything else in its name is refused, although the table would take it from somebody else."""
+    """Any other event in its name is refused, although the table accepts it from other senders."""
     assert baking().take(Doused(), slot="Bake", generation=2).refused == (
         "unsolicited",
-        "Doused is not what Bake yields",
+        "Bake does not yield Doused",
     )
     assert isinstance(baking().take(Doused()).answer, EntityStep)
 
 
 def test_a_timers_event_in_the_timers_name_does_not_get_around_its_deadline() -> None:
     """A timer says only that its time has come (D20)."""
-    assert cooling().take(Cooled(), 1_001, "Cooled", 3).refused == ("unsolicited", "Cooled is not what Cooled yields")
+    assert cooling().take(Cooled(), 1_001, "Cooled", 3).refused == ("unsolicited", "Cooled does not yield Cooled")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Aggregates: one input and everything that follows from it, messages in between, views beside."""
+"""Aggregates: one input and everything that follows from it, with messages and views."""
 
 import re
 from collections.abc import Iterator
@@ -72,7 +72,7 @@ def fade(_aggregate: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 
 def test_an_input_runs_to_completion_and_is_one_version() -> None:
-    """Everything that follows happens in the one reaction; no rule's wish is left for later."""
+    """Everything that follows happens in the one reaction; no rule action is left for later."""
     of, aggregate = tower(pull_the_next)
     reaction = taken(of, aggregate, PULL)
     assert steps(reaction) == [(f"bell:{n}", "Pulled") for n in range(4)]
@@ -99,7 +99,7 @@ def test_rules_run_in_the_order_of_the_aggregate() -> None:
     ]  # fmt: skip
 
 
-def test_all_rules_see_the_aggregate_as_it_is_before_any_wish_is_done() -> None:
+def test_all_rules_see_the_aggregate_before_any_rule_action_is_done() -> None:
     """One snapshot for all of them: the order of the rules decides what is done first, not what the later ones see."""
     seen: list[State] = []
 
@@ -133,7 +133,7 @@ def test_rules_see_an_entity_that_is_through_with_an_event_and_with_what_had_wai
 
 
 def test_what_one_rule_asks_for_is_done_in_its_order() -> None:
-    """Several wishes of one rule: each is settled before the next."""
+    """Several actions of one rule: each is completed before the next."""
 
     @rule(on=machine)
     def pull_all(aggregate: Aggregate, transition: Transition) -> Iterator[Dispatch]:
@@ -352,7 +352,7 @@ def test_a_rule_on_a_machine_that_is_not_there_is_an_error() -> None:
 
 
 def test_commands_to_a_machine_that_is_not_there_are_an_error() -> None:
-    """Found when the parts are put together, not when somebody says something."""
+    """The constructor raises it, not the first command."""
     with pytest.raises(ValueError, match=r"tower: commands to 'bell'; the machines are oven"):
         AggregateType("tower", machines=(machine,), commands={"bell": ()})
 
@@ -444,14 +444,14 @@ def test_what_is_for_all_of_an_aggregate_is_for_no_entity_of_it(event: Event) ->
 def test_an_entity_can_be_created_later_and_once() -> None:
     """With the actor and the time of its envelope."""
     of, aggregate = tower(bells=1)
-    reaction = taken(of, aggregate, Envelope("bell:x", Created(Bell()), 9, "somebody"))
-    assert [(step.before, step.actor, step.at_ms) for step in reaction.transitions] == [(None, "somebody", 9)]
+    reaction = taken(of, aggregate, Envelope("bell:x", Created(Bell()), 9, "operator"))
+    assert [(step.before, step.actor, step.at_ms) for step in reaction.transitions] == [(None, "operator", 9)]
     again = refused(of, reaction.aggregate, Envelope("bell:x", Created(Bell()), 9))
     assert (again.kind, again.reason) == ("duplicate", "tower/a: 'bell:x' exists already")
 
 
-@pytest.mark.parametrize("ref", ["gong:1", "bell:9", ""], ids=["machine", "entity", "nobody"])
-def test_an_event_for_nobody_is_refused(ref: str) -> None:
+@pytest.mark.parametrize("ref", ["gong:1", "bell:9", ""], ids=["machine", "entity", "none"])
+def test_an_event_without_a_receiver_is_refused(ref: str) -> None:
     """Unknown machines and unknown entities; the reason names the aggregate and what was asked for."""
     of, aggregate = tower()
     refusal = refused(of, aggregate, Envelope(ref, Pulled(), 0))
@@ -459,24 +459,24 @@ def test_an_event_for_nobody_is_refused(ref: str) -> None:
     assert refused(of, aggregate, Envelope("gong:1", Created(Bell()), 0)).kind == "unknown"
 
 
-def test_an_event_that_only_an_activity_yields_is_not_taken_from_anybody_else() -> None:
+def test_an_event_that_only_an_activity_yields_is_refused_from_other_senders() -> None:
     """From outside it needs the slot and the generation of the activity."""
     of, aggregate = tower()
     lit = taken(of, aggregate, Envelope("oven", Lit(), 0)).aggregate
-    refusal = refused(of, lit, Envelope("oven", Baked(), 0, "somebody"))
-    assert (refusal.kind, refusal.reason) == ("unsolicited", "Baked comes from an activity, not from somebody")
+    refusal = refused(of, lit, Envelope("oven", Baked(), 0, "operator"))
+    assert (refusal.kind, refusal.reason) == ("unsolicited", "Baked comes from an activity, not from operator")
     baked = taken(of, lit, Envelope("oven", Baked(), 0, slot="Bake", generation=2))
     assert baked.aggregate.record("oven").state is Place.COOLING
 
 
-def test_a_timers_event_may_come_from_somebody_before_its_time() -> None:
+def test_a_timers_event_may_come_from_another_sender_before_its_time() -> None:
     """A visitor shuts the door; the timer that would have done so is cancelled, and is inert if it comes late (D12)."""
     of, aggregate = tower(bells=0)
     lit = taken(of, aggregate, Envelope("oven", Lit(), 0)).aggregate
     hot = taken(of, lit, Envelope("oven", Baked(), 0, slot="Bake", generation=2)).aggregate
     early = refused(of, hot, Envelope("oven", TimerFired("Cooled", 3), 10))
     assert early.kind == "early"
-    reaction = taken(of, hot, Envelope("oven", Cooled(), 10, "somebody"))
+    reaction = taken(of, hot, Envelope("oven", Cooled(), 10, "operator"))
     assert reaction.aggregate.record("oven").state is Place.COLD
     assert RequestedEffect("oven", CancelTimer("Cooled", 3)) in reaction.effects
     assert refused(of, reaction.aggregate, Envelope("oven", TimerFired("Cooled", 3), 500)).kind == "stale"
@@ -548,8 +548,8 @@ def test_a_view_is_folded_over_all_transitions_before_any_rule_looks_at_it() -> 
     assert seen == [1, 2, 3]
 
 
-def test_a_system_that_properties_more_is_the_same_in_all_else() -> None:
-    """And the one that it was made of properties no more than before."""
+def test_a_system_with_more_properties_is_the_same_in_all_else() -> None:
+    """The original system is unchanged."""
     of, _ = tower(fade)
     quiet: Property[SystemState] = always("nothing is under way", lambda scene: not scene.in_flight)
     small: Property[SystemState] = always("there is one tower", lambda scene: len(scene.aggregates) == 1)
@@ -644,8 +644,8 @@ def test_a_postponed_events_refusal_is_part_of_the_reaction() -> None:
     """What waited and is not wanted any more stands with the refusals of the input that decided it."""
     of = AggregateType("house", machines=(machine,))
     opened = taken(of, of.start("house/a"), Envelope("", Opened({"oven": Oven(Place.BAKING)}), 0)).aggregate
-    waits = taken(of, opened, Envelope("oven", Knocked(), 1, "somebody"))
+    waits = taken(of, opened, Envelope("oven", Knocked(), 1, "operator"))
     assert waits.transitions == ()
     reaction = taken(of, waits.aggregate, Envelope("oven", Scrapped(), 2))
-    assert [(each.kind, each.envelope.actor) for each in reaction.refusals] == [("illegal", "somebody")]
+    assert [(each.kind, each.envelope.actor) for each in reaction.refusals] == [("illegal", "operator")]
     assert reaction.aggregate.entities["oven"].find("Bake", Phase.ENDING) is not None

@@ -1,4 +1,4 @@
-"""How long to wait: exact, capped, never overflowing; and spread apart without chance."""
+"""Backoff: exact, capped, never overflowing; and spread without random numbers."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""The log: what is written can be read, by a program and by a person, and what cannot be read is said plainly."""
+"""The log: entries can be read by programs and people, and an unreadable entry is reported."""
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
@@ -267,9 +267,9 @@ UNORDERED: dict[str, tuple[Machine[Any], str]] = {
 
 @pytest.mark.parametrize("name", UNORDERED)
 def test_a_log_holds_no_sets(name: str) -> None:
-    """Their order is another one in every process, and so would be the log's bytes, and its digests."""
+    """Their order differs between processes, and so would the log's bytes and digests."""
     machine, complaint = UNORDERED[name]
-    with pytest.raises(TypeError, match=f"machine 'm': {complaint}, whose order is another one in every process"):
+    with pytest.raises(TypeError, match=f"machine 'm': {complaint}; its order differs between processes"):
         Codec(System("market", AggregateType("stall", machines=(machine,))))
 
 

@@ -1,4 +1,4 @@
-"""Entities: what the kernel promises around a machine's reducer, seen on an oven."""
+"""Entities: the kernel's guarantees around a machine's reducer, shown with an oven."""
 
 from typing import Any
 
@@ -142,7 +142,7 @@ def test_postponed_events_come_in_their_order() -> None:
     assert [step.after.version for step in given.answer.transitions] == [3, 4, 5]
 
 
-def test_a_postponed_event_that_nobody_takes_any_more_is_refused_with_the_input_that_changed_the_state() -> None:
+def test_a_postponed_event_that_no_state_accepts_any_more_is_refused_with_the_input_that_changed_the_state() -> None:
     """It is not lost silently: its refusal is part of what the input came to."""
     given = baking().take(Knocked()).take(Scrapped())
     assert isinstance(given.answer, EntityStep)
@@ -225,7 +225,7 @@ def test_what_still_has_to_wait_keeps_its_place_before_what_came_later() -> None
 
 
 def test_what_waits_again_in_the_new_state_waits() -> None:
-    """A change of state that helps nobody keeps everybody in order."""
+    """A change of state after which all events still wait keeps them in order."""
     given = Given(of=chain).take(Later()).take(Later()).take(Next())
     assert given.entity.state is Step3.TWO
     assert [waiting.event for waiting in given.entity.postponed] == [Later(), Later()]
@@ -289,13 +289,13 @@ def test_after_a_crash_a_timer_keeps_its_deadline_pauses_or_starts_again() -> No
     assert isinstance(given.take(TimerFired("Warned", 3), 1_300).answer, EntityStep)
 
 
-def test_a_deadline_that_passed_while_nobody_ran_is_due_at_once() -> None:
+def test_a_deadline_that_passed_without_a_runner_is_due_at_once() -> None:
     """The remaining delay is never negative."""
     assert cooling().take(RunnerRecovered(9_000), 10_000).effects[0] == StartTimer("Cooled", 0, 3, 1_500)
 
 
 def test_recovering_twice_asks_twice_for_the_same() -> None:
-    """The generations are the same, so that whoever is asked can tell."""
+    """The generations are the same, so an interpreter recognises the repetition."""
     given = baking().take(RunnerRecovered(50), 5_000)
     first = given.effects
     assert given.take(RunnerRecovered(50), 6_000).effects == first
@@ -349,7 +349,7 @@ def test_a_timer_that_begins_again_has_the_deadline_of_the_row_that_restarts_it(
     assert given.take(TimerFired("Cooled", 4), 1_749).refused == ("early", "Cooled is due in 1 ms")
 
 
-def test_a_timer_begins_again_when_somebody_else_says_what_it_would() -> None:
+def test_a_timer_begins_again_when_another_sender_sends_its_event() -> None:
     """The event of the timer from elsewhere leaves one timer, not two."""
     given = Given(of=ANEW).take(Lit(), 1_000).take(Baked(), 1_000, "Bake", 2).take(Warned(), 1_100)
     assert [each.slot for each in given.entity.running] == ["Cooled", "Warned", "Swept"]

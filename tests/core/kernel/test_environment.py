@@ -1,4 +1,4 @@
-"""What may happen next, and what cannot be put off: timers, but for those that are begun again."""
+"""Possible inputs: timers cannot be put off, but for those that are restarted."""
 
 from typing import Any
 

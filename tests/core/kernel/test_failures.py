@@ -1,4 +1,4 @@
-"""Rules that raise say where; an entity that is quarantined takes nothing until it is released, whatever is asked."""
+"""Failures: an error of a rule names the place; a quarantined entity accepts no input until it is released."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -86,9 +86,9 @@ def has_room(_lift: Lift, event: Up) -> bool:
 
 
 def load(lift: Lift, event: Up) -> Step[Lift, Effect]:
-    """Take them in; fewer than nobody cannot be."""
+    """Take them in; a negative number is an error."""
     if event.people < 0:
-        raise ArithmeticError("fewer than nobody")
+        raise ArithmeticError("fewer than none")
     return Step(Lift(lift.state, event.people))
 
 
@@ -98,7 +98,7 @@ def unlucky(lift: Lift, _event: Event) -> Step[Lift, Effect]:
 
 
 def move(record: Lift) -> Move:
-    """Move them, each with a share; nobody has none."""
+    """Move them, each with a share; zero people is an error."""
     return Move(12 // record.people)
 
 
@@ -168,11 +168,11 @@ GUARDED = "row(Ground, Up(people), Going when has_room)"
         ("lift:b", 13, "lift:b", ValueError, f"lift:b in Ground, Up, {GUARDED}: ValueError: bad luck (in has_room)"),
         (
             "lift:b", -1, "lift:b", ArithmeticError,
-            f"lift:b in Ground, Up, {GUARDED}: ArithmeticError: fewer than nobody (in load)",
+            f"lift:b in Ground, Up, {GUARDED}: ArithmeticError: fewer than none (in load)",
         ),
         (
             "lift:a", 5, "lift:b", ArithmeticError,
-            f"lift:b in Ground, Up, {GUARDED}: ArithmeticError: fewer than nobody (in load)",
+            f"lift:b in Ground, Up, {GUARDED}: ArithmeticError: fewer than none (in load)",
         ),
         (
             "lift:a", 9, "lift:a", LookupError,
@@ -223,11 +223,9 @@ def test_what_begins_with_an_error_names_the_entity() -> None:
         decide(lifts, opened(), Envelope("lift:c", Created(Lift(At.GOING, 0)), 0))
     going = taken(opened(), "lift:b", Up(4)).aggregate
     entity = going.entities["lift:b"]
-    nobody = replace(entity, record=Lift(At.GOING, 0))
+    empty = replace(entity, record=Lift(At.GOING, 0))
     with pytest.raises(DecisionError, match=r"^lift:b in Going, RunnerRecovered: ZeroDivisionError") as failed:
-        decide(
-            lifts, replace(going, entities=going.entities.set("lift:b", nobody)), Envelope("", RunnerRecovered(1), 0)
-        )
+        decide(lifts, replace(going, entities=going.entities.set("lift:b", empty)), Envelope("", RunnerRecovered(1), 0))
     assert failed.value.entity == "lift:b"
 
 

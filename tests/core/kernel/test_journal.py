@@ -1,4 +1,4 @@
-"""The journal: the document's nine fields for every transition, and events in a line."""
+"""The journal: the document's nine fields for every transition, and events in one line each."""
 
 import msgspec
 
@@ -24,7 +24,7 @@ from oven import Baked, Doused, Lit, Oven, Place, machine
 
 
 class Said(Event, frozen=True):
-    """Somebody said something, so many times."""
+    """A text that was said a number of times."""
 
     text: str = ""
     times: int = 1
@@ -56,7 +56,7 @@ def test_a_transition_is_an_entry() -> None:
 
 
 class Reasoned(Event, frozen=True):
-    """Somebody says why, in the document's words."""
+    """An event with the document's two reasons."""
 
     transition_reason: str | None = "retry"
     abort_reason: str | None = None

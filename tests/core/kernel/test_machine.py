@@ -1,4 +1,4 @@
-"""Machines: how a table is taken, step by step, and varied in profiles."""
+"""Machines: the steps of a table, and its profiles."""
 
 from typing import Any, Never
 
@@ -155,7 +155,7 @@ def silent(_lamp: Lamp, _event: Turned) -> Any:
     return None
 
 
-ASTRAY = r"^row\(Red, Turned\(by\), Red\): its action sets state to Dark; accepted: Red, for a row moves$"
+ASTRAY = r"^row\(Red, Turned\(by\), Red\): its action sets state to Dark; accepted: Red, only rows change it$"
 SILENT = r"^row\(Red, Turned\(by\), Red\): its action returned None; accepted: Step\(record, effects\)$"
 
 
@@ -173,7 +173,9 @@ def test_a_machine_says_what_it_is_in_a_line() -> None:
     assert repr(lamp(*RULES)) == "<Machine 'lamp': 3 states, 3 rows, starts in Red>"
 
 
-@pytest.mark.parametrize(("name", "words"), [("reduce", "``Failure(IllegalTransition)``"), ("step", "the bare answer")])
+@pytest.mark.parametrize(
+    ("name", "words"), [("reduce", "``Failure(IllegalTransition)``"), ("step", "without a container")]
+)
 def test_a_reducer_says_what_it_returns(name: str, words: str) -> None:
     """So ``help(machine.reduce)`` does, and a traceback has the name that was called."""
     reducer = getattr(lamp(*RULES), name)
@@ -493,7 +495,7 @@ def test_an_action_that_goes_nowhere_needs_no_function() -> None:
 
 
 def test_serving_an_activity_that_is_not_there_is_an_error_that_names_it() -> None:
-    """A slip in a name would otherwise leave the activity to an interpreter. A timer is nobody's to serve."""
+    """A slip in a name would otherwise leave the activity to an interpreter. Rules serve activities only, no timers."""
     with pytest.raises(InvalidMachine, match="there is no activity Bke; there are Bake"):
         machine.serving("Bke")
     with pytest.raises(InvalidMachine, match="there is no activity Cooled; there are Bake"):

@@ -1,4 +1,4 @@
-"""Messages between aggregates: numbered, taken once and in order, and only where they can be read."""
+"""Messages between aggregates: numbered, accepted once and in order, and only if they can be read back."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -65,12 +65,12 @@ class Ring(Record, frozen=True):
 
 
 def call(ring: Ring, event: Pulled) -> Step[Ring, Tell]:
-    """Call the next tower, and nobody."""
+    """Call the next tower, and one that does not exist."""
     return Step(ring, (Tell("tower/b", "bell", event), Tell("castle/b", "bell", event)))
 
 
 def test_what_a_row_tells_is_numbered_as_what_a_rule_tells() -> None:
-    """It is a message like any other one, in its place among them, and not sent to nobody."""
+    """It is numbered in its place among the other messages; one without a receiver is not sent."""
     rows = (row(Sound.QUIET, Pulled, Sound.RINGING, call), row(Sound.RINGING, Pulled, Sound.QUIET, call))
     machine: Machine[Any] = Machine("bell", Ring(), rows=rows)
 
@@ -125,11 +125,11 @@ def test_a_message_that_its_entity_does_not_take_uses_up_its_number() -> None:
 UNREADABLE: dict[str, tuple[str, Event]] = {
     "machine": ("gong:1", Pulled()),
     "event": ("bell:0", Lit()),
-    "nobody": ("", Pulled()),
+    "no-receiver": ("", Pulled()),
     "recovery-of-one": ("bell:0", RunnerRecovered(0)),
     "opening-of-one": ("bell:0", Opened({})),
     "record-of-another": ("bell:x", Created(Oven())),
-    "record-of-nobody": ("", Opened({"gong:1": Bell()})),
+    "record-without-machine": ("", Opened({"gong:1": Bell()})),
 }
 
 
@@ -159,7 +159,7 @@ def test_the_kernels_own_inputs_can_be_read_wherever_they_are_for(ref: str, even
     assert of.reads(ref, event)
 
 
-def test_a_message_to_nobody_in_the_system_is_not_sent() -> None:
+def test_a_message_without_a_receiver_in_the_system_is_not_sent() -> None:
     """It is a refusal for the record, and takes no number, so that the messages after it come through."""
 
     @rule(on=bell)

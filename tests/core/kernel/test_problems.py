@@ -1,4 +1,4 @@
-"""Problems: what is wrong with a machine is found when it is built, and named."""
+"""Problems: an invalid machine is refused when it is built, with each problem named."""
 
 from collections import deque
 from collections.abc import Mapping, MutableSet, Sequence
@@ -166,7 +166,7 @@ def test_an_event_is_not_postponed_for_ever() -> None:
 
 
 def test_only_a_state_that_can_still_come_is_a_later_state() -> None:
-    """A row in a state that lies behind, or any row at all where a final state waits, helps nobody."""
+    """A row in an earlier state, or any row for an event that waits in a final state, does not help."""
     rows: tuple[Row[Any], ...] = (GO, row(Light.RED, Doused, Light.GREEN), row(Light.GREEN, Failed, Light.DARK))
     assert is_sound(*rows)
     assert what_is_wrong(*rows, postpone={Light.GREEN: Doused}) == (
@@ -183,7 +183,7 @@ def test_the_last_event_of_an_activity_does_not_wait() -> None:
         row(Light.RED, Turned, Light.GREEN, when=never), row(Light.RED, Doused, Light.GREEN), HALT, BREAK,
         during={Light.RED: does(shine, last=Turned)}, postpone={Light.RED: Turned},
     )  # fmt: skip
-    assert wrong == ("postpone Red: Turned cannot wait: Shine is over with it",)
+    assert wrong == ("postpone Red: Turned cannot wait: it ends Shine",)
 
 
 def test_an_event_that_a_row_takes_does_not_wait() -> None:
@@ -201,14 +201,14 @@ def test_an_event_that_a_row_takes_does_not_wait() -> None:
 
 
 def test_what_an_activity_yields_has_a_row_in_one_of_its_states() -> None:
-    """Otherwise the activity would speak to nobody."""
+    """Otherwise the report of the activity would never be accepted."""
     wrong = what_is_wrong(during={(Light.RED, Light.GREEN): does(shine, yields=(Turned, Doused))})
     assert wrong == ("during Green, Red: Shine yields Doused, for which there is no row in Green, Red",)
 
 
 def test_a_timer_is_heard_in_each_of_its_states() -> None:
     """It happens once in a stay: what a guard refuses then would never come again. What waits is heard later."""
-    wrong = ("during Red: Turned happens once, and Red has no row for it that has no guard",)
+    wrong = ("during Red: Turned fires once, and Red has no unguarded row for it",)
     guarded = row(Light.RED, Turned, Light.GREEN, when=never)
     assert (
         what_is_wrong(guarded, row(Light.RED, Doused, Light.GREEN), HALT, BREAK, during={Light.RED: after(5, Turned)})
@@ -227,7 +227,7 @@ def test_a_timer_is_heard_in_each_of_its_states() -> None:
 
 
 def test_a_timers_event_can_be_made_of_nothing() -> None:
-    """There is nobody who could say what its fields are."""
+    """No sender could fill its fields."""
 
     class Named(Event, frozen=True):
         name: str
@@ -248,8 +248,8 @@ def test_the_last_event_of_an_activity_has_a_row_in_each_of_its_states() -> None
 def test_the_last_event_of_an_activity_leaves_its_states() -> None:
     """Nothing would go on in them."""
     assert what_is_wrong(during={(Light.RED, Light.GREEN): does(shine, last=Turned)}) == (
-        "row(Red, Turned(by), Green) stays where Shine is declared to go on, but Turned is its last event",
-        "row(Green, Turned(by), Red) stays where Shine is declared to go on, but Turned is its last event",
+        "row(Red, Turned(by), Green) stays where Shine is declared to run, but Turned is its last event",
+        "row(Green, Turned(by), Red) stays where Shine is declared to run, but Turned is its last event",
     )
 
 

@@ -1,4 +1,4 @@
-"""A property that is written wrongly is refused where it is written, with what is accepted."""
+"""An invalid property is refused at its declaration, with the accepted forms."""
 
 from typing import Any, Final
 
@@ -38,7 +38,7 @@ class Light(State):
 
 
 class Turned(Event, frozen=True):
-    """Somebody turns it."""
+    """It is turned."""
 
 
 class Burn(Activity, frozen=True):
@@ -62,17 +62,17 @@ PROPERTY: Final = always("it is so", is_so)
 
 
 def machine(declared: Any) -> Machine[Lamp]:
-    """Return a lamp that promises this."""
+    """Return a lamp with these properties."""
     return Machine("lamp", Lamp(), rows=ROWS, properties=declared)
 
 
 def kind(declared: Any) -> AggregateType:
-    """Return lamps that promise this."""
+    """Return lamps with these properties."""
     return AggregateType("lamps", machines=(machine(()),), properties=declared)
 
 
 def system(declared: Any) -> System:
-    """Return a system that promises this."""
+    """Return a system with these properties."""
     return System("house", kind(()), properties=declared)
 
 
@@ -81,46 +81,46 @@ NAMES: Final = {machine: "lamp", kind: "lamps", system: "house"}
 
 
 @pytest.mark.parametrize("owner", OWNERS)
-def test_seeing_without_its_star_is_refused(owner: Any) -> None:
-    """It makes several properties, and is no property itself."""
+def test_projected_without_its_star_is_refused(owner: Any) -> None:
+    """It returns several properties, and is no property itself."""
     with pytest.raises(TypeError) as caught:
         owner((PROPERTY, projected(is_so, PROPERTY)))
-    said = "several properties where one is accepted; a star is missing: *seeing(...) or *near(...)"
+    said = "several properties where one is accepted; a star is missing: *projected(...) or *localized(...)"
     assert str(caught.value) == f"{NAMES[owner]}: {said}"
 
 
 @pytest.mark.parametrize("owner", OWNERS)
 def test_one_property_alone_is_refused_where_several_are_accepted(owner: Any) -> None:
     """A comma is missing."""
-    with pytest.raises(TypeError, match=rf"^{NAMES[owner]}: properties= takes several properties, \(promise,\)"):
+    with pytest.raises(TypeError, match=rf"^{NAMES[owner]}: properties= takes several properties, \(property,\)"):
         owner(PROPERTY)
 
 
 @pytest.mark.parametrize("owner", OWNERS)
 @pytest.mark.parametrize("wrong", [is_so, "it is so", None, Lamp()])
 def test_what_is_no_property_is_refused(owner: Any, wrong: object) -> None:
-    """With the words that make one."""
+    """The error lists the functions that make one."""
     with pytest.raises(TypeError, match=rf"^{NAMES[owner]}: .* is no property; accepted: always\(\), "):
         owner((PROPERTY, wrong))
 
 
 @pytest.mark.parametrize("owner", [machine, kind])
-def test_only_a_system_is_seen_in_part(owner: Any) -> None:
-    """The property of a machine, or of an aggregate, looks at one thing anyway."""
-    with pytest.raises(TypeError, match=rf"^{NAMES[owner]}: 'it is so': seeing\(\) is for properties of a System"):
+def test_only_properties_of_a_system_are_projected(owner: Any) -> None:
+    """A property of a machine, or of an aggregate, has one subject anyway."""
+    with pytest.raises(TypeError, match=rf"^{NAMES[owner]}: 'it is so': projected\(\) is for properties of a System"):
         owner(projected(is_so, PROPERTY))
     assert [each.projection for each in system(projected(is_so, PROPERTY)).properties] == [is_so]
 
 
-def test_a_machine_is_not_let_property_more_of_what_is_none() -> None:
-    """Nor afterwards."""
+def test_with_properties_refuses_a_value_that_is_no_property() -> None:
+    """The check of the constructor applies to profiles, too."""
     wrong: Any = projected(is_so, PROPERTY)
     with pytest.raises(TypeError, match="a star is missing"):
         machine(()).with_properties(wrong)
 
 
 def test_an_invariant_is_a_function() -> None:
-    """A property has another place."""
+    """A property belongs to ``properties=``."""
     wrong: Any = (is_so, PROPERTY)
     with pytest.raises(
         TypeError, match=r"^lamp: an invariant is a function of the record, a property goes to properties="
@@ -129,16 +129,16 @@ def test_an_invariant_is_a_function() -> None:
 
 
 @pytest.mark.parametrize("wrong", [is_so, (PROPERTY,), [PROPERTY]])
-def test_seeing_takes_properties_one_by_one(wrong: Any) -> None:
-    """No list of them."""
-    with pytest.raises(TypeError, match=r"^seeing\(\): "):
+def test_projected_takes_properties_one_by_one(wrong: Any) -> None:
+    """A list or a function is refused."""
+    with pytest.raises(TypeError, match=r"^projected\(\): "):
         projected(is_so, PROPERTY, wrong)
 
 
-def test_seeing_takes_a_function_first() -> None:
-    """Somebody forgets to say at what is looked."""
+def test_projected_takes_a_function_first() -> None:
+    """A missing projection is an error."""
     wrong: Any = PROPERTY
-    with pytest.raises(TypeError, match=r"^'it is so': seeing\(\) takes a function first, not Property"):
+    with pytest.raises(TypeError, match=r"^'it is so': projected\(\) takes a function first, not Property"):
         projected(wrong, PROPERTY)
 
 
@@ -150,14 +150,14 @@ def test_a_property_has_a_name_and_a_function(prop: Any) -> None:
         prop(is_so, "it is so")
     with pytest.raises(TypeError, match="a property begins with its name, a text; not ''"):
         prop("", is_so)
-    with pytest.raises(TypeError, match="'it is so': what holds has to be a function, not True"):
+    with pytest.raises(TypeError, match="'it is so': the condition has to be a function, not True"):
         prop("it is so", True)  # noqa: FBT003 - that is the mistake
 
 
 def test_what_leads_to_something_is_a_function() -> None:
     """Both of them."""
     wrong: Any = Light.ON
-    with pytest.raises(TypeError, match=r"^'it is so': when it is due has to be a function, not <Light"):
+    with pytest.raises(TypeError, match=r"^'it is so': when= has to be a function, not <Light"):
         leads_to("it is so", wrong, is_so)
 
 
@@ -191,8 +191,8 @@ def test_what_is_written_rightly_is_accepted() -> None:
         assert [each.name for each in owner([found, PROPERTY]).properties] == ["it is so"] * 2
 
 
-def test_who_says_what_is_looked_at_is_asked_of_that_alone() -> None:
-    """And of the whole scene otherwise."""
+def test_a_projected_property_is_evaluated_on_the_projection() -> None:
+    """Other properties are evaluated on the whole system state."""
     scene = SystemState({"a": 1, "b": 2}, (("a", "b", "lamp", Turned()),))
     assert subject_of(PROPERTY, scene) is scene
     assert subject_of(projected(str, PROPERTY)[0], scene) == Projection({"a": "1", "b": "2"}, 1)

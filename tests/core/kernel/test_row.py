@@ -1,4 +1,4 @@
-"""Rows: how a line of a table is written, what it says, and what its annotations are read for."""
+"""Rows: how a line of a table is written and printed, and the use of its annotations."""
 
 from typing import Any, Never, Union
 
@@ -85,7 +85,7 @@ def test_an_annotation_that_does_not_say_which_effects_is_an_error() -> None:
 
     for said in (Any, Step, Step[Lamp, Any], tuple[Lamp, Click | None]):
         bare.__annotations__["return"] = said
-        with pytest.raises(TypeError, match=r"bare needs a return annotation that says which Effect it returns"):
+        with pytest.raises(TypeError, match=r"bare needs a return annotation with the Effect that it returns"):
             _ = row(Light.RED, Failed, Light.DARK, bare).effects
     bare.__annotations__["return"] = Step[Lamp, Never]
     assert row(Light.RED, Failed, Light.DARK, bare).effects == ()
@@ -99,7 +99,7 @@ def test_an_activity_is_one_activity() -> None:
 
     for said in (Shine | Bake, Any, Never):
         vague.__annotations__["return"] = said
-        with pytest.raises(TypeError, match=r"vague needs a return annotation that says which Activity it returns"):
+        with pytest.raises(TypeError, match=r"vague needs a return annotation with the Activity that it returns"):
             does(vague)
 
 
@@ -113,9 +113,9 @@ def test_an_action_or_activity_without_an_annotation_is_an_error_that_says_so() 
         return Step(lamp)
 
     del dim.__annotations__["return"], silent.__annotations__["return"]
-    with pytest.raises(TypeError, match=r"dim needs a return annotation that says which Activity it returns"):
+    with pytest.raises(TypeError, match=r"dim needs a return annotation with the Activity that it returns"):
         does(dim)
-    with pytest.raises(TypeError, match=r"silent needs a return annotation that says which Effect"):
+    with pytest.raises(TypeError, match=r"silent needs a return annotation with the Effect"):
         _ = row(Light.RED, Failed, Light.DARK, silent).effects
 
 

@@ -1,4 +1,4 @@
-"""What a machine properties to take is asked of its own table, whichever profile it is in."""
+"""``accepts`` is evaluated on the machine's own table, in every profile."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ class Bell(State):
 
 
 class Pulled(Event, frozen=True):
-    """Somebody pulls the rope."""
+    """The rope is pulled."""
 
     times: int = 1
 
@@ -37,7 +37,7 @@ class Pulled(Event, frozen=True):
 
 
 class Hushed(Event, frozen=True):
-    """Somebody holds it."""
+    """The bell is held."""
 
 
 class Tower(Record, frozen=True):
@@ -84,15 +84,17 @@ CASES: list[tuple[dict[Any, Any], list[bool]]] = [
 
 
 @pytest.mark.parametrize(("events", "held"), CASES)
-def test_a_state_takes_what_one_of_its_rows_or_its_queue_takes(events: dict[Any, Any], held: list[bool]) -> None:
-    """Of each event one example suffices; a pattern asks for its own variant; what waits is taken."""
+def test_a_state_accepts_the_events_of_its_rows_and_its_postponed_events(
+    events: dict[Any, Any], held: list[bool]
+) -> None:
+    """One example of each event suffices; a pattern needs its own variant; a postponed event is accepted."""
     machine = bell(accepts("it is heard", events))
     (declared,) = machine.properties
     assert [declared.holds(entity) for entity in entities(machine)] == held
 
 
-def test_what_is_taken_can_be_declared_of_some_only() -> None:
-    """Of those that it is not promised of, nothing is asked; of the others it is asked as ever."""
+def test_accepts_can_be_restricted_to_some_entities() -> None:
+    """``when`` restricts the property to some entities; it is evaluated on these as usual."""
     quiet, ringing = entities(bell())
     machine = bell(accepts("it can be held", {ANY: (Hushed,)}, when=lambda e: e.state is Bell.RINGING))
     other = bell(accepts("it can be held", {ANY: (Hushed,)}, when=lambda e: e.state is Bell.QUIET))
@@ -101,8 +103,8 @@ def test_what_is_taken_can_be_declared_of_some_only() -> None:
     assert [broken.holds(quiet), broken.holds(ringing)] == [False, True]
 
 
-def test_a_profile_is_held_to_what_its_own_table_takes() -> None:
-    """The property goes along with the machine, and asks the machine that it is a property of."""
+def test_a_profile_is_checked_with_its_own_table() -> None:
+    """The property follows the machine into the profile, and reads the profile's table."""
     machine = bell(accepts("it can be held", {Bell.QUIET: (Hushed,)}))
     patient = machine.with_rows(row(Bell.QUIET, Hushed, Bell.QUIET), name="patient")
     (before,), (after,) = machine.properties, patient.properties
@@ -110,7 +112,7 @@ def test_a_profile_is_held_to_what_its_own_table_takes() -> None:
     assert after.holds(entities(patient)[0])
 
 
-def test_only_a_machine_can_property_what_it_takes() -> None:
-    """Asked of nobody's table, there is no answer."""
-    with pytest.raises(TypeError, match="of a machine only"):
+def test_accepts_is_a_property_of_machines_only() -> None:
+    """Without a machine there is no table to evaluate it on."""
+    with pytest.raises(TypeError, match="a property of a machine"):
         accepts("it is heard", {ANY: (Pulled,)}).holds(entities(bell())[0])

@@ -1,4 +1,4 @@
-"""An agent and its leases: money is spent only while RUNNING, and a restart is no way around a budget."""
+"""An agent and its leases: money is spent only while RUNNING, and a restart does not extend a budget."""
 
 from typing import Final
 
@@ -37,7 +37,7 @@ def opened() -> Aggregate:
 
 
 def after(*inputs: tuple[str, Event]) -> Aggregate:
-    """Return an agent to which this has happened, each of it taken."""
+    """Return an agent after these events, all of them accepted."""
     agent = opened()
     for ref, event in inputs:
         reaction = react(agent_type, agent, Envelope(ref, event, 0))
@@ -90,7 +90,7 @@ def test_a_restart_is_granted_what_is_left() -> None:
 
 
 def test_an_overrun_is_a_debt_of_the_next_incarnation() -> None:
-    """It is granted nothing and owes what was too much; whoever adds budget pays that first (B7)."""
+    """It is granted nothing and owes the excess; added budget pays that first (B7)."""
     inputs = (
         ("lease:1", Reserve("a", 90)), ("lease:1", Reserve("b", 10)), ("lease:1", Settle("a", 120)),
         ("lease:1", Refund("b")), (STATUS, Stop()),

@@ -1,4 +1,4 @@
-"""What agents promise holds in every state that they can reach, and finds mistakes in the rules."""
+"""The properties of agents hold in every reachable state, and detect mistakes in the rules."""
 
 from typing import Any, Final
 
@@ -90,8 +90,8 @@ MUTANTS: Final[Mutants] = {
         "that are due, each once",
         lambda: instead(machine, row(WORKING, Watched, STAY, _forgiving)),
     ),
-    "the end is asked for again and again": (
-        "asked for, once",
+    "the end is requested again and again": (
+        "requested, once",
         lambda: instead(machine, row(WORKING, Watched, STAY, _killed_again)),
     ),
     "a task has more and more time": (
@@ -112,11 +112,11 @@ MUTANTS: Final[Mutants] = {
         lambda: instead(supervised, row(State.STARTING, SpawnOverdue, DEAD, _expires_alone)),
     ),
     "an idle agent is never recycled": (
-        "whoever is idle",
+        "an idle agent is assigned",
         lambda: rebuilt(supervised, during={k: v for k, v in supervised.during.items() if IDLE not in k}),
     ),
     "a launch may take for ever": (
-        "whoever is launched",
+        "a launched agent works",
         lambda: rebuilt(supervised, during={k: v for k, v in supervised.during.items() if IDLE in k}),
     ),
 }
@@ -125,6 +125,6 @@ MUTANTS: Final[Mutants] = {
 @pytest.mark.no_cover
 @pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS)
 def test_a_mistake_in_the_rules_of_agents_breaks_a_property(mutant: Any) -> None:
-    """Each of these was planted."""
+    """Each of these mutants breaks the property with these words."""
     words, make = mutant
     is_found((words, lambda: nearest(make())))

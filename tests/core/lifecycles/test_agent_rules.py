@@ -1,4 +1,4 @@
-"""Agents beyond their table: heartbeats, silence, the time that a task may take, and what a parent is."""
+"""Agents beyond their table: heartbeats, silence, the time limit of a task, and the parent."""
 
 from typing import Any, Final
 
@@ -51,7 +51,7 @@ def begun(machine: Machine[Any], at_ms: int = 0) -> Entity[Any]:
 def told(
     machine: Machine[Any], entity: Entity[Any], event: Event, at_ms: int
 ) -> tuple[Entity[Any], tuple[Effect, ...]]:
-    """Let an entity take an event that it must take."""
+    """Let an entity take an event, which must be accepted."""
     answer = advance(machine, entity, Envelope("agent", event, at_ms))
     assert isinstance(answer, EntityStep), answer
     return answer.entity, answer.effects
@@ -199,7 +199,7 @@ def test_a_launch_that_succeeded_is_not_ended_by_its_timer() -> None:
 
 
 def test_a_task_older_than_the_longest_time_is_overdue_at_the_first_look() -> None:
-    """Nobody may have looked for long: such a task is given no more time, however lively its agent is."""
+    """The watcher may have been away for long: such a task gets no more time, for all signs of life."""
     entity = working()
     entity, _ = told(machine, entity, Heartbeat(), 89 * MINUTE)
     _, early = watched(entity, 89 * MINUTE)
@@ -220,7 +220,7 @@ def test_an_idle_agent_is_recycled_by_itself() -> None:
     assert [each for each in answer.effects if isinstance(each, AbortSession)] == [AbortSession("A1", "")]
 
 
-def test_who_recycles_an_idle_agent_may_say_why() -> None:
+def test_a_request_to_recycle_an_idle_agent_may_have_a_reason() -> None:
     """Then that is the reason; the table of the document asks for no effect."""
     idle = Agent(state=State.IDLE, id="A1")
     step = supervised.step(idle, Recycled("no work is left"))

@@ -51,7 +51,7 @@ def in_state(state: str) -> Agent:
 
 
 def test_the_rows_are_the_documents_six_and_no_more() -> None:
-    """Each pair once, in the document's order; what is left over stays where it is."""
+    """Each pair once, in the document's order; the other rows keep the state."""
     moving = [(row.source_label, row.target_label) for row in machine.rows if row.target is not None]
     assert moving == [tuple(line.split()) for line in DOCUMENT.strip().splitlines()] == list(TRIGGERS)
     staying = {(state.value, row.event) for row in machine.rows if row.target is None for state in machine.sources(row)}
@@ -93,7 +93,7 @@ def test_each_row_changes_what_it_must_and_nothing_else(source: str, target: str
 
 
 def test_dead_is_final_and_an_agent_begins_by_starting() -> None:
-    """Nobody is born dead, and nobody comes back (E23)."""
+    """No agent begins dead, and no dead agent comes back (E23)."""
     assert machine.final == {State.DEAD}
     assert machine.initial.state is State.STARTING
     assert machine.allowed(State.DEAD) == ()

@@ -60,7 +60,7 @@ def test_a_refusal_and_a_silence_say_why() -> None:
     assert isinstance(refused, Step)
     assert isinstance(silent, Step)
     assert (refused.record.reason, refused.record.failure, refused.record.owner) == ("too wide", "too wide", "")
-    assert silent.record.reason == silent.record.failure == "nobody approved within 3600 s"
+    assert silent.record.reason == silent.record.failure == "not approved within 3600 s"
     assert (refused.record.kept, silent.record.kept) == (0, 0)  # the next attempt begins anew (D28)
 
 
@@ -91,7 +91,7 @@ def test_a_profile_with_approval_has_both_tables() -> None:
 
 
 def test_a_profile_with_approval_is_built_once() -> None:
-    """For every machine and name: whoever needs it often need not keep it."""
+    """The result is cached for every machine and name."""
     assert with_approval(task.machine, "one") is with_approval(task.machine, "one")
     assert with_approval(task.machine, "one") is not with_approval(task.machine, "two")
 
@@ -119,7 +119,7 @@ class Overtaken(Event, frozen=True):
 
 
 class Asking(Activity, frozen=True):
-    """An activity that somebody serves."""
+    """An activity that rules serve."""
 
 
 def ask(_t: Task) -> Asking:
@@ -131,7 +131,7 @@ PLAN: Final = (Task(id="T1"), Task(id="T2"), Task(id="T3", state=State.CANCELLED
 
 
 @pytest.mark.parametrize(("decision", "state"), [(Approved(), State.OPEN), (Declined(), State.CANCELLED)], ids=str)
-def test_a_decision_about_a_plan_takes_every_task_nobody_has_decided_about(decision: Any, state: State) -> None:
+def test_a_decision_about_a_plan_applies_to_every_undecided_task(decision: Any, state: State) -> None:
     """In one step; what was decided task by task stays (E43)."""
     assert decide_plan(PLAN, decision) == Success((Task(id="T1", state=state), Task(id="T2", state=state), None))
 

@@ -148,7 +148,7 @@ def test_settling_twice_changes_nothing_and_the_name_is_not_used_again() -> None
     assert account.settle("a", 20) is account
     assert account.refund("a") is account
     assert account.verdict("a", 30) is Verdict.SETTLED
-    assert account.settle("nobody", 5) is account
+    assert account.settle("unknown", 5) is account
 
 
 def test_a_settlement_above_its_reservation_is_paid_from_what_is_free() -> None:

@@ -1,4 +1,4 @@
-"""What budgets promise holds in every state that they can reach, and finds mistakes in the rules."""
+"""The properties of budgets hold in every reachable state, and detect mistakes in the rules."""
 
 from functools import partial
 from typing import Any, Final
@@ -89,11 +89,11 @@ ACTIVE, EXPIRED, CLOSED = State.ACTIVE, State.EXPIRED, State.CLOSED
 
 MUTANTS: Final[Mutants] = {
     "an expired lease admits": (
-        "from an active lease",
+        "only an active lease reserves",
         lambda: GRANTED.with_rows(row(EXPIRED, Reserve, STAY, lease.reserve, when=_fits_whatever_the_state)),
     ),
     "a lease that is closed keeps the rest": (
-        "what goes back is told",
+        "every returned amount is reported",
         lambda: instead(GRANTED, row(lease.OPEN, Close, CLOSED, _keeps_the_rest)),
     ),
     "a lease that is closed stays open for its account": (
@@ -128,7 +128,7 @@ MUTANTS: Final[Mutants] = {
         "EXPIRED does not last",
         lambda: instead(GRANTED, row(EXPIRED, GraceExceeded, STAY)),
     ),
-    "a charge is for nobody": (
+    "a charge costs nothing": (
         "the cost grows",
         lambda: instead(
             GRANTED, row(lease.OPEN, Charge, STAY, lambda x, _e: Step(x), when=lease.is_more), lease.is_more
@@ -140,7 +140,7 @@ MUTANTS: Final[Mutants] = {
 @pytest.mark.no_cover
 @pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS)
 def test_a_mistake_in_the_rules_of_budgets_breaks_a_property(mutant: Any) -> None:
-    """Each of these was planted."""
+    """Each of these mutants breaks the property with these words."""
     words, make = mutant
     is_found((words, make), Bounds(within={"lease": no_more_money}, states=5_000))
 
@@ -155,7 +155,7 @@ STATUS: Final[Machine[Any]] = status.draining.starting(Counted())
 
 
 def budgeted(*rules: Rule) -> System:
-    """Return an agent with its leases, alone, with these rules; nobody gives it tasks."""
+    """Return an agent with its leases, alone, with these rules and without tasks."""
     of = AggregateType(
         agent.KIND,
         machines=(STATUS, lease.machine),
@@ -208,7 +208,7 @@ def _never_closed(of: Aggregate, transition: Transition) -> Any:
 
 PAYS: Final = agent.present_lease_pays_for_earlier_ones
 RULES: Final[dict[str, tuple[str, tuple[Rule, ...]]]] = {
-    "every incarnation has the whole budget": ("more than the budget", (_same_again, PAYS)),
+    "every incarnation has the whole budget": ("extends the budget", (_same_again, PAYS)),
     "a lease outlives its agent": ("only while the agent runs", (_never_closed, PAYS)),
 }
 
@@ -216,5 +216,5 @@ RULES: Final[dict[str, tuple[str, tuple[Rule, ...]]]] = {
 @pytest.mark.no_cover
 @pytest.mark.parametrize(("words", "rules"), RULES.values(), ids=RULES)
 def test_a_mistake_in_the_rules_of_an_agents_money_breaks_a_property(words: str, rules: tuple[Rule, ...]) -> None:
-    """Each of these was planted."""
+    """Each of these mutants breaks the property with these words."""
     is_broken(words, budgeted(*rules), replace(FEW, states=3_000), opening=OPENING)

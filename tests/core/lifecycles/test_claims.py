@@ -1,4 +1,4 @@
-"""Claims: whose claim somebody's words are about, who proves nothing."""
+"""Claims: the claim that a report without a proof is about."""
 
 from typing import Final
 
@@ -11,13 +11,13 @@ from lifefold.core.lifecycles.claims import Claims
 from lifefold.core.lifecycles.task import Claimed, Orphaned, Released, Started, State, Task, machine
 from lifefold.core.lifecycles.task_profiles import GovernedTask, governed
 
-NOBODY: Final = Claims()
+NO_CLAIMS: Final = Claims()
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=12))
-def test_whoever_has_claimed_speaks_of_the_last_claim_of_his_own(owners: list[str]) -> None:
-    """Of no later one, whoever has it now; whoever never claimed speaks of the present one (E12)."""
-    claims, task = NOBODY, Task(state=State.OPEN)
+def test_a_report_of_an_earlier_owner_is_about_its_own_last_claim(owners: list[str]) -> None:
+    """A later owner's claim does not count; a report of an actor without a claim is about the present one (E12)."""
+    claims, task = NO_CLAIMS, Task(state=State.OPEN)
     for owner in owners:
         for event in (Claimed(owner), Released(task.epoch + 1)):
             taken = machine.step(task, event)
@@ -30,22 +30,22 @@ def test_whoever_has_claimed_speaks_of_the_last_claim_of_his_own(owners: list[st
 
 
 @pytest.mark.parametrize("state", State, ids=str)
-def test_a_word_about_a_task_that_nobody_owns_is_about_no_claim(state: State) -> None:
+def test_a_report_of_a_task_without_an_owner_is_about_no_claim(state: State) -> None:
     """Its epoch is that of a claim that is over; where there is an owner, or work of one, it is his (E12)."""
     free = state in {State.PLANNED, State.OPEN, State.BLOCKED, State.WAITING_FOR_SUBTASKS}
-    assert NOBODY.meant_by("planner", Task(state=state, epoch=3)) == (0 if free else 3)
+    assert NO_CLAIMS.meant_by("planner", Task(state=state, epoch=3)) == (0 if free else 3)
 
 
 def test_an_owner_from_the_beginning_has_claimed() -> None:
     """The task's epoch is his claim's number; no owner has none."""
-    owned = NOBODY.knowing(Task(state=State.CLAIMED, owner="a", epoch=4))
+    owned = NO_CLAIMS.knowing(Task(state=State.CLAIMED, owner="a", epoch=4))
     assert owned.meant_by("a", Task(state=State.CLAIMED, owner="b", epoch=5)) == 4
-    assert NOBODY.knowing(Task()) is NOBODY
+    assert NO_CLAIMS.knowing(Task()) is NO_CLAIMS
 
 
 def test_an_owner_that_was_given_up_for_dead_keeps_the_number_of_his_claim() -> None:
-    """Whoever recovers the work has the next one, without being the owner (E12)."""
-    claims, task = NOBODY, GovernedTask(state=State.OPEN)
+    """The recovery of the work has the next one, without being the owner (E12)."""
+    claims, task = NO_CLAIMS, GovernedTask(state=State.OPEN)
     for event in (Claimed("a"), Started(1), Orphaned(1)):
         taken = governed.step(task, event)
         assert isinstance(taken, Step)

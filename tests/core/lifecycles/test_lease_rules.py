@@ -1,4 +1,4 @@
-"""What a lease does about lateness, exhaustion and repetition, one test for each decision and thread."""
+"""Leases: lateness, exhaustion and repetition, one test for each decision and thread."""
 
 from lifefold.core.kernel import Event, IllegalTransition, Step
 from lifefold.core.lifecycles.budget import lease
@@ -22,7 +22,7 @@ from lifefold.effects import ReturnBudget
 
 
 def after(*events: Event) -> Lease:
-    """Return a lease of 100 to which this has happened, each of it taken."""
+    """Return a lease of 100 after these events, all of them accepted."""
     record = Lease(holder="agent_1", account=Account(cap=100))
     for event in events:
         step = machine.step(record, event)

@@ -47,13 +47,11 @@ EVENTS: Final[dict[str, Event]] = {
 }
 
 GRID: Final = """
-        Reserve Reserve0 TooMuch Settle NotHeld Below0 UsesUp  Refund NoRefund Add  Add0 Charge Charge0 Expire  Refresh
-        Refresh- Grace  Close  Revoke ACTIVE  stay    .        .       stay   .       .      EXPIRED stay   .
-        stay .    stay   .       EXPIRED .       .        .      CLOSED REVOKED EXPIRED .       .        .       stay
-        .       .      stay    stay   .        .    .    stay   .       .       ACTIVE  .        CLOSED CLOSED REVOKED
-        CLOSED  .       .        .       stay   .       .      stay    stay   .        .    .    .      .       .
-        .       .        .      .      . REVOKED .       .        .       stay   .       .      stay    stay   .
-        .    .    .      .       .       .       .        .      .      .
+        Reserve Reserve0 TooMuch Settle NotHeld Below0 UsesUp  Refund NoRefund Add  Add0 Charge Charge0 Expire  Refresh Refresh- Grace  Close  Revoke
+ACTIVE  stay    .        .       stay   .       .      EXPIRED stay   .        stay .    stay   .       EXPIRED .       .        .      CLOSED REVOKED
+EXPIRED .       .        .       stay   .       .      stay    stay   .        .    .    stay   .       .       ACTIVE  .        CLOSED CLOSED REVOKED
+CLOSED  .       .        .       stay   .       .      stay    stay   .        .    .    .      .       .       .       .        .      .      .
+REVOKED .       .        .       stay   .       .      stay    stay   .        .    .    .      .       .       .       .        .      .      .
 """  # noqa: E501 - a grid is read across
 
 EDGES: Final = {

@@ -1,4 +1,4 @@
-"""What records, events and activities say of themselves names what is there."""
+"""The declarations of records, events and activities name existing fields."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,6 +1,6 @@
-"""What holds of a process whatever happens to it: requests, reports, timers, crashes, in any order.
+"""Laws of a process, under requests, reports, timers and crashes in any order.
 
-What every lifecycle promises is held elsewhere. These are the properties that people make their plans on.
+The laws of all lifecycles are tested elsewhere. These are the properties that operators rely on.
 """
 
 import itertools
@@ -37,7 +37,7 @@ ASKED: Final = (*STARTS, SuspendRequested, ResumeRequested)
 EVENTS: Final = tuple(event for kind in process.machine.events for event in kind.examples())
 TIMERS: Final = {"SuspendDue", "IdleElapsed", "LifetimeElapsed", "DrainElapsed", "BackoffElapsed"}
 REPORTED: Final = tuple(event for event in EVENTS if type(event).__name__ not in TIMERS)
-"""What people and activities may say; times come by waiting, not by being said."""
+"""Events of operators and activities; timers fire by waiting, not by being sent."""
 
 LIMITS: Final = st.builds(
     Limits,
@@ -61,7 +61,7 @@ Happening = Event | int | Likely | None
 
 
 def happenings(*unsaid: type[Event]) -> st.SearchStrategy[list[Happening]]:
-    """Return strategies of what happens, these events left out."""
+    """Return a strategy of happenings without these events."""
     said = st.sampled_from([event for event in REPORTED if not isinstance(event, unsaid)])
     likely = st.builds(Likely, st.integers(0, 99), st.just(unsaid))
     times = st.sampled_from([0, 400, 3_000, 70_000])
@@ -99,23 +99,23 @@ def keeps_the_invariants(life: Life) -> None:
 
 @given(LIMITS, happenings())
 def test_the_invariants_hold_whatever_happens(limits: Limits, course: list[Happening]) -> None:
-    """In every record that requests, reports, times and crashes lead to."""
+    """In every record reached by requests, reports, timers and crashes."""
     live(limits, course, keeps_the_invariants)
 
 
 @given(LIMITS, happenings())
 def test_every_change_of_state_is_an_edge_of_the_document(limits: Limits, course: list[Happening]) -> None:
-    """Whatever drives the process, it goes along the nineteen edges."""
+    """All inputs lead along the nineteen edges."""
     edges = {(source, row.target) for row in process.TABLE for source in row.sources or ()}
     visited = live(limits, course).visited
     assert {(before, after) for before, after in itertools.pairwise(visited)} <= edges
 
 
 @given(LIMITS, happenings(), happenings(*STARTS))
-def test_a_stopped_process_starts_only_if_somebody_asks(
+def test_a_stopped_process_starts_only_on_request(
     limits: Limits, before: list[Happening], after: list[Happening]
 ) -> None:
-    """From the request to stop on until one to start, no timer, trigger, failure or crash begins it again (C7)."""
+    """Between a requested stop and a requested start, no timer, trigger, failure or crash starts it (C7)."""
     life = live(limits, before)
     happen(life, StopRequested())
     life.visited.clear()
@@ -129,7 +129,7 @@ def test_a_stopped_process_starts_only_if_somebody_asks(
 def test_there_are_never_more_restarts_than_the_limit_without_a_successful_run(
     limits: Limits, course: list[Happening]
 ) -> None:
-    """Starts that work, triggers that come, suspensions and crashes give no new restarts; recycles are none."""
+    """Starts that work, triggers, suspensions and crashes restore no restarts; recycles do not count."""
     life = Life(limits).give(StartRequested())
     restarts = 0
     for happening in course:
@@ -145,7 +145,7 @@ def test_there_are_never_more_restarts_than_the_limit_without_a_successful_run(
 def test_triggers_are_paused_exactly_while_a_suspension_holds_or_is_to_come(
     limits: Limits, course: list[Happening]
 ) -> None:
-    """What the world was told agrees with what the record says, on every path there is (C15)."""
+    """The published news agree with the record, on every path (C15)."""
     paused = False
     seen = 0
     life = Life(limits)
@@ -167,10 +167,8 @@ def test_triggers_are_paused_exactly_while_a_suspension_holds_or_is_to_come(
 
 
 @given(LIMITS, st.sampled_from([why for why in SuspendReason if why is not SuspendReason.IDLE]), happenings(*ASKED))
-def test_a_pause_that_was_asked_for_ends_only_if_somebody_asks(
-    limits: Limits, why: SuspendReason, course: list[Happening]
-) -> None:
-    """Triggers, idleness, restarts and recycles leave it standing; a stop, a start and a resumption do not (C15)."""
+def test_a_requested_pause_ends_only_on_request(limits: Limits, why: SuspendReason, course: list[Happening]) -> None:
+    """Triggers, idleness, restarts and recycles leave the pause; a stop, a start and a resumption end it (C15)."""
     life = Life(limits).give(StartRequested(), SuspendRequested(why))
     for happening in course:
         happen(life, happening)
@@ -179,7 +177,7 @@ def test_a_pause_that_was_asked_for_ends_only_if_somebody_asks(
 
 @given(LIMITS, happenings())
 def test_nothing_is_live_after_a_crash_of_the_runner(limits: Limits, course: list[Happening]) -> None:
-    """Whatever was live is FAILED, orphaned; what was at rest is where it was (C12)."""
+    """A live process is FAILED, orphaned; a process at rest is unchanged (C12)."""
     life = live(limits, course)
     before = life.state
     life.crash()
@@ -189,7 +187,7 @@ def test_nothing_is_live_after_a_crash_of_the_runner(limits: Limits, course: lis
 
 @given(LIMITS, happenings())
 def test_a_timer_that_comes_too_late_is_inert(limits: Limits, course: list[Happening]) -> None:
-    """A restart that was to come and was forgotten does not come by somebody's saying so."""
+    """A planned restart that was cancelled does not happen by a late report of its timer."""
     life = live(limits, course)
     before = life.record
     if before.comeback is Comeback.NONE:
@@ -208,7 +206,7 @@ def test_a_trigger_is_never_slept_through(limits: Limits, course: list[Happening
 
 
 def test_the_courses_come_everywhere() -> None:
-    """The laws are not held by processes to which nothing happens: these courses visit every state."""
+    """The laws are tested with processes in every state: these courses visit all of them."""
     visited: set[State] = set()
     kinds: set[str] = set()
 
@@ -225,6 +223,6 @@ def test_the_courses_come_everywhere() -> None:
 
 
 def test_an_orphan_is_what_the_machine_makes_of_it() -> None:
-    """The kernel's recovery asks for work again; it is this event that says that nobody does it."""
+    """The kernel's recovery requests the work again; this event reports that no runner does it."""
     life = Life().give(StartRequested(), Orphaned())
     assert (life.state, life.record.failure) == (State.FAILED, "orphaned")

@@ -1,4 +1,4 @@
-"""What a process promises holds in every state that it can reach, and no mistake in its rules goes unnoticed."""
+"""The properties of a process hold in every reachable state, and detect mistakes in its rules."""
 
 from typing import Any, Final
 
@@ -23,23 +23,23 @@ def of(limits: Limits, machine: Machine[Any] = process.machine) -> Machine[Any]:
 
 
 def is_not_to_be_suspended(p: Process) -> bool:
-    """Nobody asks for a suspension."""
+    """No suspension is planned."""
     return p.suspended_for is None
 
 
 def without(machine: Machine[Any], *words: str) -> list[str]:
-    """Return what is not used of a machine besides what these words are about."""
+    """Return the unused parts of a machine, without those with these words."""
     return [line for line in keeps(machine) if not any(word in line for word in words)]
 
 
 @pytest.mark.campaign
 def test_a_process_that_does_everything_by_itself_has_its_properties_in_every_state() -> None:
-    """It idles, grows old, fails and comes back; nothing that the rules have is left unused by it."""
+    """It idles, ages, fails and restarts; every row and guard of the rules is used."""
     assert keeps(of(EVER), *COMING_BACK, *IDLING, *RECYCLING) == ()
 
 
 def test_a_process_as_it_is_without_any_limits_set_has_its_properties_in_every_state() -> None:
-    """Nothing comes back, idles or grows old by itself: those rows are not used, and all others are."""
+    """It never restarts, idles or ages by itself: those rows are not used, and all others are."""
     unused = ("SuspendRequested", "ResumeRequested", "BackoffElapsed", "LifetimeElapsed", "IdleElapsed")
     assert without(process.machine, *unused) == []
 
@@ -57,12 +57,12 @@ def test_a_failed_process_that_can_be_stopped_has_its_properties_in_every_state(
 
 @pytest.mark.parametrize("machine", [process.by_hand, process.by_hand_1_5], ids=lambda machine: machine.name)
 def test_a_process_by_hand_has_its_properties_in_every_state(machine: Machine[Any]) -> None:
-    """Nothing happens to it but what is asked for."""
+    """It moves on request only."""
     assert without(machine) == []
 
 
 def forgets_the_stop(p: Process, e: Any) -> Step[Process, Any]:
-    """Stop, but do not mean it."""
+    """Stop without keeping the intent."""
     return Step(replace(p, stop_reason=e.reason, comeback=Comeback.NONE))
 
 
@@ -122,11 +122,11 @@ M: Final = of(replace(RESTARTING, max_consecutive_failures=1))
 MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
     "a stop is forgotten at once": (
         changed(M, "row(awaiting | running | starting | suspended, StopRequested", action=forgets_the_stop),
-        "a stop stands until somebody asks for a start",
+        "a stop stands until a start is requested",
     ),
     "a stop is not taken while the process starts": (
         M.without_rows((State.STARTING, process.StopRequested)),
-        "a stop is heard in every state",
+        "a stop is accepted in every state",
     ),
     "a stop does not cancel the restart": (
         changed(M, "Crashed", action=comes_back_anyway),
@@ -134,7 +134,7 @@ MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
     ),
     "a crash plans one restart too many": (
         changed(M, "Crashed", action=one_too_many),
-        "who fails comes back as the policy says, or says that he will not",
+        "a failed process restarts as the policy says, or reports that it does not",
     ),
     "a restart does not count": (
         changed(M, "BackoffElapsed, starting", action=counts_nothing),
@@ -150,7 +150,7 @@ MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
     ),
     "who is not to come back does": (
         changed(M, "BackoffElapsed, starting", when=unless_asked_to_stop),
-        "nothing starts that was not asked for, or to come back",
+        "a process starts on request or for a restart only",
     ),
     "nothing ends the drain": (
         without_timer(M, "DrainElapsed"),
@@ -162,11 +162,11 @@ MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
     ),
     "nothing ends the way to a suspension": (
         without_timer(process.machine, "SuspendDue"),
-        "who runs and is to be suspended soon is",
+        "a running process with a planned suspension is suspended",
     ),
     "every trigger wakes": (
         changed(M, "row(suspended, TriggerArrived", when=None),
-        "a trigger wakes none but the idle",
+        "a trigger ends no suspension but that for idleness",
     ),
     "what waits is suspended without a pause of its triggers": (
         changed(M, "row(awaiting, SuspendRequested", action=pauses_silently),
@@ -186,20 +186,20 @@ MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
     ),
     "a failure is not told": (
         changed(M, "row(awaiting | running | stopping | suspended, Crashed", action=stays),
-        "somebody hears of where the process is",
+        "the state of the process is reported",
     ),
 }
 
 
 def test_what_is_declared_of_every_step_holds_of_the_first() -> None:
-    """Nothing was before it, and it promises no less."""
+    """The creation has no state before it, and satisfies the transition properties, too."""
     assert broken_by_birth(process.machine) == []
 
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_in_the_rules_of_a_process_breaks_a_property(mistake: str) -> None:
-    """The property that is named is among those that do not hold any more."""
+    """The named property is among the broken ones."""
     machine, prop = MISTAKES[mistake]
     about_pauses = any(word in prop for word in ("pause binds", "suspended", "idleness", "wakes"))
     assert breaks(machine, prop, within={} if about_pauses else {machine.name: is_not_to_be_suspended})

@@ -1,7 +1,7 @@
-"""Who comes back, when and how often; and what a stop means: the process's rules beyond its table.
+"""Restarts and stops: the process's rules beyond its table.
 
-The lives here go through the kernel (``create``, ``advance``) in virtual time; a decision is named in the docstring of
-its test, and so is the public thread of somebody who suffered from the lack of it.
+The processes here run on the kernel (``create``, ``advance``) in virtual time. A decision is named in the docstring of
+its test, and so is the public thread of a user who suffered from the lack of it.
 """
 
 from typing import Any
@@ -37,7 +37,7 @@ from process_life import ALWAYS, ON_FAILURE, Life, failed, up
 
 
 def test_the_default_policy_restarts_nothing() -> None:
-    """``never``: a failure is the end until somebody starts the process."""
+    """``never``: a failed process stays down until a start is requested."""
     life = failed(Limits()).wait(10 * 86_400_000)
     assert (life.state, life.news) == (State.FAILED, ["started", "failed"])
 
@@ -77,7 +77,7 @@ def test_the_backoff_doubles_up_to_its_cap(restarts: int, base_ms: int, cap_ms: 
 
 
 def test_jitter_shortens_the_backoff_differently_for_each_process_and_the_same_each_time() -> None:
-    """Many that fail together do not come back together, and a replay waits as long.
+    """Processes that fail together do not restart together, and a replay waits as long.
 
     Supervisor/supervisor#1640: programs that fail at once are all restarted at once.
     """
@@ -108,13 +108,13 @@ def test_neither_a_restart_nor_a_start_clears_the_cap() -> None:
 
 
 def test_a_successful_run_clears_the_count() -> None:
-    """Only work that was done is a reason to begin counting anew."""
+    """Only successful work resets the count."""
     life = failed().wait(1_000).give(StartSucceeded(), RunSucceeded(), Crashed("much later"))
     assert (life.record.restart_count, life.delay_ms("BackoffElapsed")) == (0, 1_000)
 
 
 def test_a_success_of_an_incarnation_that_is_dead_clears_nothing() -> None:
-    """A run that reports after its process has failed is of an activity that has ended: inert, whatever it says."""
+    """A run that reports after its process has failed belongs to an ended activity: its report changes nothing."""
     life = up(ON_FAILURE)
     source = life.source(RunSucceeded())
     life.give(Crashed("x")).wait(1_000).give(StartSucceeded())
@@ -123,7 +123,7 @@ def test_a_success_of_an_incarnation_that_is_dead_clears_nothing() -> None:
 
 
 def test_the_count_and_the_pause_survive_a_crash_of_the_runner() -> None:
-    """The backoff goes on where it was, also when nobody was there to count it.
+    """The backoff continues where it was, also after a time without a runner.
 
     statelyai/xstate#1334, fgmacedo/python-statemachine#434: what was delayed is lost when a machine is restored.
     """
@@ -134,7 +134,7 @@ def test_the_count_and_the_pause_survive_a_crash_of_the_runner() -> None:
     assert (life.state, life.record.restart_count) == (State.STARTING, 1)
 
 
-def test_a_pause_is_kept_by_whoever_writes_a_process_down_and_reads_it_again() -> None:
+def test_a_pause_survives_writing_and_reading_a_process() -> None:
     """Also if he does nothing with it in between, and writes it down again: the timer is a part of the entity.
 
     basiltt/xstate-statemachine#128, #213, #221: a timer that is not due is missing in what was read.
@@ -154,22 +154,22 @@ def test_no_restarts_at_all_are_exhausted_at_once() -> None:
     assert failed(Limits(restart_policy="always", max_restarts=0)).news == ["started", "failed", "restart_exhausted"]
 
 
-def test_a_start_that_somebody_asked_for_is_not_retried() -> None:
-    """The one who asked is told, and decides (C8)."""
+def test_a_requested_start_is_not_retried() -> None:
+    """The requester is told, and decides (C8)."""
     life = Life(ALWAYS).give(StartRequested(), StartFailed("no such model"))
     assert (life.state, life.record.failure, life.news) == (State.FAILED, "no such model", ["failed"])
     assert life.wait(86_400_000).state is State.FAILED
 
 
 def test_a_start_that_the_policy_asked_for_is_retried_and_counted() -> None:
-    """Inside a restart there is nobody to be told (C8)."""
+    """A restart has no requester to be told (C8)."""
     life = failed().wait(1_000).give(StartFailed("still no network"))
     assert (life.record.restart_count, life.delay_ms("BackoffElapsed")) == (1, 2_000)
     life.wait(2_000).give(StartFailed("no")).wait(4_000).give(StartFailed("no"))
     assert life.news[-2:] == ["failed", "restart_exhausted"]
 
 
-def test_a_restart_that_was_planned_does_not_outlive_the_start_that_somebody_asked_for() -> None:
+def test_a_planned_restart_does_not_outlive_a_requested_start() -> None:
     """WallyDoodlez/SquidSquad#12293: the intent to restart is gone when the process is up, however it came up."""
     life = failed().wait(500).give(StartRequested(), StartSucceeded()).wait(86_400_000)
     assert (life.state, life.record.comeback, life.record.restart_count) == (State.RUNNING, Comeback.NONE, 0)
@@ -239,7 +239,7 @@ def test_a_start_is_refused_while_the_process_is_stopping() -> None:
     assert "StartRequested is not possible in stopping" in up().give(StopRequested()).refuse(StartRequested())
 
 
-def test_a_stop_is_forgotten_only_by_a_start_that_somebody_asks_for() -> None:
+def test_a_stop_is_forgotten_only_by_a_requested_start() -> None:
     """Then the policy holds again."""
     life = up(ALWAYS).give(StopRequested(), Drained(), StartRequested(), StartSucceeded(), Crashed("x")).wait(1_000)
     assert (life.state, life.record.stop_requested) == (State.STARTING, False)
@@ -271,7 +271,7 @@ def test_runs_in_flight_have_the_drain_timeout_to_end() -> None:
     assert NotifyProcess("stopped", "drain timeout") in life.effects
 
 
-def test_whoever_is_stopped_is_told_why() -> None:
+def test_a_stop_is_reported_with_its_reason() -> None:
     """Every stop has its reason: the one that was given, the lifetime, the drain, or several of them.
 
     BloopAI/vibe-kanban#2547: what was stopped is shown as a success.

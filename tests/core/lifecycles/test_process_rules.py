@@ -1,7 +1,7 @@
-"""What fails a process, what a pause binds, what times and crashes do: the process's rules beyond its table.
+"""Failures, pauses, timers and crashes: the process's rules beyond its table.
 
-The lives here go through the kernel (``create``, ``advance``) in virtual time; a decision is named in the docstring of
-its test, and so is the public thread of somebody who suffered from the lack of it.
+The processes here run on the kernel (``create``, ``advance``) in virtual time. A decision is named in the docstring of
+its test, and so is the public thread of a user who suffered from the lack of it.
 """
 
 from typing import Any
@@ -72,7 +72,7 @@ def test_a_run_in_flight_counts_although_the_process_is_suspended() -> None:
 
 
 def test_a_run_in_flight_counts_although_the_process_waits_for_a_trigger() -> None:
-    """Who moves a process to AWAITING by hand does not end what it is doing."""
+    """A move to AWAITING by hand does not end the runs in flight."""
     moved = up().give(RunFailed("x"), MoveRequested(State.AWAITING))
     assert moved.give(QueueEmptied()).state is State.AWAITING
     assert moved.give(RunFailed("x")).record.consecutive_failures == 2
@@ -81,7 +81,7 @@ def test_a_run_in_flight_counts_although_the_process_waits_for_a_trigger() -> No
 
 
 def test_a_run_that_ends_while_the_process_is_drained_counts() -> None:
-    """What was achieved at the end of a life gives the restarts back; what failed then fails nobody who stops."""
+    """A success at the end of a life restores the restarts; a failure then does not fail a stopping process."""
     old = up(replace(ALWAYS, max_lifetime_ms=60_000)).give(Crashed("x")).wait(1_000).give(StartSucceeded()).wait(60_000)
     assert (old.state, old.record.restart_count) == (State.STOPPING, 1)
     assert old.give(RunSucceeded()).record.restart_count == 0
@@ -139,7 +139,7 @@ def test_a_trigger_that_comes_on_the_way_to_an_idle_suspension_is_not_slept_thro
 
 
 def test_a_suspension_on_its_way_can_be_called_off() -> None:
-    """Who resumes what is about to be suspended is heard, and the triggers go on (C6)."""
+    """A resumption before the suspension is accepted, and the triggers continue (C6)."""
     life = waiting().give(SuspendRequested(), ResumeRequested()).wait(60_000)
     assert (life.state, life.record.suspended_for, life.effects.count(ResumeTriggers())) == (State.RUNNING, None, 1)
 
@@ -151,7 +151,7 @@ def test_a_suspension_on_its_way_is_not_lost_to_an_empty_queue() -> None:
 
 
 def test_a_move_by_name_to_awaiting_calls_a_suspension_off() -> None:
-    """Whoever moves the process by hand has the last word, and the triggers are not left paused."""
+    """A move by hand has precedence, and the triggers are not left paused."""
     life = waiting().give(SuspendRequested(), MoveRequested(State.AWAITING))
     assert (life.state, life.record.suspended_for, life.effects.count(ResumeTriggers())) == (State.AWAITING, None, 1)
     running = up().give(MoveRequested(State.AWAITING))
@@ -169,7 +169,7 @@ def test_a_pause_binds_on_every_path() -> None:
 
 
 @pytest.mark.parametrize("hours", [0, 5])
-def test_work_that_comes_while_a_quota_is_used_up_waits_until_somebody_says_that_it_is_reset(hours: int) -> None:
+def test_work_that_comes_while_a_quota_is_used_up_waits_until_its_reset_is_reported(hours: int) -> None:
     """Nothing is lost, refused or begun, whatever comes and however often the runner goes meanwhile.
 
     anthropics/claude-code#1314, smtg-ai/claude-squad#114: what is to be done after the reset cannot be queued.
@@ -219,7 +219,7 @@ def test_a_pause_that_is_to_come_can_be_called_off() -> None:
 
 
 def test_a_pause_of_what_is_down_for_good_is_refused() -> None:
-    """Whoever asks is told that there is nothing to be paused."""
+    """The requester is told that there is nothing to be paused."""
     assert "its condition does not hold" in failed(Limits()).refuse(SuspendRequested())
 
 
@@ -242,7 +242,7 @@ def test_a_time_of_zero_means_never(slot: str) -> None:
 
 
 def test_idleness_is_counted_from_the_end_of_the_last_run_and_from_a_resumption() -> None:
-    """A process that works is never idle, however long it takes; who is resumed has the whole timeout before him."""
+    """A process at work is never idle; a resumed one has the whole timeout again."""
     life = up(Limits(idle_timeout_ms=30_000)).wait(3_600_000)
     life.give(QueueEmptied()).wait(29_999).give(TriggerArrived()).wait(60_000).give(RunSucceeded(), QueueEmptied())
     assert life.wait(29_999).state is State.AWAITING
@@ -253,7 +253,7 @@ def test_idleness_is_counted_from_the_end_of_the_last_run_and_from_a_resumption(
 
 @pytest.mark.parametrize("policy", ["never", "on_failure"])
 def test_at_the_end_of_its_lifetime_a_process_is_stopped(policy: Any) -> None:
-    """It is drained, and stays down until somebody starts it."""
+    """It is drained, and stays down until a start is requested."""
     life = up(Limits(restart_policy=policy, max_lifetime_ms=60_000)).wait(60_000)
     assert life.state is State.STOPPING
     assert life.give(Drained()).wait(86_400_000).state is State.STOPPED
@@ -269,7 +269,7 @@ def test_with_the_policy_always_it_is_started_anew_and_that_does_not_count() -> 
 
 
 def test_a_lifetime_goes_on_while_the_process_waits_or_is_suspended() -> None:
-    """It is counted from when the process was up, whatever it did since."""
+    """It is counted from the start of the process, through all later states."""
     life = up(Limits(max_lifetime_ms=60_000)).wait(20_000).give(QueueEmptied()).wait(20_000)
     life.give(SuspendRequested()).wait(19_999)
     assert life.state is State.SUSPENDED
@@ -289,7 +289,7 @@ def test_what_was_live_when_the_runner_died_is_failed_and_the_policy_decides(pol
 
 
 def test_a_start_that_lost_its_runner_is_retried_if_the_policy_says_so() -> None:
-    """Whoever asked for the start cannot have been told (C8, C12)."""
+    """The requester of the start cannot have been told (C8, C12)."""
     life = Life(ALWAYS).give(StartRequested())
     life.crash(0)
     assert life.wait(1_000).state is State.STARTING

@@ -128,7 +128,7 @@ def in_state(state: State, **fields: object) -> Process:
 
 
 def taken(record: Process, event: Event) -> Step[Process, Effect]:
-    """Return the step that the machine takes; it must take one."""
+    """Return the machine's step; the event must be accepted."""
     step = machine.step(record, event)
     assert isinstance(step, Step), str(step)
     return step
@@ -180,7 +180,7 @@ def test_a_move_that_expects_another_state_is_refused(source: State, target: Sta
 
 
 def test_the_grid_has_every_state_and_every_event() -> None:
-    """All pairs are held against the machine, none is left out."""
+    """All pairs are compared with the machine."""
     assert {state for state, _ in CELLS} == set(State)
     assert {type(event) for event in EVENTS} | {MoveRequested} == set(machine.events)
 
@@ -325,7 +325,7 @@ def test_by_hand_nothing_happens_but_what_is_asked_for() -> None:
 
 @pytest.mark.parametrize("state", State)
 def test_a_process_that_is_met_in_a_state_keeps_the_invariants(state: State) -> None:
-    """Whoever restores a process begins with a record that the reducer could have reached."""
+    """A restored process begins with a record that the reducer could have reached."""
     record = process.found(state)
     assert record.state is state
     assert [holds.__name__ for holds in machine.invariants if not holds(record)] == []

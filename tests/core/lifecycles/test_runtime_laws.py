@@ -96,8 +96,8 @@ def test_force_comes_after_a_signal_and_its_whole_grace_and_never_within_a_secti
 
 
 @given(MOVES)
-def test_whoever_is_due_is_signalled_or_failed_and_whoever_is_not_is_not(moves: list[tuple[Event, int]]) -> None:
-    """``due_ms`` is all that whoever keeps the time has to know (A17)."""
+def test_an_agent_is_signalled_or_failed_exactly_when_it_is_due(moves: list[tuple[Event, int]]) -> None:
+    """``due_ms`` is all that the keeper of the time has to know (A17)."""
     life = AgentLife().take(Start(), Schedule("T1"), Run())
     for event, ms in moves:
         life.give(event)
@@ -121,7 +121,7 @@ BUSY: Final = st.lists(
 
 
 @given(BUSY, st.integers(1_000, 4_900))
-def test_nobody_evades_preemption_by_keeping_busy(moves: list[Event], ms: int) -> None:
+def test_no_agent_evades_preemption_by_keeping_busy(moves: list[Event], ms: int) -> None:
     """Whatever it goes on with, over and over: after the timeout, two graces and two sections it is failed (A17)."""
     life, ran_ms = AgentLife().take(Start(), Schedule("T1"), Run(), PreemptionRequested("now")), 0
     for event in itertools.islice(itertools.cycle([*moves, Run()]), 500):

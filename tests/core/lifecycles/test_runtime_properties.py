@@ -1,6 +1,6 @@
-"""What a cooperative agent promises holds in every state that it can reach; no mistake in its rules goes unnoticed.
+"""The properties of a cooperative agent hold in every reachable state, and detect mistakes in its rules.
 
-All times are near each other: only how they compare decides anything.
+All times are near each other: only their order matters.
 """
 
 from random import Random
@@ -53,7 +53,7 @@ def has_one_section(a: Runtime) -> bool:
 
 
 def has_no_section(a: Runtime) -> bool:
-    """Nothing is executed that is not to be interrupted."""
+    """No section is running."""
     return not a.preemption.sections
 
 
@@ -65,14 +65,14 @@ def has_no_section(a: Runtime) -> bool:
     ],
 )
 def test_an_agent_has_its_properties_in_every_state(machine: Machine[Any]) -> None:
-    """Nothing that the rules have is left unused by it."""
+    """Every row and guard of the rules is used."""
     bounds = Bounds(within={machine.name: has_one_section}, compared=50)
     assert keeps(nearest(machine), bounds=bounds) == ()
 
 
 @pytest.mark.parametrize("state", [State.SCHEDULED, State.RUNNING, State.WAITING])
 def test_what_a_record_leaves_out_in_its_simplest_form_decides_nothing(state: State) -> None:
-    """Whatever may happen next comes to the same, whether the record is as it is or in that form; over many walks."""
+    """Every next input has the same result for the record and for its normal form; over many walks."""
     name, of = runtime.machine.name, AggregateType("agent", machines=[runtime.machine])
     created = Envelope(name, Created(Runtime(state, limits=NEAR, task_id="T1")), NOW_MS)
     form = Canonical(of)
@@ -105,12 +105,12 @@ def stays(a: Runtime, _e: Any) -> Step[Runtime, Any]:
 
 
 def forces_at_once(a: Runtime, _e: Any) -> bool:
-    """Fail whoever was signalled."""
+    """Fail a signalled agent."""
     return a.preemption.signalled_ms is not None
 
 
 def signals_at_once(a: Runtime, _e: Any) -> bool:
-    """Signal whoever is asked."""
+    """Signal an agent with a request."""
     return a.preemption.requested and a.preemption.signalled_ms is None
 
 
@@ -128,7 +128,7 @@ def spares_always(a: Runtime, _e: Any) -> Step[Runtime, Any]:
     return Step(replace(a, preemption=asked.answerable(a.at_ms)))
 
 
-def asks_anybody(a: Runtime, e: Any) -> Step[Runtime, Any]:
+def requests_of_any(a: Runtime, e: Any) -> Step[Runtime, Any]:
     """Keep a request although there is no task."""
     return Step(replace(a, preemption=a.preemption.request(e.reason, a.at_ms)))
 
@@ -139,7 +139,7 @@ def forgets_the_task(a: Runtime, _e: Any) -> Step[Runtime, Any]:
 
 
 def stays_signalled(a: Runtime, _e: Any) -> bool:
-    """Fail nobody."""
+    """Fail no agent."""
     return a.at_ms < 0
 
 
@@ -149,49 +149,49 @@ MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
         changed(M, "row(RUNNING, Suspend,", action=stays),
         "an answered request does not come back",
     ),
-    "who is signalled is failed at once": (
+    "a signalled agent is failed at once": (
         changed(M, "row(RUNNING, DeadlinePassed, FAILED", when=forces_at_once),
-        "nobody is failed before he was signalled and had his grace",
+        "no agent is failed before its signal and its grace",
     ),
-    "who is asked is signalled at once": (
+    "an agent with a request is signalled at once": (
         changed(M, "row(RUNNING, DeadlinePassed, (same)", when=signals_at_once),
-        "nobody is signalled before he is overdue",
+        "no agent is signalled before it is overdue",
     ),
-    "nobody is ever failed": (
+    "no agent is ever failed": (
         changed(M, "row(RUNNING, DeadlinePassed, FAILED", when=stays_signalled),
-        "who is asked to yield yields or is failed, unless a section keeps him that declares no limit",
+        "an agent with a request yields or is failed, unless it is in a section without a limit",
     ),
-    "every section starts the timeout anew": (
+    "every section restarts the timeout": (
         changed(M, "SectionLeft", action=starts_anew),
-        "a deadline that runs is not put off, but once, for a wait",
+        "a running deadline is put off only once, for a wait",
     ),
-    "every wait takes the signal back": (
+    "every wait withdraws the signal": (
         changed(M, "row(WAITING, Run", action=spares_always),
-        "a deadline that runs is not put off, but once, for a wait",
+        "a running deadline is put off only once, for a wait",
     ),
-    "who has no task is asked to yield": (
-        changed(M, "PreemptionRequested", action=asks_anybody),
-        "nobody is asked to yield who has no task",
+    "an agent without a task has a request": (
+        changed(M, "PreemptionRequested", action=requests_of_any),
+        "only an agent with a task has a request",
     ),
     "a lost task is not reported": (
         changed(M, "row(RECOVERING, CompleteRecovery", action=forgets_the_task),
-        "a task that is put away is completed or reported",
+        "a dropped task is completed or reported",
     ),
     "a recovery does not count": (
         changed(M, "row(FAILED, Recover,", action=stays),
         "every recovery counts until a task is completed",
     ),
-    "what lasted too long is not logged": (
+    "a state that lasted too long is not logged": (
         changed(M, "SuspendTimedOut", action=stays),
-        "what lasted too long is logged",
+        "a state that lasted too long is logged",
     ),
     "a shutdown is not announced": (
         changed(M, "row(RUNNING, Shutdown", action=stays),
         "hooks are called with their transitions",
     ),
-    "the budget of recoveries binds nobody": (
+    "the budget of recoveries does not bind": (
         changed(nearest(supervised), "row(FAILED, Recover,", when=None),
-        "nobody recovers beyond the budget",
+        "no agent recovers beyond the budget",
     ),
 } | {
     f"nothing ends {state}": (without_timer(M, timer), f"{state} does not last for ever")
@@ -206,14 +206,14 @@ MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
 
 
 def test_what_is_declared_of_every_step_holds_of_the_first() -> None:
-    """Nothing was before it, and it promises no less."""
+    """The creation has no state before it, and satisfies the transition properties, too."""
     assert broken_by_birth(runtime.machine) == []
 
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_in_the_rules_of_an_agent_breaks_a_property(mistake: str) -> None:
-    """The property that is named is among those that do not hold any more."""
+    """The named property is among the broken ones."""
     machine, prop = MISTAKES[mistake]
     near_enough = has_one_section if "section" in mistake else has_no_section
     assert breaks(machine, prop, within={machine.name: near_enough})

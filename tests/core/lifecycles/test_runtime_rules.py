@@ -145,7 +145,7 @@ def test_a_declared_section_defers_force_until_its_limit() -> None:
     assert life.state is State.FAILED
 
 
-def test_an_overrun_without_a_request_harms_nobody() -> None:
+def test_an_overrun_without_a_request_has_no_effect() -> None:
     """A limit says how long preemption may be deferred, not how long work may take."""
     life = inside(running(), 10)
     assert due_ms(life.record) is None
@@ -203,7 +203,7 @@ def test_a_section_that_is_entered_after_the_signal_defers_nothing() -> None:
 
 @pytest.mark.parametrize("order", [1, -1], ids=["one after the other", "overlapping"])
 def test_back_to_back_sections_do_not_put_preemption_off_for_ever(order: int) -> None:
-    """Each has a limit that is never reached; whoever asked is answered all the same (A17)."""
+    """Each has a limit that is never reached; the request is answered all the same (A17)."""
     life = inside(running(), 10_000).take(PreemptionRequested("now"))
     for key in range(2, 7):
         life.wait(9_000).take(*(SectionLeft(key - 1), SectionEntered(key, 10_000))[::order])
@@ -238,7 +238,7 @@ def test_a_deadline_counts_only_while_running_and_goes_on_over_a_wait() -> None:
     assert due_ms(life.record) == life.now_ms + 5_000
 
 
-def test_who_comes_back_from_a_wait_is_signalled_anew_before_it_is_failed() -> None:
+def test_after_a_wait_an_agent_is_signalled_again_before_it_is_failed() -> None:
     """Between run() and suspend() there is time for a safe point, however long the wait was (A17)."""
     life = running().take(PreemptionRequested("now")).wait(30_000)
     assert life.deadline()
@@ -504,12 +504,12 @@ def test_jitter_adds_up_to_its_fraction_and_is_the_same_each_time(attempt: int, 
     assert jittered == jittered_ms(attempt, base_ms=1_000, cap_ms=60_000, jitter=jitter, who=who)
 
 
-def test_those_who_failed_together_do_not_come_back_together() -> None:
+def test_agents_that_failed_together_do_not_retry_together() -> None:
     """The thundering herd."""
     assert len({Retry("jittered").delay_ms(4, f"agent-{n}") for n in range(50)}) > 40
 
 
-def test_a_retry_strategy_that_nobody_knows_is_refused() -> None:
+def test_an_unknown_retry_strategy_is_refused() -> None:
     """The message says which there are."""
     with pytest.raises(ValueError, match="strategy must be one of exponential, fixed, jittered, not 'whatever'"):
         Retry("whatever")  # type: ignore[arg-type] # what a file may say

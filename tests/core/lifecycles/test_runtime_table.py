@@ -169,7 +169,7 @@ def test_the_default_table_has_the_twenty_two_edges_of_the_diagram() -> None:
 
 
 def test_the_edges_come_in_the_order_of_the_diagram() -> None:
-    """Somebody who holds the document beside the table can check it line by line."""
+    """The table can be checked line by line beside the document."""
     drawn = [tuple(line.split(": ")[0].split(" --> ")) for line in DIAGRAM.strip().splitlines()]
     rows = [(s.value, row.target.value) for row in machine.rows for s in row.sources or () if row.target is not None]
     assert list(dict.fromkeys(rows)) == drawn
@@ -254,11 +254,11 @@ def test_the_table_prints_the_hooks_that_are_called() -> None:
 
 
 @pytest.mark.parametrize("timer", machine.spans.values(), ids=lambda timer: timer.during.slot)
-def test_a_timeout_says_what_it_means(timer: ActivityScope[Runtime]) -> None:
+def test_a_timeout_has_a_name_and_a_description(timer: ActivityScope[Runtime]) -> None:
     """Every duration has a name and a line about it, for tables to print (A6)."""
     assert isinstance(timer.during, After)
     assert timer.during.duration_ms.__name__.endswith("_timeout_ms")
-    assert (timer.during.duration_ms.__doc__ or "").startswith("Return how long")
+    assert (timer.during.duration_ms.__doc__ or "").startswith("Return the time limit of ")
 
 
 @pytest.mark.parametrize(("source", "event"), LEGAL)
@@ -346,7 +346,7 @@ def test_the_timeout_of_a_state_runs_while_it_holds(source: str, event: str) -> 
 
 
 def test_an_agent_begins_in_initializing_with_its_timer() -> None:
-    """The limits are those of the document's system; every agent begins as nobody, with nothing."""
+    """The limits are those of the document's system; every agent begins without a name and without a task."""
     assert machine.initial == Runtime(state=State.INITIALIZING)
     assert machine.entering(machine.initial) == (StartTimer("InitTimedOut", 60_000),)
     assert machine.final == frozenset()

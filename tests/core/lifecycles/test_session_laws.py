@@ -1,8 +1,8 @@
-"""What holds of every session, whatever happens: laws over arbitrary sequences of inputs.
+"""Laws of every session, over arbitrary sequences of inputs.
 
-Half of the inputs are chosen without looking at the state: an event of the table, from nobody or in the name of some
-activity that was ever begun, a timer's report, a confirmation, a return of the runner. Most of it is refused, as it
-should be. The other half is what some activity may well say next, so that the stories get somewhere.
+Half of the inputs are chosen without regard to the state. They are an event of the table without a slot or in the name
+of any activity that was ever begun, a timer's report, a confirmation, or a recovery of the runner. Most are refused, as
+they should be. The other half are reports that an activity may send next, so that the sequences reach later states.
 """
 
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""What an agent's session promises holds in every state that it can reach; no mistake in its rules goes unnoticed."""
+"""The properties of an agent's session hold in every reachable state, and detect mistakes in its rules."""
 
 from typing import Any, Final
 
@@ -36,12 +36,12 @@ def nearest(machine: Machine[Any]) -> Machine[Any]:
     ids=["session", "reset-on-success", "jitter", "prompt-failures", "in-fleet", "windowed"],
 )
 def test_a_session_has_its_properties_in_every_state(machine: Machine[Any]) -> None:
-    """Nothing that the rules have is left unused by it."""
+    """Every row and guard of the rules is used."""
     assert keeps(machine) == ()
 
 
 def off_by_one(s: Session, _e: Any) -> bool:
-    """Give up one error too late."""
+    """Give up after one error too many."""
     consecutive, total = s.counted()
     return consecutive > s.limits.max_consecutive_errors or total > s.limits.max_total_errors
 
@@ -52,7 +52,7 @@ def counts_twice(s: Session, _e: Any) -> Step[Session, Any]:
 
 
 def keeps_attempt(s: Session, e: Any) -> Step[Session, Any]:
-    """Forget to count the attempt."""
+    """Do not count the attempt."""
     return Step(replace(s, prompt=e.prompt))
 
 
@@ -65,7 +65,7 @@ M: Final = nearest(session.machine)
 MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
     "a start of another session counts": (
         changed(M, "SessionStarted(seq)", when=None),
-        "a start counts for the session that was spawned",
+        "a start counts for the spawned session",
     ),
     "an error is followed by the next try at once": (
         changed(M, "row(Running, SessionExited(Error), CoolingDown)", target=State.BUILDING_PROMPT),
@@ -113,11 +113,11 @@ MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
     ),
     "the pause is always the same": (
         M.with_rows(during={State.COOLING_DOWN: after(1, BackoffElapsed)}),
-        "a pause is as long as the errors before it say",
+        "a pause is as long as the errors before it require",
     ),
     "a stop is not taken while spawning": (
         M.without_rows((State.SPAWNING, session.OperatorStop)),
-        "an operator's stop is taken in every state, and nothing is left then",
+        "an operator's stop is accepted in every state, and nothing runs after it",
     ),
     "a fatal error is not taken while a session runs": (
         M.without_rows((State.RUNNING, session.FatalError)),
@@ -125,15 +125,15 @@ MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
     ),
     "a session that runs is not asked to end": (
         changed(M, "row(Interrupting | Running, OperatorStop", action=stays),
-        "a session that runs is asked to end before it is killed",
+        "a running session is asked to end before it is killed",
     ),
     "the agent gives up in silence": (
         changed(M, "row(Running, SessionExited(Error), Stopped", action=count_error),
-        "who stops unasked says why",
+        "an agent that stops without a request reports the reason",
     ),
     "a fatal error is not told": (
         changed(M, "FatalError", action=stays),
-        "who stops unasked says why",
+        "an agent that stops without a request reports the reason",
     ),
     "a time-out completes a session": (
         changed(M, "row(Running, SessionExited(Timeout), CoolingDown)", target=State.SESSION_COMPLETE, action=stays),
@@ -161,20 +161,20 @@ MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
 
 
 def test_what_is_declared_of_every_step_holds_of_the_first() -> None:
-    """Nothing was before it, and it promises no less."""
+    """The creation has no state before it, and satisfies the transition properties, too."""
     assert broken_by_birth(session.machine) == []
 
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_in_the_rules_of_a_session_breaks_a_property(mistake: str) -> None:
-    """The property that is named is among those that do not hold any more."""
+    """The named property is among the broken ones."""
     machine, prop = MISTAKES[mistake]
     assert breaks(machine, prop)
 
 
 def test_that_a_process_lives_on_while_the_next_prompt_is_written_is_refused_before_it_is_looked_at() -> None:
-    """No property is needed for what is no machine: an activity cannot go on where its last event has no row."""
+    """An invalid machine needs no property: an activity needs a row for its last event in each of its states."""
     longer: dict[Any, Any] = {
         (*session.SESSION_LIVES, State.BUILDING_PROMPT): does(run_session, last=session.SessionExited)
     }
@@ -185,5 +185,5 @@ def test_that_a_process_lives_on_while_the_next_prompt_is_written_is_refused_bef
 @pytest.mark.no_cover
 @pytest.mark.parametrize("state", [State.INITIALIZING, State.BUILDING_PROMPT, State.RUNNING, State.COOLING_DOWN])
 def test_a_stop_that_is_not_taken_in_a_state_breaks_a_property(state: State) -> None:
-    """Also in one that ends by itself soon: what is refused is no step, but it was promised to be taken."""
-    assert breaks(M.without_rows((state, session.OperatorStop)), "a stop, and a fatal error, is heard in every state")
+    """Also in a state that ends by itself soon: a refusal is no step, but ``accepts`` covers it."""
+    assert breaks(M.without_rows((state, session.OperatorStop)), "a stop and a fatal error are accepted in every state")

@@ -1,4 +1,4 @@
-"""The session's rules beyond its table: counters, thresholds, backoff, and what the document leaves open.
+"""The session's rules beyond its table: counters, thresholds, backoff, and gaps of the document.
 
 The lives here go through the kernel (``create``, ``advance``); a decision is named in the docstring of its test.
 """
@@ -113,7 +113,7 @@ def test_the_report_of_a_threshold_names_the_counters_that_reached_it(limits: Li
 
 @pytest.mark.parametrize("outcome", [Success(), Error("x"), Timeout()], ids=["Success", "Error", "Timeout"])
 def test_an_interrupted_session_is_no_error(outcome: Success | Error | Timeout) -> None:
-    """However an interrupted session ends, it counts nowhere and resets nothing."""
+    """No end of an interrupted session counts or resets a counter."""
     life = in_state(State.INTERRUPTING)
     life.entity = replace(life.entity, record=replace(life.record, consecutive_errors=2, total_errors=7))
     life = life.take(SessionExited(outcome))
@@ -146,7 +146,7 @@ def test_with_reset_on_success_a_start_resets_nothing() -> None:
 
 
 def test_the_windowed_profile_forgets_errors_of_long_ago() -> None:
-    """In the profile, ``total_errors`` are those of the last window only: 20 errors in a life stop nobody (D22)."""
+    """In the profile, ``total_errors`` are those of the last window only: 20 errors in a life stop no agent (D22)."""
     limits = Limits(max_total_errors=3, total_errors_window_ms=10_000)
     life = ready(WindowedSession(limits=limits), windowed)
     for n in range(6):
@@ -182,7 +182,7 @@ def test_in_the_prompt_failures_profile_a_failed_prompt_counts_as_a_failed_spawn
 
 
 def test_a_suspension_after_errors_does_not_shorten_the_pause() -> None:
-    """It lasts as long as the longer of the two rows asks for (D2, D28)."""
+    """It lasts as long as the longer of the two pauses (D2, D28)."""
     tired = session.Session(consecutive_errors=4, suspensions=1)
     assert session_profiles.pause(tired) == session.backoff(tired) == 16_000
 
@@ -200,7 +200,7 @@ def test_in_a_fleet_a_suspended_session_is_no_error_and_is_followed_by_an_ever_l
 
 
 def test_a_session_that_was_asked_to_suspend_counts_nowhere() -> None:
-    """However often its runner goes: each time somebody has begun another one."""
+    """However often its runner goes: each time another runner was started."""
     life = ready(Session(limits=Limits(max_total_errors=1)), in_fleet)
     for _ in range(3):
         life = life.take(PromptReady("go on"), SessionStarted(0), SessionExited(Suspended(asked=True)))
@@ -266,7 +266,7 @@ def test_a_backoff_ends_at_its_deadline_and_not_before() -> None:
 
 @given(st.integers(1, 40), st.floats(0, 1), st.text(), st.integers(0, 1_000))
 def test_jitter_shortens_the_backoff_by_no_more_than_its_fraction(n: int, jitter: float, name: str, total: int) -> None:
-    """Jitter is optional, a pure function of who waits and for which error, and bounded (D27)."""
+    """Jitter is optional, a pure function of the agent and the error, and bounded (D27)."""
     exact_ms = session.backoff(Session(consecutive_errors=n))
     spread = Session(name=name, consecutive_errors=n, total_errors=total, limits=Limits(jitter=jitter))
     assert exact_ms - exact_ms * jitter <= session.backoff(spread) <= exact_ms
@@ -289,7 +289,7 @@ def test_jitter_brings_agents_that_fail_together_back_apart() -> None:
 )
 @pytest.mark.parametrize("value", [0, -1])
 def test_a_limit_that_is_zero_or_negative_is_a_configuration_error(field: str, value: int) -> None:
-    """The error names the field and what was given (D26)."""
+    """The error names the field and the given value (D26)."""
     limits: dict[str, Any] = {field: value}
     with pytest.raises(ValueError, match=f"{field} must be at least 1, not {value}"):
         Limits(**limits)
@@ -304,7 +304,7 @@ def test_a_limit_that_is_zero_or_negative_is_a_configuration_error(field: str, v
     ],
 )
 def test_a_time_that_could_never_work_is_a_configuration_error(field: str, value: int, words: str) -> None:
-    """The error names the field and what was given (D26)."""
+    """The error names the field and the given value (D26)."""
     limits: dict[str, Any] = {field: value}
     with pytest.raises(ValueError, match=words):
         Limits(**limits)
@@ -361,7 +361,7 @@ def test_a_fatal_error_ends_the_session_it_happens_in(state: State) -> None:
 
 @pytest.mark.parametrize("state", session.SESSION_LIVES)
 def test_a_stopped_session_that_ignores_its_end_needs_no_state_of_its_own(state: State) -> None:
-    """Ending an activity is TERM, grace and KILL until confirmed: no GraceExceeded is needed (D11).
+    """Ending an activity means TERM, grace and KILL until confirmed: no GraceExceeded is needed (D11).
 
     BloopAI/vibe-kanban#2377: what cannot be ended cleanly, or is gone already, cannot be stopped.
     """
@@ -405,7 +405,7 @@ def test_the_next_session_begins_only_when_the_killed_one_is_confirmed_dead() ->
 
 
 def test_a_session_that_only_waited_is_forgotten_by_a_stop() -> None:
-    """What never began need not be ended; what is ending is confirmed as before (D9, D13)."""
+    """An activity that never began is not ended; an ending one is confirmed as before (D9, D13)."""
     life = in_state(State.INTERRUPTING)
     life.elapse("GraceExceeded")
     life = life.take(PromptReady("next"))

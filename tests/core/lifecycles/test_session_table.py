@@ -109,7 +109,7 @@ CELLS: Final = {
     for words in (line.split() for line in GRID.splitlines()[3:])
     for event, word in zip(EVENTS, words[1:], strict=True)
 }
-"""What each state makes of each event, below every threshold."""
+"""The target of each state and event, below every threshold."""
 
 LEGAL: Final = {pair: target for pair, target in CELLS.items() if target not in {".", "wait"}}
 ILLEGAL: Final = [pair for pair, target in CELLS.items() if target == "."]
@@ -126,7 +126,7 @@ def in_state(state: str, **fields: object) -> Session:
 
 
 def taken(record: Session, event: Event) -> Step[Session, Effect]:
-    """Return the step that the machine takes; it must take one."""
+    """Return the machine's step; the event must be accepted."""
     step = machine.step(record, event)
     assert isinstance(step, Step), str(step)
     return step
@@ -157,7 +157,7 @@ def columns(label: str) -> list[str]:
 
 
 def test_the_grid_has_eight_states_and_eleven_events() -> None:
-    """All 88 pairs are held against the machine, none is left out."""
+    """All 88 pairs are compared with the machine."""
     assert [state.value for state in State] == [line.split()[0] for line in GRID.splitlines()[3:]]
     assert len(CELLS) == 88
     assert {type(event) for event in EVENTS.values()} == set(machine.events)
@@ -240,7 +240,7 @@ def test_an_urgent_message_waits_while_the_session_is_spawning() -> None:
 
 @pytest.mark.parametrize("seq", [0, 2, 4])
 def test_a_start_of_another_session_is_illegal(seq: int) -> None:
-    """The guard of SessionStarted: only the number of the session that was spawned counts (D17)."""
+    """The guard of SessionStarted: only the spawned session's number counts (D17)."""
     assert isinstance(machine.step(in_state("Spawning"), SessionStarted(seq)), IllegalTransition)
 
 
@@ -259,7 +259,7 @@ def test_a_start_of_another_session_is_illegal(seq: int) -> None:
 def test_an_error_cools_down_below_the_thresholds_and_stops_at_one(
     source: str, column: str, consecutive: int, total: int, named: str | None
 ) -> None:
-    """The guard of each ``CoolingDown or Stopped`` line, both ways, and what LogFatal then says (D1, D4)."""
+    """The guard of each ``CoolingDown or Stopped`` line, both ways, and the text of LogFatal (D1, D4)."""
     step = taken(in_state(source, consecutive_errors=consecutive, total_errors=total), EVENTS[column])
     target = "CoolingDown" if named is None else "Stopped"
     last = {"Error": "Error(exit status 1)", "Timeout": "Timeout"}[column]
@@ -269,7 +269,7 @@ def test_an_error_cools_down_below_the_thresholds_and_stops_at_one(
 
 @pytest.mark.parametrize(("source", "column"), LEGAL, ids=lambda word: word)
 def test_work_begins_and_ends_with_the_states_it_belongs_to(source: str, column: str) -> None:
-    """Every legal pair: what is derived from the change of state, after the row's own effects (D9, D10, D23)."""
+    """Every legal pair: the derived effects, after the row's own effects (D9, D10, D23)."""
     goes_on = {
         "Initializing": {"PrepareWorktree"},
         "BuildingPrompt": {"BuildPrompt"},
@@ -357,7 +357,7 @@ def test_only_the_thresholds_and_the_expected_start_are_conditions() -> None:
 
 @pytest.mark.parametrize("event", machine.events, ids=lambda event: event.__name__)
 def test_every_events_examples_are_of_its_type_and_take_a_row_somewhere(event: type[Event]) -> None:
-    """A world that has to make events up reaches something with each type of event."""
+    """A search that makes up events reaches a transition with each type of event."""
     examples = event.examples()
     assert {type(example) for example in examples} == {event}
     starts: list[Record] = [replace(in_state(state), session_seq=0) for state in State]

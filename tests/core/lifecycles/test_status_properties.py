@@ -1,4 +1,4 @@
-"""What the status of agents promises holds in every state that they can reach, and finds mistakes in the rules."""
+"""The properties of an agent's status hold in every reachable state, and detect mistakes in the rules."""
 
 from typing import Any, Final
 
@@ -69,7 +69,7 @@ RUNNING, STOPPED, FAILED = State.RUNNING, State.STOPPED, State.FAILED
 
 MUTANTS: Final[Mutants] = {
     "a stop does not look for tasks": (
-        "not forced",
+        "only a forced stop cuts off tasks",
         lambda: instead(machine, row(RUNNING, Stop, STOPPED, status.stop)),
     ),
     "a stop keeps the tasks": (
@@ -80,17 +80,17 @@ MUTANTS: Final[Mutants] = {
         "releases it",
         lambda: instead(machine, row(RUNNING, Stop, STOPPED, _unreleased, when=status.may_stop)),
     ),
-    "a second stop is told": (
-        "changes nothing is not told",
+    "a second stop is reported": (
+        "no other step is reported",
         lambda: instead(machine, row(STOPPED, Stop, STAY, status.stop)),
     ),
-    "a failure counts on": (
-        "stays as it is",
+    "a failed agent still counts": (
+        "a failed agent does not change",
         lambda: instead(machine, row(FAILED, PiiDetected, FAILED, status.count_pii)),
     ),
     "a failure has no reason": ("explained", lambda: instead(machine, row(RUNNING, FatalError, FAILED, _unexplained))),
-    "a failure is told before it is kept": (
-        "kept before it is told",
+    "a failure is reported before it is saved": (
+        "saved before it is reported",
         lambda: instead(machine, row(RUNNING, FatalError, FAILED, _told_first)),
     ),
     "a restart forgets its counters": (
@@ -105,8 +105,8 @@ MUTANTS: Final[Mutants] = {
         "too late",
         lambda: instead(machine, row(STOPPED, FatalError, FAILED, status.fail)),
     ),
-    "who drains takes tasks": (
-        "gets no other one",
+    "a draining agent takes tasks": (
+        "gets no further task",
         lambda: instead(draining, row(RUNNING, TaskBegan, STAY, status.begin_task, when=_is_new)),
     ),
     "a drain ends with the first task": (
@@ -116,7 +116,7 @@ MUTANTS: Final[Mutants] = {
         ),
     ),
     "a drain stops with tasks left": (
-        "not forced",
+        "only a forced stop cuts off tasks",
         lambda: instead(
             draining, row(RUNNING, TaskEnded, STOPPED, status.finish_draining, when=status.has_task), status.has_task
         ),
@@ -131,5 +131,5 @@ MUTANTS: Final[Mutants] = {
 @pytest.mark.no_cover
 @pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS)
 def test_a_mistake_in_the_rules_of_a_status_breaks_a_property(mutant: Any) -> None:
-    """Each of these was planted."""
+    """Each of these mutants breaks the property with these words."""
     is_found(mutant)

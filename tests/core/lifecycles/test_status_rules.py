@@ -1,4 +1,4 @@
-"""What was decided about document 001 where it is silent or contradicts itself, one test each."""
+"""Decisions about document 001 where it is silent or contradicts itself, one test each."""
 
 import pytest
 from hypothesis import given
@@ -22,7 +22,7 @@ from lifefold.effects import EmitTelemetry, SaveState
 
 
 def after(*events: Event) -> Status:
-    """Return an agent to which this has happened, each of it taken."""
+    """Return an agent after these events, all of them accepted."""
     record = Status(agent_id="agent_1", name="coder", budget_microusd=70, lease_ms=9)
     for event in events:
         step = draining.step(record, event)
@@ -56,7 +56,7 @@ def test_a_draining_agent_stops_when_its_work_is_done_and_takes_no_new() -> None
 
 
 def test_draining_is_a_profile() -> None:
-    """The document's own table has no row for it: a stop of who is at work is refused, however it is meant (B2)."""
+    """The document's own table has no row for it: any unforced stop of an agent at work is refused (B2)."""
     assert isinstance(machine.step(after(TaskBegan("t")), Stop(drain=True)), IllegalTransition)
     idle = draining.step(after(), Stop(drain=True))
     forced = draining.step(after(TaskBegan("t")), Stop(drain=True, force=True))
@@ -78,7 +78,7 @@ def test_a_task_begins_and_ends_once() -> None:
     assert is_refused(after(TaskBegan("t")), TaskEnded("u"))
 
 
-def test_stopping_what_is_stopped_tells_nobody() -> None:
+def test_stopping_a_stopped_agent_is_not_reported() -> None:
     """No second ``agent_stopped`` (B3)."""
     assert machine.step(after(Stop()), Stop()) == Step(after(Stop()))
 
@@ -105,7 +105,7 @@ def test_a_successor_has_a_new_id_and_begins_at_zero() -> None:
     )
 
 
-def test_only_who_does_not_run_is_replaced() -> None:
+def test_only_an_agent_that_does_not_run_is_replaced() -> None:
     """Two of one agent would run (B8, B9)."""
     assert not status.is_replaceable(after())
     assert status.is_replaceable(after(Stop()))
@@ -118,7 +118,7 @@ def test_a_running_agent_is_not_spawned_again() -> None:
 
 
 def test_whatever_is_told_was_kept_before() -> None:
-    """In every step that tells, SaveState comes first (B10, I4)."""
+    """In every step with a report, SaveState comes first (B10, I4)."""
     records = (after(), after(TaskBegan("t")), after(Stop()), after(TaskBegan("t"), Stop(drain=True)))
     for record in records:
         for event in (each for kind in machine.events for each in kind.examples()):
@@ -137,7 +137,7 @@ def test_failed_has_a_producer_with_a_reason_and_an_exit_code() -> None:
 
 
 def test_a_failure_without_a_reason_still_has_one() -> None:
-    """A failed agent that says nothing helps nobody (B14)."""
+    """A failure without a reason is of no use to an operator (B14)."""
     assert after(FatalError()).reason == "unknown"
     assert after(Stop(), FatalError()).last_late_report == "unknown"
 
@@ -155,7 +155,7 @@ def test_there_is_no_idle() -> None:
 
 @given(st.lists(st.sampled_from([event for kind in machine.events for event in kind.examples()]), max_size=30))
 def test_an_agent_has_one_status_and_only_a_running_one_works(events: list[Event]) -> None:
-    """Whatever happens (I1, I2), and what was refused has changed nothing."""
+    """For all sequences of events (I1, I2); a refused event has changed nothing."""
     record = Status(agent_id="agent_1")
     for event in events:
         step, before = draining.step(record, event), encode(record)
@@ -167,7 +167,7 @@ def test_an_agent_has_one_status_and_only_a_running_one_works(events: list[Event
 
 @pytest.mark.parametrize("events", [(Stop(),), (FatalError(),)])
 def test_a_status_is_told_with_its_agent(events: tuple[Event, ...]) -> None:
-    """Each entry into a state is told once, with the agent's id (I3)."""
+    """Each entry into a state is reported once, with the agent's id (I3)."""
     step = machine.step(after(), *events)
     assert isinstance(step, Step)
     told = [effect for effect in step.effects if isinstance(effect, EmitTelemetry)]

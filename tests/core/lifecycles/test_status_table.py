@@ -55,7 +55,7 @@ BUSY: Final = """
          Spawn   Stop    Drain   Force   Fatal  Began  Ended  Pii
 RUNNING  .       .       .       STOPPED FAILED .      stay   stay
 """
-"""The same of an agent at work on the task t."""
+"""The same for an agent at work on the task t."""
 
 MAY_DRAIN: Final = BUSY.replace("RUNNING  .       .       .   ", "RUNNING  .       .       stay")
 """The same in the profile ``draining``."""
@@ -64,7 +64,7 @@ DRAINING: Final = """
          Spawn   Stop    Drain   Force   Fatal  Began  Ended   Pii
 RUNNING  .       .       stay    STOPPED FAILED .      STOPPED stay
 """
-"""The same of one that is to stop when it is done, which the profile knows."""
+"""The same of a draining agent in the profile."""
 
 
 def cells(grid: str) -> list[tuple[str, str, str]]:
@@ -212,12 +212,12 @@ ACTIONS: Final[tuple[tuple[Status, Event, tuple[Effect, ...]], ...]] = (
 def test_each_line_asks_for_its_actions_in_their_order(
     record: Status, event: Event, effects: tuple[Effect, ...]
 ) -> None:
-    """What is kept is kept before anybody is told (B10)."""
+    """The state is saved before it is reported (B10)."""
     assert taken(record, event).effects == effects
 
 
 def test_the_birth_has_the_effects_of_the_documents_first_line() -> None:
-    """An agent is launched, kept, and told of; its predecessor, if it has one, is named."""
+    """An agent is launched, saved and reported; its predecessor, if it has one, is named."""
     born, effects = status.spawned(Status(agent_id="agent_1"))
     assert born == Status(agent_id="agent_1")
     assert effects == (
@@ -240,6 +240,6 @@ def test_the_birth_has_the_effects_of_the_documents_first_line() -> None:
     ],
 )
 def test_the_invariants_refuse_what_must_not_be(wrong: Record, broken: str) -> None:
-    """Each of them notices what it is there for."""
+    """Each of them detects its own violation."""
     assert isinstance(wrong, Status)
     assert broken in [holds.__name__ for holds in machine.invariants if not holds(wrong)]

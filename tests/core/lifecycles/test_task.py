@@ -1,4 +1,4 @@
-"""Tasks: the document's thirty rows, ownership by epoch, retries, and what it means to be settled."""
+"""Tasks: the document's thirty rows, ownership by epoch, retries, and the settled tasks."""
 
 from typing import Final
 
@@ -117,7 +117,7 @@ CHANGES: Final[dict[str, dict[str, object]]] = {
 }
 
 OWNED: Final = [pair for pair, event in TRIGGERS.items() if hasattr(event, "epoch") and pair[0] != "OPEN"]
-TASK: Final = Task(id="T1", prompt="do it", owner="somebody", epoch=2, reason="before")
+TASK: Final = Task(id="T1", prompt="do it", owner="worker", epoch=2, reason="before")
 
 
 def in_state(state: str) -> Task:
@@ -126,7 +126,7 @@ def in_state(state: str) -> Task:
 
 
 def taken(record: Task, event: Event) -> Task:
-    """Return the record after a step that must be taken, and that asks for nothing."""
+    """Return the record after an accepted step without effects."""
     step = machine.step(record, event)
     assert isinstance(step, Step), str(step)
     assert step.effects == ()
@@ -188,22 +188,22 @@ def test_everything_that_carries_an_epoch_is_fenced() -> None:
     assert [row for row in rows if "epoch" in row.event.__struct_fields__ and row.unguarded] == []
 
 
-def test_who_has_given_a_task_back_can_not_split_it() -> None:
-    """Only who says it as no owner can: a planner, or whoever gives tasks out (E12)."""
+def test_a_former_owner_cannot_split_a_task_that_it_gave_back() -> None:
+    """Only a process that is no owner can: a planner, or the board (E12)."""
     given_back = taken(taken(replace(Task(id="T1"), state=State.OPEN), Claimed("a")), Released(1, "slow"))
     assert isinstance(machine.step(given_back, Decomposed(1)), IllegalTransition)
     assert isinstance(machine.step(given_back, Decomposed(0)), Step)
 
 
 @pytest.mark.parametrize("state", ["CLAIMED", "IN_PROGRESS"])
-def test_whoever_is_no_owner_can_block_a_task_that_is_worked_on(state: str) -> None:
-    """What is not there may be known to others first; they say so with no claim's number."""
+def test_a_process_that_is_no_owner_can_block_a_task_at_work(state: str) -> None:
+    """Another process may know first that something is missing; it reports that without a claim's number."""
     after = taken(in_state(state), Blocked("no key"))
     assert (after.state, after.reason, after.owner) == (State.BLOCKED, "no key", "")
 
 
 def test_work_that_waits_for_a_persons_word_is_blocked_and_goes_on_when_it_is_said() -> None:
-    """That is no approval of finished work, which PENDING_APPROVAL is for; why it waited is over then (E4)."""
+    """That is no approval of finished work, as in PENDING_APPROVAL; the reason of the wait is dropped then (E4)."""
     waiting = taken(in_state("IN_PROGRESS"), Blocked("ada is to approve the migration", 2))
     assert (waiting.state, waiting.reason) == (State.BLOCKED, "ada is to approve the migration")
     after = taken(waiting, Unblocked())
@@ -219,7 +219,7 @@ def test_what_an_orphan_has_left_counts_only_when_it_was_verified() -> None:
 
 
 def test_each_claim_has_an_epoch_of_its_own() -> None:
-    """It goes up with every claim and never down, whoever claims."""
+    """It goes up with every claim of any worker, and never down."""
     record = replace(Task(id="T1"), state=State.OPEN)
     for epoch in range(1, 4):
         record = taken(record, Claimed(f"w{epoch}"))
@@ -243,7 +243,7 @@ def test_a_failed_task_is_opened_again_while_it_has_retries() -> None:
 
 
 def test_the_reason_of_an_earlier_claim_is_not_the_present_ones() -> None:
-    """A task that is worked on has nothing wrong with it; why it failed before stays its failure."""
+    """A task at work has no reason; the reason of its last failed attempt stays its failure."""
     failed = taken(taken(taken(in_state("OPEN"), Claimed("w")), Failed(3, "tests fail")), Retried())
     assert (failed.reason, failed.failure) == ("tests fail", "tests fail")
     claimed = taken(failed, Claimed("w"))
@@ -252,7 +252,7 @@ def test_the_reason_of_an_earlier_claim_is_not_the_present_ones() -> None:
 
 
 def test_a_release_neither_is_a_failure_nor_hides_one() -> None:
-    """The reason is why the task was given back, the failure why the last attempt that failed has failed."""
+    """The reason is that of the release, the failure that of the last failed attempt."""
     record = taken(taken(in_state("OPEN"), Claimed("w")), Released(3, "stopped"))
     assert (record.reason, record.failure) == ("stopped", "")
     failed = taken(taken(taken(record, Claimed("w")), Failed(4, "tests fail")), Retried())
@@ -262,7 +262,7 @@ def test_a_release_neither_is_a_failure_nor_hides_one() -> None:
 
 @pytest.mark.parametrize("state", State, ids=lambda state: state.value)
 def test_settled_is_not_a_state(state: State) -> None:
-    """CLOSED, CANCELLED and BLOCKED are; FAILED is when its retries are used up; the rest is not (E18)."""
+    """CLOSED, CANCELLED and BLOCKED are settled; FAILED is when its retries are used up; all others are not (E18)."""
     fresh, used = replace(TASK, state=state), replace(TASK, state=state, retries=3)
     always = state in {State.CLOSED, State.CANCELLED, State.BLOCKED}
     assert task.settled(fresh) is always
@@ -272,7 +272,7 @@ def test_settled_is_not_a_state(state: State) -> None:
 
 @given(st.lists(st.sampled_from([example for event in machine.events for example in event.examples()]), max_size=40))
 def test_an_epoch_never_goes_down_and_retries_never_exceed_their_limit(events: list[Event]) -> None:
-    """Whatever is reported, by whomever."""
+    """For all reports of all senders."""
     record = machine.initial
     for event in events:
         step = machine.step(record, event)
@@ -291,13 +291,13 @@ def test_every_event_has_examples_of_its_own_type() -> None:
     assert Blocked.examples() == (Blocked(), Blocked(epoch=1), Blocked(epoch=-1))
 
 
-def test_a_word_of_a_log_that_knew_no_epoch_of_it_is_read_as_nobodys() -> None:
+def test_a_report_of_a_log_without_epochs_is_read_as_one_of_no_claim() -> None:
     """Logs that were written before can be read."""
     assert msgspec.json.decode(b'{"type":"Blocked","reason":"no key"}', type=Blocked) == Blocked("no key", 0)
 
 
 def test_a_brief_says_what_a_worker_needs_to_know() -> None:
-    """Nothing about other tasks, nothing about other workers."""
+    """It knows nothing about other tasks and other workers."""
     known = (
         "task",
         "epoch",
@@ -320,7 +320,7 @@ def test_a_brief_says_what_a_worker_needs_to_know() -> None:
 
 
 def test_what_a_claim_has_kept_is_the_next_ones_until_the_work_was_done() -> None:
-    """Whether it was given back or has failed; after a rejection nothing is gone on from (D28)."""
+    """Both after a release and after a failure; after a rejection the next attempt starts afresh (D28)."""
     record = Task(state=State.OPEN, max_retries=9)
     lost: tuple[Event, ...] = (Claimed("ann"), Released(1), Claimed("bob"), Failed(2, "x"), Retried(), Claimed("ann"))
     for event in lost:

@@ -1,4 +1,4 @@
-"""Profiles of the task's table: four more edges in one, no more edges and much more care in the other."""
+"""Profiles of the task's table: one with four more edges, one with the same edges and more rules."""
 
 from typing import Any, Final
 
@@ -71,7 +71,7 @@ def test_version_1_9_has_four_edges_more() -> None:
 
 
 @pytest.mark.parametrize("state", State, ids=str)
-def test_only_what_nobody_works_at_can_be_given_up(state: State) -> None:
+def test_only_a_task_without_work_can_be_given_up(state: State) -> None:
     """In the profile; the document's table knows nothing of it (E1)."""
     record = task.Task(state=state, owner="w")
     answer = bernstein_1_9.step(record, GivenUp("no budget"))
@@ -109,7 +109,7 @@ def say(entity: Entity[Any], event: Event, at_ms: int = 0) -> EntityStep | Refus
 
 
 def told(entity: Entity[Any], *events: Event, at_ms: int = 0) -> tuple[Entity[Any], tuple[Effect, ...]]:
-    """Let an entity take events that it must take; return the last one's own effects."""
+    """Let an entity take events, all accepted; return the last one's own effects."""
     effects: tuple[Effect, ...] = ()
     for event in events:
         answer = say(entity, event, at_ms)
@@ -143,7 +143,7 @@ def test_a_task_that_never_failed_is_claimed_at_once() -> None:
 
 
 def test_a_task_can_wait_for_the_hour_at_which_a_quota_is_reset() -> None:
-    """Whoever plans it says from when on it may be claimed; until then it is nobody's.
+    """The plan sets the time from which it may be claimed; until then no worker has it.
 
     anthropics/claude-code#1314, smtg-ai/claude-squad#114: what is to be done after the reset cannot be queued.
     """
@@ -167,7 +167,7 @@ def test_a_failure_that_cannot_pass_is_not_retried() -> None:
     assert patient.record.id == "T1"
 
 
-def test_a_claim_that_nobody_works_at_runs_out() -> None:
+def test_a_claim_without_work_expires() -> None:
     """Back to OPEN: a dead agent's claim wedges nothing (E11, sipyourdrink-ltd/bernstein#4453)."""
     entity, _ = told(opened(), Claimed("w"))
     entity = elapsed(entity, 900 * SECOND)
@@ -176,7 +176,7 @@ def test_a_claim_that_nobody_works_at_runs_out() -> None:
 
 
 def test_only_a_claim_that_was_not_begun_runs_out() -> None:
-    """Who has begun is watched by its heartbeats, and is orphaned under its own claim's number (E11, E12)."""
+    """An owner that has begun is watched by its heartbeats, and is orphaned under its own claim's number (E11, E12)."""
     entity, _ = told(opened(), Claimed("w"), Started(1))
     assert entity.running == ()
     for state in set(State) - {State.CLAIMED}:
@@ -195,14 +195,14 @@ ORPHANS: Final = (Started(1), Completed(1), Failed(1, "x"), Released(1, "x"), De
 
 @pytest.mark.parametrize("report", ORPHANS, ids=lambda event: type(event).__name__)
 def test_the_word_of_an_owner_that_was_given_up_for_dead_is_kept_and_changes_nothing(report: Event) -> None:
-    """Neither its success nor its failure: the work belongs to whoever recovers it (E12; majiayu000/harness#1878)."""
+    """Neither its success nor its failure: the work belongs to its recovery (E12; majiayu000/harness#1878)."""
     now, effects = told(orphaned(), report)
     assert now.record == orphaned().record
     assert effects == (KeepDeadLetter("T1", type(report).__name__, 1, 2),)
 
 
 @pytest.mark.parametrize("way", [Salvaged(2), Failed(2, "lost"), Released(2, "again")], ids=str)
-def test_whoever_recovers_orphaned_work_speaks_under_the_next_epoch(way: Event) -> None:
+def test_the_recovery_of_orphaned_work_reports_under_the_next_epoch(way: Event) -> None:
     """All three ways out of ORPHANED are its own (E12, E40)."""
     entity, _ = told(orphaned(), way)
     assert entity.state in {State.DONE, State.FAILED, State.OPEN}
@@ -224,7 +224,7 @@ def test_a_lost_subtask_blocks_its_parent_with_the_reason() -> None:
 
 @pytest.mark.parametrize("events", [(Claimed("w"),), (Claimed("w"), Started(1))], ids=["claimed", "in progress"])
 def test_cancelling_a_task_ends_the_session_that_works_at_it(events: tuple[Event, ...]) -> None:
-    """Nothing goes on for a task nobody wants (E20, NousResearch/hermes-agent#57596)."""
+    """No session runs on for a task that is not wanted (E20, NousResearch/hermes-agent#57596)."""
     entity, effects = told(opened(), *events, Cancelled("no"))
     assert effects == (AbortSession("w", "T1"),)
     assert (entity.state, entity.record.owner) == (State.CANCELLED, "")
@@ -236,7 +236,7 @@ LATE: Final = (Started(1), Completed(1), Failed(1, "x"), Released(1, "x"), Decom
 
 @pytest.mark.parametrize("report", LATE, ids=lambda event: type(event).__name__)
 def test_a_report_of_a_claim_that_is_over_changes_nothing_and_is_kept(report: Event) -> None:
-    """The former owner's word is neither obeyed nor lost, and takes nothing from the next one.
+    """The former owner's report is neither obeyed nor lost, and takes nothing from the next one.
 
     E12; majiayu000/harness#1878, aegra/aegra#502, aegra/aegra#547.
     """
@@ -247,7 +247,7 @@ def test_a_report_of_a_claim_that_is_over_changes_nothing_and_is_kept(report: Ev
 
 
 def test_a_report_of_a_claim_that_was_given_back_is_late_too() -> None:
-    """Also before anybody else has claimed: imtms/tagent-core#56 (E12)."""
+    """Also before another worker has claimed: imtms/tagent-core#56 (E12)."""
     entity, _ = told(opened(), Claimed("w"), Released(1, "slow"))
     now, effects = told(entity, Completed(1))
     assert now.record == entity.record
@@ -255,7 +255,7 @@ def test_a_report_of_a_claim_that_was_given_back_is_late_too() -> None:
 
 
 def test_a_report_of_a_claim_that_never_was_is_refused() -> None:
-    """There is nobody whose message it could be (E12)."""
+    """There is no claim that the report could be about (E12)."""
     entity, _ = told(opened(), Claimed("w"))
     assert isinstance(say(entity, Completed(2)), Refusal)
     assert isinstance(say(entity, Completed(0)), Refusal)
@@ -277,7 +277,7 @@ def test_what_is_done_or_has_failed_or_is_orphaned_cannot_be_cancelled(state: St
 
 
 def test_only_one_of_two_claims_wins() -> None:
-    """The second finds the task claimed: anthropics/claude-code#22239, librefang/librefang#5961 (E21)."""
+    """The second worker finds the task claimed: anthropics/claude-code#22239, librefang/librefang#5961 (E21)."""
     entity, _ = told(opened(), Claimed("w"))
     assert isinstance(say(entity, Claimed("v")), Refusal)
     assert (entity.record.owner, entity.record.epoch) == ("w", 1)
@@ -298,7 +298,7 @@ EVENTS: Final = [example for kind in governed.events for example in kind.example
 
 @given(st.lists(st.tuples(st.sampled_from(EVENTS), st.integers(0, 60_000)), max_size=50))
 def test_whatever_is_reported_the_fence_holds(moves: list[tuple[Event, int]]) -> None:
-    """The epoch never goes down; a late report changes nothing; nobody claims what rests."""
+    """The epoch never goes down; a late report changes nothing; a resting task is not claimed."""
     record: GovernedTask = governed.initial
     for event, later_ms in moves:
         record = replace(record, at_ms=record.at_ms + later_ms)

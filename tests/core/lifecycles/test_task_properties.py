@@ -1,4 +1,4 @@
-"""What tasks promise holds in every state that they can reach, and finds mistakes in the rules."""
+"""The properties of tasks hold in every reachable state, and detect mistakes in the rules."""
 
 from typing import Any, Final
 
@@ -31,18 +31,18 @@ TASKS: Final[tuple[Machine[Any], ...]] = (machine, bernstein_1_9, governed, appr
 
 @pytest.mark.parametrize("of", TASKS, ids=["task", "bernstein-1.9", "governed", "approval", "approved"])
 def test_a_task_has_all_its_properties(of: Machine[Any]) -> None:
-    """In all of its states, however often it is claimed, with every row and every guard used both ways."""
+    """In all of its states, for any number of claims, with every row and every guard used both ways."""
     assert proven(of).missing == ()
 
 
 class Numbered(GovernedTask, frozen=True):
-    """A task of which every claim is looked at under its own number."""
+    """A task with each claim under its own number, not renumbered."""
 
     identifiers = ()
 
 
 def test_reports_of_earlier_claims_are_kept_and_change_nothing() -> None:
-    """Three claims and their reports, each with its number as it is; there is no end to claims, so it is set here."""
+    """Three claims and their reports, each under its own number; claims are unbounded, so the test limits them."""
 
     def three_claims(t: Task) -> bool:
         return t.epoch <= 3
@@ -88,15 +88,15 @@ def _has_commit(t: Task, e: Verified) -> bool:
 OPEN, CLAIMED, DONE = State.OPEN, State.CLAIMED, State.DONE
 
 MUTANTS: Final[Mutants] = {
-    "anybody completes a task": (
+    "any report completes a task": (
         "another claim changes nothing",
         lambda: instead(machine, row(CLAIMED, Completed, DONE)),
     ),
-    "anybody closes a task": (
+    "any report closes a task": (
         "another claim changes nothing",
         lambda: instead(machine, row(DONE, Verified, State.CLOSED, task.close)),
     ),
-    "a blocking report is believed of every claim": (
+    "a blocking report of any claim is accepted": (
         "another claim changes nothing",
         lambda: instead(machine, row(State.IN_PROGRESS, Blocked, State.BLOCKED, task.explain)),
     ),
@@ -104,31 +104,31 @@ MUTANTS: Final[Mutants] = {
         "number of its own",
         lambda: instead(machine, row(OPEN, Claimed, CLAIMED, _same_number)),
     ),
-    "what is given back keeps its owner": (
-        "belongs to nobody",
+    "a task that is given back keeps its owner": (
+        "a task without work has no owner",
         lambda: instead(machine, row(CLAIMED, Released, OPEN, _still_owned, when=task.is_owner)),
     ),
     "one retry too many": (
-        "more often than it may",
+        "more often than its limit",
         lambda: instead(machine, row(State.FAILED, Retried, OPEN, task.retry, when=_once_more)),
     ),
     "retries are not counted": (
         "every retry is counted",
         lambda: instead(machine, row(State.FAILED, Retried, OPEN, _uncounted, when=task.retries_left)),
     ),
-    "what has failed can be completed after all": (
+    "a failed task can be completed": (
         "opened by a retry",
         lambda: machine.with_rows(row(State.FAILED, Completed, DONE, when=task.is_owner)),
     ),
     "work is closed without having been done": (
-        "done and verified",
+        "only finished and verified work",
         lambda: machine.with_rows(row(State.IN_PROGRESS, Verified, State.CLOSED, task.close, when=task.is_owner)),
     ),
     "a blocked task is opened by its former owner": (
-        "settled stays settled",
+        "stays settled",
         lambda: machine.with_rows(row(State.BLOCKED, Released, OPEN, task.give_back, when=task.is_owner)),
     ),
-    "nothing leads out of a dead owner's work": (
+    "a dead owner's work has no exit": (
         "every claim ends",
         lambda: machine.without_rows((State.ORPHANED, Failed)),
     ),
@@ -137,7 +137,7 @@ MUTANTS: Final[Mutants] = {
         lambda: instead(machine, row(DONE, Verified, State.CLOSED, task.close, when=_has_commit)),
     ),
     "subtasks have no limit of time": (
-        "who waits for subtasks",
+        "a wait for subtasks ends",
         lambda: machine.without_rows((State.WAITING_FOR_SUBTASKS, SubtasksOverdue)),
     ),
     "a claim has no lease": (
@@ -156,7 +156,7 @@ MUTANTS: Final[Mutants] = {
             task_profiles.is_late,
         ),
     ),
-    "nobody ends the session of a cancelled task": (
+    "the session of a cancelled task is not ended": (
         "cancelled task is ended",
         lambda: instead(governed, row(CLAIMED, Cancelled, State.CANCELLED, _cancelled_only)),
     ),
@@ -165,19 +165,19 @@ MUTANTS: Final[Mutants] = {
         lambda: instead(governed, row(OPEN, Claimed, CLAIMED, task.claim)),
     ),
     "a failure that cannot pass is retried": (
-        "cannot pass is not tried",
+        "cannot pass is not retried",
         lambda: instead(governed, row(State.FAILED, Retried, OPEN, task_profiles.retry_later, when=_never_gives_up)),
     ),
     "silence is consent": (
-        "by that person's word",
+        "by that person's grant",
         lambda: instead(approval.machine, row(State.PENDING_APPROVAL, ApprovalExpired, DONE)),
     ),
-    "a person is waited for without end": (
-        "waited for for ever",
+    "a task waits for a person without end": (
+        "no work waits for a person for ever",
         lambda: rebuilt(approval.machine, during={}),
     ),
-    "a person is asked about work that is not done": (
-        "about what is done only",
+    "unfinished work waits for a person": (
+        "only finished work waits",
         lambda: with_approval.with_rows(row(State.IN_PROGRESS, ApprovalRequested, State.PENDING_APPROVAL)),
     ),
 }
@@ -186,5 +186,5 @@ MUTANTS: Final[Mutants] = {
 @pytest.mark.no_cover
 @pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS)
 def test_a_mistake_in_the_rules_of_tasks_breaks_a_property(mutant: Any) -> None:
-    """Each of these was planted."""
+    """Each of these mutants breaks the property with these words."""
     is_found(mutant)

@@ -1,4 +1,4 @@
-"""What turns promise holds in every state that they can reach, and finds mistakes in the rules."""
+"""The properties of turns hold in every reachable state, and detect mistakes in the rules."""
 
 from typing import Any, Final
 
@@ -46,8 +46,8 @@ def _blamed(t: Turn, e: VerifyRequested) -> Step[Turn, Any]:
 RUNNING, FAILED, REAPED = State.RUNNING, State.FAILED, State.REAPED
 
 MUTANTS: Final[Mutants] = {
-    "a launch that is told twice is readiness": (
-        "comes again",
+    "a repeated launch is readiness": (
+        "a repeated report",
         lambda: instead(
             machine, row(State.SPAWNING, AgentSpawned, RUNNING, turn.remember, when=_is_of_this_turn), is_news
         ),
@@ -64,7 +64,7 @@ MUTANTS: Final[Mutants] = {
         "is remembered",
         lambda: instead(machine, row(State.CLAIMING, AgentSpawned, State.SPAWNING, _forgotten, when=is_news), is_news),
     ),
-    "a turn that has failed goes on": (
+    "a failed turn continues": (
         "reaped, and nothing else",
         lambda: machine.with_rows(row(FAILED, AgentSpawned, RUNNING, turn.remember, when=is_news)),
     ),
@@ -83,11 +83,11 @@ MUTANTS: Final[Mutants] = {
             ],
         ),
     ),
-    "what has failed is never reaped": (
+    "a failed turn is never reaped": (
         "every turn that began",
         lambda: instead(machine, row(FAILED, AgentReaped, State.CLAIMING, turn.remember, when=is_news), is_news),
     ),
-    "a turn that goes on has a reason of failure": (
+    "a continuing turn has a reason of failure": (
         "failed only with a reason",
         lambda: instead(machine, row(RUNNING, VerifyRequested, State.VERIFYING, _blamed, when=is_news), is_news),
     ),
@@ -97,5 +97,5 @@ MUTANTS: Final[Mutants] = {
 @pytest.mark.no_cover
 @pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS)
 def test_a_mistake_in_the_rules_of_turns_breaks_a_property(mutant: Any) -> None:
-    """Each of these was planted."""
+    """Each of these mutants breaks the property with these words."""
     is_found(mutant)

@@ -1,4 +1,4 @@
-"""Turns beyond their table: reports that come again, reports of an earlier turn, and what stays illegal."""
+"""Turns beyond their table: repeated reports, reports of an earlier turn, and illegal events."""
 
 from typing import Final
 
@@ -25,7 +25,7 @@ from lifefold.core.lifecycles.turn import (
 
 
 def taken(record: Turn, *events: Event) -> Turn:
-    """Return the turn after events that must be taken."""
+    """Return the turn after these events, all of them accepted."""
     for event in events:
         step = machine.step(record, event)
         assert isinstance(step, Step), str(step)
@@ -100,7 +100,7 @@ def test_a_tool_in_use_takes_nothing_but_its_end(event: Event) -> None:
 
 
 def test_a_report_has_examples_of_news_of_repetitions_and_of_another_turn() -> None:
-    """What explores the machine takes every branch."""
+    """A search with the examples takes every branch."""
     assert ToolStarted.examples() == (ToolStarted(), ToolStarted(id="x"), ToolStarted(turn=0))
 
 

@@ -38,7 +38,7 @@ STATES: Final = "IDLE CLAIMING SPAWNING RUNNING TOOL_USE COMPACTING VERIFYING CO
 
 
 def test_the_rows_are_the_documents_eighteen_and_no_more() -> None:
-    """In its order and its spelling; what is left over stays where it is, and is for repetitions (E25, E26)."""
+    """In its order and its spelling; the other rows keep the state, and are for repetitions (E25, E26)."""
     moving = [(r.source_label, r.event.label(), r.target_label) for r in machine.rows if r.target is not None]
     assert moving == LINES
     assert len(moving) == 18

@@ -1,4 +1,4 @@
-"""Aborts: who is taken along, under which policy, in families of any shape."""
+"""Aborts: their reach under each policy, in families of any shape."""
 
 from typing import Final
 
@@ -27,22 +27,22 @@ LOOSE: Final = AbortPolicy(tool_to_sibling=True, sibling_to_session=True)
 
 
 def names(targets: tuple[Target, ...]) -> str:
-    """Return who is taken along, sorted."""
+    """Return the reached sessions, sorted."""
     return " ".join(sorted(target.session for target in targets))
 
 
-def test_a_tool_takes_nobody_along() -> None:
+def test_the_abort_of_a_tool_reaches_no_session() -> None:
     """The session goes on."""
     assert affected(FAMILY, "a", TOOL) == ()
 
 
 def test_siblings_are_taken_along_with_all_that_is_below_them() -> None:
-    """Not the session itself, not what is below it, not the parent; nobody twice (E36)."""
+    """Not the session itself, not the sessions below it, not the parent; no session twice (E36)."""
     assert names(affected(FAMILY, "a", SIBLING)) == "b b1 b11 b2 c"
     assert names(affected(FAMILY, "b1", SIBLING)) == "b2"
 
 
-def test_the_nearest_are_told_first_and_among_them_who_was_spawned_first() -> None:
+def test_the_nearest_sessions_come_first_and_among_them_the_first_spawned() -> None:
     """The order is the family's own, the same in every process."""
     assert children(FAMILY, "root") == ("a", "b", "c")
     assert [target.session for target in affected(FAMILY, "root", SESSION)] == "root a b c a1 b1 b2 b11".split()
@@ -91,7 +91,7 @@ def test_escalation_is_opt_in_and_goes_one_level_per_flag(
 
 
 def test_escalated_to_the_session_the_parent_goes_with_all_that_is_below_it() -> None:
-    """The parent itself, who caused it, and everybody else below, once each (E36)."""
+    """The parent itself, the cause, and all other sessions below, once each (E36)."""
     for scope in (TOOL, SIBLING):
         assert names(affected(FAMILY, "b1", scope, LOOSE)) == "b b1 b11 b2"
         assert affected(FAMILY, "b1", scope, LOOSE)[0].session == "b"
@@ -101,12 +101,12 @@ def test_a_session_without_a_parent_has_no_siblings_and_nothing_to_escalate_to()
     """Whatever the policy; only what is aborted itself ends."""
     assert siblings(FAMILY, "root") == ()
     assert affected(FAMILY, "root", SIBLING, LOOSE) == ()
-    assert affected(FAMILY, "nobody", SIBLING) == ()
-    assert names(affected(FAMILY, "nobody", SESSION)) == "nobody"
+    assert affected(FAMILY, "stranger", SIBLING) == ()
+    assert names(affected(FAMILY, "stranger", SESSION)) == "stranger"
 
 
 def test_a_family_that_runs_in_a_circle_is_walked_once_round() -> None:
-    """Nobody twice, and below oneself is never oneself (E36)."""
+    """No session twice, and no session is below itself (E36)."""
     circle = {"a": "c", "b": "a", "c": "b", "s": "c", "self": "self"}
     assert sorted(descendants(circle, "a")) == ["b", "c", "s"]
     assert names(affected(circle, "a", SESSION)) == "a b c s"
@@ -123,13 +123,13 @@ NAMES: Final = st.sampled_from("abcdefgh")
     st.sampled_from(AbortScope),
     st.builds(AbortPolicy, tool_to_sibling=st.booleans(), sibling_to_session=st.booleans()),
 )
-def test_in_any_family_nobody_is_named_twice_or_without_need(
+def test_in_any_family_no_session_is_named_twice_or_without_need(
     parents: dict[str, str],
     session: str,
     scope: AbortScope,
     policy: AbortPolicy,
 ) -> None:
-    """Unique; nobody from outside the parent's family; a sibling abort spares the session and its parent."""
+    """Unique; no session outside of the parent's family; a sibling abort spares the session and its parent."""
     found = [target.session for target in affected(parents, session, scope, policy)]
     root = parents.get(session, session)
     assert len(found) == len(set(found))

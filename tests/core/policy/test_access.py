@@ -1,4 +1,4 @@
-"""Graduated access: how levels are earned and lost, and what they allow."""
+"""Graduated access: how levels are earned and lost, and the rights of each."""
 
 from collections.abc import Callable
 from typing import Final
@@ -31,7 +31,7 @@ def after(trust: Trust, successes: int) -> Trust:
 
 
 def test_levels_are_reached_at_one_three_and_ten_successes() -> None:
-    """From UNTRUSTED, where everybody begins (E34)."""
+    """From UNTRUSTED, the first level of every agent (E34)."""
     levels = [after(Trust(), n).level for n in range(12)]
     assert levels == [0, 1, 1, 2, 2, 2, 2, 2, 2, 2, 3, 3]
     assert list(SUCCESSES.values()) == [0, 1, 3, 10]
@@ -44,13 +44,13 @@ def test_one_success_promotes_by_one_level_at_most() -> None:
 
 
 def test_a_violation_demotes_by_one_level() -> None:
-    """And nobody below the lowest (E34)."""
+    """No agent falls below the lowest (E34)."""
     assert violated(Trust(TRUSTED, 5)) == Trust(PROBATIONARY, 5, 1)
     assert violated(violated(violated(Trust(TRUSTED, 5)))) == Trust(UNTRUSTED, 5, 3)
 
 
-def test_a_violation_blocks_promotion_until_somebody_promotes_by_hand() -> None:
-    """Which clears it (E35)."""
+def test_a_violation_blocks_promotion_until_a_promotion_by_hand() -> None:
+    """The promotion clears the violation (E35)."""
     fallen = violated(Trust(TRUSTED, 5))
     assert after(fallen, 100).level is PROBATIONARY
     forgiven = promoted(fallen)
@@ -95,7 +95,7 @@ def test_a_map_says_which_transition_needs_which_level() -> None:
 
 @given(st.lists(st.sampled_from([succeeded, violated, promoted, demoted]), max_size=40))
 def test_a_level_changes_by_one_at_most(changes: list[Callable[[Trust], Trust]]) -> None:
-    """Whatever happens; and nobody who has violated something is promoted by success."""
+    """For all histories; and a violation blocks promotion by success."""
     trust = Trust()
     for change in changes:
         now = change(trust)

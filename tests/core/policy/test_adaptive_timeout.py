@@ -1,4 +1,4 @@
-"""How long a task may take: the formula, its bounds, and what history does to it."""
+"""Adaptive timeout: the formula, its bounds, and the effect of past runs."""
 
 from typing import Final
 
@@ -72,7 +72,7 @@ def test_words_are_understood_in_whatever_case(scope: str, minutes: int) -> None
     ],
 )
 def test_an_unknown_word_is_refused_with_those_that_are_known(given: tuple[str, str], said: str) -> None:
-    """Nothing counts as medium that nobody has called so."""
+    """An unknown word does not count as medium."""
     with pytest.raises(ValueError, match=said):
         work(*given)
 

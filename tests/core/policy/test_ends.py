@@ -1,4 +1,4 @@
-"""What an agent's end means: a table of words and statuses, and every canonical reason has something that gives it."""
+"""The meaning of an agent's end: a table of words and statuses, and an event for every canonical reason."""
 
 from collections.abc import Iterator
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Limits: what could never work is refused, by the name of its field."""
+"""Limits: a value that cannot work is refused, by the name of its field."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from lifefold.core.policy.limits import at_least, between, one_of
 
 
 class Set(msgspec.Struct, frozen=True):
-    """What somebody may set."""
+    """Some settings."""
 
     pause_ms: int = 1
     timeout_ms: int | None = None

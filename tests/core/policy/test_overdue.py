@@ -1,4 +1,4 @@
-"""When a runner ends a session itself: never before the session's own supervisor must have done it."""
+"""Overdue sessions: the runner never ends one before the session's own supervisor must have done it."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Reasons: the document's words, and what an exit status means."""
+"""Reasons: the document's words, and the meaning of an exit status."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Transitions that may be asked for twice: what a ledger answers (E14)."""
+"""Repeated requests for a transition: the answers of a ledger (E14)."""
 
 from hypothesis import given
 from hypothesis import strategies as st

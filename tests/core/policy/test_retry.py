@@ -1,4 +1,4 @@
-"""Retries: how many, and how long to rest before each."""
+"""Retries: their number, and the rest before each."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""What a screen shows of an agent: words, thresholds, looks."""
+"""The visual states of an agent: words, thresholds, looks."""
 
 from typing import Final
 
@@ -56,7 +56,7 @@ def test_the_words_of_both_vocabularies_are_understood(words: str, state: Visual
 
 @pytest.mark.parametrize("state", [state for state in State if state is not State.OPEN], ids=str)
 def test_every_state_of_a_task_is_understood_in_either_spelling(state: State) -> None:
-    """``IN_PROGRESS`` is ``in_progress``; only of an open task nothing is known of whoever runs beside it (E30)."""
+    """``IN_PROGRESS`` is ``in_progress``; only an open task says nothing about an agent (E30)."""
     assert shown(state.value) == shown(state.value.lower())
     assert shown(state.value).state is not VisualState.UNKNOWN
 
@@ -85,7 +85,7 @@ def test_silence_is_a_stall_after_five_minutes_exclusive() -> None:
     assert shown("running", age_s=900, silent_s=300.001) == Classification(VisualState.STALLED, stalled=True)
 
 
-def test_who_was_never_heard_of_is_measured_from_the_start() -> None:
+def test_an_agent_without_a_sign_is_measured_from_its_start() -> None:
     """It does not run for ever (E32); nor does a heartbeat from before the start count."""
     assert shown("working", age_s=300).state is VisualState.RUNNING
     assert shown("working", age_s=301).state is VisualState.STALLED

@@ -20,7 +20,7 @@ from lifefold.interpreters.certificates.certificate import (
     read,
     surroundings,
 )
-from lifefold.interpreters.certificates.code import checker, code_of
+from lifefold.interpreters.certificates.code import checker, checker_modules, code_of
 from lifefold.interpreters.check import Bounds, CrashBounds, check
 from lifefold.interpreters.search.crash_model import Fault
 from lifefold.interpreters.targets.check_targets import UnusableTarget, known, larger, named
@@ -151,6 +151,23 @@ def test_a_changed_docstring_invalidates_no_certificate_and_a_changed_rule_does(
     assert changes(certificate, named("lamps:machine")) == ("lamps has changed",)
 
 
+def test_a_property_that_is_named_otherwise_invalidates_no_certificate_and_another_property_does() -> None:
+    """The name of a property is prose. The functions that it is made of are its id."""
+    certificate = _certificate()
+    _forget()
+    assert 'always("' in LAMPS
+    Path("lamps.py").write_text(LAMPS.replace('always("', 'always("at all times: '))
+    assert changes(certificate, named("lamps:machine")) == ()
+    _forget()
+    Path("lamps.py").write_text(LAMPS.replace("always", "sometimes"))
+    assert changes(certificate, named("lamps:machine")) != ()
+
+
+def test_the_checker_is_all_that_searches() -> None:
+    """A certificate is of the search and of the crash model, too: a change there is another checker."""
+    assert {"check", "search", "crash"} <= {each.split(".")[2] for each in checker_modules()}
+
+
 def test_another_checker_or_library_is_named() -> None:
     """What a search is made with is part of what it shows."""
     certificate = _certificate()
@@ -195,7 +212,7 @@ def test_properties_that_come_and_go_are_differences() -> None:
     _forget()
     Path("lamps.py").write_text(LAMPS.replace("nine times at most", "ten times at most"))
     assert list(differences(before, _certificate())) == [
-        "other properties are asked: 3 in all, and were: 3",
+        "other properties are checked: 3 in all, and were: 3",
     ]
 
 
@@ -246,11 +263,11 @@ def test_what_was_looked_at_of_crashes_is_certified(folder: Path) -> None:
 
 def test_crashes_that_were_looked_at_in_part_are_not_certified() -> None:
     """Some are not known to do no harm."""
-    with pytest.raises(NoCertificate, match="what crashes do was looked at only in part: more than 5 states"):
+    with pytest.raises(NoCertificate, match="the crash search is not complete: more than 5 states"):
         _with_crashes(CrashBounds(1, 1, 1, states=5))
 
 
-OTHERWISE = "it begins otherwise, has other properties, or has other bounds"
+OTHERWISE = "its opening, its properties or its bounds have changed"
 
 
 def _within(_record: object) -> bool:
@@ -279,7 +296,7 @@ def test_a_file_that_is_no_certificate_is_refused(folder: Path, text: bytes) -> 
     """With its name, and what is wrong with it."""
     path = folder / "x.json"
     path.write_bytes(text)
-    with pytest.raises(UnreadableCertificate, match=r"x\.json is no certificate"):
+    with pytest.raises(UnreadableCertificate, match=r"x\.json is not a certificate"):
         read(path)
 
 
@@ -287,7 +304,7 @@ def test_a_certificate_of_another_format_is_refused(folder: Path) -> None:
     """It says which one this version reads."""
     path = folder / "x.json"
     path.write_bytes(msgspec.structs.replace(_certificate(), format=0).encode())
-    with pytest.raises(UnreadableCertificate, match="has format 0; this version of lifefold reads 3"):
+    with pytest.raises(UnreadableCertificate, match="has format 0; this version of lifefold reads 4"):
         read(path)
 
 

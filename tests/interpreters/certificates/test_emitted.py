@@ -225,13 +225,13 @@ def test_a_run_that_goes_round_is_excluded_when_it_cannot_go_on() -> None:
 def test_a_way_that_is_lost_before_its_end_is_skipped_and_says_where() -> None:
     """A test that can no longer test anything does not pretend to."""
     prop = 'always("it is not fired twice", lambda kiln: kiln.record.firings < 2)'
-    unnumbered = ('serials = ("firings",)\n', "\n")
+    unnumbered = ('identifiers = ("firings",)\n', "\n")
     bounded = ("event.firing == kiln.firings + 1", "event.firing == kiln.firings + 1 < 4")
     _written(prop, unnumbered, bounded)
     assert "run.report(" in _test_of(_emitted())
     assert _tested()[0] == "failed"
     _written(prop, unnumbered, ("event.firing == kiln.firings + 1", "event.firing == 7"))
-    assert "the way is lost after 0 steps, check again:" in _tested_alone("1 skipped")
+    assert "the trace is lost after 0 steps, check again:" in _tested_alone("1 skipped")
 
 
 @pytest.mark.usefixtures("folder")
@@ -242,7 +242,7 @@ def test_a_property_that_is_gone_is_skipped_by_name() -> None:
     _written('always("it is never far too hot", lambda kiln: kiln.record.degrees < 1_000)')
     outcome, said = _tested()
     assert outcome == "skipped"
-    assert "kiln does not promise any more: it is never too hot" in said
+    assert "kiln does not have this property any more: it is never too hot" in said
 
 
 @pytest.mark.usefixtures("folder")
@@ -326,7 +326,7 @@ def test_messages_of_a_system_are_steps_that_must_be_under_way() -> None:
         prop,
         ('"Firing"\n', '"Firing"\n'),
         ("+ 1 and", "+ 1 < 5 and"),
-        ('serials = ("firings",)\n', "\n"),
+        ('identifiers = ("firings",)\n', "\n"),
         module=POTTERY,
     )
     text = _test_of(_emitted("pottery"))
@@ -354,7 +354,7 @@ def test_a_system_without_a_function_is_opened_by_what_is_written() -> None:
     assert '        ("tally", Envelope(entity="", event=Opened(records={"tally": Tally()})' in text
     assert "    ], commands=1)\n" in text
     Path("test_found.py").write_text(text)
-    assert _tested() == ("skipped", "pottery does not promise any more: nobody says anything")
+    assert _tested() == ("skipped", "pottery does not have this property any more: nobody says anything")
 
 
 @pytest.mark.usefixtures("folder")
@@ -372,7 +372,7 @@ def test_a_machine_begins_as_it_did_when_it_was_checked() -> None:
     assert "from lifefold.core.lifecycles.session import " in text
     assert "core.session.model" not in text
     Path("test_found.py").write_text(text)
-    assert _tested() == ("skipped", "session does not promise any more: it never builds")
+    assert _tested() == ("skipped", "session does not have this property any more: it never builds")
 
 
 @pytest.mark.usefixtures("folder")

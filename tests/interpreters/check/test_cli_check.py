@@ -122,7 +122,7 @@ def test_what_is_broken_exits_with_1_and_shows_the_way(capsys: pytest.CaptureFix
     lines = capsys.readouterr().out.splitlines()
     at = lines.index("  ✗ always      it is turned three times at most: broken")
     assert lines[at + 1 : at + 8] == [
-        *(f"      {n}. somebody says Turned()   {'Off → On' if n % 2 else 'On → Off'}" for n in range(1, 8)),
+        *(f"      {n}. operator says Turned()   {'Off → On' if n % 2 else 'On → Off'}" for n in range(1, 8)),
     ]
     assert lines[-1] == "lamp: 8 of 9 properties hold, 1 broken"
 
@@ -161,25 +161,25 @@ def test_json_has_all_of_it_for_programs(capsys: pytest.CaptureFixture[str]) -> 
     assert (told["target"], told["ok"], told["truncated"], told["local_states"]) == (
         "lamps:machine", False, "", {"lamp": told["states"]},
     )  # fmt: skip
-    broken = next(each for each in told["promises"] if each["outcome"] == "broken")
+    broken = next(each for each in told["properties"] if each["outcome"] == "broken")
     assert (broken["kind"], broken["name"]) == ("always", "it is turned three times at most")
     assert len(broken["trace"]) == 7
     assert told["conclusion"] == "8 of 9 properties hold, 1 broken"
     assert told["said"]["looked at"] == "everything with 2 events postponed at most"
     assert (told["bounds"]["postponed"], told["bounds"]["commands"], told["led_out"]) == (2, None, 0)
     assert told["compared"] == {"states": 3_000, "depth": 1_500, "renumbered": []}
-    notes = {each["name"]: each["note"] for each in told["promises"]}
+    notes = {each["name"]: each["note"] for each in told["properties"]}
     assert notes["what is late or comes twice changes nothing"] == f"{told['refused']} refused"
     crashes = told["crashes"]
     assert crashes["said"] == told["said"]["crashes"]
     assert (crashes["begun"], crashes["inputs"], crashes["crashes"], crashes["truncated"]) == (3, 2, 1, "")
     assert crashes["moments"] > 100
-    assert [each["outcome"] for each in told["promises"] if each["owner"] == "crashes"] == ["holds"] * 6
+    assert [each["outcome"] for each in told["properties"] if each["owner"] == "crashes"] == ["holds"] * 6
 
 
 BAD: dict[tuple[str, ...], str] = {
     (): "check what?",
-    ("sesion",): "did you mean 'session' or 'supervision'?",
+    ("sesion",): "did you mean 'session'",
     ("nowhere:machine",): "'nowhere' cannot be imported",
     ("lamps:Light",): "accepted: a Machine, a pair (System, opening)",
     ("lamps:strange",): "lamp has no machine for 'x'",
@@ -187,7 +187,7 @@ BAD: dict[tuple[str, ...], str] = {
     ("--verify",): "--verify needs --certificate",
     ("lamps:machine", "--search"): "--search means nothing without --verify",
     ("--verify", "--certificate", "x.json"): "x.json: No such file",
-    ("--verify", "--certificate", "lamps.py"): "lamps.py is no certificate",
+    ("--verify", "--certificate", "lamps.py"): "lamps.py is not a certificate",
     ("--verify", "--certificate", "."): "no certificate of anything; there are: none",
 }
 
@@ -329,7 +329,7 @@ def test_a_search_that_contradicts_itself_fails_and_says_why(folder: Path, capsy
     path = str(folder / "lamp.json")
     assert main(["check", "lamps:machine", "--certificate", path]) == 0
     late = ("Broken, Light.GONE)", "Broken, Light.GONE, when=lambda lamp, _event: lamp.turns > 2)")
-    _write(late, ("    turns: int = 0\n", '    turns: int = 0\n    serials = ("turns",)\n'))
+    _write(late, ("    turns: int = 0\n", '    turns: int = 0\n    identifiers = ("turns",)\n'))
     assert main(["check", "lamps:machine"]) == 1
     shown = " ".join(capsys.readouterr().out.split())
     assert "the reduced search takes the steps of the unreduced rules: unsound" in shown

@@ -208,5 +208,5 @@ def test_verifying_tells_programs_all_of_it(capsys: pytest.CaptureFixture[str]) 
     (told,) = json.loads(capsys.readouterr().out)
     assert told["holds"] is False
     assert told["searched"] is True
-    assert told["changed"] == ["doors has changed", "it begins otherwise, has other properties, or has other bounds"]
-    assert "other properties are asked: 9 in all, and were: 9" in told["differences"]
+    assert told["changed"] == ["doors has changed", "its opening, its properties or its bounds have changed"]
+    assert "other properties are checked: 9 in all, and were: 9" in told["differences"]

@@ -1,4 +1,4 @@
-"""What the rules themselves do not answer is a verdict with the way to it, and no traceback."""
+"""An error of the rules is a verdict with its trace, and no traceback."""
 
 import json
 import re
@@ -74,7 +74,7 @@ machine = Machine(
 @rule(on=machine)
 def say(lamps, transition):
     if transition.before is not None and transition.after.record.turns == RULE:
-        raise RuntimeError("nobody listens")
+        raise RuntimeError("no listener")
     return ()
 
 
@@ -90,7 +90,7 @@ def lamps() -> "tuple[System, list[tuple[str, Envelope]]]":
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Give a folder for somebody's own lamp."""
+    """Give a folder for a user's own lamp."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
@@ -104,53 +104,53 @@ def _write(fault: str) -> None:
     Path("lamps.py").write_text(LAMPS.replace("\n\nmachine =", f"\n{name} = {at}\n\nmachine ="))
 
 
-TURNS = ("1. somebody says Turned() Off → On", "2. somebody says Turned() On → Off")
+TURNS = ("1. operator says Turned() Off → On", "2. operator says Turned() On → Off")
 ZERO = "ZeroDivisionError: integer division or modulo by zero"
 
 FLAWS: dict[str, tuple[str, ...]] = {
-    "ACTION=1": (*TURNS, "3. somebody says Turned()", "raises RuntimeError: the bulb is <hot> (in turn, lamps.py)"),
-    "GUARD=1": (*TURNS, "3. somebody says Turned()", "raises KeyError: 'x' (in may_turn, lamps.py)"),
-    "EXAMPLES=0": (TURNS[0], f"what may happen next cannot be told: {ZERO} (in examples_for, lamps.py)"),
-    "ALWAYS=1": (TURNS[0], f"the promise of lamp, 'it turns', cannot be judged: {ZERO} (in <lambda>, lamps.py)"),
-    "LEADS=1": (TURNS[0], f"the promise of lamp, 'it ends', cannot be judged: {ZERO} (in <lambda>, lamps.py)"),
+    "ACTION=1": (*TURNS, "3. operator says Turned()", "raises RuntimeError: the bulb is <hot> (in turn, lamps.py)"),
+    "GUARD=1": (*TURNS, "3. operator says Turned()", "raises KeyError: 'x' (in may_turn, lamps.py)"),
+    "EXAMPLES=0": (TURNS[0], f"the possible inputs cannot be derived: {ZERO} (in examples_for, lamps.py)"),
+    "ALWAYS=1": (TURNS[0], f"the property of lamp, 'it turns', cannot be judged: {ZERO} (in <lambda>, lamps.py)"),
+    "LEADS=1": (TURNS[0], f"the property of lamp, 'it ends', cannot be judged: {ZERO} (in <lambda>, lamps.py)"),
 }
 OF_SYSTEMS: dict[str, tuple[str, ...]] = {
-    "SCENE=1": (TURNS[0], f"the promise of lamps, 'shines', cannot be judged: {ZERO} (in shines, lamps.py)"),
-    "RULE=1": ("1. somebody says Turned()", "raises RuntimeError: nobody listens (in say, lamps.py)"),
+    "SCENE=1": (TURNS[0], f"the property of lamps, 'shines', cannot be judged: {ZERO} (in shines, lamps.py)"),
+    "RULE=1": ("1. operator says Turned()", "raises RuntimeError: no listener (in say, lamps.py)"),
 }
 
 
 def _way(target: str, capsys: pytest.CaptureFixture[str]) -> tuple[str, ...]:
-    """Return the way to what the rules do not answer, as programs read it."""
+    """Return the trace to the error, as programs read it."""
     assert main(["check", target, "--json"]) == 1
     (told,) = json.loads(capsys.readouterr().out)
     assert told["truncated"] == "a flaw in the rules"
     assert told["crashes"] is None
-    broken = [each for each in told["promises"] if each["outcome"] == "broken"]
-    assert [each["name"] for each in broken] == ["rules and promises raise no error"]
-    assert {each["outcome"] for each in told["promises"] if each["kind"] != "sometimes"} == {"broken", "undecided"}
+    broken = [each for each in told["properties"] if each["outcome"] == "broken"]
+    assert [each["name"] for each in broken] == ["rules and properties raise no error"]
+    assert {each["outcome"] for each in told["properties"] if each["kind"] != "sometimes"} == {"broken", "undecided"}
     return tuple(re.sub(r"\.py:\d+", ".py", " ".join(line.split())) for line in broken[0]["trace"])
 
 
 @pytest.mark.parametrize("fault", FLAWS)
-def test_what_raises_an_error_is_shown_with_the_way_to_it(fault: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A guard, an action, examples, a promise: what was raised, where, in which step; nothing else is decided."""
+def test_an_error_is_shown_with_its_trace(fault: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """In a guard, an action, examples or a property: the error, its place and its step; nothing else is decided."""
     _write(fault)
     assert _way("lamps:machine", capsys) == FLAWS[fault]
 
 
 @pytest.mark.parametrize("fault", OF_SYSTEMS)
-def test_so_is_what_a_system_raises(fault: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A rule between entities, and a promise about all aggregates together."""
+def test_an_error_of_a_system_is_shown_with_its_trace(fault: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """In a rule between entities, and in a property of the system."""
     _write(fault)
     assert _way("lamps:lamps", capsys) == OF_SYSTEMS[fault]
 
 
-def test_what_raises_an_error_before_anything_happens_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    """A promise that cannot be judged of the very beginning."""
+def test_an_error_in_the_opening_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    """A property that raises an error in the opening."""
     _write("ALWAYS=0")
     (said,) = _way("lamps:machine", capsys)
-    assert said.startswith("the promise of lamp, 'it turns', cannot be judged: ZeroDivisionError")
+    assert said.startswith("the property of lamp, 'it turns', cannot be judged: ZeroDivisionError")
 
 
 def test_what_may_rest_is_judged_with_the_way_to_it(capsys: pytest.CaptureFixture[str]) -> None:
@@ -159,7 +159,7 @@ def test_what_may_rest_is_judged_with_the_way_to_it(capsys: pytest.CaptureFixtur
     assert main(["check", "lamps:machine"]) == 1
     said = capsys.readouterr().out
     assert "✗ always      what is not settled can go on: broken" in said
-    assert "1. somebody says Broken()   Off → Gone" in said
+    assert "1. operator says Broken()   Off → Gone" in said
     assert "ZeroDivisionError" in said
 
 
@@ -175,8 +175,8 @@ def test_the_report_fits_a_screen_and_no_traceback_is_printed(capsys: pytest.Cap
 
 
 @pytest.mark.parametrize(("fault", "error"), [("ACTION=1", RuntimeError), ("ALWAYS=1", ZeroDivisionError)])
-def test_a_test_is_written_that_raises_the_error_until_it_is_mended(fault: str, error: type[Exception]) -> None:
-    """The way, and then the step, or the promise, that cannot be answered."""
+def test_a_test_is_written_that_raises_the_error_until_it_is_fixed(fault: str, error: type[Exception]) -> None:
+    """The trace, and then the step or the property that raises the error."""
     _write(fault)
     assert main(["check", "lamps:machine", "--emit-test", "test_x.py"]) == 1
     name = "test_lamps_machine_rules_and_properties_raise_no_error"
@@ -190,7 +190,7 @@ def test_of_what_is_no_step_there_is_no_test(capsys: pytest.CaptureFixture[str],
     """What may happen next is no step; why there is no test is said."""
     _write("EXAMPLES=0")
     assert main(["check", "lamps:machine", "--emit-test", "test_x.py"]) == 1
-    assert "no test of lamp: rules and promises raise no error: what may happen next" in capsys.readouterr().err
+    assert "no test of lamp: rules and properties raise no error: the possible inputs" in capsys.readouterr().err
     assert not (folder / "test_x.py").exists()
 
 

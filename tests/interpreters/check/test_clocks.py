@@ -119,7 +119,7 @@ def test_one_clock_is_refused_where_somebody_else_lets_time_pass(
 ) -> None:
     """While a bell is waited for, milk turns sour that nobody has waited for; each is looked at in its own time."""
     system, opening = placed(other)
-    with pytest.raises(ValueError, match=rf"bottle goes by the time, and {other.name} lets it pass"):
+    with pytest.raises(ValueError, match=rf"bottle reads the time, and {other.name} lets it pass"):
         check(system, opening=opening, bounds=Bounds(compared=compared))
 
 

@@ -143,7 +143,7 @@ def test_messages_that_arrive_are_not_spoken_of() -> None:
     ids=["aggregate", "entity", "event"],
 )
 def test_a_message_that_nobody_can_read_has_a_line_of_its_own(serve: Tell, why: str) -> None:
-    """No such kind, no such entity, no such event: with the shortest way to where it would be sent."""
+    """No such kind, no such entity, no such event: with the shortest trace to where it would be sent."""
     report = looked(serve=serve)
     assert report.ok
     assert report.conclusion().endswith("properties hold; 1 message in vain")
@@ -196,17 +196,17 @@ def test_programs_and_notebooks_are_told_of_messages_in_vain() -> None:
     report = looked(serve=Tell("waiter", "table", Served()))
     shown = report._repr_mimebundle_()["text/html"]
     assert "kitchen tells waiter Served: is not sent" in shown
-    assert shown.count("the shortest way") == 1
+    assert shown.count("the shortest trace") == 1
 
 
 def test_a_message_to_an_aggregate_that_the_opening_has_not_is_shown_with_the_way() -> None:
     """Its kind is there, it is not; that is a broken property, and nothing else is decided."""
     report = check(system(COOK, Tell("inn/second", "table", Served())), opening=OPENING, crashes=CrashBounds(1, 1, 1))
     (broken,) = report.broken()
-    assert (broken.name, report.crashes) == ("every message is for somebody who is there", None)
+    assert (broken.name, report.crashes) == ("every message has a recipient", None)
     assert [" ".join(line.split()) for line in broken.way()][-2:] == [
         "3. kitchen stove: Ready elapses",
-        "kitchen tells 'inn/second' something; the aggregates are inn, kitchen",
+        "kitchen sends 'inn/second' a message; the aggregates are inn, kitchen",
     ]
 
 
@@ -214,7 +214,7 @@ def test_so_is_one_that_is_told_in_the_beginning() -> None:
     """Before anything happens."""
     opening = (("inn", Envelope("", Opened({"table": Table(Guest.WAITING)}), 0)), OPENING[1])
     report = check(system(Tell("kitchen/b", "stove", Cook()), SERVE), opening=opening)
-    assert ["inn tells 'kitchen/b' something" in line for line in report.broken()[0].way()] == [True]
+    assert ["inn sends 'kitchen/b' a message" in line for line in report.broken()[0].way()] == [True]
 
 
 def lonely(told: Tell) -> Report:
@@ -241,7 +241,7 @@ def test_what_a_row_tells_is_looked_at_as_what_a_rule_tells() -> None:
 def test_an_aggregate_that_tells_itself_something_is_told_what_to_do() -> None:
     """A rule dispatches."""
     (broken,) = lonely(Tell("inn", "table", Served())).broken()
-    assert list(broken.way())[-1].strip() == "inn tells itself something; inside an aggregate a rule says Dispatch"
+    assert list(broken.way())[-1].strip() == "inn sends itself a message; inside an aggregate a rule uses Dispatch"
 
 
 def test_one_aggregate_does_not_begin_twice() -> None:
@@ -346,7 +346,7 @@ def test_a_record_is_of_values() -> None:
         rows=(row(Guest.HERE, Ordered, Guest.WAITING), row(Guest.WAITING, Served, Guest.FED)),
         final={Guest.FED},
     )
-    with pytest.raises(ValueError, match=r"^Listed of 'listed' is no value: unhashable type: 'list'; what is in"):
+    with pytest.raises(ValueError, match=r"^Listed of 'listed' is not a value: unhashable type: 'list'; a record"):
         check(machine)
 
 
@@ -381,7 +381,7 @@ def test_the_command_line_tells_of_all_of_it(capsys: pytest.CaptureFixture[str])
     assert (message["sender"], message["receiver"], message["event"]) == ("kitchen", "waiter", "Served")
     assert message["trace"][-1].startswith("  3. kitchen stove: Ready elapses")
     assert main(["check", "inns:absent", "--emit-test", "test_x.py"]) == 1
-    assert "house: every message is for somebody who is there: the rules go on" in capsys.readouterr().err
+    assert "house: every message has a recipient: the rules go on" in capsys.readouterr().err
     assert main(["check", "inns:twice"]) == 2
     assert "inns:twice: 'inn' is in the opening twice" in capsys.readouterr().err
     assert main(["check", "inns:noted"]) == 2

@@ -52,7 +52,7 @@ def test_an_agent_says_with_its_environment_that_a_tool_was_aborted(
     for name, value in (("TASK", "T1+1"), ("TOKEN", "1-"), ("DB", str(tell.log))):
         monkeypatch.setenv(f"LIFEFOLD_{name}", value)
     assert main(["abort", "--scope", "tool", "--tool", "tests", "--because", "too slow"]) == 0
-    assert "T1+1: noted; the session goes on, and nobody else is affected" in capsys.readouterr().out
+    assert "T1+1: recorded; the session goes on, and no other task is affected" in capsys.readouterr().out
     assert [(each.entity, each.event) for each in said(tell.log)] == [
         ("task:T1+1", fleet_task.ToolAborted(1, "tests", "too slow", ""))
     ]
@@ -80,7 +80,7 @@ def test_whom_nobody_is_left_to_take_along_is_told_so(tell: Told) -> None:
     """The siblings are over already."""
     of = family(tell.log)
     of.happens("board", "task:T1+2", task.Cancelled("no"))
-    assert "T1+1: nobody is left to be aborted" in tell("T1+1 --scope sibling --because enough")
+    assert "T1+1: no task is left to abort" in tell("T1+1 --scope sibling --because enough")
     assert said(tell.log)[-1].event == fleet_task.AbortWanted(AbortScope.SIBLING, "enough")
 
 
@@ -88,9 +88,9 @@ def test_what_cannot_be_aborted_is_refused_with_what_can_be_done(tell: Told) -> 
     """And nothing is written."""
     of = family(tell.log)
     of.happens("board", "task:T1+2", task.Completed(1))
-    assert "T1: refused: it is no part of a task" in tell("T1 --scope sibling", 2)
-    assert "T1: refused: it is WAITING_FOR_SUBTASKS: only who" in tell("T1 --scope tool --tool x --token 1", 2)
-    assert "claim 7 of it is over; now it is bob's, under claim 1" in tell("T1+1 --scope tool --tool x --token 7", 2)
+    assert "T1: refused: it is not a part of a task" in tell("T1 --scope sibling", 2)
+    assert "T1: refused: it is WAITING_FOR_SUBTASKS: only the agent" in tell("T1 --scope tool --tool x --token 1", 2)
+    assert "claim 7 of it is over; bob has it now, under claim 1" in tell("T1+1 --scope tool --tool x --token 7", 2)
     assert "T1+2: refused: it is DONE: its work is done" in tell("T1+2 --scope session", 2)
     of.happens("board", "task:T1+2", task.Verified(1))
     assert "T1+2: refused: it is CLOSED: nothing" in tell("T1+2 --scope sibling", 2)
@@ -119,7 +119,8 @@ def test_a_fleet_that_does_not_ask_for_aborts_says_what_there_is_instead(tell: T
     """The table is named, and ``cancel``."""
     family(tell.log, None)
     printed = tell("T1 --scope session", 2)
-    assert "the fleet file has no table [fleet.aborts]; lifefold cancel T1 ends it, with its parts" in printed
+    assert "the fleet file has no table [fleet.aborts]; lifefold cancel T1 --db" in printed
+    assert "ends it, with its parts" in printed
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_who_is_paused_stays_so_for_the_next_runner_until_people_say_otherwise(g
     with ground.running() as run:
         with ground.at_gate("plain-1"):
             run.until("IN_PROGRESS")
-            assert ground.call("pause", "--reason", "lunch").stdout == "agent: paused, until lifefold resume\n"
+            assert ground.call("pause", "--reason", "lunch").stdout == "agent: paused, until lifefold resume agent\n"
             run.until("Interrupting", "paused: lunch")
         run.until("session agent", "Interrupting ->")
         run.signal(signal.SIGINT)
@@ -129,7 +129,7 @@ def test_a_fleet_that_is_kept_alive_takes_tasks_until_it_is_told_that_there_are_
         assert ground.call("finish").stdout == "fleet: it ends when its tasks are settled\n"
         assert "2 of 2 tasks closed" in run.rest()
     assert "fleet: refused: it is over already" in ground.call("finish", code=2).stdout
-    assert "everybody has gone home" in ground.call("task", "add", "--id", "T3", "--prompt", "x", code=2).stdout
+    assert "the fleet is over" in ground.call("task", "add", "--id", "T3", "--prompt", "x", code=2).stdout
 
 
 def test_what_was_begun_to_wait_for_more_tasks_waits_in_every_run(ground: Ground) -> None:

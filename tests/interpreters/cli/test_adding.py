@@ -74,7 +74,7 @@ BAD_TASKS: dict[str, tuple[list[str], str]] = {
     "no text": (["--id", "N", "--prompt", "caf\udce9"], "UTF-8"),
     "priority": (["--id", "N", "--prompt", "x", "--priority", "0"], "--priority: found 0"),
     "retries": (["--id", "N", "--prompt", "x", "--max-retries", "-1"], "--max-retries: found -1"),
-    "quotes": (["--id", "N", "--prompt", "x", "--verify", "a 'b"], '--verify: "a \'b" is no command'),
+    "quotes": (["--id", "N", "--prompt", "x", "--verify", "a 'b"], '--verify: "a \'b" is not a command'),
     "nothing": (["--id", "N", "--prompt", "x", "--verify", ""], "--verify[1]: found an empty array"),
     "program": (["--id", "N", "--prompt", "x", "--verify", "/no/such x"], "found '/no/such', which cannot be run"),
     "file": (["--id", "N", "--prompt", "x", "--file", "/etc"], "--file[1]: found"),
@@ -113,7 +113,7 @@ def test_nothing_is_added_where_nobody_is_left(log: Path, capsys: pytest.Capture
     """It says so, and what to do instead."""
     FleetLog(log, T1).failed("T1")
     printed = tell(log, capsys, "task", "add", "--id", "T3", "--prompt", "x", code=2)
-    assert "T3: refused: all tasks were settled, and everybody has gone home" in printed
+    assert "T3: refused: all tasks are settled, and the fleet is over" in printed
     assert "task:T3" not in folded(log).aggregates["board"].entities
 
 
@@ -126,17 +126,17 @@ def test_a_fleet_that_is_kept_alive_is_told_once_that_no_more_tasks_come(
     assert folded(log).record("board", "task:T1").ordinal == 0
     assert tell(log, capsys, "finish", "--reason", "night").startswith("fleet: it ends when its tasks are settled;")
     assert said(log)[-1].event == intake.LastTaskIn("night")
-    assert "was told so already" in tell(log, capsys, "finish", code=2)
+    assert "finish was given already" in tell(log, capsys, "finish", code=2)
     tell(log, capsys, "cancel", "T1")
     assert tell(log, capsys, "finish", code=2).startswith("fleet: refused: it is over already\n")
-    assert "everybody has gone home" in tell(log, capsys, "task", "add", "--id", "T2", "--prompt", "x", code=2)
+    assert "the fleet is over" in tell(log, capsys, "task", "add", "--id", "T2", "--prompt", "x", code=2)
     other = log.with_name("other.db")
     FleetLog(other, T1)
-    assert "begun without --watch" in tell(other, capsys, "finish", code=2)
+    assert "started without --watch" in tell(other, capsys, "finish", code=2)
 
 
 def test_a_task_for_a_role_that_nobody_is_left_to_have_says_so(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """When it is added, and when it is retried: only another log has such agents again."""
+    """When it is added, and when it is retried: it goes on when an accepted fleet file has such an agent."""
     of = FleetLog(log, T1, agents=(AgentPlan("ann"), AgentPlan("bob", roles=("cook",))))
     of.happens("board", "worker_slot:bob", worker_slot.WorkerGone("enough"))
     words = ["task", "add", "--id", "T3", "--prompt", "x", "--role", "cook"]
@@ -145,7 +145,8 @@ def test_a_task_for_a_role_that_nobody_is_left_to_have_says_so(log: Path, capsys
     assert folded(log).record("board", "task:T3").state == "BLOCKED"
     printed = tell(log, capsys, "retry", "T3", code=2)
     assert (
-        "T3: refused: it is BLOCKED: it asks for the role cook, and no worker is left that has it; nobody takes" in printed
+        "T3: refused: it is BLOCKED: it asks for the role cook, and no worker is left that has it; it goes on when"
+        in printed
     )
 
 
@@ -157,7 +158,7 @@ def test_an_agent_splits_its_task_with_what_its_environment_says(
     for name, value in (("TASK", "T1"), ("TOKEN", "1-"), ("DB", str(log))):
         monkeypatch.setenv(f"LIFEFOLD_{name}", value)
     assert main(["split", "--part", "do the first", "--part", "do the second"]) == 0
-    assert "T1: split into T1+1 T1+2; this session is over now" in capsys.readouterr().out
+    assert "T1: split into T1+1 T1+2; this session has ended" in capsys.readouterr().out
     board = folded(log)
     assert board.record("board", "task:T1").state == "WAITING_FOR_SUBTASKS"
     assert [board.record("board", f"task:T1+{n}").prompt for n in (1, 2)] == ["do the first", "do the second"]
@@ -185,9 +186,9 @@ def test_a_split_that_is_stale_or_too_large_is_refused(log: Path, capsys: pytest
     def refused(*words: str) -> str:
         return tell(log, capsys, "split", *words, code=2)
 
-    assert "claim 1 of it is over; now it is bob's, under claim 2" in refused("T1", "--token", "1", "--part", "x")
+    assert "claim 1 of it is over; bob has it now, under claim 2" in refused("T1", "--token", "1", "--part", "x")
     assert "4 are too many: it may have 3 subtasks" in refused("T1", "--token", "2", *["--part", "x"] * 4)
-    assert "does not say max_subtasks" in refused("T2", "--token", "1", "--part", "x")
+    assert "has no max_subtasks" in refused("T2", "--token", "1", "--part", "x")
     assert "the token of a claim" in refused("T1", "--token", "one", "--part", "x")
     assert "there is no task 'T9'" in refused("T9", "--token", "1", "--part", "x")
     assert "LIFEFOLD_TOKEN" in refused("T1", "--part", "x")
@@ -201,7 +202,7 @@ def test_a_split_that_is_stale_or_too_large_is_refused(log: Path, capsys: pytest
     [
         ("{", "cannot be read"),
         ("[]", "an array of one part or more"),
-        ('["a"]', "part 1: found nothing that has keys"),
+        ('["a"]', "part 1: found no keys"),
         ('[{"prompt": "a"}, {"prompt": "b", "role": "x"}]', "part 2: found prompt, role"),
         ('[{"prompt": ""}]', "part 1, prompt: found"),
         ('[{"prompt": "a", "verify": [["make"], [1]]}]', "part 1, verify[2][1]: found 1, an integer"),
@@ -233,7 +234,7 @@ MEANING = json.dumps({"fleet": {"budget": {"session_tokens": 50}}})
 def test_a_task_that_is_added_has_limits_and_a_way_to_die_of_its_own(
     log: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A budget is on the board before the task is; what a claim is given, and when it is filled anew, is the fleet's."""
+    """A budget is on the board before its task; its reservation and its period are those of the fleet."""
     FleetLog(log, T1, budget=BUDGET, meaning=MEANING)
     words = "task add --id T3 --prompt x --max-subtasks 4 --subtasks-timeout 2h --orphaned requeue"
     printed = tell(log, capsys, *words.split(), "--budget-usd", "2.5", "--budget-tokens", "100")
@@ -279,5 +280,5 @@ def test_a_fleet_that_meters_nothing_takes_no_limits(log: Path, capsys: pytest.C
     """Nobody would ever learn what was spent."""
     FleetLog(log, T1)
     words = ["task", "add", "--id", "N", "--prompt", "x", "--budget-sessions", "2"]
-    assert "this fleet meters nothing, because its file has no budget" in tell(log, capsys, *words, code=2)
+    assert "this fleet does not meter usage, because its file has no budget" in tell(log, capsys, *words, code=2)
     assert said(log) == []

@@ -36,19 +36,19 @@ def test_what_was_not_closed_is_done_in_a_new_log_with_what_it_has_failed_by(gro
     assert ground.log.read_bytes() == before
     assert [task["id"] for task in ground.json("tasks")] == ["crash-1", "plain-2"]
     assert "2 of 2 tasks closed" in ground.call("run", str(ground.fleet), "--no-live").stdout
-    assert "nothing is left to be done" in _again(ground, code=2)
+    assert "is left to do" in _again(ground, code=2)
 
 
 def test_nothing_is_taken_up_from_a_log_that_is_not_over_or_was_taken_up_before(ground: Ground) -> None:
     """It is said what to do instead, and nothing has changed."""
     ground.prepare("crash-1", "plain-1", repository=False)
     ground.demand("crash-1", "max_retries = 0")
-    assert "without --again this fleet begins" in _again(ground, code=2)
+    assert "without --again this command begins the fleet" in _again(ground, code=2)
     assert not ground.log.exists()
     assert "crash-1: FAILED" in ground.run(code=1)
     _again(ground)
     old = ground.call("run", str(ground.fleet), "--again", "--db", str(ground.log), code=2).stderr
-    assert "was taken up already" in old
+    assert "ground.run-2.db continues" in old
     assert sorted(ground.log.parent.glob("*.db")) == [ground.log, ground.log.with_name("ground.run-2.db")]
 
 
@@ -114,5 +114,5 @@ def test_what_somebody_has_cancelled_is_not_done_again(ground: Ground) -> None:
             run.until("task plain-2", "CANCELLED")
         run.rest()
     told = _again(ground)
-    assert "left out: plain-1: it needs what was cancelled" in told
+    assert "left out: plain-1: it depends on a cancelled task" in told
     assert "1 of 1 tasks closed" in told

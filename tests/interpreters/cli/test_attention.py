@@ -17,7 +17,7 @@ def a_task(state: State, name: str = "", *, retries: int = 0) -> TaskStatus:
 
 
 def an_agent(name: str, **fields: Any) -> AgentStatus:
-    counts = dict.fromkeys(("session_seq", "attempt", "consecutive_errors", "total_errors", "letters", "processes"), 0)
+    counts = dict.fromkeys(("session_seq", "attempt", "consecutive_errors", "total_errors", "messages", "processes"), 0)
     texts = {"name": name, "desired_state": "Run", "state": "Running", "task": "", "doing": "", "reason": ""}
     given: dict[str, Any] = {**texts, "since_ms": 0, "timer": None, **counts, **fields}
     return AgentStatus(**given)

@@ -50,10 +50,10 @@ def test_a_reason_does_no_harm_to_a_terminal() -> None:
 def test_a_task_that_waits_says_until_when() -> None:
     """With the date, unless that is today's."""
     (line,) = lines([Waiting(Awaited.TASK, ("T3",), "approve", 0, 1_000)], {})
-    assert line.startswith("T3 is done and waits for your word, until 19")
+    assert line.startswith("T3 is done and waits for your approval, until 19")
     assert line.endswith(":01: lifefold approve T3")
     (line,) = lines([Waiting(Awaited.TASK, ("T3",), "approve", 0)], {})
-    assert line == "T3 is done and waits for your word: lifefold approve T3"
+    assert line == "T3 is done and waits for your approval: lifefold approve T3"
 
 
 def test_status_says_what_waits_for_a_word(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -65,7 +65,7 @@ def test_status_says_what_waits_for_a_word(tmp_path: Path, capsys: pytest.Captur
         return capsys.readouterr().out
 
     FleetLog(log, T1, agents=(AgentPlan("ann"), AgentPlan("bob")), approve_plan=True)
-    assert f"\n! the plan waits for your word (1 task): lifefold approve --db {log}\n" in said("status")
+    assert f"\n! the plan waits for your approval (1 task): lifefold approve --db {log}\n" in said("status")
     said("pause", "bob", "--reason", "lunch")
     assert f"\n! bob is paused (by {NAME}, lunch): lifefold resume bob --db {log}\n" in said("status")
     assert '"about": "agent"' in said("status", "--json")
@@ -79,7 +79,7 @@ def test_a_run_that_waits_for_its_plan_and_then_for_its_agents_says_so(ground: G
     ground.prepare("plain-1", "plain-2", repository=False)
     ground.demand("", "approve_plan = true")
     with ground.running() as run:
-        assert run.until("! the plan waits").endswith("for your word (2 tasks): lifefold approve\n")
+        assert run.until("! the plan waits").endswith("for your approval (2 tasks): lifefold approve\n")
         ground.call("pause", "--reason", "lunch")
         assert run.until("! agent is paused").endswith(f"(by {NAME}, lunch): lifefold resume agent\n")
         ground.call("approve")
@@ -92,7 +92,7 @@ def test_a_run_that_waits_for_its_plan_and_then_for_its_agents_says_so(ground: G
     with ground.running() as run:
         run.until(f"! agent is paused (by {NAME}, lunch)")
         ground.call("resume")
-        assert "waits for your word" not in run.rest()
+        assert "waits for your approval" not in run.rest()
     assert "".join(run.seen).count("is paused") == 1
     assert "! " not in ground.call("status").stdout
 
@@ -102,7 +102,9 @@ def test_a_run_whose_work_is_parked_says_so_and_a_kept_one_that_it_has_nothing_t
     ground.prepare("plain-1")
     ground.demand("plain-1", 'approval = "merge"').demand("", 'approval_timeout = "1h"')
     with ground.running("--watch") as run:
-        assert run.until("! plain-1 is done and waits for your word, until ").endswith(": lifefold approve plain-1\n")
+        assert run.until("! plain-1 is done and waits for your approval, until ").endswith(
+            ": lifefold approve plain-1\n"
+        )
         ground.call("approve", "plain-1")
         line = run.until("! all tasks are settled, and more may come")
         assert line.endswith("more may come: lifefold task add, or lifefold finish\n")

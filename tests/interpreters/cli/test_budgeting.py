@@ -97,7 +97,7 @@ def test_a_person_lets_more_be_spent_and_what_was_blocked_goes_on(
         ("--add-usd -3", '--add-usd: found "-3"; accepted: an amount in US dollars from 0.01'),
         ("--add-sessions 0", '--add-sessions: found "0"; accepted: an integer from 1'),
         ("--add-time soon", '--add-time: found "soon"'),
-        ("--agent ann", "say how much more may be spent"),
+        ("--agent ann", "give the amount to add"),
     ],
 )
 def test_what_cannot_be_raised_is_refused(
@@ -112,8 +112,8 @@ def test_what_cannot_be_raised_is_refused(
 def test_where_nothing_is_limited_it_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """And nothing can be raised."""
     log = FleetLog(tmp_path / "fleet.db", *TASKS[:1]).path
-    assert "nothing is limited" in tell(log, capsys, "budget")
-    assert "nothing is limited" in tell(log, capsys, "budget", "--add-usd", "1", code=2)
+    assert "no budget" in tell(log, capsys, "budget")
+    assert "no budget" in tell(log, capsys, "budget", "--add-usd", "1", code=2)
 
 
 def test_why_a_task_waits_for_money_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,4 +125,4 @@ def test_why_a_task_waits_for_money_is_told(tmp_path: Path, capsys: pytest.Captu
     log = FleetLog(tmp_path / "again.db", TASKS[0], TaskPlan("T3", "x"), agents=AGENTS, budget=again).claimed("T1")
     log.happens("board", "task:T1", task.Completed(1), task.Verified(1, "c0ffee"))
     log.happens("board", "worker_slot:ann", worker_slot.WorkWanted(Amounts(sessions=1)))
-    assert "the fleet's budget is spent, and filled anew in" in tell(log.path, capsys, "why", "T3")
+    assert "the fleet's budget is spent, and filled anew as soon as" in tell(log.path, capsys, "why", "T3")

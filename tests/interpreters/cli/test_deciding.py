@@ -47,7 +47,7 @@ def tell(log: Path, capsys: pytest.CaptureFixture[str]) -> Told:
 def test_a_plan_is_approved_as_a_whole_and_once(log: Path, tell: Told) -> None:
     """All its tasks at once; a second time it is said that it was decided."""
     FleetLog(log, T1, T2, approve_plan=True)
-    assert "plan: approved: its tasks are given out; the next run acts on it\n" in tell("approve --reason fine")
+    assert "plan: approved: agents get its tasks; the next run acts on it\n" in tell("approve --reason fine")
     assert [tell.state(name) for name in ("T1", "T2")] == ["OPEN", "OPEN"]
     assert [(each.entity, each.event, each.actor) for each in said(log)] == [
         ("plan", plan_approval.PlanApproved("fine"), ME)
@@ -73,7 +73,7 @@ def test_planned_tasks_are_decided_one_by_one_and_then_the_plan_has_none_left(lo
     assert next(line for line in tell("tasks").splitlines() if line.startswith("T3")).endswith(" no")
     assert "is CANCELLED: no" in tell("why T3")
     assert "all its tasks were decided one by one" in tell("approve", 2)
-    assert "T1: refused: it is OPEN: nothing of it waits for a person's word now" in tell("approve T1", 2)
+    assert "T1: refused: it is OPEN: it does not wait for an approval now" in tell("approve T1", 2)
 
 
 def test_a_fleet_without_a_plan_to_approve_says_so(log: Path, tell: Told) -> None:
@@ -81,7 +81,7 @@ def test_a_fleet_without_a_plan_to_approve_says_so(log: Path, tell: Told) -> Non
     log_of_finished_work(log)
     printed = tell("approve", 2)
     assert "this fleet's plan needs no approval" in printed
-    assert "waits for your word: T1" in printed
+    assert "waits for your approval: T1" in printed
     assert "nothing has changed; lifefold tasks --db" in printed
 
 
@@ -98,7 +98,7 @@ def log_of_finished_work(log: Path) -> FleetLog:
 def test_where_nobody_is_left_no_task_is_said_to_wait_for_anything(log: Path, tell: Told) -> None:
     """Neither for a word, which would be refused, nor for a time at which nothing happens."""
     of = log_of_finished_work(log)
-    assert "refused now" in tell("tasks")
+    assert "refused due" in tell("tasks")
     of.happens("worker/ann", "session", session.FatalError("no worktree"))
     of.happens("board", "worker_slot:ann", worker_slot.WorkerGone("its session has stopped"))
     assert "refused now" not in tell("tasks")
@@ -118,7 +118,7 @@ def test_finished_work_is_approved_and_nothing_is_completed_by_that(log: Path, t
 def test_finished_work_that_is_rejected_has_failed_for_that_reason(log: Path, tell: Told) -> None:
     """And is tried again with it, after a rest that is shown."""
     log_of_finished_work(log)
-    assert tell("reject T1 --reason ugly").startswith("T1: rejected: it is tried again after a rest")
+    assert tell("reject T1 --reason ugly").startswith("T1: rejected: it is tried again after a pause")
     record = folded(log).record("board", "task:T1")
     assert (record.state, record.failure) == ("FAILED", "ugly")
     assert "next try" in tell("tasks")
@@ -168,8 +168,8 @@ INSTEAD: dict[str, tuple[str, tuple[Event, ...], str]] = {
     "done": ("DONE", (task.Completed(1),), "when it is CLOSED, git revert undoes the merge"),
     "merged": ("CLOSED", (task.Completed(1), task.Verified(1, "c0ffee")), "git revert -m 1 c0ffee undoes that"),
     "plain": ("CLOSED", (task.Completed(1), task.Verified(1)), "its work is done"),
-    "rests": ("FAILED", (task.Failed(1, "no"),), "it can be cancelled as soon as it is tried again"),
-    "hopeless": ("FAILED", (task.Failed(1, "permission denied"),), "stays so unless somebody retries it"),
+    "rests": ("FAILED", (task.Failed(1, "no"),), "it can be cancelled when that begins"),
+    "hopeless": ("FAILED", (task.Failed(1, "permission denied"),), "only lifefold retry hopeless"),
 }
 """Tasks that cannot be cancelled: their states, what has happened to them, and what is said."""
 
@@ -192,7 +192,7 @@ def test_what_cannot_be_cancelled_says_what_can_be_done_instead(log: Path, tell:
 
 @pytest.mark.parametrize(
     ("orphaned", "words"),
-    [(task.OnDeath.VERIFY, "what that has left is looked at"), (task.OnDeath.REQUEUE, "given back, which is next")],
+    [(task.OnDeath.VERIFY, "the work it has left is verified"), (task.OnDeath.REQUEUE, "its agent has given it back")],
 )
 def test_an_orphan_is_not_cancelled_and_it_is_said_what_becomes_of_it(
     log: Path, tell: Told, orphaned: task.OnDeath, words: str
@@ -203,7 +203,7 @@ def test_an_orphan_is_not_cancelled_and_it_is_said_what_becomes_of_it(
     told = tell("cancel T1", 2)
     assert told.startswith("T1: refused: it is ORPHANED: its session has died")
     assert words in told
-    assert ("given back" in told) is (orphaned is task.OnDeath.REQUEUE)
+    assert ("given it back" in told) is (orphaned is task.OnDeath.REQUEUE)
 
 
 def test_a_failed_task_is_tried_once_more_at_once(log: Path, tell: Told) -> None:
@@ -258,7 +258,7 @@ def test_when_everybody_has_gone_home_nothing_is_declared_that_nobody_will_do(lo
     """Agents that have stopped stay so: it is said what to do instead."""
     FleetLog(log, T1).failed("T1")
     printed = tell("retry T1", 2)
-    assert "all tasks were settled, and everybody has gone home" in printed
+    assert "all tasks are settled, and the fleet is over" in printed
     assert "lifefold run FLEET.toml --again" in printed
     gone = FleetLog(log.with_name("gone.db"), T1, approve_plan=True, agents=(AgentPlan("bob"),))
     gone.happens("board", "worker_slot:bob", worker_slot.WorkerGone("enough"))

@@ -54,7 +54,7 @@ def test_what_an_operator_decides_no_session_does(
     assert main([*words.split(), "--db", str(log.path)]) == 2
     error = capsys.readouterr().err
     assert error.startswith("lifefold: this is a session of ann at T1 (its environment says so), and ")
-    assert error.endswith("a session may say: lifefold split, and lifefold abort --scope tool, each of its own task\n")
+    assert error.endswith("a session may give lifefold split and lifefold abort --scope tool, for its own task\n")
     assert said(log.path) == []
 
 
@@ -103,7 +103,7 @@ def test_a_number_is_no_token(
 ) -> None:
     """Who guesses the number of a claim has proved nothing; who shows its token has."""
     assert main([*command, "--token", forged]) == 2
-    assert "that is not the token of its claim" in capsys.readouterr().out
+    assert "this is not the token of its claim" in capsys.readouterr().out
     assert main([*command, "--token", session]) == 0
     assert len(said(log.path)) == 1
 

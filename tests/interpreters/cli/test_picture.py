@@ -202,17 +202,17 @@ def test_a_notice_goes_when_what_it_says_is_over(tmp_path: Path) -> None:
     ground = Ground(tmp_path).prepare("plain-1", agents=1, repository=False)
 
     def act(draw: Draw, runner: Runner) -> None:
-        people = runner.handlers.people
+        operator = runner.handlers.operator
         for _ in range(2):
-            people.tell("agent", "it stays")
-            people.tell_while(About.WAITING, "agent", "waits to merge plain-1", "merge plain-1")
-        people.tell_while(About.SILENCE, "agent", "is silent")  # it is not: its session is not even watched
+            operator.tell("agent", "it stays")
+            operator.tell_while(About.WAITING, "agent", "waits to merge plain-1", "merge plain-1")
+        operator.tell_while(About.SILENCE, "agent", "is silent")  # it is not: its session is not even watched
         shown = draw(120, 40)
         assert [line.strip() for line in shown if line.startswith("! ")] == [
             "! agent: it stays",
             "! agent: waits to merge plain-1",
         ]
-        people.over(About.WAITING, "agent", "merge plain-1")
+        operator.over(About.WAITING, "agent", "merge plain-1")
         assert [line.strip() for line in draw(120, 40) if line.startswith("! ")] == ["! agent: it stays"]
 
     anyio.run(drawing, ground, act)
@@ -281,7 +281,7 @@ def test_what_waits_for_a_person_stands_on_top(
         table = next(n for n, line in enumerate(drawn) if line.startswith("AGENT"))
         top = in_words(drawn[:table])
         assert "· 20 planned" in top
-        assert "! the plan waits for your word (20 tasks): lifefold approve" in top
+        assert "! the plan waits for your approval (20 tasks): lifefold approve" in top
         assert "! agent-1 is paused (by mo, for the reason" in top or " more: lifefold status" in top
         assert "paused" in drawn[table + 1]
 

@@ -86,7 +86,7 @@ def test_a_wrong_command_is_corrected_while_the_fleet_runs_and_nothing_is_lost(g
     why = ground.call("why", "plain-1").stdout
     assert "its verify changed in the fleet file" in why
     assert "change 1" in ground.call("log").stdout
-    assert "its plan was changed: change 1 is in force since" in ground.call("status").stdout
+    assert "plan change 1 is in force since" in ground.call("status").stdout
     assert "nothing has changed" in ground.call("plan", str(ground.fleet)).stdout
 
 
@@ -101,7 +101,7 @@ def test_a_run_of_a_changed_file_is_refused_with_the_difference_and_the_command(
             or "tasks.plain-2.prompt: was" in refused.stdout
         )
         (command,) = _named(refused.stderr)
-        assert "goes on by the changed file" in ground.call(*command, "--no-live").stdout
+        assert "follows the changed file" in ground.call(*command, "--no-live").stdout
         run.process.kill()
     ground.kill_all()
     _change(ground, 'prompt = "Write it to plain-2.txt"', 'prompt = "Write plain-2.txt"')
@@ -262,7 +262,7 @@ def test_what_was_removed_is_counted_and_explained_alike_everywhere(ground: Grou
     text = ground.fleet.read_text()
     _remove(ground, "plain-3")
     accepted = ground.call("plan", str(ground.fleet), "--accept").stdout
-    assert "tasks.plain-3: was removed  (it is not done, and is not counted)" in accepted
+    assert "tasks.plain-3: was removed  (it is not done, and not counted)" in accepted
     assert "1 of 2 tasks closed, 1 IN_PROGRESS, 1 removed" in ground.call("status").stdout
     assert ground.json("status")["removed"] == ["plain-3"]
     assert sum(ground.json("status")["tasks"].values()) == 2

@@ -47,12 +47,14 @@ def test_a_paused_agent_is_resumed_by_people(log: Path, capsys: pytest.CaptureFi
     """With why; each again is refused in words, and who was stopped is neither paused nor resumed."""
     FleetLog(log, T1, agents=PAIR)
     assert tell(log, capsys, "resume", code=2).startswith("ann: is not paused\nbob: is not paused\n")
-    assert tell(log, capsys, "pause", "ann", "--reason", "lunch").startswith("ann: paused, until lifefold resume;")
+    assert tell(log, capsys, "pause", "ann", "--reason", "lunch").startswith(
+        f"ann: paused, until lifefold resume ann --db {log};"
+    )
     assert wanted(log, "ann") == desired_state.DesiredState(desired_state.State.PAUSE, "lunch")
     assert "Pause: lunch" in tell(log, capsys, "status")
     assert tell(log, capsys, "pause").splitlines() == [
         "ann: is paused already: lunch",
-        "bob: paused, until lifefold resume; the next run acts on it",
+        f"bob: paused, until lifefold resume bob --db {log}; the next run acts on it",
     ]
     assert tell(log, capsys, "resume", "bob", "ann", "bob").count("goes on") == 2
     assert wanted(log, "ann") == desired_state.DesiredState()
@@ -64,7 +66,8 @@ def test_a_paused_agent_is_resumed_by_people(log: Path, capsys: pytest.CaptureFi
 
 
 STOPS = (
-    "stops for good: what runs of it is asked to end, and killed after its grace; lifefold status shows how far it is"
+    "stops for good: its processes are asked to end, and killed after their grace;"
+    " lifefold status --db {} shows progress"
 )
 
 
@@ -74,7 +77,7 @@ def test_who_stops_an_agent_is_told_what_becomes_of_it(log: Path, capsys: pytest
     assert (
         tell(log, capsys, "send", "ann", "look") == "ann: accepted; its next prompt has it; the next run acts on it\n"
     )
-    assert tell(log, capsys, "stop") == f"ann: {STOPS}; the next run acts on it\n"
+    assert tell(log, capsys, "stop") == f"ann: {STOPS.format(log)}; the next run acts on it\n"
 
 
 @pytest.mark.parametrize("command", ["pause", "resume", "stop", "stop --drain", "stop --kill", "send"])
@@ -89,7 +92,7 @@ def test_who_has_stopped_by_errors_is_told_nothing_more(
     assert folded(log).record("worker/ann", "desired_state") == before
     if command == "stop":
         both = tell(of.path, capsys, "stop").splitlines()
-        assert both == ["ann: has stopped already, and for good", f"bob: {STOPS}; the next run acts on it"]
+        assert both == ["ann: has stopped already, and for good", f"bob: {STOPS.format(log)}; the next run acts on it"]
 
 
 def test_a_service_that_is_down_for_good_is_told_nothing_more(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -204,7 +207,7 @@ def test_a_command_says_that_a_runner_has_not_answered(
     FleetLog(log, T1)
     monkeypatch.setattr(operator_commands, "ANSWER_TIMEOUT_S", 0.2)
     with SqliteStore.open(log):
-        assert "left in the log" in tell(log, capsys, "pause", "ann")
+        assert "stored in the log" in tell(log, capsys, "pause", "ann")
     assert tell(log, capsys, "pause", "ann", code=2).startswith("ann: is paused already")
     assert len(said(log)) == 1
 

@@ -106,7 +106,7 @@ def test_a_log_that_is_not_for_this_user_is_named_with_what_to_do(
     done = call([*UNPRIVILEGED, *LIFEFOLD, *command])
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
     assert done.stderr.startswith(f"lifefold: {log}: {complaint}")
-    assert "give the command as the user whose file it is" in done.stderr
+    assert "give the command as the owner of the file" in done.stderr
     if mode:
         assert call([*UNPRIVILEGED, *LIFEFOLD, "status", "--db", str(log)]).returncode == 0
 
@@ -122,7 +122,7 @@ def test_a_folder_of_logs_that_is_not_for_this_user_is_not_taken_for_an_empty_on
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=HANG_S, cwd=tmp_path)
     folder.chmod(0o700)
     assert done.returncode == 2
-    assert done.stderr.startswith("lifefold: .lifefold: permission denied; give the command as the user whose file it")
+    assert done.stderr.startswith("lifefold: .lifefold: permission denied; give the command as the owner of the file")
 
 
 @under_permissions
@@ -242,7 +242,7 @@ def test_a_log_of_another_system_is_bad_input(tmp_path: Path, command: str, caps
     anyio.run(log_of_a_kiln, tmp_path / "kiln.db")
     assert main([command, "--db", str(tmp_path / "kiln.db")]) == 2
     said = capsys.readouterr().err
-    assert "this is no fleet's log: it is of 'kiln'; read it by its own system" in said
+    assert "this is not the log of a fleet; its aggregates are 'kiln'; read it with its own system" in said
     assert "Ledger(system).fold" in said
     assert "docs/extending.md" in said
     assert "cannot read" not in said
@@ -257,9 +257,9 @@ def test_a_log_that_cannot_be_written_any_more_ends_the_run_in_two_lines_and_the
         told = run.rest()
         assert run.process.returncode == 3
     complaint = told[told.index("lifefold: ") :].splitlines()
-    assert [line[:30] for line in complaint] == [f"lifefold: {ground.log}"[:30], "The run has ended. Make room, "]
+    assert [line[:30] for line in complaint] == [f"lifefold: {ground.log}"[:30], "The run has ended. When that i"]
     assert "nothing of this was written" in complaint[0]
-    assert "run the same command again" in complaint[1]
+    assert "give the same command again" in complaint[1]
     ground.wait_for_all()
     assert "1 of 1 tasks closed" in ground.run()
     assert ground.sessions("plain-1") == 1

@@ -137,7 +137,7 @@ def test_a_log_is_made_in_a_folder_that_is_there_and_in_no_other(ground: Ground)
     folder.mkdir()
     empty.touch()
     places = {
-        ground.folder / "nowhere" / "x.db": "nowhere is no folder",
+        ground.folder / "nowhere" / "x.db": "nowhere is not a folder",
         folder: "is a folder, not a log",
         empty: "is not a lifefold log (it is empty)",
     }

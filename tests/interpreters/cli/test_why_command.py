@@ -64,13 +64,13 @@ def test_a_task_whose_runner_has_died_is_not_said_to_be_worked_at_without_a_doub
         at_work = ground.call("why", "slow-1").stdout
         assert "slow-1 is IN_PROGRESS: agent began with it " in at_work
         assert "in session 1 of claim 1.\n\nHow it came there:" in at_work
-        assert "cli send agent" in at_work
+        assert "lifefold send agent" in at_work
         run.signal(signal.SIGKILL)
         run.rest()
         ground.kill_all()
     said = ground.call("why", "slow-1", "--db", str(ground.log)).stdout
     assert "No runner is at work" in said
-    assert "no process of it is there" in said
+    assert "its process is not there" in said
     assert f"--db {ground.log}" in said
 
 

@@ -1,10 +1,11 @@
-"""How things are put for people."""
+"""Texts for operators: times, names, and commands as a shell finds them."""
 
 from datetime import datetime
 
 import pytest
 
-from lifefold.interpreters.cli.wording import by_number, clock_time, coming, cut_in_the_middle
+from lifefold.interpreters.cli import grammar
+from lifefold.interpreters.cli.wording import COMMANDS, as_typed, by_number, clock_time, coming, cut_in_the_middle
 from lifefold.interpreters.explain.status import Timer
 
 
@@ -38,3 +39,20 @@ def test_what_comes_next_is_said_in_words() -> None:
 def test_a_name_is_cut_in_its_middle(room: int, words: str) -> None:
     """So that its end is there, too."""
     assert cut_in_the_middle("abcdefghi", room) == words
+
+
+def test_a_message_names_the_program_as_it_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its name if the shell finds it, else by its path; what is no command stays as it is."""
+    assert as_typed("T1: lifefold approve T1") == "T1: lifefold approve T1"
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr("sys.argv", ["/opt/x y/lifefold"])
+    assert as_typed("T1: lifefold approve T1; `lifefold log`") == (
+        "T1: '/opt/x y/lifefold' approve T1; `'/opt/x y/lifefold' log`"
+    )
+    for text in ("another lifefold is running", "/opt/lifefold run x", "python -m lifefold.interpreters.cli run x"):
+        assert as_typed(text) == text
+
+
+def test_every_command_is_known_to_messages() -> None:
+    """Or a message would name a program that the shell does not find."""
+    assert sorted(COMMANDS.split("|")) == sorted(grammar.parser().get_default("known"))

@@ -78,10 +78,10 @@ def test_a_record_that_races_with_the_entry_that_leads_on_is_found() -> None:
     assert broken(report) == {Fault.PAST}
     assert way(report, Fault.PAST) == [
         "decide  graph 1: begins",
-        "decide  graph 2: somebody says Asked()   beginning → first node  [Charge]",
+        "decide  graph 2: operator says Asked()   beginning → first node  [Charge]",
         "persist graph 2",
         "perform graph 2.0: Charge(payment='first')",
-        "decide  graph 3: somebody says Came()   first node → second node  [Charge]",
+        "decide  graph 3: operator says Came()   first node → second node  [Charge]",
         "persist graph 3",
         "crash   the runner dies; another one reads the log",
         "decide  graph 4: the runner comes back",
@@ -132,7 +132,7 @@ def test_performing_before_persisting_is_found() -> None:
     assert way(report, Fault.UNPERSISTED) == [
         "decide  graph 1: begins",
         "persist graph 1",
-        "decide  graph 2: somebody says Asked()   beginning → first node  [Charge]",
+        "decide  graph 2: operator says Asked()   beginning → first node  [Charge]",
         "perform graph 2.0: Charge(payment='first')",
     ]
 
@@ -158,7 +158,7 @@ def test_an_effect_that_is_not_idempotent_is_done_twice_by_the_best_of_runners()
     assert broken(report) == {Fault.TWICE}
     assert way(report, Fault.TWICE) == [
         "decide  letters 1: begins",
-        "decide  letters 2: somebody says Asked()   empty → done  [Mail]",
+        "decide  letters 2: operator says Asked()   empty → done  [Mail]",
         "persist letters 2",
         "perform letters 2.0: Mail()",
         "crash   the runner dies; another one reads the log",
@@ -198,7 +198,7 @@ def test_an_end_that_is_never_confirmed_is_found() -> None:
     bounds = CrashBounds(inputs=1, crashes=0)
     idle = check_crashes(system, opening=opening, discipline=Discipline((DECIDE, PERSIST)), bounds=bounds)
     assert broken(idle) == {Fault.LOST}
-    assert way(idle, Fault.LOST)[1] == "decide  fire 2: somebody says Doused()   hot → ash  [End]"
+    assert way(idle, Fault.LOST)[1] == "decide  fire 2: operator says Doused()   hot → ash  [End]"
 
 
 def test_messages_survive_every_crash() -> None:
@@ -221,7 +221,7 @@ def test_what_follows_from_a_message_is_found() -> None:
     report = check_crashes(told, opening=TOLD, bounds=FEW)
     assert broken(report) == {Fault.TWICE}
     assert way(report, Fault.TWICE)[3:] == [
-        "decide  talk 2: somebody says Asked()   empty → done",
+        "decide  talk 2: operator says Asked()   empty → done",
         "persist talk 2",
         "decide  letters 2: talk tells Asked()   empty → done  [Mail]",
         "persist letters 2",
@@ -248,7 +248,7 @@ def test_a_system_is_opened_in_one_transaction() -> None:
 def test_whoever_tells_nobody_something_is_named() -> None:
     """A system has to be opened as a whole."""
     opening = [each for each in kiln.opened() if each[0] != "tally"]
-    with pytest.raises(ValueError, match="kiln/a tells 'tally' something; the aggregates are kiln/a"):
+    with pytest.raises(ValueError, match="kiln/a sends 'tally' a message; the aggregates are kiln/a"):
         check_crashes(kiln.system, opening=opening)
 
 

@@ -67,8 +67,8 @@ def test_what_a_crash_breaks_is_shown_with_the_way_to_it() -> None:
         " (1 performed again; say of Mail that it is idempotent, or recognised)"
     )
     assert list(broken.way(120)) == [
-        "  1. somebody says Asked()   empty → done",
-        "     and with all of that on record and done",
+        "  1. operator says Asked()   empty → done",
+        "     and with all of that recorded and performed",
         "  2. decide  letters 2: talk tells Asked()   empty → done  [Mail]",
         "  3. persist letters 2",
         "  4. perform letters 2.0: Mail()",
@@ -195,9 +195,9 @@ def test_what_is_late_and_taken_is_a_verdict(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("lifefold.interpreters.search.reactions.late", late)
     report = check(fire)
     assert [" ".join(line.split()) for line in report.broken()[0].way()] == [
-        "1. somebody says Asked() cold → hot [Begin]",
+        "1. operator says Asked() cold → hot [Begin]",
         "2. Burn says Came()",
-        "is taken, although it is late",
+        "is accepted, although it is late",
     ]
     (inert,) = [each for each in report.verdicts if each.name == "what is late or comes twice changes nothing"]
     assert inert.outcome is Outcome.BROKEN

@@ -133,10 +133,39 @@ def test_init_uses_the_repository_around_it_says_so_and_commits_nothing(tmp_path
     assert f"inside the git repository {tmp_path.resolve()}, on branch ma" in written.notes[0]
     assert "merge into its branch" in written.notes[0]
     assert "has no commit yet" in written.notes[1]
+    assert "__pycache__/ is now ignored by" in written.notes[2]
+    assert git(tmp_path, "check-ignore", "sub/__pycache__/x.pyc") == "sub/__pycache__/x.pyc"
     git(tmp_path, "-c", "user.name=a", "-c", "user.email=b", "commit", "--quiet", "--allow-empty", "--message", "first")
     (tmp_path / "other").mkdir()
     assert len(write_init(tmp_path / "other").notes) == 1
     assert git(tmp_path, "ls-files") == ""
+
+
+def test_init_has_compiled_files_ignored_in_every_worktree_and_keeps_the_rules_that_are_there(tmp_path: Path) -> None:
+    """Merges of two agents that have run the same program do not conflict in them; it is done once, and told."""
+    git(tmp_path, "init", "--quiet")
+    exclude = tmp_path / ".git" / "info" / "exclude"
+    exclude.write_text("*.mine")
+    git(tmp_path, "-c", "user.name=a", "-c", "user.email=b", "commit", "--quiet", "--allow-empty", "--message", "first")
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        notes = write_init(tmp_path / name).notes
+        assert [str(exclude) in each for each in notes] == ([False, True] if name == "one" else [False])
+    assert exclude.read_text() == "*.mine\n__pycache__/\n"
+    git(tmp_path, "worktree", "add", "--quiet", ".lifefold/tree")
+    (tmp_path / ".lifefold" / "tree" / "__pycache__").mkdir()
+    (tmp_path / ".lifefold" / "tree" / "__pycache__" / "x.pyc").touch()
+    assert git(tmp_path / ".lifefold" / "tree", "status", "--porcelain") == ""
+
+
+def test_init_says_so_where_it_cannot_have_compiled_files_ignored(tmp_path: Path) -> None:
+    """With the rule, and where to put it."""
+    git(tmp_path, "init", "--quiet")
+    exclude = tmp_path / ".git" / "info" / "exclude"
+    exclude.unlink(missing_ok=True)
+    exclude.mkdir()
+    (note,) = (each for each in write_init(tmp_path).notes if "__pycache__/" in each)
+    assert note.startswith(f"Add __pycache__/ to {tmp_path / '.gitignore'} and commit that, or merges conflict: ")
 
 
 def test_init_finds_the_repository_through_a_link(tmp_path: Path) -> None:

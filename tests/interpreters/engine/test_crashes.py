@@ -1,7 +1,7 @@
-"""A fleet whose runner dies, at every point of every step: nothing is lost, and nothing is done that should not be.
+"""A fleet whose runner dies, at every point of every step: nothing is lost, and nothing is done twice or wrongly.
 
-Here the runner dies by an exception that nothing catches, on a log in memory, so that every occurrence of every point
-can be tried: a campaign does. ``test_kills`` does the same to real processes and a real file, with a real SIGKILL.
+Here the runner dies by an exception that no code catches, on a log in memory. So a campaign can try every occurrence of
+every point. ``test_kills`` does the same with real processes, a real file and a real SIGKILL.
 """
 
 from itertools import count
@@ -21,7 +21,7 @@ APART = 4
 """How much further apart those are that are always tried."""
 
 DOWN_MS = 1_000
-"""How long nobody is there after a crash."""
+"""The time without a runner after a crash."""
 
 on_both_back_ends = pytest.mark.parametrize("backend", ["asyncio", "trio"])
 

@@ -1,4 +1,4 @@
-"""Activities: a handler runs while its state holds, and nothing takes its place before it is gone."""
+"""Activities: a handler runs while its states last, and no other activity begins in its slot before it has ended."""
 
 import anyio
 import pytest

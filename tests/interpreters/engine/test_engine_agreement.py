@@ -1,4 +1,4 @@
-"""One reducer in every world: ``reduce``, ``react``, the engine, and a replay of its log come to the same states."""
+"""One reducer everywhere: ``reduce``, ``react``, the engine, and a replay of its log reach the same states."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -1,4 +1,4 @@
-"""The engine is what the checker of crashes takes it for: the same stages in the same order, the same coming back."""
+"""The engine equals the crash model of the checker: the same stages in the same order, and the same recovery."""
 
 from collections import defaultdict
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Decide, persist, perform: nothing leaves before it is durable, and nothing that was acknowledged is lost."""
+"""Decide, persist, perform: no effect is performed before its entry is durable, and no acknowledged input is lost."""
 
 import anyio
 import pytest
@@ -29,7 +29,7 @@ class Gate:
 
 @pytest.mark.parametrize("where", ["before", "after"])
 async def test_effects_do_not_leave_before_their_batch_is_durable(pottery: Pottery, where: str) -> None:
-    """While the store has not acknowledged, no handler runs, no timer is set, nobody is told, answered or shown."""
+    """Until the store acknowledges, no handler runs, no timer is set, and no observer or sender gets an answer."""
     answers: list[Reaction | Refusal] = []
 
     async def ask(engine: Engine, event: Event) -> None:
@@ -96,7 +96,7 @@ async def test_what_was_done_is_recorded_with_the_next_batch(pottery: Pottery) -
 
 
 async def test_an_engine_that_ends_finishes_the_effects_that_are_due(pottery: Pottery) -> None:
-    """``until`` is looked at when there is no input left; what was asked for before is still performed and recorded."""
+    """``until`` is evaluated when no input is left; effects that were requested before are performed and recorded."""
     engine = await pottery.prepare()
     for name, envelope in opened(START_MS):
         engine.offer(name, envelope)
@@ -209,7 +209,7 @@ async def test_time_goes_on_where_the_log_ends(pottery: Pottery) -> None:
         assert [entry.at_ms for entry in await pottery.entries()][-1] == START_MS + 5_000
 
 
-async def test_an_input_for_nobody_is_refused(pottery: Pottery) -> None:
+async def test_an_input_without_a_receiver_is_refused(pottery: Pottery) -> None:
     """An aggregate of an unknown kind, or an unknown entity, is a refusal to the sender and not the engine's end."""
     async with pottery.running() as engine:
         assert reason(await engine.send("oven/a", Envelope("oven", Lit(), START_MS))) == "unknown"

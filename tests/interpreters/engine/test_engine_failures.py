@@ -1,4 +1,4 @@
-"""Handlers and rules that raise do not end the engine: they are tried again, reported, skipped, or quarantined."""
+"""Handlers and rules that raise do not end the engine: errors are retried, reported, skipped, or quarantined."""
 
 from typing import Any, Never
 
@@ -83,7 +83,7 @@ async def test_an_effect_that_fails_is_performed_again_after_a_pause(pottery: Po
 
 
 async def test_an_engine_that_is_restarted_counts_on(pottery: Pottery) -> None:
-    """The attempts of the engine before are in the log: the policy does not begin anew at every restart."""
+    """The attempts of an earlier engine are in the log: a restart does not reset the count."""
     flaky = Flaky(100)
     for calls in (1, 2):
         async with pottery.running(interpreter=flaky.over(pottery, OnError(retries=2))):

@@ -1,4 +1,4 @@
-"""Messages between aggregates, and what operators leave in the store."""
+"""Messages between aggregates, and operator commands in the store."""
 
 from collections import Counter
 
@@ -27,7 +27,7 @@ async def received(pottery: Pottery) -> list[tuple[str, int, Event]]:
 
 
 async def stoke_often(_activity: Fire, context: ActivityContext) -> None:
-    """Stoke ten times, then be done with as many pots as the firing's kiln has letters."""
+    """Stoke ten times, then report as many pots as the name of the firing's kiln has characters."""
     for _ in range(10):
         assert await context.report(Stoked())
     assert await context.report(Fired(7))
@@ -89,7 +89,7 @@ async def test_a_post_is_taken_and_answered(pottery: Pottery) -> None:
         assert pottery.entity.state is Heat.FIRING
 
 
-async def test_a_post_that_nobody_took_waits_for_the_next_engine(pottery: Pottery) -> None:
+async def test_an_operator_command_that_was_not_taken_waits_for_the_next_engine(pottery: Pottery) -> None:
     """What was left while no engine ran is taken by the next one, in order, once."""
     async with pottery.running():
         pass
@@ -196,7 +196,7 @@ async def test_effects_of_an_aggregate_are_performed_one_after_the_other(pottery
 
 
 async def test_an_answer_comes_after_the_effects_were_let_go(pottery: Pottery) -> None:
-    """Whoever gets an answer may rely on it: the entry is in the log, and a refusal is not."""
+    """A sender can rely on the answer: an accepted input is in the log, and a refused one is not."""
     async with pottery.running() as engine:
         accepted = await engine.send("kiln/a", Envelope("kiln", Lit(), START_MS))
         assert isinstance(accepted, Reaction)
@@ -204,4 +204,9 @@ async def test_an_answer_comes_after_the_effects_were_let_go(pottery: Pottery) -
         refused = await engine.send("kiln/a", Envelope("kiln", Lit(), START_MS))
         assert isinstance(refused, Refusal)
         await pottery.take(Doused())
-        assert [type(event).__name__ for event in await pottery.events()] == ["Opened", "Lit", "Doused", "Ended"]
+        assert [type(event).__name__ for event in await pottery.events()] == [
+            "Opened",
+            "Lit",
+            "Doused",
+            "ActivityEnded",
+        ]

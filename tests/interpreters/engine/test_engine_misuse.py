@@ -1,4 +1,4 @@
-"""``run`` does by itself what has to be done before it; an engine used in the wrong order says what is wrong."""
+"""``run`` loads and resumes by itself; calls of an engine in the wrong order raise an error that says what to do."""
 
 import anyio
 import pytest
@@ -34,7 +34,7 @@ class Door(State):
 
 
 class Opened(Event, frozen=True):
-    """Somebody opens it."""
+    """It is opened."""
 
 
 class Shut(Event, frozen=True):

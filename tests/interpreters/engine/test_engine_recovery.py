@@ -1,4 +1,4 @@
-"""After a crash: what should be going on goes on, what was asked for and may not have been done is done."""
+"""After a crash: activities and timers run again, and requested effects without a record are performed."""
 
 import anyio
 import pytest
@@ -23,7 +23,7 @@ async def crash(_batch: Batch) -> None:
 
 
 class Yard:
-    """A handler whose fires outlive its runner: they burn in the yard until somebody finds them and puts them out."""
+    """A handler whose fires outlive its runner: they burn in the yard until a later handler puts them out."""
 
     def __init__(self) -> None:
         self.burning: list[int] = []
@@ -190,7 +190,7 @@ async def test_what_a_crash_left_is_ended_before_its_end_is_confirmed(pottery: P
 
 
 async def test_what_a_crash_left_is_ended_although_its_end_is_wanted_at_once(pottery: Pottery) -> None:
-    """Asked to end before the resumed handler could look: it is called again with ``cleanup_only``; nothing burns on."""
+    """The end comes before the resumed handler can look: it is called again with ``cleanup_only``; no fire remains."""
     yard = Yard()
     async with pottery.running(interpreter=yard.over(pottery)):
         await pottery.take(Lit())
@@ -232,8 +232,8 @@ async def test_an_activity_is_begun_once_although_it_begins_during_the_recovery(
         tasks.cancel_scope.cancel()
 
 
-async def test_every_runner_says_in_the_log_how_long_nobody_was_there(pottery: Pottery) -> None:
-    """Each aggregate takes one ``RunnerRecovered`` from each runner that finds it, and none from the one that made it."""
+async def test_every_runner_records_how_long_no_runner_was_there(pottery: Pottery) -> None:
+    """Each aggregate gets one ``RunnerRecovered`` from each later runner, and none from the one that made it."""
     async with pottery.running():
         await pottery.take(Lit())
     pottery.clock.set(START_MS + 1_234)

@@ -1,4 +1,4 @@
-"""Timers: their deadlines are in the log, and the clock only says when they have come."""
+"""Timers: their deadlines are in the log, and the clock only determines when they fire."""
 
 import time
 from typing import Final
@@ -137,8 +137,8 @@ async def test_a_timer_whose_state_was_left_does_not_come_and_would_be_inert(pot
         assert pottery.entity.state == Heat.COLD
 
 
-async def test_nobody_can_make_a_timer_come_early(pottery: Pottery) -> None:
-    """A report of a timer before its deadline is refused, whoever it comes from, and its time still comes."""
+async def test_no_sender_can_make_a_timer_fire_early(pottery: Pottery) -> None:
+    """A report of a timer before its deadline is refused, from any sender, and the timer still fires."""
     async with pottery.running() as engine:
         await cool(pottery)
         early = Envelope("kiln", TimerFired("Cooled", 3), START_MS + COOLING_MS - 1, "impatient")
@@ -253,7 +253,7 @@ async def test_a_machine_whose_clock_is_set_back_still_hears_its_operators_and_i
 
 
 async def test_the_virtual_clock_of_these_tests_never_comes_early() -> None:
-    """It keeps the property of a clock: it returns at or after the time, in whichever direction it was set meanwhile."""
+    """It has the property of a clock: it returns at or after the time, however it was set meanwhile."""
     virtual: Clock = (fake := VirtualClock(100))
     woken: list[int] = []
 

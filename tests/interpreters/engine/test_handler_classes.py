@@ -1,4 +1,4 @@
-"""Handlers as methods of a class: each says with ``handles`` what it is for, and a mistake is told at once."""
+"""Handlers as methods of a class, marked with ``handles``; a mistake raises an error at once."""
 
 from typing import Any
 
@@ -76,7 +76,7 @@ def test_only_what_is_wanted_can_be_taken_of_it() -> None:
 
 
 def test_two_methods_for_one_type_are_one_too_many() -> None:
-    """Nobody could say which is meant."""
+    """It would be ambiguous."""
 
     class Both(Desk):
         @handles(LogFatal)

@@ -1,4 +1,4 @@
-"""Interpreters: a handler for everything a system can ask for, or an error that names what is missing."""
+"""Interpreters: a handler for everything that a system can request, or an error that names the missing ones."""
 
 import re
 
@@ -28,7 +28,7 @@ async def nothing(*_args: object) -> None:
     ids=["nothing", "no activity", "no effect"],
 )
 async def test_a_missing_handler_is_an_error_when_the_engine_is_made(interpreter: Interpreter, missing: str) -> None:
-    """Not when it is first asked for: the error names every effect and activity without one."""
+    """Not at the first request: the error names every effect and activity without a handler."""
     with pytest.raises(MissingHandlersError, match=re.escape(missing)):
         Engine(system, MemoryLog().open(), interpreter)
 

@@ -1,4 +1,4 @@
-"""A log says what it says: rules that decide otherwise, and bytes that changed, are found when it is folded."""
+"""Folding a log detects rules that decide differently, and changed bytes."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -102,7 +102,7 @@ def test_a_missing_entry_is_noticed(missing: int) -> None:
     entries = written()
     stream = entries.pop(missing).stream
     if stream == "tally":
-        fold(entries)  # nothing follows in its stream, and nobody was told anything: this cannot be seen
+        fold(entries)  # no later entry of the stream and no message depends on it: this cannot be detected
         return
     with pytest.raises(LogMismatchError, match=r"^kiln/a, entry "):
         fold(entries)
@@ -133,7 +133,9 @@ def test_rules_that_refuse_what_the_log_has_accepted_are_named() -> None:
         AggregateType("kiln", machines=(kiln.without_rows((Heat.COLD, Called)),), rules=(tell_pots,)),
         AggregateType("tally", machines=(tally,)),
     )
-    with pytest.raises(LogMismatchError, match=r"^kiln/a, entry 2: .*refuse what the log has accepted: .*Called"):
+    with pytest.raises(
+        LogMismatchError, match=r"^kiln/a, entry 2: .*refuse an input that the log has accepted: .*Called"
+    ):
         fold(written(), strict)
 
 
@@ -196,7 +198,7 @@ class Wax(Record, frozen=True):
 
 
 class Heated(Event, frozen=True):
-    """Somebody makes it warmer."""
+    """It gets warmer."""
 
     by: float
 
@@ -211,7 +213,7 @@ WAX = System("wax", AggregateType("wax", machines=(Machine("wax", Wax(), rows=HE
 
 
 def test_whole_numbers_where_others_are_expected_fold_again() -> None:
-    """Whoever writes 0 for 0.0, which Python takes for a float, has a log that can be read again."""
+    """A 0 for 0.0, which Python accepts as a float, gives a log that can be read again."""
     ledger, taken = Ledger(WAX), list[Entry]()
     for event in (Opened({"wax": Wax(degrees=20)}), Heated(2), Heated(0.5)):
         decision = ledger.decide("wax", Envelope("" if isinstance(event, Opened) else "wax", event, 1))

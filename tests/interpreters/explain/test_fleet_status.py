@@ -66,7 +66,7 @@ def test_an_agent_without_work_shows_no_task() -> None:
     )
 
 
-def test_an_interrupted_agent_shows_its_letters_and_the_timer_that_comes_next() -> None:
+def test_an_interrupted_agent_shows_its_messages_and_the_timer_that_comes_next() -> None:
     """The timer with its deadline; the process is there until its end is confirmed."""
     driver = stopped_when("Running")
     driver.post("worker/bob", "mailbox", mailbox.OperatorMessageArrived("look"))
@@ -114,7 +114,7 @@ def statuses(board: Hand) -> dict[str, status.TaskStatus]:
     return {each.id: each for each in status.tasks({"board": board.aggregate})}
 
 
-def test_a_task_that_has_failed_shows_when_it_is_tried_again_and_who_is_blocked_by_it() -> None:
+def test_a_failed_task_shows_its_next_retry_and_the_tasks_that_it_blocks() -> None:
     """Until it is opened again; one that is tried no more has nothing to wait for."""
     first = fleet_task.FleetTask(state=task.State.OPEN, id="T1", role="cook", files=("a", "b"), max_retries=1, limit=1)
     second = fleet_task.FleetTask(state=task.State.OPEN, id="T2", ordinal=1, depends_on=("T1",))
@@ -148,8 +148,8 @@ def test_done_work_that_was_given_back_shows_why() -> None:
     assert status.task_status(Entity("task:T1", record)).reason == "its agent has stopped"
 
 
-def test_a_task_that_was_split_shows_for_how_long_it_waits_and_whose_parts_they_are() -> None:
-    """As one that waits for a person does."""
+def test_a_split_task_shows_its_wait_and_its_parts() -> None:
+    """As one that waits for an operator does."""
     whole = fleet_task.FleetTask(state=task.State.OPEN, id="T1", most_subtasks=1, subtasks_ms=7)
     asking = fleet_task.FleetTask(state=task.State.OPEN, id="T2", ordinal=1, asks=True, approval_ms=9)
     board = Hand(
@@ -173,13 +173,13 @@ def test_a_task_that_was_split_shows_for_how_long_it_waits_and_whose_parts_they_
 
 
 def waits(board: Hand, *workers: Hand) -> list[tuple[str, tuple[str, ...], str]]:
-    """Return what a person is waited for: about what, which, and the command."""
+    """Return what waits for an operator: about what, which, and the command."""
     there = {each.aggregate.name: each.aggregate for each in (board, *workers)}
     return [(each.about, each.names, each.command) for each in status.waiting(there)]
 
 
 def planned(name: str, ordinal: int = 0) -> fleet_task.FleetTask:
-    """Return a task that nobody has decided about."""
+    """Return an undecided task."""
     return fleet_task.FleetTask(id=name, ordinal=ordinal)
 
 
@@ -207,7 +207,7 @@ def test_a_plan_waits_for_a_word_until_nothing_of_it_is_undecided() -> None:
     assert waits(board) == []
 
 
-def test_what_has_the_same_place_in_the_plan_comes_by_name() -> None:
+def test_tasks_with_the_same_place_in_the_plan_come_by_name() -> None:
     """The parts of a task have its place: shown, and approved with the plan, in the same order on every run."""
     names = [f"T{number}" for number in range(8, 0, -1)]
     undecided: dict[str, Record] = {f"task:{each}": planned(each) for each in names}
@@ -247,7 +247,7 @@ def test_a_paused_agent_waits_for_a_word_with_the_reason_why_it_is() -> None:
     )
 
 
-def test_nobody_is_asked_to_resume_who_is_gone() -> None:
+def test_no_operator_is_asked_to_resume_an_agent_that_is_gone() -> None:
     """A worker whose place cannot be made, and a service whose run fails once too often, while they are paused."""
     board = Hand(
         "board",
@@ -271,7 +271,7 @@ def test_nobody_is_asked_to_resume_who_is_gone() -> None:
 
 
 def test_a_fleet_that_is_kept_alive_says_that_it_waits_for_tasks() -> None:
-    """As soon as all are settled, and until its doors are closed."""
+    """As soon as all are settled, and until its intake is closed."""
     first = fleet_task.FleetTask(state=task.State.OPEN, id="T1")
     board = Hand("board", {"task:T1": first, "intake": intake.Intake(), "worker_slot:ann": worker_slot.WorkerSlot()})
     assert waits(board) == []
@@ -281,7 +281,7 @@ def test_a_fleet_that_is_kept_alive_says_that_it_waits_for_tasks() -> None:
     assert waits(board) == []
 
 
-def test_nobody_is_waited_for_where_nobody_is_left() -> None:
+def test_no_operator_is_waited_for_where_no_agent_is_left() -> None:
     """No word would change anything; nor before there is a board."""
     board = Hand(
         "board",

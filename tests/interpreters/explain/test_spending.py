@@ -35,7 +35,7 @@ def test_agents_and_tasks_add_up_to_the_same(course: list[tuple[str, str | Usage
     assert spending.total == by_task == reported
 
 
-def test_a_session_is_counted_for_the_task_in_its_agents_hands() -> None:
+def test_a_session_is_counted_for_the_task_of_its_agent() -> None:
     """And not for the one that another agent has, nor for the one that the agent had before."""
     spending = Spending()
     for agent, task in (("ann", "T1"), ("ben", "T2"), ("ann", "T3")):
@@ -46,6 +46,6 @@ def test_a_session_is_counted_for_the_task_in_its_agents_hands() -> None:
     assert spending.of_agent("ben") == Usage()
 
 
-def test_what_the_board_hears_costs_nothing() -> None:
+def test_events_of_the_board_cost_nothing() -> None:
     """Only workers have sessions."""
     assert happened(Spending(), "board", SessionExited(Success(), Usage(7))) == Spending()

@@ -100,7 +100,7 @@ def _orphan(doing: assignment.State) -> why.FleetView:
 
 
 SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
-    "planned": (scene(make(State.PLANNED)), "T1 is PLANNED: it waits for a person to approve the plan."),
+    "planned": (scene(make(State.PLANNED)), "T1 is PLANNED: it waits for an operator to approve the plan."),
     "waiting for others": (
         scene(
             make(State.OPEN, "T1", "T2", "T4", "T5"),
@@ -139,44 +139,44 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
         ),
         "T1 is OPEN: it waits for T2 (CLAIMED) and T3 (DONE), which change the same files.",
     ),
-    "ready, nobody free": (
+    "ready, no agent free": (
         scene(make(), worker_slots={"ann": ANN_IS_AT_T0, "bob": BOB_IS_GONE}),
-        "T1 is OPEN and ready: nobody is free: ann is at T0 and bob has stopped (no disk).",
+        "T1 is OPEN and ready: no agent is free: ann is at T0 and bob has stopped (no disk).",
     ),
     "ready, and not the first": (
         scene(make(), make(State.OPEN, "T2", priority=1), make(State.OPEN, "T3", "T1")),
-        "T1 is OPEN and ready, the 2nd of 2 ready tasks: nobody is free: ann is at T0.",
+        "T1 is OPEN and ready, the 2nd of 2 ready tasks: no agent is free: ann is at T0.",
     ),
     "ready again": (
         scene(make(reason="no place:\nno disk.")),
-        "T1 is OPEN and ready: nobody is free: ann is at T0. It is open again: no place: no disk.",
+        "T1 is OPEN and ready: no agent is free: ann is at T0. It is open again: no place: no disk.",
     ),
-    "ready, nobody left": (
+    "ready, no agent left": (
         scene(
             make(), worker_slots={"bob": BOB_IS_GONE}, workers=(worker("bob", session=Session(consecutive_errors=5)),)
         ),
-        "T1 is OPEN and ready: nobody is left to take it: bob has stopped (5 errors in a row).",
+        "T1 is OPEN and ready: no agent is left to take it: bob has stopped (5 errors in a row).",
     ),
-    "ready, everybody sent home": (
+    "ready, all agents stopped": (
         scene(
             make(),
             worker_slots={"bob": worker_slot.WorkerSlot(worker_slot.State.GONE, reason="no work is left")},
             workers=(worker("bob", desired_state=desired_state.DesiredState(desired_state.State.STOP)),),
         ),
-        "T1 is OPEN and ready: nobody is left to take it: bob has stopped (no work is left).",
+        "T1 is OPEN and ready: no agent is left to take it: bob has stopped (no work is left).",
     ),
-    "ready, nobody there": (scene(make(), worker_slots={}), "T1 is OPEN and ready: there are no agents."),
+    "ready, without agents": (scene(make(), worker_slots={}), "T1 is OPEN and ready: there are no agents."),
     "ready, no money free": (
         scene(make(), all_budgets={budgets.FLEET: budget.Budget(budget.State.HELD)}),
-        "T1 is OPEN and ready: all that is left of the fleet's budget is set aside for what is at work.",
+        "T1 is OPEN and ready: all that is left of the fleet's budget is reserved for tasks in progress.",
     ),
     "ready, no money left": (
         scene(
             make(), all_budgets={budgets.of_task("T1"): budget.Budget(budget.State.SPENT, period_ms=NOW_MS + 7_200_000)}
         ),
-        "T1 is OPEN and ready: its budget is spent, and filled anew in 2 h.",
+        "T1 is OPEN and ready: its budget is spent, and is refilled in 2 h.",
     ),
-    "ready, nobody able": (
+    "ready, no agent able": (
         scene(make(role="writer")),
         "T1 is OPEN and ready: it needs an agent with the role writer, and there is none.",
     ),
@@ -188,7 +188,7 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
                 "cid": worker_slot.WorkerSlot(worker_slot.State.WORKING, "T7", "", ("writer",)),
             },
         ),
-        "T1 is OPEN and ready: nobody with the role writer is free: cid is at T7.",
+        "T1 is OPEN and ready: no agent with the role writer is free: cid is at T7.",
     ),
     "ready, all rest": (
         scene(
@@ -202,20 +202,20 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
             ),
         ),
         (
-            "T1 is OPEN and ready: nobody is free: ann is paused (lunch), bob is held until a runner is at work, "
+            "T1 is OPEN and ready: no agent is free: ann is paused (lunch), bob is held until a runner is at work, "
             "cid pauses before its next session and dan waits for work."
         ),
     ),
     "claimed": (
         scene(make(State.CLAIMED, **OWNED), workers=(worker("ann"),)),
-        "T1 is CLAIMED: ann has it in hand for 3 min, under claim 2.",
+        "T1 is CLAIMED: ann has had it for 3 min, under claim 2.",
     ),
     "claimed, not begun": (
         scene(
             make(State.CLAIMED, **OWNED),
             workers=(worker("ann", assignment=assignment.Assignment(assignment.State.PREPARING)),),
         ),
-        "T1 is CLAIMED: ann has it in hand for 3 min, under claim 2; its place is being made.",
+        "T1 is CLAIMED: ann has had it for 3 min, under claim 2; its worktree is being prepared.",
     ),
     "worked at": (
         scene(make(State.IN_PROGRESS, **OWNED), workers=(worker("ann"),)),
@@ -255,22 +255,22 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
             make(State.DONE, **OWNED),
             workers=(worker("ann", assignment=assignment.Assignment(assignment.State.DISPUTED)),),
         ),
-        "T1 is DONE: it is not merged, because an agent has moved the fleet's branch: it is held by ann, for 3 min.",
+        "T1 is DONE: it is not merged, because an agent has moved the target branch: it is held by ann, for 3 min.",
     ),
     "parked": (
         scene(
             make(State.DONE, **OWNED),
             workers=(worker("ann", assignment=assignment.Assignment(assignment.State.PARKING)),),
         ),
-        "T1 is DONE: it is being kept for a person to see by ann, for 3 min.",
+        "T1 is DONE: it is being parked by ann, for 3 min.",
     ),
-    "done, nobody knows how": (
+    "done, between two steps": (
         scene(make(State.DONE, **OWNED)),
-        "T1 is DONE: it is being brought home by ann, for 3 min.",
+        "T1 is DONE: it is being finished by ann, for 3 min.",
     ),
     "agreed to": (
         scene(make(State.DONE, stage=Stage.MERGE)),
-        "T1 is DONE: a person has agreed to it, and it waits for an agent to merge it.",
+        "T1 is DONE: it is approved, and it waits for an agent to merge it.",
     ),
     "gathered": (
         scene(make(State.DONE, stage=Stage.VERIFY, reason="ann is gone")),
@@ -290,7 +290,7 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
     "failed, never retried": (scene(make(State.FAILED, max_retries=0)), "T1 has FAILED and has no retries left."),
     "failed hopelessly": (
         scene(make(State.FAILED, limit=0, reason="permission denied")),
-        "T1 has FAILED (permission denied) and is not tried again by itself: such a failure does not pass.",
+        "T1 has FAILED (permission denied) and is not tried again by itself: such a failure is permanent.",
     ),
     "failed, rests": (
         scene(make(State.FAILED, retries=2, reason="no")),
@@ -300,16 +300,16 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
         scene(make(State.FAILED, retries=3, max_retries=9, limit=9)),
         "T1 has FAILED and is tried again in 40 s (retry 4 of 9).",
     ),
-    "failed with a retry left, and nobody is": (
+    "failed with a retry left, and no agent is": (
         scene(make(State.FAILED, retries=2, reason="no"), worker_slots={"bob": BOB_IS_GONE}),
-        "T1 has FAILED (no), and nobody is left to try it again (2 of 3 retries used).",
+        "T1 has FAILED (no), and no agent is left to try it again (2 of 3 retries used).",
     ),
-    "blocked by somebody": (scene(make(State.BLOCKED, reason="no key")), "T1 is BLOCKED: no key."),
+    "blocked by an operator": (scene(make(State.BLOCKED, reason="no key")), "T1 is BLOCKED: no key."),
     "blocked for want of a role": (
-        scene(make(State.BLOCKED, lacks="role:reviewer", reason="asks for the role reviewer, and nobody has it")),
-        "T1 is BLOCKED: asks for the role reviewer, and nobody has it.",
+        scene(make(State.BLOCKED, lacks="role:reviewer", reason="needs the role reviewer, and no agent has it")),
+        "T1 is BLOCKED: needs the role reviewer, and no agent has it.",
     ),
-    "blocked without a word": (scene(make(State.BLOCKED)), "T1 is BLOCKED: nobody has said by what."),
+    "blocked without a word": (scene(make(State.BLOCKED)), "T1 is BLOCKED: no reason is recorded."),
     "blocked by a failure": (
         scene(make(State.BLOCKED, "T7", "T3", lacks="T3"), make(State.FAILED, "T3", reason="no", max_retries=0)),
         "T7 is BLOCKED: it depends on T3, which has FAILED (no) and has no retries left.",
@@ -360,33 +360,30 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
         "T1 is WAITING_FOR_SUBTASKS: 0 of 0 subtasks closed.",
     ),
     "cancelled": (scene(make(State.CANCELLED, reason="not needed")), "T1 is CANCELLED: not needed."),
-    "cancelled without a word": (scene(make(State.CANCELLED)), "T1 is CANCELLED: nobody wants it any more."),
+    "cancelled without a word": (scene(make(State.CANCELLED)), "T1 is CANCELLED: it is no longer wanted."),
     "orphaned": (
         scene(make(State.ORPHANED, **OWNED)),
-        "T1 is ORPHANED: ann has died, and nobody has looked yet at what it has left.",
+        "T1 is ORPHANED: ann has died, and its worktree is not inspected yet.",
     ),
     "orphaned, and its session is being ended": (
         _orphan(assignment.State.ORPHANED),
         (
             "T1 is ORPHANED: the session of ann has died (silent for 60 s), and is being ended; "
-            "then it is looked at what it has left."
+            "its worktree is inspected then."
         ),
     ),
     "orphaned, and inspected": (
         _orphan(assignment.State.INSPECTING),
-        "T1 is ORPHANED: the session of ann has died (silent for 60 s); it is being looked at what it has left.",
+        "T1 is ORPHANED: the session of ann has died (silent for 60 s); its worktree is being inspected.",
     ),
     "orphaned, and verified": (
         _orphan(assignment.State.VERIFYING),
-        (
-            "T1 is ORPHANED: the session of ann has died (silent for 60 s); "
-            "what it has left is being verified (`make check`)."
-        ),
+        ("T1 is ORPHANED: the session of ann has died (silent for 60 s); its work is being verified (`make check`)."),
     ),
     "waiting for a person": (
         scene(make(State.PENDING_APPROVAL, approval_ms=NOW_MS + 3_600_000)),
         (
-            "T1 is PENDING_APPROVAL: it is done and verified, and waits for a person's word before it is merged; "
+            "T1 is PENDING_APPROVAL: it is done and verified, and waits for approval before its merge; "
             "silence is a refusal, in 1 h."
         ),
     ),
@@ -412,7 +409,7 @@ def test_of_a_task_that_was_aborted_it_is_said_what_becomes_of_it() -> None:
 def test_every_state_of_a_task_has_a_sentence() -> None:
     """Those that few fleets come to, too."""
     assert set(SENTENCES) == set(State)
-    assert {of.job.state for of, _ in SITUATIONS.values()} == set(State)
+    assert {of.task.state for of, _ in SITUATIONS.values()} == set(State)
 
 
 def test_a_reason_is_shortened_in_the_sentence_and_whole_beside_it() -> None:
@@ -442,7 +439,7 @@ def test_durations_are_said_as_people_say_them(duration_ms: int, words: str) -> 
 
 
 @pytest.mark.parametrize("late_ms", [0, 60_000])
-def test_what_was_due_is_not_said_to_come_by_itself_while_no_runner_is_there(late_ms: int) -> None:
+def test_an_overdue_event_waits_for_a_runner(late_ms: int) -> None:
     """A runner that is at work lets nothing wait, so what is overdue waits for one."""
     rested = scene(make(State.FAILED, retry=RetryPolicy(backoff_base_ms=NOW_MS - late_ms)))
     assert why.explain(rested, why.Story("T1")).onward == (
@@ -493,7 +490,7 @@ def test_a_circle_of_causes_ends() -> None:
 ONWARD: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
     "planned": (
         scene(make(State.PLANNED)),
-        "T1 goes on when a person approves it.",
+        "T1 goes on when an operator approves it.",
         [("approve", "T1"), ("reject", "T1")],
     ),
     "open": (
@@ -511,19 +508,19 @@ ONWARD: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
             worker_slots={"ann": worker_slot.WorkerSlot(), "bob": worker_slot.WorkerSlot()},
             workers=(worker("ann", desired_state=PAUSED), worker("bob", desired_state=PAUSED)),
         ),
-        "T1 goes on when a person resumes ann or bob.",
+        "T1 goes on when an operator resumes ann or bob.",
         [("resume", "ann"), ("resume", "bob"), ("cancel", "T1")],
     ),
     "open, the fleet's budget spent": (
         scene(make(), all_budgets={budgets.FLEET: budget.Budget(budget.State.SPENT, period_ms=NOW_MS + 7_200_000)}),
-        "T1 goes on when the fleet's budget is filled anew, in 2 h, or when a person lets more be spent.",
+        "T1 goes on when the fleet's budget is refilled, in 2 h, or when an operator raises it.",
         [("budget", "--add-sessions ..."), ("cancel", "T1")],
     ),
     "open, its budget set aside": (
         scene(make(), all_budgets={budgets.of_task("T1"): budget.Budget(budget.State.HELD, lines=SHORT)}),
         (
-            "T1 goes on when what is set aside of the budget of T1 is settled, and something is left of it,"
-            " or when a person lets more be spent."
+            "T1 goes on when the reservations of the budget of T1 are settled, and something is left,"
+            " or when an operator raises it."
         ),
         [("budget", "--task T1 --add-usd ..."), ("cancel", "T1")],
     ),
@@ -535,8 +532,8 @@ ONWARD: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
             all_budgets={budgets.of_agent("bob"): budget.Budget(budget.State.SPENT, period_ms=NOW_MS + 60_000)},
         ),
         (
-            "T1 goes on when a person resumes ann, or when the budget of bob is filled anew, in 1 min,"
-            " or when a person lets more be spent."
+            "T1 goes on when an operator resumes ann, or when the budget of bob is refilled, in 1 min,"
+            " or when an operator raises it."
         ),
         [("resume", "ann"), ("budget", "--agent bob --add-sessions ..."), ("cancel", "T1")],
     ),
@@ -545,7 +542,7 @@ ONWARD: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
             make(State.DONE, **OWNED),
             workers=(worker("ann", assignment=assignment.Assignment(assignment.State.DISPUTED)),),
         ),
-        "T1 is merged when the fleet's branch is set back, or a person accepts it as it is.",
+        "T1 is merged when the target branch is set back, or an operator accepts it as it is.",
         [("branch", "--accept")],
     ),
     "done, and all paused": (
@@ -554,7 +551,7 @@ ONWARD: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
             worker_slots={"ann": worker_slot.WorkerSlot()},
             workers=(worker("ann", desired_state=PAUSED),),
         ),
-        "T1 goes on when a person resumes ann.",
+        "T1 goes on when an operator resumes ann.",
         [("resume", "ann")],
     ),
     "done, and the budget spent": (
@@ -612,10 +609,10 @@ ONWARD: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
             make(State.OPEN, "T0"),
             all_budgets={budgets.FLEET: budget.Budget(budget.State.SPENT, lines=SHORT)},
         ),
-        "T1 goes on when a person lets more be spent.",
+        "T1 goes on when an operator raises the budget.",
         [("budget", "--add-usd ..."), ("cancel", "T1")],
     ),
-    "open, nobody left that may take it": (
+    "open, no agent left that may take it": (
         scene(
             make(role="cook"),
             worker_slots={"ann": ANN_IS_AT_T0, "bob": worker_slot.WorkerSlot(worker_slot.State.GONE, roles=("cook",))},
@@ -630,8 +627,8 @@ ONWARD: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
             make(State.FAILED, "T3", max_retries=0),
         ),
         (
-            "T2 is merged when a person agrees to it. T3 is tried again only when a person says so. "
-            "The board would have to get a task T9."
+            "T2 is merged when an operator approves it. T3 is tried again only when an operator grants a retry. "
+            "The board has no task T9."
         ),
         [("approve", "T2"), ("reject", "T2"), ("retry", "T3"), ("cancel", "T1")],
     ),
@@ -645,10 +642,14 @@ ONWARD: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
             make(State.IN_PROGRESS, **OWNED),
             workers=(worker("ann", desired_state=PAUSED, session=Session(limits=Limits(session_timeout_ms=60_000))),),
         ),
-        "T1 goes on when a person resumes ann.",
+        "T1 goes on when an operator resumes ann.",
         [("resume", "ann"), ("send", "ann"), ("stop", "ann"), ("cancel", "T1")],
     ),
-    "done": (scene(make(State.DONE, **OWNED)), "T1 goes on by itself when ann has brought it home.", []),
+    "done": (
+        scene(make(State.DONE, **OWNED)),
+        "T1 goes on by itself when ann has finished its verification or merge.",
+        [],
+    ),
     "to be merged": (
         scene(make(State.DONE, stage=Stage.MERGE)),
         "T1 is given to the next agent that is free, to merge it.",
@@ -668,7 +669,7 @@ ONWARD: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
     ),
     "blocked": (
         scene(make(State.BLOCKED), make(State.OPEN, "T0")),
-        "T1 goes on when a person says that what it needs is there.",
+        "T1 goes on when an operator confirms that its blocker is gone.",
         [("retry", "T1"), ("cancel", "T1")],
     ),
     "blocked for want of a role": (
@@ -688,7 +689,7 @@ ONWARD: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
     ),
     "blocked for want of money": (
         scene(make(State.BLOCKED, lacks=f"{fleet_task.PURSE}agent/ann"), make(State.OPEN, "T0")),
-        "T1 goes on when a person lets more be spent.",
+        "T1 goes on when an operator raises the budget.",
         [("budget", "--agent ann"), ("cancel", "T1")],
     ),
     "waiting for no part": (
@@ -698,7 +699,7 @@ ONWARD: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
     ),
     "orphaned": (
         scene(make(State.ORPHANED, **OWNED)),
-        "T1 goes on when somebody has looked at what ann has left.",
+        "T1 goes on when the worktree of ann has been inspected.",
         [],
     ),
 }
@@ -707,12 +708,12 @@ ONWARD: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
 def test_an_agent_that_has_spent_its_budget_is_not_said_to_wait_for_work() -> None:
     """It waits for money."""
     of, _, _ = ONWARD["open, one paused and one without money"]
-    assert said(of).endswith("ann is paused (lunch) and bob's own budget is spent, and filled anew in 1 min.")
+    assert said(of).endswith("ann is paused (lunch) and bob's own budget is spent, and is refilled in 1 min.")
 
 
 @pytest.mark.parametrize("name", ONWARD)
-def test_what_moves_a_task_on_is_asked_of_where_the_cause_lies(name: str) -> None:
-    """By itself, and by what a person can say: nobody is told to retry what only waits."""
+def test_a_task_is_moved_on_at_its_root_causes(name: str) -> None:
+    """By itself, and by an operator's commands: a task that only waits has no retry."""
     of, onward, commands = ONWARD[name]
     told = why.explain(of, why.Story(of.name))
     assert told.onward == onward
@@ -725,20 +726,20 @@ HOME = {"ann": worker_slot.WorkerSlot(worker_slot.State.GONE, reason="no work is
 OVER: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
     "everything is settled, and one has failed": (
         scene(make(State.BLOCKED, "T1", "T2", lacks="T2"), make(State.FAILED, "T2", max_retries=0), worker_slots=HOME),
-        f"Nothing moves T2 on: everybody has gone home. {ANEW}",
+        f"Nothing moves T2 on: the fleet is finished. {ANEW}",
         [("cancel", "T1")],
     ),
     "everything is settled, and they are about to go": (
         scene(make(State.FAILED, max_retries=0)),
-        f"Nothing moves T1 on: everybody has gone home. {ANEW}",
+        f"Nothing moves T1 on: the fleet is finished. {ANEW}",
         [],
     ),
-    "nobody is left, and one would be open": (
+    "no agent is left, and one would be open": (
         scene(make(), worker_slots={"bob": BOB_IS_GONE}),
         f"Nothing moves T1 on: all agents have stopped for good. {ANEW}",
         [("cancel", "T1")],
     ),
-    "nobody is left, and two wait for a person": (
+    "no agent is left, and two wait for an operator": (
         scene(
             make(State.OPEN, "T1", "T2", "T3"),
             make(State.PLANNED, "T2"),
@@ -751,7 +752,7 @@ OVER: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
         ),
         [("cancel", "T1")],
     ),
-    "nobody is left, and it is closed": (
+    "no agent is left, and it is closed": (
         scene(make(State.CLOSED), worker_slots=HOME),
         "Nothing: T1 is CLOSED, and stays so.",
         [],
@@ -760,8 +761,8 @@ OVER: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
 
 
 @pytest.mark.parametrize("name", OVER)
-def test_nothing_is_said_to_help_where_everybody_has_gone_home(name: str) -> None:
-    """No word moves anything on where nobody is left, and none is offered: what is true is said instead."""
+def test_no_command_is_offered_where_all_agents_have_stopped(name: str) -> None:
+    """No command moves a task on without agents, and none is offered: the explanation says so."""
     of, onward, commands = OVER[name]
     told = why.explain(of, why.Story(of.name))
     assert told.onward == onward

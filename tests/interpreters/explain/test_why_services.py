@@ -20,7 +20,7 @@ COMES_BACK: Final[dict[str, Any]] = {"restart_policy": "on_failure", "max_consec
 
 
 def told(of: Hand, event: Any) -> Hand:
-    """Let a person wish something of it."""
+    """Give it a command of an operator."""
     return of.give("desired_state", event)
 
 
@@ -38,12 +38,12 @@ def triggered_by(*sources: Source) -> Hand:
 
 
 SITUATIONS: Final[dict[str, tuple[Hand, str, str, str]]] = {
-    "nothing to do": (serving(), "web waits for what triggers it, for 0 s.", "", ONWARD),
+    "nothing to do": (serving(), "web has waited for its triggers for 0 s.", "", ONWARD),
     "at work": (send(serving(), "one", "two"), "web is running and runs 'one'.", "'two'", ONWARD),
     "at work for its interval": (fire(serving()), "web is running and runs every 1m.", "", ONWARD),
     "a run has failed": (
         fails(serving(max_consecutive_failures=3)),
-        "web waits for what triggers it, for 0 s after 1 failed run in a row (Error(exit 1)).",
+        "web has waited for its triggers for 0 s after 1 failed run in a row (Error(exit 1)).",
         "",
         ONWARD,
     ),
@@ -51,7 +51,7 @@ SITUATIONS: Final[dict[str, tuple[Hand, str, str, str]]] = {
         fails(serving(max_consecutive_failures=1)),
         "web is down, for good (max consecutive failures reached (1): Error(exit 1)).",
         "",
-        "Nothing: it is not begun again within this log.",
+        "Nothing: it is not restarted within this log.",
     ),
     "down, and coming back": (
         fails(serving(**COMES_BACK)),
@@ -70,7 +70,7 @@ SITUATIONS: Final[dict[str, tuple[Hand, str, str, str]]] = {
     ),
     "held": (
         told(serving(), desired_state.HoldWanted()),
-        "web waits for what triggers it, for 0 s.",
+        "web has waited for its triggers for 0 s.",
         "",
         "A runner: lifefold run FLEET.toml",
     ),
@@ -82,13 +82,13 @@ SITUATIONS: Final[dict[str, tuple[Hand, str, str, str]]] = {
     ),
     "waiting for a time": (
         triggered_by(Cron("0 9 * * *", "Europe/Berlin")),
-        "web waits for what triggers it, for 0 s.",
+        "web has waited for its triggers for 0 s.",
         "",
         "the next time of 0 9 * * * (Europe/Berlin).",
     ),
     "waiting for a file": (
         triggered_by(Changed("inbox")),
-        "web waits for what triggers it, for 0 s.",
+        "web has waited for its triggers for 0 s.",
         "",
         "a change of inbox.",
     ),

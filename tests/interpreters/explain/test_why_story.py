@@ -5,7 +5,7 @@ import pytest
 from fleet_driver import Driver
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan
 from lifefold.core.fleet.board import fleet_task
-from lifefold.core.fleet.board.fleet_task.properties import moves_nothing_by_a_word
+from lifefold.core.fleet.board.fleet_task.properties import reports_of_aborts_move_nothing
 from lifefold.core.fleet.worker import assignment, desired_state, mailbox
 from lifefold.core.kernel import (
     Created,
@@ -57,11 +57,11 @@ def test_a_story_has_what_concerns_the_task_and_nothing_else() -> None:
         "plan: put on the board as OPEN",
         "rule match: given to ann",
         "ann: began a session",
-        "ann: its verification agrees",
+        "ann: its verification succeeded",
         "ann: the work is done, and is to be verified",
         "ann: merged as c0ffee",
     ]  # fmt: skip
-    assert (of.stories["T1"].hands, of.stories["T1"].sessions) == ("", 1)
+    assert (of.stories["T1"].owner, of.stories["T1"].sessions) == ("", 1)
 
 
 def stepped(
@@ -103,7 +103,10 @@ OF_TASK: dict[str, tuple[Event, str]] = {
         fleet_task.DependencyBack("budget:fleet"),
         "unblocked: the budget of the fleet suffices again",
     ),
-    "one of somebody": (fleet_task.DependencyBack("budget:agent/a"), "unblocked: the budget of agent a suffices again"),
+    "a budget of an agent": (
+        fleet_task.DependencyBack("budget:agent/a"),
+        "unblocked: the budget of agent a suffices again",
+    ),
     "a cause that is gone": (fleet_task.DependencyBack("T3"), "unblocked: T3 may be done after all"),
     "a task that is planned again": (fleet_task.DependencyBack(fleet_task.PLAN), "unblocked: it is in the plan again"),
     "a role that is there": (fleet_task.DependencyBack("role:tester"), "unblocked: an agent has the role tester"),
@@ -133,7 +136,7 @@ OF_TASK: dict[str, tuple[Event, str]] = {
 
 
 @pytest.mark.parametrize("name", OF_TASK)
-def test_what_happens_to_a_task_is_told_in_words(name: str) -> None:
+def test_events_of_a_task_are_told_in_words(name: str) -> None:
     """With its reason in a line; what has no words is told by its name."""
     event, words = OF_TASK[name]
     assert lines(why.tell(why.Story("T1"), "board", stepped(event))) == [f"operator: {words}"]
@@ -149,12 +152,12 @@ def test_an_abort_that_ends_a_task_is_told_without_a_condition() -> None:
     assert lines(why.tell(why.Story("T1"), "board", ended)) == ["operator: aborted: no more"]
 
 
-def test_who_aborts_in_a_fleet_without_aborts_breaks_a_property() -> None:
+def test_an_abort_in_a_fleet_without_aborts_breaks_a_property() -> None:
     """There is nothing that such a task could keep of it."""
     before = fleet_task.FleetTask(State.IN_PROGRESS, "T1", fate=fleet_task.Fate())
     none = replace(before, fate=None)
-    assert moves_nothing_by_a_word(stepped(fleet_task.AbortWanted(), record=before, before=none)) is False
-    assert moves_nothing_by_a_word(stepped(fleet_task.AbortWanted(), record=none, before=before)) is False
+    assert reports_of_aborts_move_nothing(stepped(fleet_task.AbortWanted(), record=before, before=none)) is False
+    assert reports_of_aborts_move_nothing(stepped(fleet_task.AbortWanted(), record=none, before=before)) is False
 
 
 def test_every_event_of_a_task_has_words() -> None:
@@ -182,14 +185,14 @@ OF_OWNER: dict[str, tuple[Event, str, str]] = {
     "what is left is looked at": (
         assignment.Inspected(differs=True),
         "assignment",
-        "ann: looked at what the session has left, and has it verified",
+        "ann: found work of the dead session, and verifies it",
     ),
     "urgent message": (
         mailbox.OperatorMessageArrived("look"),
         "mailbox",
         "operator: wrote to its agent, urgently: look",
     ),
-    "letter": (mailbox.OperatorMessageArrived("look", urgent=False), "mailbox", "operator: wrote to its agent: look"),
+    "message": (mailbox.OperatorMessageArrived("look", urgent=False), "mailbox", "operator: wrote to its agent: look"),
     "paused": (desired_state.PauseWanted("lunch"), "desired_state", "operator: paused its agent: lunch"),
     "resumed": (desired_state.ResumeWanted(), "desired_state", "operator: let its agent go on"),
     "drained": (
@@ -202,8 +205,8 @@ OF_OWNER: dict[str, tuple[Event, str, str]] = {
 
 
 @pytest.mark.parametrize("name", OF_OWNER)
-def test_what_happens_to_its_owner_is_told_while_it_has_the_task(name: str) -> None:
-    """And of nobody else, nor of a worker whose task is another one."""
+def test_events_of_the_owner_are_told_while_it_has_the_task(name: str) -> None:
+    """And of no other worker, nor of one with another task."""
     event, machine, told = OF_OWNER[name]
     happened = stepped(event, machine=machine, ref=machine)
     assert lines(why.tell(in_hand(), "worker/ann", happened)) == [told]
@@ -211,7 +214,7 @@ def test_what_happens_to_its_owner_is_told_while_it_has_the_task(name: str) -> N
     assert lines(why.tell(why.Story("T1"), "worker/ann", happened)) == []
 
 
-def test_every_command_to_an_agent_is_told_of_the_task_in_its_hands() -> None:
+def test_every_command_to_an_agent_is_told_of_the_task_that_it_has() -> None:
     """Whichever actor gave it: ``why`` is asked for what happened to a task because of it."""
     assert set(desired_state.COMMANDS) <= set(story.OF_OWNER)
 
@@ -219,16 +222,16 @@ def test_every_command_to_an_agent_is_told_of_the_task_in_its_hands() -> None:
 def test_an_end_of_a_session_is_told_if_the_board_does_not_hear_of_it() -> None:
     """One that was interrupted is; of success and failure the board tells."""
     exited = session.SessionExited(session.Error("no"))
-    for before, told in ((Agent.RUNNING, []), (Agent.INTERRUPTING, ["ann: its session has ended, being interrupted"])):
+    for before, told in ((Agent.RUNNING, []), (Agent.INTERRUPTING, ["ann: its session was interrupted"])):
         end = stepped(exited, machine="session", ref="session", before=Session(before), record=Session())
         assert lines(why.tell(in_hand(), "worker/ann", end)) == told
 
 
-def test_who_is_given_another_task_has_this_one_no_more_and_others_keep_it() -> None:
-    """Whose hands it is in is known by what they were given."""
+def test_an_assignment_of_another_task_ends_ownership_for_that_worker_only() -> None:
+    """Assignments decide which worker has a task."""
     other = stepped(assignment.Assigned(task.Brief("T2")), machine="assignment", ref="assignment")
-    assert why.tell(in_hand(), "worker/ann", other).hands == ""
-    assert why.tell(in_hand(), "worker/bob", other).hands == "worker/ann"
+    assert why.tell(in_hand(), "worker/ann", other).owner == ""
+    assert why.tell(in_hand(), "worker/bob", other).owner == "worker/ann"
 
 
 def test_the_sessions_of_the_present_claim_are_counted() -> None:
@@ -241,7 +244,7 @@ def test_the_sessions_of_the_present_claim_are_counted() -> None:
 
 
 def test_a_night_without_a_runner_is_told_of_tasks_that_were_there() -> None:
-    """Nothing happened because nobody was there to make it happen."""
+    """Nothing happened without a runner."""
     begun = why.tell(why.Story("T1"), "board", stepped(task.Unblocked()))
     assert lines(why.resumed(begun, 9, 28_800_000))[1:] == ["runner: goes on, after 8 h without a runner"]
     assert why.resumed(why.Story("T1"), 9, 28_800_000).lines == ()
@@ -269,7 +272,7 @@ def passage(*words: str, by: str = "ann") -> tuple[why.Line, ...]:
         ("abcdefghijklmabcdefghijklm", " ".join(f"1{each}" for each in "abcdefghijklm" * 2)),
     ],
 )
-def test_what_repeats_itself_is_folded(words: str, folded: str) -> None:
+def test_repetitions_are_folded(words: str, folded: str) -> None:
     """One line or several in a row; nothing is lost, and the times of the first and the last are kept."""
     told = why.chapters(passage(*words))
     assert " ".join(f"{each.times}{''.join(line.said for line in each.lines)}" for each in told) == folded
@@ -277,7 +280,7 @@ def test_what_repeats_itself_is_folded(words: str, folded: str) -> None:
     assert [each.from_ms for each in told[1:]] == [each.to_ms + 1 for each in told[:-1]]
 
 
-def test_a_chapter_names_everybody_who_was_in_it() -> None:
+def test_a_chapter_names_all_its_actors() -> None:
     """Claimed three times, by two agents, and given back each time."""
     given = [why.Line(n, "rule match", "given to", to) for n, to in enumerate(("ann", "bob", "ann"))]
     back = [why.Line(n, to, "given back: no disk") for n, to in enumerate(("ann", "bob", "ann"))]

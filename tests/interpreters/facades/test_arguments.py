@@ -1,4 +1,4 @@
-"""What is guaranteed of the arguments of every handle: checked in one way, and kept as plain values."""
+"""The arguments of every facade: checked in one way, and kept as plain values."""
 
 from enum import Enum
 from typing import Any
@@ -47,7 +47,7 @@ def test_what_makes_no_sense_is_refused_by_its_name(
 
 @pytest.mark.parametrize("given", ["asleep", 5, None, ["idle"]])
 def test_a_word_that_is_none_of_those_there_are_is_refused_with_all_of_them(given: object) -> None:
-    """Whoever meant another one sees which."""
+    """The error lists the accepted values."""
     with pytest.raises(ValueError, match="mood must be one of out of memory, not ") as raised:
         one_of("mood", Loud, given)
     assert repr(given) in str(raised.value)

@@ -1,4 +1,4 @@
-"""What is guaranteed of an entity that is driven by calls: decided purely, committed whole, performed in order."""
+"""An entity that is driven by calls: decided purely, committed whole, performed in order."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -24,11 +24,11 @@ class Side(State):
 
 
 class Opened(Event, frozen=True):
-    """Somebody opens the door."""
+    """The door is opened."""
 
 
 class Closed(Event, frozen=True):
-    """Somebody shuts the door."""
+    """The door is shut."""
 
 
 class Slammed(Event, frozen=True):
@@ -115,7 +115,7 @@ def test_a_refused_event_changes_nothing_and_calls_nothing() -> None:
 
 
 def test_a_hook_before_prevents_the_transition_by_raising() -> None:
-    """Nothing is committed, nobody is told, and what it raised reaches the caller (A14)."""
+    """Nothing is committed, the observer is not called, and the caller gets the error (A14)."""
     house = House({"unlock": boom})
     with pytest.raises(ValueError, match="no"):
         house.driver.take(Opened())
@@ -164,7 +164,7 @@ def test_what_changed_during_a_hook_before_is_decided_again() -> None:
 
 
 def test_a_commit_that_fails_leaves_everything_as_it_was() -> None:
-    """Nobody is told of a transition that could not be kept (B10, B11)."""
+    """The observer is not called for a transition that could not be saved (B10, B11)."""
 
     def full(_before: Entity[Door], _after: Entity[Door]) -> None:
         raise OSError("disk full")
@@ -227,7 +227,7 @@ def test_the_caller_serves_the_activities_and_postponed_events_wait() -> None:
 
 def test_an_effect_without_a_performer_is_an_error_at_once() -> None:
     """It names the effect, before anything has happened."""
-    with pytest.raises(MissingHandlersError, match=r"no performer for Ring: the machine 'oven' can ask for it"):
+    with pytest.raises(MissingHandlersError, match=r"no performer for Ring: the machine 'oven' can request it"):
         Driver(oven, Oven())
 
 

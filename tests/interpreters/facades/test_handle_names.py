@@ -1,4 +1,4 @@
-"""What the four packages of handles export: all that a caller has in hand, and nothing that the page does not name."""
+"""The exports of the four facade packages: all that a caller needs, and no name that the documents do not have."""
 
 import inspect
 import re

@@ -1,4 +1,4 @@
-"""What a handle shows of itself in a shell, a log, and a failing test; and what its errors carry."""
+"""The representation of facades in a shell, a log, and a failing test; and the attributes of their errors."""
 
 import copy
 import pickle
@@ -44,7 +44,7 @@ def handles(folder: Path) -> dict[str, Any]:
     }
 
 
-def test_every_handle_says_what_it_is_who_and_in_which_state(tmp_path: Path) -> None:
+def test_every_facade_shows_its_type_its_id_and_its_state(tmp_path: Path) -> None:
     """In one short line, without an address in memory."""
     found = handles(tmp_path)
     assert [repr(each) for each in found.values()] == list(found)
@@ -122,7 +122,7 @@ def test_every_error_that_handles_raise_is_tried() -> None:
     assert errors - bases == {type(each) for each in ERRORS}
 
 
-def test_who_is_not_trusted_enough_is_in_the_error_with_what_was_to_be_moved() -> None:
+def test_the_error_of_missing_trust_names_the_actor_and_the_entity() -> None:
     """A program need not read the text."""
     error = governance.AccessDeniedError("ann", *STATES)
     assert (error.actor, error.entity_id, error.from_status, error.to_status) == ("ann", *STATES)
@@ -140,7 +140,7 @@ OWN: Final = "record"
 
 
 class Keeper(cooperative.Agent):
-    """An agent of somebody's, with an attribute that the base class has a property for."""
+    """A user's agent, with an attribute that is a property in the base class."""
 
     def __init__(self, agent_id: str) -> None:
         super().__init__(agent_id)

@@ -101,12 +101,12 @@ def test_there_is_a_purse_for_whatever_is_limited_and_no_other(tmp_path: Path) -
         (
             {"task": 'budget.time = "30m"'},
             "tasks.T1.budget.time",
-            "found 30m; accepted: at least what a session is given",
+            "found 30m; accepted: at least the reservation of a session",
         ),
         (
             {"fleet": "budget.session_usd = 2", "task": "budget.usd = 1"},
             "tasks.T1.budget.usd",
-            "found 1.0; accepted: at least what a session is given, 2.0",
+            "found 1.0; accepted: at least the reservation of a session, 2.0",
         ),
         ({"fleet": "budget.sessions = 0"}, "fleet.budget.sessions", "an integer from 1 to"),
         ({"fleet": 'budget.unreported = "all"'}, "fleet.budget.unreported", '"free" or "share"'),

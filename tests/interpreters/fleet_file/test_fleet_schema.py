@@ -135,7 +135,7 @@ def shipped(folder: Path) -> Iterator[str]:
     yield write_demo(folder / "demo").read_text()
     for file in (ROOT / "examples").glob("*.toml"):
         yield file.read_text()
-    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+    for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
         for block in re.findall(r"^```toml\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
             shown = tomllib.loads(block)
             if "project" not in shown:

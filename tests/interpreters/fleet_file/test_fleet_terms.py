@@ -90,8 +90,8 @@ def test_everything_that_is_written_reaches_the_plan(tmp_path: Path) -> None:
         ("fleet", "retry.backoff_base = 30", "fleet.retry.backoff_base", "found 30, an integer; accepted: a duration"),
         ("fleet", "retry.fatal_retries = -1", "fleet.retry.fatal_retries", "an integer from 0 to 1000"),
         ("agent", 'roles = "review"', "agents.coder.roles", 'found "review"; accepted: an array of names'),
-        ("agent", 'roles = ["a", "b c"]', "agents.coder.roles[2]", 'found "b c"; accepted: 1 to 64 messages'),
-        ("task", 'role = ""', "tasks.T1.role", 'found ""; accepted: 1 to 64 messages'),
+        ("agent", 'roles = ["a", "b c"]', "agents.coder.roles[2]", 'found "b c"; accepted: 1 to 64 of the characters'),
+        ("task", 'role = ""', "tasks.T1.role", 'found ""; accepted: 1 to 64 of the characters'),
         ("task", 'role = "docs"', "tasks.T1.role", 'found "docs", which no agent has; accepted: roles of agents'),
         ("agent", 'trust = "high"', "agents.coder.trust", 'found "high"; accepted: "untrusted" or "probationary"'),
         ("task", "trust = 2", "tasks.T1.trust", 'accepted: "untrusted" or "probationary" or "trusted" or "elevated"'),
@@ -101,13 +101,13 @@ def test_everything_that_is_written_reaches_the_plan(tmp_path: Path) -> None:
             "fleet",
             'gates = { "DONE -> FAILED" = "trusted" }',
             "fleet.gates.DONE -> FAILED",
-            'found "DONE -> FAILED"; accepted: the transitions of a task that can be gated: "OPEN -> CLAIMED"',
+            'found "DONE -> FAILED"; accepted: the transitions of a task with gates: "OPEN -> CLAIMED"',
         ),
         (
             "fleet",
             'gates = { "OPEN -> CLAIMED" = "trusted" }',
             "fleet.gates",
-            "nobody is trusted to begin with anything; accepted: an agent that may take a task",
+            "no agent has the trust to begin with any task; accepted: an agent with the trust for a task",
         ),
         ("task", 'approval = "yes"', "tasks.T1.approval", 'found "yes"; accepted: "none" or "merge"'),
         ("task", "max_subtasks = 101", "tasks.T1.max_subtasks", "accepted: an integer from 0 to 100"),
@@ -228,7 +228,7 @@ def test_trust_counts_if_and_only_if_anything_of_it_is_written(tmp_path: Path) -
 def test_a_fleet_in_which_nobody_may_begin_is_only_begun_if_a_person_watches_it(tmp_path: Path) -> None:
     """Who then promotes one."""
     path = written(tmp_path, task='trust = "elevated"')
-    with pytest.raises(FleetFileError, match="nobody is trusted to begin"):
+    with pytest.raises(FleetFileError, match="no agent has the trust to begin"):
         load(path)
     assert load(path, watch=True).plan.gates == GatePlan()
 

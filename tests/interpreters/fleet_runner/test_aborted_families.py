@@ -118,7 +118,7 @@ def test_a_person_aborts_siblings_and_then_the_whole_family(tmp_path: Path) -> N
     """A tool alone takes nobody along; each command says beforehand whom it reaches, and nothing is left in the end."""
     of = prepared(tmp_path)
     with at_work(of) as (_, processes):
-        assert (tmp_path / "counts" / "said").read_text().startswith("T+1: noted; the session goes on")
+        assert (tmp_path / "counts" / "said").read_text().startswith("T+1: recorded; the session goes on")
         assert states(of) == {"T": "WAITING_FOR_SUBTASKS", **dict.fromkeys(PARTS, "IN_PROGRESS")}
         done = of.call("abort", "T+1", "--scope", "sibling", "--because", "a dead end").stdout
         assert done == "T+1: aborted: T+2 T+3\n"

@@ -39,7 +39,7 @@ def test_a_fleet_begins_nothing_that_its_budget_does_not_cover(ground: Ground) -
     printed = ground.call("run", str(ground.fleet), "--no-live", "--no-wait", code=4, COST="0.4").stdout
     reason = "the fleet's budget is spent: 0.80 of 1.00 USD; a claim is given 0.50 USD"
     assert f"plain-3: BLOCKED: {reason}" in printed
-    assert "only people can move this fleet on" in printed
+    assert "only an operator can move this fleet on" in printed
     told = {each["id"]: (each["state"], ground.sessions(each["id"])) for each in ground.json("tasks")}
     assert told == {"plain-1": ("CLOSED", 1), "plain-2": ("CLOSED", 1), "plain-3": ("BLOCKED", 0)}
     assert len(ground.merges()) == 2
@@ -97,6 +97,6 @@ def test_a_person_who_says_nothing_holds_a_fleet_and_does_not_end_it(
     monkeypatch.setenv("COST", "0.1")
     ground.demand("plain-1", 'approval = "merge"')
     printed = ground.call("run", str(ground.fleet), "--no-live", "--no-wait", code=4).stdout
-    assert "plain-1 is done and waits for your word: lifefold approve plain-1" in printed
+    assert "plain-1 is done and waits for your approval: lifefold approve plain-1" in printed
     ground.call("approve", "plain-1")
     assert "3 of 3 tasks closed" in ground.run()

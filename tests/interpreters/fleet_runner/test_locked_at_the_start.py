@@ -52,7 +52,7 @@ def test_a_run_waits_for_a_log_that_another_program_holds_locked(ground: Ground,
             lock.close()
             text = run.rest()
     assert run.process.returncode == 0, text
-    assert "the log can be used; the run begins" in text
+    assert "the log is available; the run begins" in text
     assert "1 of 1 tasks closed" in text
     assert "waiting until it is done" not in text
 

@@ -64,7 +64,7 @@ def test_what_is_not_quarantined_cannot_be_released(ground: Ground) -> None:
     with ground.running() as run:
         run.until("quarantined", "lifefold release")
         refused = ground.call("release", "plain-1", code=2)
-        assert "'plain-1' is not quarantined; quarantined are: agent" in refused.stderr
+        assert "'plain-1' is not quarantined; quarantined: agent" in refused.stderr
         run.process.kill()
         run.rest()
     (ground.folder / "broken").unlink()

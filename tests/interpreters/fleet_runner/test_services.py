@@ -160,7 +160,7 @@ def test_a_service_that_is_stopped_ends_its_run_and_runs_nothing_more(tmp_path: 
     assert "message 'two' was not run: stopped by the operator" in told
     assert of.processes() == []
     refused = of.call("send", "web", "three", "--db", str(of.log), code=2)
-    assert "it is down, for good" in refused.stdout
+    assert "it has stopped, for good" in refused.stdout
 
 
 def test_a_service_that_drains_lets_its_run_end_and_runs_nothing_more(tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_a_fleet_of_services_takes_no_tasks_and_a_service_without_a_queue_no_mes
     with of.running("--watch") as run:
         run.until("more may come")
         told = of.call("task", "add", "--id", "T9", "--prompt", "do it", "--db", str(of.log), code=2)
-        assert "services only" in told.stderr
+        assert "this fleet has no agents" in told.stderr
         told = of.call("send", "web", "hello", "--db", str(of.log), code=2)
         assert "it takes no messages" in told.stdout
         assert "its interval, due in" in of.call("why", "web", "--db", str(of.log)).stdout

@@ -11,11 +11,13 @@ def test_who_drains_brings_home_what_it_has_in_hand_and_begins_nothing_new(tmp_p
     of = Ground(tmp_path).prepare("plain-1", "plain-2", gates=("plain-1",))
     with of.running() as run:
         with of.at_gate("plain-1"):
-            assert "agent: finishes what it has, and stops" in of.call("stop", "--drain").stdout
+            assert "agent: finishes its task, and stops" in of.call("stop", "--drain").stdout
             (agent,) = of.json("status")["agents"]
             assert (agent["desired_state"], agent["state"]) == ("Drain", "Running")
             assert "draining: drained by the operator" in of.call("status").stdout
             assert "agent: is draining already" in of.call("stop", "--drain", "agent", code=2).stdout
+            sooner = "lifefold stop agent, or lifefold stop agent --kill, ends it sooner"  # without a name: all agents
+            assert sooner in of.call("pause", code=2).stdout
         run.rest()
     assert run.process.returncode == 1
     assert {each["id"]: each["state"] for each in of.json("tasks")} == {"plain-1": "CLOSED", "plain-2": "OPEN"}

@@ -126,7 +126,7 @@ def _person(runner: Runner) -> None:
 
     Nobody lets more be spent on a task whose budget is spent, so the fleet is held in the end, and not waited for.
     """
-    runner.waits_for_people = False
+    runner.waits_for_operators = False
     to_board = partial(say, runner, board.NAME)
 
     def grant(transition: Transition) -> None:

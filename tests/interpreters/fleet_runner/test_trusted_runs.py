@@ -60,7 +60,7 @@ def test_a_fleet_that_is_not_watched_ends_and_says_whom_it_would_have_taken(grou
     assert "takes an agent that is elevated, and there is none" in ground.run(code=1)
     why = ground.call("why", "plain-2").stdout
     assert why.startswith("plain-2 is BLOCKED because: takes an agent that is elevated") or "elevated" in why
-    assert "everybody has gone home" in why
+    assert "the fleet is over" in why
     refused = ground.call("trust", "agent", "--promote", *REASON, code=2).stdout
     assert "it has stopped, for good" in refused
     assert ground.merges() == ["Merge plain-1: Write plain-1.txt"]
@@ -70,7 +70,7 @@ def test_a_person_promotes_demotes_and_blames_an_agent_by_a_command(ground: Grou
     """A fleet that is watched waits for that, and says so; what is said stands in the log, with who and why."""
     ground.prepare("plain-1").demand("plain-1", 'trust = "trusted"')
     with ground.running("--watch") as fleet:
-        fleet.until("plain-1 takes an agent that is trusted", "lifefold trust AGENT --promote")
+        fleet.until("plain-1 takes an agent that is trusted", "lifefold trust agent --promote")
         assert [each["about"] for each in ground.json("status")["waiting"]] == ["trust", "tasks"]
         way = ground.call("why", "plain-1").stdout
         assert "when an agent has earned to be trusted, or a person promotes one" in way
@@ -80,7 +80,7 @@ def test_a_person_promotes_demotes_and_blames_an_agent_by_a_command(ground: Grou
             for move in ("--violation", "--promote", "--demote", "--promote", "--promote")
         ]
         assert said == [
-            "agent: it is still untrusted, and rises only when a person promotes it: violations, 1",
+            "agent: it is still untrusted, with 1 violation, and rises only when an operator promotes it",
             "agent: it is probationary; its violations are forgiven",
             "agent: it is untrusted",
             "agent: it is probationary",
@@ -97,7 +97,7 @@ def test_what_is_said_of_trust_that_changes_nothing_is_refused(ground: Ground) -
     """Where nothing is gated, of nobody who is there, and of one who is as low as can be; a reason is needed."""
     ground.prepare("plain-1").demand("", "approve_plan = true")
     with ground.running() as fleet:
-        fleet.until("the plan waits for your word")
+        fleet.until("the plan waits for your approval")
         assert "gates nothing" in ground.call("trust", "agent", "--promote", *REASON, code=2).stdout
         assert "agent" in ground.call("trust", "agnt", "--promote", *REASON, code=2).stderr
         ground.call("trust", "agent", "--promote", code=2)

@@ -1,4 +1,4 @@
-"""What is guaranteed of a short command of our own that is cancelled: it may end what it is at, within its patience."""
+"""A cancelled short command may complete within its patience."""
 
 import os
 from collections.abc import Callable

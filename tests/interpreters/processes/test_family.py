@@ -1,4 +1,4 @@
-"""Who belongs to an agent, as its shim knows it: those that have left its group, and those that never did."""
+"""The family of an agent in its shim: processes in its group, and processes that have left it."""
 
 import subprocess
 import sys
@@ -31,7 +31,7 @@ family = Family(agent)
 os.write(stop, b".")
 while not family.agent_dead:
     family.look()
-family.bury()
+family.reap_agent()
 family.kill_rest()
 for other in others:
     os.waitpid(other, 0)
@@ -40,7 +40,7 @@ print(family.escaped == others[1:], family.extinct())
 
 
 @pytest.mark.skipif(not proc.LINUX, reason="elsewhere those that have left the group are not found")
-def test_who_has_not_left_the_group_is_not_said_to_have_escaped() -> None:
-    """Although the agent is buried, and whoever is left is signalled one by one."""
+def test_a_process_in_the_group_is_not_reported_as_escaped() -> None:
+    """Also after the agent was reaped, when the remaining processes are signalled one by one."""
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "True True\n"

@@ -1,4 +1,4 @@
-"""Identities: that a signal reaches the process that was meant, or nobody."""
+"""Identities: a signal reaches the intended process, or none."""
 
 import os
 import signal
@@ -52,7 +52,7 @@ def test_a_signal_reaches_the_group_that_is_meant() -> None:
 
 
 def test_a_group_is_not_signalled_through_one_who_does_not_lead_it() -> None:
-    """A member of somebody else's group proves nothing about the others in it."""
+    """A member of another group proves nothing about the other members."""
     with subprocess.Popen(["/bin/sleep", "1000"]) as process:
         identity = identify(process.pid)
         assert identity is not None
@@ -63,7 +63,7 @@ def test_a_group_is_not_signalled_through_one_who_does_not_lead_it() -> None:
 
 @pytest.mark.parametrize("changed", ["start_time", "boot_id"])
 def test_a_recycled_pid_is_not_signalled(changed: str) -> None:
-    """A pid which has another start time, or is of another boot, belongs to somebody else."""
+    """A pid with another start time, or of another boot, belongs to another process."""
     with sleeper() as (process, identity):
         old = msgspec.structs.replace(
             identity, **{changed: "other" if changed == "boot_id" else identity.start_time - 1}
@@ -76,7 +76,7 @@ def test_a_recycled_pid_is_not_signalled(changed: str) -> None:
 
 
 def test_a_zombie_is_dead() -> None:
-    """A process that nobody reaped yet does nothing any more."""
+    """An unreaped dead process does nothing any more."""
     with sleeper() as (process, identity):
         os.kill(process.pid, signal.SIGKILL)
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)

@@ -1,4 +1,4 @@
-"""A session whose shim was stopped: it is woken when something is asked of it, and killed when it does not act."""
+"""A session with a stopped shim: an order wakes the shim, and a shim that does not act is killed."""
 
 import signal
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the package offers to others."""
+"""The public names of the package."""
 
 from lifefold.interpreters import processes
 

@@ -1,4 +1,4 @@
-"""What shows that a session moves, how long it has not, and the signal for one that hangs: once, and to nobody else."""
+"""The progress of a session, the time without it, and one signal for a session that hangs, to no other process."""
 
 import os
 import signal
@@ -68,7 +68,7 @@ async def test_output_that_is_written_over_is_progress_too(tmp_path: Path) -> No
 def test_silence_does_not_last_longer_because_the_machine_slept_or_a_clock_was_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody can move meanwhile: only time in which the machine was awake is silence."""
+    """No process can work meanwhile: only time in which the machine was awake is silence."""
     last: list[int | None] = [0]
     wall_s, awake_s = [1_000.0], [50.0]
 
@@ -98,13 +98,13 @@ def test_silence_does_not_last_longer_because_the_machine_slept_or_a_clock_was_s
     assert silence.lasts_ms() == 30_000
 
 
-async def test_a_wish_to_interrupt_comes_to_one_signal_however_often_it_is_said(tmp_path: Path) -> None:
-    """A runner that has come back says again what it may have said; another wish is another signal."""
+async def test_a_repeated_request_to_interrupt_sends_one_signal(tmp_path: Path) -> None:
+    """A restarted runner may repeat a request; another request is another signal."""
     run, bell, go = tmp_path / "run", Bell(tmp_path / "bell"), tmp_path / "go"
     session = await launch(run, script(HEARS.format(bell=bell, go=go)))
     assert await bell.heard() == "begun"
-    for wish in ("worker/ann 7 0", "worker/ann 7 0", "worker/ann 7 0"):
-        await interrupt(run, wish)
+    for request in ("worker/ann 7 0", "worker/ann 7 0", "worker/ann 7 0"):
+        await interrupt(run, request)
     assert await bell.heard() == "heard"
     await interrupt(run, "worker/ann 9 0")
     assert await bell.heard() == "heard"
@@ -114,8 +114,8 @@ async def test_a_wish_to_interrupt_comes_to_one_signal_however_often_it_is_said(
     assert bell.is_silent()
 
 
-async def test_who_has_ended_or_is_being_ended_is_not_signalled(tmp_path: Path) -> None:
-    """A late wish reaches nobody: not the session, and nobody who may have its pid by now."""
+async def test_a_session_that_has_ended_or_is_being_ended_is_not_signalled(tmp_path: Path) -> None:
+    """A late request reaches no process: not the session, and no other process with its reused pid."""
     run, bell, go = tmp_path / "run", Bell(tmp_path / "bell"), Bell(tmp_path / "go")
     text = "trap 'echo int > {bell}' INT; trap 'echo term > {bell}; read l < {go}; exit 3' TERM; echo > {bell}; "
     session = await launch(run, script((text + "while :; do sleep 0.01; done").format(bell=bell, go=go)))

@@ -1,4 +1,4 @@
-"""Adopting: what a runner that was started anew finds out about sessions that it does not know."""
+"""Adopting: a restarted runner finds out about sessions that it does not know."""
 
 import os
 import signal
@@ -87,7 +87,7 @@ async def test_an_exit_while_no_runner_lives_is_known_afterwards(tmp_path: Path)
 
 
 async def test_a_lease_ends_while_no_runner_lives(tmp_path: Path) -> None:
-    """Nobody is needed for a deadline to be kept."""
+    """A deadline needs no runner."""
     start = await launch_and_kill_the_runner(tmp_path / "run", "sleep 1000", lease_ms=1000)
     await death(start.shim)
     ended = await adopt(tmp_path / "run")
@@ -96,7 +96,7 @@ async def test_a_lease_ends_while_no_runner_lives(tmp_path: Path) -> None:
 
 
 async def test_a_session_whose_shim_was_killed_is_lost_and_its_processes_dead(tmp_path: Path) -> None:
-    """Runner and shim both gone: whoever adopts leaves no process of the session behind, and says what is not known."""
+    """Runner and shim are both dead: adopting leaves no process of the session, and reports that its end is unknown."""
     bell = Bell(tmp_path / "bell")
     daemon = f"(setsid sh -c 'echo $$ > {bell}; exec sleep 1000' &)"
     start = await launch_and_kill_the_runner(tmp_path / "run", f"{daemon}; echo written; sleep 1000")
@@ -123,7 +123,7 @@ async def test_a_directory_that_never_started_is_known_to_never_start(tmp_path: 
 
 
 async def test_whoever_has_a_recycled_pid_is_left_alone(tmp_path: Path) -> None:
-    """A record that names a pid which somebody else has now costs nobody his life."""
+    """A record with a pid that another process has now kills no process."""
     other = subprocess.Popen(["/bin/sleep", "1000"], start_new_session=True)  # noqa: ASYNC220 - returns at once
     try:
         innocent = identify(other.pid)
@@ -139,14 +139,14 @@ async def test_whoever_has_a_recycled_pid_is_left_alone(tmp_path: Path) -> None:
 
 
 async def test_a_session_of_an_earlier_boot_is_lost_without_a_signal(tmp_path: Path) -> None:
-    """After the machine was started anew, pid and start time may well fit: they mean nobody of ours."""
+    """After a restart of the machine, pid and start time may match another process."""
     me = identify(os.getpid())
     assert me is not None
     forge_start(tmp_path, ProcessIdentity(me.pid, me.start_time, "an earlier boot"))
     ended = await adopt(tmp_path)
     assert isinstance(ended, SessionExit)
     assert (ended.outcome, ended.escaped) == ("lost", ())
-    assert "started anew" in ended.message
+    assert "restarted" in ended.message
 
 
 def forge_start(directory: Path, agent: ProcessIdentity) -> None:
@@ -172,7 +172,7 @@ async def test_a_record_that_was_tampered_with_is_named(tmp_path: Path) -> None:
 
 
 async def test_a_record_of_the_end_that_the_agent_has_written_is_replaced(tmp_path: Path) -> None:
-    """Whoever waits does not fail over it: what is left of the session is killed, and the session lost."""
+    """Waiting does not fail: the rest of the session is killed, and the session is lost."""
     bell, spoilt = Bell(tmp_path / "bell"), Bell(tmp_path / "spoilt")
     daemon = f"(setsid sh -c 'echo $$ > {bell}; exec sleep 1000' &)"
     text = f"{daemon}; echo garbage > {tmp_path}/run/exit.json; echo > {spoilt}; sleep 1000"

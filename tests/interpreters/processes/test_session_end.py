@@ -1,4 +1,4 @@
-"""Ending: by order, by the clock, by the lease; and that nobody is left, wherever he hid."""
+"""Ending a session by order, by timeout, by lease; no process of it remains, in any group."""
 
 import fcntl
 import os
@@ -65,7 +65,7 @@ async def test_an_agent_that_ignores_the_request_is_killed_after_the_grace(tmp_p
 
 
 async def test_a_second_request_can_shorten_the_grace(tmp_path: Path) -> None:
-    """Whoever loses patience need not wait for what he promised."""
+    """A later order can end the session before the grace of the first one is over."""
     bell = Bell(tmp_path / "bell")
     session = await launch(tmp_path / "run", script(STUBBORN.format(bell=bell)))
     await bell.heard()
@@ -106,7 +106,7 @@ async def test_an_agent_ends_when_its_time_is_over(tmp_path: Path) -> None:
     assert "100 ms" in ended.message
 
 
-async def test_an_agent_whose_lease_nobody_renews_ends(tmp_path: Path) -> None:
+async def test_an_agent_with_an_expired_lease_ends(tmp_path: Path) -> None:
     """A runner that is cut off loses the session, at a moment that it knows."""
     until_ms = boot_ms() + 150
     session = await launch(tmp_path / "run", script("sleep 1000"), lease_ms=150)
@@ -145,7 +145,7 @@ async def test_a_renewal_is_a_deadline_where_there_was_none(tmp_path: Path) -> N
 
 
 async def test_a_closed_control_pipe_alone_ends_nothing(tmp_path: Path) -> None:
-    """That nobody holds the pipe any more says nothing: a new runner may be on its way."""
+    """A pipe without a writer means nothing: another runner may come."""
     bell, go = Bell(tmp_path / "bell"), Bell(tmp_path / "go")
     session = await launch(tmp_path / "run", script(f"echo > {bell}; read line < {go}; exit 6"))
     for nonsense in (b"", b"no order\n", b'{"end": "now"}\n[1]\n', b"x" * 10_000):
@@ -157,7 +157,7 @@ async def test_a_closed_control_pipe_alone_ends_nothing(tmp_path: Path) -> None:
 
 
 async def test_sigterm_to_the_shim_ends_the_agent_within_its_grace(tmp_path: Path) -> None:
-    """Whoever shuts the machine down ends the sessions politely, and their ends are recorded."""
+    """A shutdown of the machine ends the sessions with TERM, and their ends are recorded."""
     bell = Bell(tmp_path / "bell")
     session = await launch(tmp_path / "run", script(STUBBORN.format(bell=bell), grace_ms=50))
     await bell.heard()
@@ -214,7 +214,7 @@ async def test_a_wait_can_be_given_up_and_shared(tmp_path: Path) -> None:
 
 
 async def test_orders_to_a_session_that_is_over_do_nothing(tmp_path: Path) -> None:
-    """Whoever comes late with an order finds an end, and hurts nobody."""
+    """A late order finds the session ended, and affects no process."""
     session = await launch(tmp_path / "run", script("exit 1"))
     ended = await session.wait()
     await session.end(0)

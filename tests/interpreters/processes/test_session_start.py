@@ -1,4 +1,4 @@
-"""Launching: what the agent gets, what is recorded, and that there is never more than one agent."""
+"""Launching: the agent's environment, its record, and never more than one agent."""
 
 import json
 import os
@@ -69,7 +69,7 @@ async def test_the_agent_gets_what_it_was_given_and_nothing_else(tmp_path: Path)
     assert mark.startswith(b"LIFEFOLD_SHIM=")
     assert rest[:2] == [b"A=b\xff", b"PATH=" + os.environ["PATH"].encode()]
     assert rest[2].strip() == b"4", "standard input, output, error, and the folder that is being listed"
-    ours = ~(0b11 << 31)  # signals 32 and 33 belong to the C library, which lets nobody touch what it inherited
+    ours = ~(0b11 << 31)  # signals 32 and 33 belong to the C library, which permits no change of them
     assert [int(line.split()[1], 16) & ours for line in rest[3:]] == [0, 0]
 
 
@@ -111,7 +111,7 @@ async def test_the_agent_leads_a_group_outside_the_runners_session(tmp_path: Pat
 
 
 async def test_launching_at_once_and_again_starts_one_agent(tmp_path: Path) -> None:
-    """A directory has one agent in all its life, whoever launches it how often."""
+    """A directory has one agent in all its life, also with several launches from several processes."""
     bell, go = Bell(tmp_path / "bell"), Bell(tmp_path / "go")
     spec = script(f"echo $$ > {bell}; read line < {go}")
     sessions: list[SessionProcess] = []
@@ -146,7 +146,7 @@ async def test_a_launch_that_is_cancelled_leaves_no_process(after_ms: int, tmp_p
 
 
 async def test_a_cancelled_launch_can_be_launched_again(tmp_path: Path) -> None:
-    """What left nothing is in nobody's way."""
+    """A launch without a start does not block a later one."""
     with anyio.CancelScope() as scope:
         scope.cancel()
         await launch(tmp_path / "run", program("true"))

@@ -1,4 +1,4 @@
-"""The shim as a program: whom it refuses, what it survives, and its own small JSON."""
+"""The shim as a program: starts that it refuses, failures that it survives, and its own JSON codec."""
 
 import json
 import os
@@ -43,7 +43,7 @@ def test_a_second_shim_refuses(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("spec", ["", "{}", "[]", '{"argv": []}', "no JSON"])
 def test_a_shim_with_a_useless_order_records_that(spec: str, tmp_path: Path) -> None:
-    """What cannot be understood is recorded as a failed start, so that nobody waits for it."""
+    """An unreadable order is recorded as a failed start, so that no runner waits for it."""
     (tmp_path / "spec.json").write_text(spec)
     assert run_shim(tmp_path) == program.OK
     ended = read_exit(tmp_path)
@@ -59,7 +59,7 @@ def test_a_shim_that_was_not_told_all_variables_starts_nothing_and_another_launc
 ) -> None:
     """A runner that dies while it hands the values over leaves a directory in which nothing was started."""
     write_spec(tmp_path, script(f"echo ran > {tmp_path}/ran"), lease_until_boot_ms=None)
-    assert run_shim(tmp_path, told) == program.UNTOLD
+    assert run_shim(tmp_path, told) == program.NO_ENVIRONMENT
     assert (read_start(tmp_path), read_exit(tmp_path), (tmp_path / "ran").exists()) == (None, None, False)
     assert run_shim(tmp_path) == program.OK
     assert (tmp_path / "ran").exists()
@@ -100,7 +100,8 @@ def test_the_room_for_the_last_record_is_taken_before_the_start(tmp_path: Path) 
 def test_a_shim_that_is_killed_before_the_record_has_run_nothing(tmp_path: Path) -> None:
     """The gate opens after the record: without a record there was no agent, however early the shim died."""
     write_spec(tmp_path, script(f"echo ran > {tmp_path}/ran"), lease_until_boot_ms=None)
-    os.mkfifo(tmp_path / "started.json.tmp")  # to open it for the record blocks the shim, as nobody reads
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "started.json.tmp").symlink_to("pipe")  # opening it for the record blocks the shim: no process reads
     with start_shim(tmp_path) as shim:
         agent = only_child(shim.pid)
         pidfd = os.pidfd_open(agent)

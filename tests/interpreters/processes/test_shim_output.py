@@ -1,4 +1,4 @@
-"""The log of an agent's output: bounded, with its head and its tail, whatever is written in whichever pieces."""
+"""The log of an agent's output: bounded, with its head and its tail, for all outputs in pieces of all sizes."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -51,7 +51,7 @@ def test_head_and_tail_are_kept_and_the_middle_is_counted(
 
 
 @pytest.mark.anyio
-async def test_a_flood_of_output_is_bounded_and_holds_nobody_up(tmp_path: Path) -> None:
+async def test_a_flood_of_output_is_bounded_and_blocks_no_process(tmp_path: Path) -> None:
     """An agent may write without end: it never blocks, the disk never fills, and the beginning and the end are kept."""
     text = "echo first; head -c 20000000 /dev/zero | tr '\\0' x; echo; echo last"
     session = await launch(tmp_path / "run", script(text, output_limit_bytes=65_536))

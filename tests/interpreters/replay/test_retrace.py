@@ -107,13 +107,13 @@ def test_a_step_after_one_that_is_refused_is_skipped(*, goes_round: bool) -> Non
     """The reason says how far it went; a round that was to follow has no beginning."""
     run = _baked()
     run.command(oven.Lit())
-    with pytest.raises(SkipTest, match="the way is lost after 3 steps, check again: command Lit"):
+    with pytest.raises(SkipTest, match="the trace is lost after 3 steps, check again: command Lit"):
         run.goes_round() if goes_round else run.command(oven.Scrapped())
 
 
 def test_a_property_of_nobody_is_skipped() -> None:
     """By its name, and whose it was."""
-    with pytest.raises(SkipTest, match="oven does not promise any more: bread"):
+    with pytest.raises(SkipTest, match="oven does not have this property any more: bread"):
         _baked().keeps("bread", of="oven")
 
 

@@ -30,7 +30,7 @@ def moody(_lamp: Lamp, _event: Turned) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("parts", "said"),
+    ("components", "said"),
     [
         ({"action": drawing}, "is not deterministic, the same input gave lamp.turns "),
         ({"action": clicking}, "is not deterministic, the same input gave the effects ["),

@@ -15,13 +15,14 @@ from lifefold.core.fleet.board import worker_slot
 from lifefold.core.kernel import always
 from lifefold.interpreters.check import Report, check
 
-SEATS = """
-from lifefold.core.fleet import worker_slot
+SLOTS = """
+from lifefold.core.fleet.board import worker_slot
 from lifefold.core.kernel import always
 from lifefold.interpreters.check import check
 
-kept = worker_slot.machine.with_properties(always("nobody is <gone>", lambda entity: entity.state is not
-worker_slot.State.GONE))
+kept = worker_slot.machine.with_properties(
+    always("no slot is <gone>", lambda entity: entity.state is not worker_slot.State.GONE)
+)
 
 
 def test_ok():
@@ -39,7 +40,7 @@ def test_report():
 
 
 KEPT: Final = worker_slot.machine.with_properties(
-    always("nobody is <gone>", lambda entity: entity.state is not worker_slot.State.GONE)
+    always("no slot is <gone>", lambda entity: entity.state is not worker_slot.State.GONE)
 )
 
 
@@ -57,16 +58,16 @@ def broken() -> Report:
 
 def test_a_test_runner_says_which_property_is_broken(tmp_path: Path) -> None:
     """Without a plugin: an assertion on a report names what is broken, and with the report as text it shows the way."""
-    (tmp_path / "test_seats.py").write_text(SEATS)
+    (tmp_path / "test_slots.py").write_text(SLOTS)
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    command = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_seats.py")
+    command = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_slots.py")
     by_hand = {name: value for name, value in os.environ.items() if name not in {"CI", "BUILD_NUMBER"}}
     ran = subprocess.run(command, cwd=tmp_path, env=by_hand, capture_output=True, text=True, timeout=120, check=False)
     assert "3 failed" in ran.stdout
-    assert f"where False = <worker slot: {broken().conclusion()}, ✗ nobody is <gone>: broken>.ok" in ran.stdout
-    assert "assert not (<✗ always: worker slot: nobody is <gone>: broken>,)" in ran.stdout
+    assert f"where False = <worker_slot: {broken().conclusion()}, ✗ no slot is <gone>: broken>.ok" in ran.stdout
+    assert "assert not (<✗ always: worker_slot: no slot is <gone>: broken>,)" in ran.stdout
     words = " ".join(word for line in ran.stdout.splitlines() for word in line.removeprefix("E").split())
-    way = words.partition("1. somebody says ")[2]
+    way = words.partition("1. operator says ")[2]
     assert way.startswith("WorkerGone(")
     assert way.partition("Away")[2].startswith(" → Gone")
 
@@ -102,4 +103,4 @@ def test_a_notebook_shows_all_of_it(checked: Callable[[], Report]) -> None:
     assert tags.open == []
     assert all(verdict.words(of="worker_slot") in tags.text for verdict in report.verdicts)
     assert report.conclusion() in tags.text
-    assert ("somebody says" in tags.text) is not report.ok
+    assert ("operator says" in tags.text) is not report.ok

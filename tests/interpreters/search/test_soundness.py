@@ -224,7 +224,7 @@ def test_a_clock_that_hears_from_rules_is_refused() -> None:
     """It would be told of everything at the time when it was opened."""
     system = System("both", AggregateType("both", machines=(CLOCK, TOLD), rules=(tells,)))
     opening = [("both", Envelope("", Opened({"clock": Clocked(), "told": Pendulum()}), 0))]
-    with pytest.raises(ValueError, match=r"clock goes by the time, and there are rules.*check clock by itself"):
+    with pytest.raises(ValueError, match=r"clock reads the time, and there are rules.*check clock by itself"):
         check(system, opening=opening)
 
 

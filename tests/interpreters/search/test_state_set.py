@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifefold.interpreters.search.state_set import Seen
+from lifefold.interpreters.search.state_set import StateSet
 
 Row = tuple[int, ...]
 WIDTH = 5
@@ -15,7 +15,7 @@ rows = st.tuples(*(st.sampled_from([0, 1, 2, 3, largest]) for largest in (1, 7, 
 @given(batches=st.lists(st.lists(rows, min_size=1, max_size=40), max_size=12))
 def test_every_row_has_one_number_for_ever(batches: list[list[Row]]) -> None:
     """A set of tuples agrees: on how many there are, on which are new, and on the order of the numbers."""
-    seen, known = Seen(WIDTH, capacity=4), list[Row]()
+    seen, known = StateSet(WIDTH, capacity=4), list[Row]()
     for batch in batches:
         columns = [np.array(column, dtype=np.int64) for column in zip(*batch, strict=True)]
         seen.widen([max(column) for column in zip(*batch, strict=True)])
@@ -34,7 +34,7 @@ def test_every_row_has_one_number_for_ever(batches: list[list[Row]]) -> None:
 @given(row=rows, other=rows)
 def test_packed_rows_can_be_changed(row: Row, other: Row) -> None:
     """A column at a time, upwards and downwards, without a trace in the other columns."""
-    seen = Seen(WIDTH, capacity=4)
+    seen = StateSet(WIDTH, capacity=4)
     seen.widen([max(pair) for pair in zip(row, other, strict=True)])
     words = seen.pack([np.array([number]) for number in row])
     for column, (old, new) in enumerate(zip(row, other, strict=True)):

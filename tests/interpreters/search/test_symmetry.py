@@ -232,7 +232,7 @@ def test_who_begins_otherwise_is_not_alike() -> None:
     """And where nobody is, there is no symmetry to speak of."""
     of = inn(a_ring(), first, frozenset(RINGS[2]), 2)
     opening = (*of.opening[:2], ("guest/anna", Envelope("ring", Created(Ring(RINGS[2][1])), 0)))
-    with pytest.raises(NotAlike, match="no two aggregates are alike"):
+    with pytest.raises(NotAlike, match="no two aggregates of the opening are alike"):
         check(of.system, opening=opening, bounds=Bounds(commands=1, symmetry=True))
 
 
@@ -244,8 +244,8 @@ def test_what_follows_is_not_asked_and_not_claimed() -> None:
     assert report.alike.groups == (("guest/ann", "guest/anna", "guest/ben"),)
     assert report.alike.unasked == ("somebody is in line",)
     assert report.alike.compared > 0
-    assert "not asked: what follows (1 properties)" in " ".join(str(report).split())
-    assert report.conclusion().endswith("; 1 not asked")
+    assert "not checked: liveness (1 properties)" in " ".join(str(report).split())
+    assert report.conclusion().endswith("; 1 not checked")
     every = check(of.system, opening=of.opening, bounds=Bounds(commands=3))
     assert every.alike is None
     outcomes = {(each.owner, each.name): each.outcome for each in every.verdicts}
@@ -313,13 +313,13 @@ class Pushed(Event, frozen=True):
     pass
 
 
-class ProductSystem(Record, frozen=True):
+class House(Record, frozen=True):
     state: Door = Door.SHUT
 
 
-machine = Machine("door", ProductSystem(), rows=(row(Door.SHUT, Pushed, Door.OPEN), row(Door.OPEN, Pushed, Door.SHUT)))
-system = System("town", AggregateType("product_system", machines=(machine,)))
-target = system, [(f"product_system/{name}", Envelope("door", Created(ProductSystem()), 0)) for name in ("a", "b", "c")]
+machine = Machine("door", House(), rows=(row(Door.SHUT, Pushed, Door.OPEN), row(Door.OPEN, Pushed, Door.SHUT)))
+system = System("town", AggregateType("house", machines=(machine,)))
+target = system, [(f"house/{name}", Envelope("door", Created(House()), 0)) for name in ("a", "b", "c")]
 """
 
 
@@ -333,6 +333,6 @@ def test_the_command_line_looks_at_one_for_all(
     (told,) = json.loads(capsys.readouterr().out)
     assert (told["states"], told["alike"]["groups"]) == (4, [["house/a", "house/b", "house/c"]])
     assert main(["check", "fleet", "--symmetry"]) == 2
-    assert "fleet cannot be checked: no two aggregates are alike" in capsys.readouterr().err
+    assert "fleet cannot be checked: no two aggregates of the opening are alike" in capsys.readouterr().err
     assert main(["check", "town:target", "--symmetry", "--certificate", "x.json", "--verify"]) == 2
     assert "--symmetry means nothing with --verify" in capsys.readouterr().err

@@ -63,7 +63,7 @@ def test_what_is_broken_is_shown_small_and_is_a_test(here: Path, capsys: pytest.
     assert main(arguments) == 1
     said = capsys.readouterr().out
     assert "✗ door: it falls shut: broken, first with seed" in said
-    assert "somebody says Opened()" in said
+    assert "operator says Opened()" in said
     assert "written: test_found.py" in said
     run = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_found.py")
     assert subprocess.run(run, cwd=here, capture_output=True, check=False).returncode == 1

@@ -106,7 +106,7 @@ def test_a_campaign_says_what_all_runs_have_cost_and_where_runners_died() -> Non
     assert told["cost"]["microusd"] is None
     assert set(told["crash_points"]) == set(DEADLY)
     assert sum(told["crash_points"].values()) <= tally.crashes
-    assert "no money is on record" in str(report)
+    assert "no money is in the log" in str(report)
     assert working_ms(report.target, tally).keys() <= {
         "CheckOutWork", "MergeWork", "PrepareWorktree", "RunSession", "VerifyWork",
     }  # fmt: skip

@@ -145,7 +145,7 @@ def test_a_second_signal_is_as_ever() -> None:
     [
         (["--seeds", "3"], "leave out --seeds, --emit-test"),
         (["--emit-test", "t.py"], "leave out --seeds, --emit-test"),
-        ([], "does not say how far a soak went"),
+        ([], "does not have the progress of a soak"),
     ],
 )
 def test_what_it_cannot_go_on_with_is_said(

@@ -1,4 +1,4 @@
-"""A place for a log, and a log that is there and closed."""
+"""A path for a log, and a log that exists and is closed."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A file that other programs use as well: a writer has patience, a command gives up, and nothing is lost by either."""
+"""A file that other programs use too: a writer waits, a command gives up, and neither loses data."""
 
 import errno
 import fcntl
@@ -62,7 +62,7 @@ async def test_a_writer_waits_for_as_long_as_another_program_keeps_the_log_busy(
     assert re.fullmatch(re.escape(str(made)) + ".*another program keeps the log busy.*waiting.*", "".join(heard.said))
 
 
-async def test_whoever_waits_for_a_busy_log_can_be_cancelled(
+async def test_waiting_for_a_busy_log_can_be_cancelled(
     made: Path, monkeypatch: pytest.MonkeyPatch, heard: Hearing
 ) -> None:
     """A runner that is told to go does not wait for a backup; nothing of the batch is written."""
@@ -78,7 +78,7 @@ async def test_whoever_waits_for_a_busy_log_can_be_cancelled(
 
 
 @pytest.mark.parametrize("opening", [SqliteStore.peek, partial(SqliteStore.open, patient=False)], ids=["peek", "open"])
-async def test_a_command_gives_up_on_a_log_that_somebody_else_keeps_busy(
+async def test_a_command_gives_up_on_a_log_that_another_program_keeps_busy(
     made: Path, monkeypatch: pytest.MonkeyPatch, opening: Callable[[Path], SqliteStore]
 ) -> None:
     """What cannot be written within the busy timeout is refused whole, and can be written afterwards."""
@@ -92,7 +92,7 @@ async def test_a_command_gives_up_on_a_log_that_somebody_else_keeps_busy(
         await store.post("a", b"{}")
 
 
-def test_a_log_that_somebody_keeps_for_himself_cannot_be_opened(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_that_another_program_has_locked_cannot_be_opened(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that another program has locked as a whole is named with the reason; later it can be opened."""
     monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_S", 0.05)
     with closing(sqlite3.connect(made, isolation_level=None)) as other:
@@ -107,7 +107,7 @@ def test_a_log_that_somebody_keeps_for_himself_cannot_be_opened(made: Path, monk
 def test_a_disk_that_cannot_lock_is_not_mistaken_for_another_writer(
     made: Path, monkeypatch: pytest.MonkeyPatch, asking: Callable[[Path], SqliteStore]
 ) -> None:
-    """Some network disks have no locks: the error says that, for writers and for whoever asks whether one is there."""
+    """Some network disks have no locks: the error says so, to writers and to readers that look for a writer."""
 
     def no_locks(_lock: int, _how: int) -> Never:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))

@@ -1,4 +1,4 @@
-"""The file: who may write to it, what it is mistaken for, and what is left of it when a process dies."""
+"""The SQLite file: its writer, files that are no log, and its contents after a process has died."""
 
 import re
 import shutil
@@ -90,7 +90,7 @@ def test_a_closed_log_lets_another_writer_in(made: Path) -> None:
     SqliteStore.open(made).close()
 
 
-def test_whether_somebody_writes_can_be_asked(made: Path) -> None:
+def test_a_reader_can_find_out_whether_a_writer_runs(made: Path) -> None:
     """It is told of oneself and of another process, and no more once that process is gone."""
     with SqliteStore.peek(made) as beside:
         assert not beside.is_written()
@@ -104,7 +104,7 @@ def test_whether_somebody_writes_can_be_asked(made: Path) -> None:
 
 
 async def test_a_log_that_is_opened_to_be_read_takes_no_batch(made: Path) -> None:
-    """An append of somebody who only looks is refused, although nobody else writes."""
+    """An append of a reader is refused, even without a writer."""
     with SqliteStore.peek(made) as beside:
         with pytest.raises(Fenced):
             await beside.append(Batch((entry("a", 3),)))
@@ -120,7 +120,7 @@ async def test_a_closed_log_says_so(made: Path) -> None:
 
 
 def test_what_a_log_was_made_with_is_read_from_a_closed_one_as_an_error_of_the_store(made: Path) -> None:
-    """Not as one of SQLite's: whoever uses a store has one kind of error to handle."""
+    """Not as an error of SQLite: users of a store handle one kind of error."""
     store = SqliteStore.peek(made)
     store.close()
     with pytest.raises(StoreError, match=re.escape(str(made))):
@@ -311,7 +311,7 @@ def test_a_draft_that_was_left_by_a_crash_does_not_matter(path: Path) -> None:
 
 
 async def test_a_reader_beside_a_writer_sees_whole_batches(made: Path) -> None:
-    """Whoever looks while another process writes sees more and more, always whole batches, and holds nobody up."""
+    """A reader beside a writing process sees more and more whole batches, and blocks no other process."""
     with child("write", made) as writer, SqliteStore.peek(made) as beside:
         seen = [len(await beside.read())]
         while seen[-1] < 100:

@@ -1,4 +1,4 @@
-"""The stores that come with lifefold keep every property of an event store."""
+"""The stores of lifefold have every property of an event store."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +28,7 @@ class MemoryLog:
 
 
 class SqliteLog:
-    """A file. A writer takes over by losing the lock file, as somebody's clean-up script might."""
+    """A file. A second writer takes over because the lock file was deleted, as by a clean-up script."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""A file that several processes open at the same time is opened by all of them, by whoever keeps data in one."""
+"""A file that several processes open at the same time is opened by all of them, in each module that uses SQLite."""
 
 import re
 import sqlite3
@@ -51,7 +51,7 @@ def opening(request: pytest.FixtureRequest, made: Path, tmp_path: Path) -> tuple
     return made, lambda: SqliteStore.peek(made).close()
 
 
-def test_who_opens_a_file_waits_for_another_process_that_writes_to_it(
+def test_opening_a_file_waits_for_another_process_that_writes_to_it(
     opening: tuple[Path, Callable[[], None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SQLite itself does not, for the switch to its write-ahead log: it says at once that the file is locked."""
@@ -63,7 +63,7 @@ def test_who_opens_a_file_waits_for_another_process_that_writes_to_it(
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def test_who_opens_a_file_gives_up_when_the_busy_time_is_over(
+def test_opening_a_file_gives_up_when_the_busy_time_is_over(
     opening: tuple[Path, Callable[[], None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the file's name and the reason; nothing is left open, so that it can be opened later."""
@@ -79,7 +79,7 @@ def test_who_opens_a_file_gives_up_when_the_busy_time_is_over(
 
 
 def test_many_processes_make_one_file_together(tmp_path: Path) -> None:
-    """All of them open it, whoever comes first."""
+    """All of them open it, in any order."""
     work = (
         "import sys; from lifefold.interpreters.facades.status import SqliteStateManager; sys.stdin.readline();"
         "[SqliteStateManager(f'{sys.argv[1]}/{number}.db') for number in range(20)]"

@@ -224,11 +224,11 @@ def test_a_name_that_there_is_not_is_an_error_that_names_those_that_there_are() 
         harness.send(Lit(), to="kiln/b")
     with pytest.raises(KeyError, match="'' does not name one entity"):
         harness.record()
-    with pytest.raises(ValueError, match="nothing goes on that yields Counted"):
+    with pytest.raises(ValueError, match="no activity runs that yields Counted"):
         harness.report(Counted(), to="kiln/a")
-    with pytest.raises(ValueError, match="no end was asked for"):
+    with pytest.raises(ValueError, match="no activity was asked to end"):
         harness.confirm(to="kiln/a")
-    with pytest.raises(ValueError, match="no message is under way"):
+    with pytest.raises(ValueError, match="no message is in flight"):
         harness.deliver()
 
 
@@ -297,8 +297,8 @@ def test_an_error_in_the_block_is_not_hidden_by_what_it_has_left_out() -> None:
 def test_an_activity_is_asserted_with_what_it_was_begun_with() -> None:
     """A name alone leaves that unsaid; another value is named beside the one that is there."""
     harness = lit()
-    assert "Fire was begun, and it was not asserted with what" in failure(lambda: harness.assert_running(Fire))
-    assert "Fire(firing=1) goes on, not Fire(firing=100)" in failure(lambda: harness.assert_running(Fire(100)))
+    assert "Fire has begun, and was asserted without its fields" in failure(lambda: harness.assert_running(Fire))
+    assert "Fire(firing=1) runs, not Fire(firing=100)" in failure(lambda: harness.assert_running(Fire(100)))
     harness.assert_running(Fire(1))
 
 

@@ -1,4 +1,4 @@
-"""What is guaranteed of the fleet's branch when others move it: the user may, an agent may not."""
+"""The target branch when it is moved from outside: the user may move it, an agent may not."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What an agent gives out for a commit, or keeps git from looking at, is neither believed nor missed."""
+"""Replaced commits are not believed, and files that an agent hides from git are not missed."""
 
 import os
 import shutil
@@ -131,7 +131,7 @@ async def test_a_sparse_checkout_of_the_users_is_that_of_the_places(scene: GitSc
 
 @pytest.mark.parametrize("name", [".gitignore", ".gitattributes", "sub/.gitignore", "sub/.gitattributes"])
 async def test_a_pipe_in_place_of_rules_keeps_no_git_waiting(scene: GitScene, name: str) -> None:
-    """Git would wait for somebody to write into it. The claim has failed at once, and the next one gets a new place."""
+    """Git would wait for a writer. The claim fails at once, and the next one gets a new worktree."""
     await scene.workplace.check_out("a", "T1", 1)
     pipe = scene.place() / name
     pipe.parent.mkdir(exist_ok=True)

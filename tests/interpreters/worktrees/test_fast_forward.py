@@ -1,6 +1,6 @@
-"""What is guaranteed of a fast-forward in the user's checkout that is cut off: it is made good, and nothing is lost.
+"""An interrupted fast-forward in the user's checkout is repaired, and nothing is lost.
 
-Git is stopped by a filter while it writes a file, so that kills come at chosen points of its work: real runners, real
+A filter stops git while it writes a file, so that kills come at chosen points of its work: real runners, real
 gits, real kills.
 """
 
@@ -149,7 +149,7 @@ async def test_what_the_user_edits_meanwhile_stays_and_is_named(scene: GitScene,
         os.killpg(os.getpgid(left.pid), signal.SIGKILL)
     (tmp_path / "quick").touch()
     await death(left)
-    with pytest.raises(InTheWayError, match=r"made good, but for .*: b1, s1, znew1 "):
+    with pytest.raises(InTheWayError, match=r"is repaired, but for .*: b1, s1, znew1 "):
         await scene.merge("a", "T1", 1, "do")
     with pytest.raises(InTheWayError, match="in the way of a merge: b1, s1, znew1 "):
         await scene.merge("a", "T1", 1, "do")
@@ -224,7 +224,7 @@ async def test_a_lock_that_is_not_provably_ours_stays_and_is_described_at_once(s
     lock.unlink()
     lock.touch()
     os.utime(lock, (0, 0))
-    with pytest.raises(InTheWayError, match=rf"{lock} is there since 19.*no git is at work.*rm '{lock}'"):
+    with pytest.raises(InTheWayError, match=rf"{lock} exists since 19.*no git is at work.*rm '{lock}'"):
         await scene.merge("a", "T1", 1, "do")
     with lock.open() as file, at_work("sleep", scene.root, file) as holder:
         named = pytest.raises(InTheWayError, match=rf"at work there: .*process {holder} .sleep")
@@ -272,6 +272,6 @@ async def test_a_lock_on_the_branch_that_a_killed_git_has_left_is_known_by_the_c
     await scene.workplace.check_out("a", "T2", 1)
     write(scene.place(), more="m")
     lock.write_text(f"{git(scene.repository, 'rev-parse', 'main')}\n")
-    with pytest.raises(InTheWayError, match=f"main is locked: {lock} is there since"):
+    with pytest.raises(InTheWayError, match=f"main is locked: {lock} exists since"):
         await scene.merge("a", "T2", 1, "do")
     assert lock.exists()

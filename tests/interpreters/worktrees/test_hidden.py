@@ -1,4 +1,4 @@
-"""What git ignores in a worktree: which of it is of the session at work, and flags of the index that hide changes."""
+"""Ignored files of a worktree that changed in the present session, and flags of the index that hide changes."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a run remembers of its repository, and what it then recognises."""
+"""The recorded origin of a run, and the repositories that match it."""
 
 import shutil
 
@@ -49,7 +49,7 @@ async def test_a_repository_that_was_moved_is_known_by_its_run(scene: GitScene, 
 
 
 async def test_a_clone_that_has_taken_the_place_of_nothing_is_not_the_one_that_was_moved(scene: GitScene) -> None:
-    """In it the fleet's name belongs to nobody, and looking does not change that."""
+    """In it the fleet's name belongs to no run, and looking does not change that."""
     origin = await begun(scene)
     clone = scene.root.parent / "clone"
     git(scene.root.parent, "clone", "--quiet", str(scene.repository), str(clone))

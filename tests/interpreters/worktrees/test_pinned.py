@@ -1,4 +1,4 @@
-"""What an agent configures, or puts where its place was, leads no git of ours astray."""
+"""No configuration of an agent, and no file at the path of its worktree, redirects a git of the fleet."""
 
 import os
 import shutil
@@ -52,7 +52,7 @@ def untouched(elsewhere: Path, *more: str) -> bool:
 async def test_merges_write_into_the_users_tree_and_not_where_core_worktree_says(
     scene: GitScene, elsewhere: Path
 ) -> None:
-    """Also for a runner that was started anew afterwards; the folder that the agent named is not touched."""
+    """Also for a restarted runner; the folder that the agent named is not touched."""
     await at_work(scene, done="d")
     configured(scene, "core.worktree", str(elsewhere))
     assert await scene.merge("a", "T1", 1, "do")
@@ -304,7 +304,7 @@ def _root(place: Path, elsewhere: Path) -> None:
     ],
     ids=lambda displace: displace.__name__.strip("_"),
 )
-async def test_a_place_that_an_agent_has_replaced_is_made_anew(
+async def test_a_worktree_that_an_agent_has_replaced_is_made_again(
     scene: GitScene, elsewhere: Path, displace: Callable[[Path, Path], None]
 ) -> None:
     """Its task has failed, its next one gets a clean place, the fleet goes on, and nothing outside is touched."""
@@ -336,7 +336,7 @@ async def test_the_worktree_of_another_agent_is_not_taken_for_ones_own(scene: Gi
     assert {"done", "kept"} <= names(scene.repository)
 
 
-async def test_a_folder_where_things_are_moved_to_is_made_anew_too(scene: GitScene, elsewhere: Path) -> None:
+async def test_a_replaced_folder_for_moved_files_is_made_again_too(scene: GitScene, elsewhere: Path) -> None:
     """Nothing is moved through a link that an agent has laid."""
     place = await at_work(scene)
     for name in (".aside", ".gone"):

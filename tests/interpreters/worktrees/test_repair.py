@@ -1,7 +1,7 @@
-"""What is guaranteed of a working tree in which a fast-forward was cut off: what is lifefold's own is made good.
+"""A working tree after an interrupted fast-forward: changes by lifefold are repaired, changes by the user stay.
 
-A family is a path in which two commits differ in some way. Each way is tried with everything that may be there when git
-was killed, and with what the user may have made of it, against each commit as the present one and with either index.
+A family is a path in which two commits differ in some way. Each way is tried with every possible file after git was
+killed, and with changes of the user, against each commit as the present one and with either index.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What of a fleet's work is not in its branch, as the repository has it."""
+"""Finding a fleet's work that is not in the target branch."""
 
 import os
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What is guaranteed of verification: a true verdict, a useful reason, and nothing left behind."""
+"""Verification: a true verdict, a useful reason, and no remaining process."""
 
 import os
 import sys
@@ -60,7 +60,7 @@ class Witness:
                 heard += chunk
 
     async def first_word(self) -> bytes:
-        """Wait until somebody has written."""
+        """Wait until a process has written."""
         with anyio.fail_after(PATIENCE_S):
             while True:
                 await anyio.wait_readable(self.descriptor)

@@ -1,7 +1,7 @@
-"""What is guaranteed of the places where agents work: each claim a clean one, nothing lost, everything merged once.
+"""The workplaces of agents: a clean one for each claim, nothing is lost, and all work is merged once.
 
-A crash is simulated before every git command of an operation that writes: the operation is cut off there, and performed
-again by a workplace that knows nothing of the first.
+A crash is simulated before every git command of an operation that writes: the operation is interrupted there, and
+repeated by a workplace that knows nothing of the first one.
 """
 
 import os
@@ -68,7 +68,7 @@ async def test_folders_beside_a_repository_are_taken(scene: GitScene) -> None:
 
 
 @pytest.mark.parametrize("target", ["elsewhere", "folders/T1"], ids=["link", "loop"])
-async def test_a_tasks_folder_that_was_replaced_by_a_link_is_made_anew(tmp_path: Path, target: str) -> None:
+async def test_a_tasks_folder_that_was_replaced_by_a_link_is_made_again(tmp_path: Path, target: str) -> None:
     """The link is moved aside, and what it points to is left alone."""
     (tmp_path / "elsewhere").mkdir()
     write(tmp_path / "elsewhere", precious="p")
@@ -204,7 +204,7 @@ async def test_a_claim_gets_the_fleets_branch_as_it_is(scene: GitScene) -> None:
 
 
 async def test_a_check_out_performed_again_keeps_the_work(scene: GitScene) -> None:
-    """Whoever repeats it after a crash finds the claim's place as the agent has left it."""
+    """A repetition after a crash finds the claim's worktree as the agent has left it."""
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), begun="work")
     await scene.again().prepare("a")
@@ -557,7 +557,7 @@ async def test_work_that_left_its_beginning_is_not_merged_and_not_lost(scene: Gi
     assert scene.merges() == []
 
 
-async def test_a_merge_that_the_agent_did_not_resolve_is_not_brought_home(scene: GitScene) -> None:
+async def test_a_merge_that_the_agent_did_not_resolve_is_not_merged(scene: GitScene) -> None:
     """Conflict markers do not get into the fleet's branch."""
     await scene.workplace.check_out("a", "T1", 1)
     commit(scene.place(), shared="mine\n")
@@ -570,7 +570,7 @@ async def test_a_merge_that_the_agent_did_not_resolve_is_not_brought_home(scene:
 
 
 async def test_a_repository_within_the_work_is_refused_with_its_path(scene: GitScene) -> None:
-    """A gitlink that nobody could follow does not get into the fleet's branch."""
+    """A gitlink without a repository to follow does not get into the target branch."""
     await scene.workplace.check_out("a", "T1", 1)
     new_repository(scene.place() / "inner")
     with pytest.raises(WorkplaceError, match=r"repositories of its own, inner .* Remove their \.git"):

@@ -1,4 +1,4 @@
-"""What is guaranteed when a fleet has ended and its workplace is cleared: nothing of value goes, nothing of others."""
+"""Clearing the workplace of an ended fleet: nothing of value is removed, and nothing of other programs."""
 
 import shutil
 
@@ -67,7 +67,7 @@ async def test_worktrees_of_others_stay(scene: GitScene) -> None:
 
 
 async def test_clearing_again_and_working_again_is_possible(scene: GitScene) -> None:
-    """Also where somebody has taken a worktree away by hand."""
+    """Also if a user has removed a worktree by hand."""
     await scene.workplace.prepare("a")
     shutil.rmtree(scene.place())
     await scene.workplace.clear()
@@ -80,7 +80,7 @@ async def test_clearing_again_and_working_again_is_possible(scene: GitScene) -> 
 async def test_a_worktree_in_which_a_git_is_at_work_is_not_removed(
     scene: GitScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever clears is told so, and the worktree is as it was."""
+    """The caller gets an error, and the worktree is unchanged."""
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), done="d")
     monkeypatch.setattr("lifefold.interpreters.worktrees.locks.LIMIT_MS", 1)

@@ -1,4 +1,4 @@
-"""Whether anything was left of a claim: what a session has done of it that has died."""
+"""Whether a claim has changes: the work of a session that has died."""
 
 from pathlib import Path
 
@@ -50,7 +50,7 @@ async def test_what_others_have_merged_meanwhile_is_no_difference(scene: GitScen
     assert not await differs(scene)
 
 
-async def test_nobody_can_tell_of_a_worktree_that_is_another_claims(scene: GitScene) -> None:
+async def test_differences_of_another_claims_worktree_are_unknown(scene: GitScene) -> None:
     """What is in it is not this one's."""
     await scene.workplace.check_out("a", "T1", 1)
     await scene.workplace.check_out("a", "T2", 1)

@@ -1,4 +1,4 @@
-"""What is guaranteed of work that waits for a person: it is kept as it was verified, and merged by whoever is free."""
+"""Work that waits for approval is kept as it was verified, and any free worker merges it."""
 
 from functools import partial
 from pathlib import Path
@@ -47,7 +47,7 @@ async def test_parked_work_is_merged_by_anybody(scene: GitScene, agent: str) -> 
 
 @pytest.mark.parametrize("agent", ["a", "b"])
 async def test_parked_work_is_merged_although_its_place_was_given_to_another_task(scene: GitScene, agent: str) -> None:
-    """Whoever merges it keeps what it has in its own place; the work of others has come home meanwhile."""
+    """The merging worker keeps the files of its own worktree; work of others was merged meanwhile."""
     await parked(scene)
     await scene.workplace.check_out("a", "T2", 1)
     write(scene.place(), other="changed")
@@ -93,7 +93,7 @@ async def test_a_parking_can_be_cut_off_at_any_command(scene: GitScene, faults: 
 
 @pytest.mark.campaign
 async def test_a_merge_of_parked_work_can_be_performed_again(scene: GitScene, faults: Faults) -> None:
-    """A runner that dies at any command of it: the next one merges it once, whoever does it."""
+    """A runner dies at any command of it: the next one merges the work once, in any worktree."""
     cut = 0
     for cut in range(100):
         await parked(scene, task=f"T{cut}", **{f"done{cut}": "d"})
@@ -118,7 +118,7 @@ async def test_parked_work_that_does_not_fit_any_more_is_a_conflict(scene: GitSc
 
 
 async def test_a_merge_that_the_agent_did_not_resolve_is_not_parked(scene: GitScene) -> None:
-    """Nobody is asked about what never will come home."""
+    """No approval is requested for work that can never be merged."""
     await scene.workplace.check_out("a", "T1", 1)
     commit(scene.place(), shared="a\n")
     git(scene.place(), "checkout", "--quiet", "-b", "side", "HEAD~")

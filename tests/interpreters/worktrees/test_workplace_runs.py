@@ -1,4 +1,4 @@
-"""What is guaranteed of workplaces across runs: no git of a killed runner is worked beside, and a name has one run."""
+"""Workplaces across runs: a run waits for the git of a killed runner, and a fleet's name belongs to one run."""
 
 import os
 import signal
@@ -22,10 +22,10 @@ def slow(scene: GitScene, tmp_path: Path) -> Slow:
 
 
 @pytest.mark.parametrize("operation", [("prepare", "a"), ("check_out", "a", "T1", "1")], ids=["prepare", "check_out"])
-async def test_nobody_works_beside_a_git_that_a_killed_runner_has_left(
+async def test_no_runner_works_beside_a_git_that_a_killed_runner_has_left(
     scene: GitScene, slow: Slow, monkeypatch: pytest.MonkeyPatch, operation: tuple[str, ...]
 ) -> None:
-    """The next runner waits for it, says for whom, and then finds a sound place that nobody takes away."""
+    """The next runner waits for it, names it, and then finds a sound worktree that is not removed."""
     left = await killed_in_git(scene, slow, *operation)
     with monkeypatch.context() as patch:
         patch.setattr(locks, "LIMIT_MS", 1)

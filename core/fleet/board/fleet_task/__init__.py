@@ -1,22 +1,22 @@
 """A task as a fleet's board keeps it: the document's table, and what a fleet adds to it.
 
-- *A failure rests before it is tried again* (E6): FAILED holds a timer, ``Rested``, for as long as the policy says.
-  So nothing can be claimed before its time, and a crash of the runner changes nothing. How often is decided at the
-  failure: one that cannot pass is not retried (E5). A person may grant one more retry, to any task that has failed.
-- *A person's word before the merge* (E2): whoever has verified the work *parks* it, and is free. It then belongs to
-  nobody; when it is agreed to, whoever has time is *handed* it to merge it, under a number of its own (E12). Silence is
-  a refusal (E41), and one that is not answered by doing the same again.
-- *Parts* (E7 to E10): its owner may split a task. It waits until all parts are closed, and then is handed to somebody
-  to be verified as a whole. In a fleet done is not enough: the proof runs on what is merged.
-- *Trust* (E34): a task that takes a level is claimed by nobody below it; the work of one who is trusted less than a
-  merge takes is parked for a person, as if the task asked for that.
-- *Aborts* (E36, E37), in a fleet that has them: its owner says that a tool was aborted, or a person aborts here; and
-  the task itself is aborted, because somebody has aborted it, its siblings or its parent. That is as if it was
-  cancelled; where it cannot be (E16), it is when it is opened again.
-- *What it lacks* (E19): a task that waits for another one, as a dependency or as a part, is blocked when that one will
-  not be done, and open again when that one may be done after all.
+- *A rest before each retry* (E6): a FAILED task holds a timer, ``Rested``, with the delay of the retry policy. So no
+  agent claims it early, and a crash of the runner changes nothing. The failure decides the number of retries: a
+  permanent failure has none (E5). An operator can grant any failed task one more retry.
+- *Approval before the merge* (E2): the owner verifies the work, *parks* it, and is free. The task then has no owner.
+  After the approval, a free worker is *handed* the task to merge it, under a new epoch (E12). Silence is a refusal
+  (E41), and such a refusal is not retried.
+- *Parts* (E7 to E10): the owner may split its task. The task waits until all parts are closed. Then a worker is handed
+  the task to verify it as a whole: in a fleet, the verification runs on the merged result.
+- *Trust* (E34): an agent below the level of a task does not claim it. The work of an agent below the level for merges
+  is parked for approval, as if the task needed that.
+- *Aborts* (E36, E37), in a fleet that has them: the owner reports an aborted tool, or an operator aborts at the task.
+  An abort at the task, a sibling or the parent cancels the task. Where a task cannot be cancelled (E16), it is
+  cancelled as soon as it is opened again.
+- *Blockers* (E19): a task that waits for a dependency or for a part is blocked when that one will not be done. It is
+  open again when that one may be done after all.
 
-What one task has to do with another is the board's business; here is what becomes of one.
+This module has the lifecycle of one task; the rules between tasks are in ``core.fleet.dispatch``.
 """
 
 from lifefold.core.fleet.board.fleet_task.model import (

@@ -1,4 +1,4 @@
-"""What the board knows of a task besides the document's record, and the events that only a fleet has."""
+"""The record of a task on a board, with the fields that a fleet adds, and the events that only a fleet has."""
 
 from typing import Any, ClassVar, Final, Self
 
@@ -23,46 +23,46 @@ from lifefold.core.policy.reasons import AbortReason, TransitionReason
 from lifefold.core.policy.retry import RetryPolicy
 
 MOST_SUBTASKS: Final = 100
-"""Into how many subtasks a task may be split at most, all of its attempts together."""
+"""The most subtasks of a task, over all its attempts."""
 
 ROLE: Final = "role:"
-"""What ``lacks`` begins with in place of a task's id, if what is lacking is anybody who has this role."""
+"""The prefix of ``lacks`` if a task is blocked because no agent has its role."""
 
 LEVEL: Final = "level:"
-"""The same, if it is anybody who is trusted so far (E34)."""
+"""The prefix of ``lacks`` if no agent has the trust level of the task (E34)."""
 
 PURSE: Final = "budget:"
-"""The same, if it is money."""
+"""The prefix of ``lacks`` if a budget is spent."""
 
 PLAN: Final = "plan:"
-"""The same, if it is its place in the plan: a change has taken it out."""
+"""The value of ``lacks`` if a plan change has removed the task."""
 
 NOT_IN_THE_PLAN: Final = "removed from the fleet file"
-"""Why a task is not done that lacks that."""
+"""The reason of a task that a plan change has removed."""
 
 SUBTASKS_MS: Final = 1_800_000
-"""For how long subtasks are waited for (E9)."""
+"""How long a task waits for its subtasks, in milliseconds (E9)."""
 
 
 class DependencyLost(Event, frozen=True):
-    """What the task waits for, ``by``, will not be done (E7, E19)."""
+    """The dependency or part ``by`` of the task will not be done (E7, E19)."""
 
     by: str = "T0"
     reason: str = ""
 
 
 class DependencyBack(Event, frozen=True):
-    """What the task waits for, ``by``, may be done after all (E19)."""
+    """The dependency or part ``by`` of the task may be done after all (E19)."""
 
     by: str = "T0"
 
 
 class Rested(Retried, frozen=True):
-    """The task that has failed has rested, and is tried again (E6)."""
+    """The rest of a failed task is over: it is tried again (E6)."""
 
 
 class RetryGranted(Event, frozen=True):
-    """A person lets the task be tried once more than it may be."""
+    """An operator grants the task one more retry."""
 
     transition_reason: ClassVar = TransitionReason.RETRY
 
@@ -70,7 +70,7 @@ class RetryGranted(Event, frozen=True):
 
 
 class Parked(OwnerReport, frozen=True):
-    """The owner has put what is verified, ``commit``, where whoever merges it finds it: a person has to agree first."""
+    """The owner has kept the verified work as ``commit``, for a merge after an operator's approval."""
 
     opaque: ClassVar[tuple[str, ...]] = ("commit",)
 
@@ -78,27 +78,27 @@ class Parked(OwnerReport, frozen=True):
 
 
 class Entrusted(Claimed, frozen=True):
-    """A worker claims it in a fleet that gates what its agents may do (E34); ``level`` is how far it is trusted."""
+    """A worker claims the task in a fleet with trust gates (E34); ``level`` is the trust level of its agent."""
 
     level: AccessLevel = AccessLevel.UNTRUSTED
 
     @classmethod
     def examples_for(cls, record: Any) -> tuple["Entrusted", ...]:
-        """Return one by an agent whose work is merged unseen, and one by an agent whose work is not; none ungated."""
+        """Return claims by a trusted and by an untrusted agent; none without trust gates."""
         gated = record.level is not AccessLevel.UNTRUSTED or record.merges is not AccessLevel.UNTRUSTED
         return (cls(level=AccessLevel.ELEVATED), cls()) if gated else ()
 
 
 class Handed(Claimed, frozen=True):
-    """A worker is given a task that is done, to verify or to merge it."""
+    """A worker is handed a done task, to verify or to merge it."""
 
 
 class NothingDone(Rejected, frozen=True):
-    """The owner has said that the work is done, and there is none: nothing has changed, and no command was to tell."""
+    """The owner reported its work as done, but nothing has changed and the task has no verification command."""
 
 
 class Returned(OwnerReport, frozen=True):
-    """The owner cannot verify or merge what it was given: somebody else may."""
+    """The owner returns a task that it cannot verify or merge: another worker may."""
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
@@ -106,7 +106,7 @@ class Returned(OwnerReport, frozen=True):
 
 
 class Subtask(msgspec.Struct, frozen=True):
-    """A part of a task, as whoever splits it describes it."""
+    """A part of a task, as the splitting agent describes it."""
 
     prompt: str = "do a part"
     verify: tuple[tuple[str, ...], ...] = ()
@@ -114,20 +114,20 @@ class Subtask(msgspec.Struct, frozen=True):
 
 
 class Split(OwnerReport, frozen=True):
-    """The owner splits its task, and is done with it until all of these are closed; ``token`` is its claim's."""
+    """The owner splits its task into ``tasks``, and no longer owns it; ``token`` is the token of its claim."""
 
     tasks: tuple[Subtask, ...] = ()
     token: str = ""
 
     @classmethod
     def examples(cls) -> tuple["Split", ...]:
-        """Return the first claim's, into two parts and into none, and one of a claim that never was."""
+        """Return splits of the first claim into two parts and into none, and one of an unknown claim."""
         two = (Subtask(), Subtask())
         return cls(1, two), cls(1), cls(0, two)
 
     @classmethod
     def examples_for(cls, record: Any) -> tuple["Split", ...]:
-        """Return the present claim's, into two parts and into none, another's, and a forged one; none if it may not."""
+        """Return splits of the current claim, of another claim, and with a forged token; none if it may not split."""
         if not record.most_subtasks:
             return ()
         two = Subtask(verify=(("make", "check"),)), Subtask(files=("part",))
@@ -137,11 +137,11 @@ class Split(OwnerReport, frozen=True):
 
 
 class Fate(msgspec.Struct, frozen=True):
-    """What a task has to do with aborts, in a fleet that has any (document 004): ``policy`` is the fleet's (E37).
+    """The aborts of a task, in a fleet that has aborts (document 004); ``policy`` is the fleet's (E37).
 
-    ``said`` is the last scope wider than a tool that it came to when somebody aborted here. ``doomed`` is the reason
-    for which the task itself is aborted, and ``why`` says it to people; what cannot be cancelled just now is cancelled
-    when it is opened again. ``wanted``: a person has had it tried again since.
+    ``said`` is the scope of the last abort at this task that reached further than a tool. ``doomed`` is the reason for
+    which the task itself is aborted, and ``why`` explains it to operators. A task that cannot be cancelled now is
+    cancelled when it is opened again. ``wanted``: an operator has granted a retry since.
     """
 
     opaque: ClassVar[tuple[str, ...]] = ("why",)
@@ -154,14 +154,11 @@ class Fate(msgspec.Struct, frozen=True):
 
 
 SHELLS: Final = frozenset({"bash", "shell", "sh"})
-"""What agent programs call the tool that runs commands, in lower case."""
+"""The names of tools that run shell commands, in lower case."""
 
 
 class ToolAborted(OwnerReport, frozen=True):
-    """The owner says that one call of a ``tool`` was aborted in its session, which goes on.
-
-    ``token`` is that of its claim.
-    """
+    """The owner reports an aborted call of a ``tool``; its session goes on. ``token`` is the token of its claim."""
 
     transition_reason: ClassVar = TransitionReason.ABORTED
     scope: ClassVar = AbortScope.TOOL
@@ -173,23 +170,23 @@ class ToolAborted(OwnerReport, frozen=True):
 
     @property
     def abort_reason(self) -> AbortReason:
-        """Why the call was aborted: what a shell was asked to do has failed, or that is not known."""
+        """The reason of the abort: an error of a shell command, or unknown."""
         return AbortReason.BASH_ERROR if self.tool.lower() in SHELLS else AbortReason.UNKNOWN
 
     @classmethod
     def examples_for(cls, record: Any) -> tuple["ToolAborted", ...]:
-        """Return the present claim's, another claim's, and a forged one; none where the fleet has no aborts."""
+        """Return reports of the current claim, of another one, and with a forged token; none without aborts."""
         token = record.token
-        said = (
+        reports = (
             cls(record.epoch, token=token),
             cls(record.epoch + 1, token=token),
             cls(record.epoch, token=f"not {token}"),
         )
-        return () if record.fate is None else said
+        return () if record.fate is None else reports
 
 
 class AbortWanted(Event, frozen=True):
-    """A person aborts the siblings of a task, or the task, each with all that is below it."""
+    """An operator aborts a task or its siblings, each with all its parts."""
 
     transition_reason: ClassVar = TransitionReason.ABORTED
     abort_reason: ClassVar = AbortReason.USER_INTERRUPT
@@ -200,13 +197,13 @@ class AbortWanted(Event, frozen=True):
 
     @classmethod
     def examples_for(cls, record: Any) -> tuple["AbortWanted", ...]:
-        """Return one of each scope that there is for it; none where the fleet has no aborts."""
+        """Return one of each possible scope; none without aborts."""
         siblings = (cls(AbortScope.SIBLING),) if record.parent else ()
         return () if record.fate is None else (cls(), *siblings)
 
 
 class Aborted(Event, frozen=True):
-    """It is aborted, because somebody has aborted at the task ``by``."""
+    """The task is aborted by an abort at the task ``by``."""
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
@@ -216,30 +213,29 @@ class Aborted(Event, frozen=True):
 
     @property
     def transition_reason(self) -> TransitionReason:
-        """Why: for a sibling's sake, or because somebody wanted it, here or above."""
+        """The reason: an abort of a sibling, or one at this task or above."""
         is_sibling = self.abort_reason is AbortReason.SIBLING_ABORTED
         return TransitionReason.SIBLING_ABORTED if is_sibling else TransitionReason.ABORTED
 
     @classmethod
     def examples_for(cls, record: Any) -> tuple["Aborted", ...]:
-        """Return one by the task itself; none where the fleet has no aborts."""
+        """Return one by the task itself; none without aborts."""
         return () if record.fate is None else (cls(by=record.id),)
 
 
 class FleetTask(Task, frozen=True):
     """A task on a board.
 
-    ``role`` is what an agent must have to take it, ``files`` what it will change, ``parent`` the task that it is a part
-    of. ``asks``: a person has to agree before it is merged, because the plan says so (``always_asks``) or because its
-    ``author``, who has claimed it last, is trusted less than ``merges``; to claim it at all takes ``level`` (E34).
-    ``stage`` is what is left to be done of it, and ``result`` the claim under whose number it is kept meanwhile,
-    as the commit ``collected``.
-    ``limit`` is how often it may be tried again, as far as is known by its last failure. ``lacks`` is the task, the
-    role, the level or the budget because of which it is blocked; ``removed``: a plan change has taken it out. ``parts``
-    counts its subtasks, and it ``waits`` as long as they are not all closed. ``orphaned`` is what becomes of it if a
-    session dies that works at it, ``on_nothing`` if a session says that it is done, and has changed nothing. ``fate``
-    is what it has to do with aborts, if its fleet has any. ``key`` is what the tokens of its claims are derived from;
-    without one they are empty. A person is waited for ``approval_ms``; 0 is for ever. Times in milliseconds.
+    An agent needs ``role`` to take the task, which changes ``files`` and is a part of ``parent``. ``level`` is the
+    trust level for a claim (E34). ``asks``: the merge needs approval, because the plan says so (``always_asks``), or
+    because ``author``, its last owner, is trusted less than ``merges``. ``stage`` is the next step of its work.
+    ``result`` is the epoch of the claim that keeps the work meanwhile, as the commit ``collected``.
+
+    ``limit`` is the number of retries after its last failure. ``lacks`` is its blocker: a task, a role, a level or a
+    budget. ``removed``: a plan change has removed it. ``parts`` counts its subtasks; it ``waits`` until they are all
+    closed. ``orphaned`` decides what follows when its session dies, ``on_nothing`` when a session reports work without
+    any change. ``fate`` has its aborts, if its fleet has any. The tokens of its claims are derived from ``key``, and
+    are empty without one. An approval is awaited for ``approval_ms``; 0 is for ever. Times are in milliseconds.
     """
 
     identifiers: ClassVar[tuple[str, ...]] = ("epoch", "kept", "result")
@@ -271,7 +267,7 @@ class FleetTask(Task, frozen=True):
     removed: bool = False
 
     def normal_form(self) -> Self:
-        """Return it without the reason, which is for people, and without what nobody will ask for once it is over."""
+        """Return the task without its reason, and without the fields that no rule reads once it is over."""
         if self.state in {State.CLOSED, State.CANCELLED}:
             left = self.fate and Fate(self.fate.policy, doomed=self.fate.doomed)
             form = replace(super().normal_form(), fate=left)
@@ -282,28 +278,28 @@ class FleetTask(Task, frozen=True):
 
     @property
     def allowed_retries(self) -> int:
-        """How often it may be opened again after its failures (E5)."""
+        """How often the task may be opened again after failures (E5)."""
         return min(self.limit, self.max_retries)
 
     @property
     def token(self) -> str:
-        """What the session at its present claim has to show when it speaks of it."""
+        """The token that the session of the current claim has to show."""
         return token_of(self.key, self.id, self.epoch)
 
     @property
     def is_doomed(self) -> bool:
-        """Whether it is aborted: it is cancelled, or will be when it is opened again."""
+        """Whether the task is aborted: cancelled now, or as soon as it is opened again."""
         return self.fate is not None and self.fate.doomed is not None
 
     @property
     def lacked_task(self) -> str:
-        """The task because of which it is blocked; empty if there is none."""
+        """The task that blocks this one; empty if there is none."""
         return "" if self.lacks.startswith((ROLE, LEVEL, PURSE, PLAN)) else self.lacks
 
     def part(self, number: int) -> str:
-        """Return the id of its subtask of this number, from 1. No other task has it: ``+`` is in no id of a file."""
+        """Return the id of subtask ``number``, from 1. It is unique: no id of a fleet file has a ``+``."""
         return f"{self.id}+{number}"
 
     def parts_of_it(self) -> tuple[str, ...]:
-        """Return the ids of all its subtasks."""
+        """Return the ids of all subtasks."""
         return tuple(self.part(number) for number in range(1, self.parts + 1))

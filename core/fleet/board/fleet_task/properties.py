@@ -1,4 +1,4 @@
-"""What people and workers can rely on of a task on a board, besides what the document's task promises."""
+"""The properties of a task on a board, beside those of the task in document 003."""
 
 from typing import Any, Final
 
@@ -42,8 +42,8 @@ from lifefold.core.policy.ends import Trouble
 from lifefold.core.policy.retry import retry_limit
 
 
-def hopeless_is_not_retried(step: Transition) -> bool:
-    """How often a task is tried again is decided by what its last attempt has failed at (E5)."""
+def permanent_failures_are_not_retried(step: Transition) -> bool:
+    """The cause of the last failure decides how often a task is retried (E5)."""
     if not isinstance(step.event, Failed | Rejected) or step.before is None:
         return True
     t: FleetTask = step.after.record
@@ -52,7 +52,7 @@ def hopeless_is_not_retried(step: Transition) -> bool:
 
 
 def grants_one_retry(step: Transition) -> bool:
-    """A person's word lets a task that has failed be tried again, and moves it nowhere by itself."""
+    """A granted retry gives a failed task one retry, and moves nothing by itself."""
     if step.before is None or not isinstance(step.event, RetryGranted):
         return True
     before: FleetTask = step.before.record
@@ -64,26 +64,26 @@ def grants_one_retry(step: Transition) -> bool:
 
 
 def is_tried_again_when_it_has_rested(step: Transition) -> bool:
-    """What has failed and may be tried again rests first, and is open when it has rested (E6)."""
+    """A failed task with a retry left rests first, and is opened after its rest (E6)."""
     if isinstance(step.event, Rested) and step.before is not None:
         return (step.after.state is State.OPEN) is retries_left(step.before.record, Retried())
     may_rest = step.entered is State.FAILED and retries_left(step.after.record, Retried())
     return not may_rest or step.after.find(Rested.__name__) is not None
 
 
-def begins_anew_what_was_not_agreed_to(step: Transition) -> bool:
-    """What a person has seen and not agreed to is not gone on from: the next attempt begins at the branch (D28)."""
-    turned_down = isinstance(step.event, approval.ApprovalRefused | approval.ApprovalExpired)
-    return not turned_down or not step.after.record.kept
+def refused_work_is_restarted(step: Transition) -> bool:
+    """No attempt continues from refused work: the next one begins at the target branch (D28)."""
+    is_refusal = isinstance(step.event, approval.ApprovalRefused | approval.ApprovalExpired)
+    return not is_refusal or not step.after.record.kept
 
 
 def silence_is_not_retried(step: Transition) -> bool:
-    """What nobody has agreed to in time is not done again until a person asks for it (E41)."""
+    """A task whose approval expired is retried only by an operator (E41)."""
     return not isinstance(step.event, approval.ApprovalExpired) or settled(step.after.record)
 
 
-def parks_what_a_person_has_to_see(step: Transition) -> bool:
-    """What waits for a person belongs to nobody, and is kept under the number of the claim that has done it (E2)."""
+def parks_for_approval(step: Transition) -> bool:
+    """Parked work has no owner, and is kept under the epoch of the claim that has done it (E2)."""
     if step.before is None or not isinstance(step.event, Parked):
         return True
     before: FleetTask = step.before.record
@@ -91,8 +91,8 @@ def parks_what_a_person_has_to_see(step: Transition) -> bool:
     return before.asks and (now.owner, now.stage, now.result) == ("", Stage.MERGE, before.epoch)
 
 
-def hands_over_what_nobody_has(step: Transition) -> bool:
-    """What is done and in nobody's hand is given to one worker, to be verified or merged as it is; or given back."""
+def hands_over_done_work(step: Transition) -> bool:
+    """A done task without an owner is handed to one worker with its stage, and can be returned unchanged."""
     if step.before is None or not isinstance(step.event, Handed | Returned):
         return True
     before: FleetTask = step.before.record
@@ -102,15 +102,15 @@ def hands_over_what_nobody_has(step: Transition) -> bool:
     return left and now.owner == owner and bool(before.owner) is isinstance(step.event, Returned)
 
 
-def starts_anew(step: Transition) -> bool:
-    """Whoever claims a task that is open has all of it to do; what has failed is not merged any more."""
+def claims_the_whole_task(step: Transition) -> bool:
+    """A claim of an open task has the whole work to do, and the result of a failed task is dropped."""
     t: FleetTask = step.after.record
-    anew = step.entered in {State.CLAIMED, State.FAILED} and step.before is not None
-    return not anew or (t.stage, t.result) == (Stage.WORK, 0)
+    begins = step.entered in {State.CLAIMED, State.FAILED} and step.before is not None
+    return not begins or (t.stage, t.result) == (Stage.WORK, 0)
 
 
 def is_claimed_by_the_trusted(step: Transition) -> bool:
-    """Nobody claims what takes more trust, and the work of one who is not trusted to merge has to be seen (E34)."""
+    """An agent claims no task above its level, and work of an agent without trust for merges needs approval (E34)."""
     if step.before is None or not isinstance(step.event, Entrusted):
         return True
     before: FleetTask = step.before.record
@@ -120,7 +120,7 @@ def is_claimed_by_the_trusted(step: Transition) -> bool:
 
 
 def is_split_within_limits(step: Transition) -> bool:
-    """A task is split into at least one part and no more than it may have, and is nobody's until they are closed."""
+    """A split makes at least one part and no more than the limit, and clears the owner."""
     if step.before is None or not isinstance(step.event, Split):
         return True
     before: FleetTask = step.before.record
@@ -139,14 +139,14 @@ def shows_the_token_of_its_claim(step: Transition) -> bool:
 
 
 def gathers_its_parts(step: Transition) -> bool:
-    """When its parts are closed, what they came to is verified as one, by whoever is given it."""
+    """When all parts are closed, the task has no owner, and its verification as a whole is left to do."""
     t: FleetTask = step.after.record
     gathered = (t.owner, t.stage, t.waits) == ("", Stage.VERIFY, False)
     return step.before is None or not isinstance(step.event, SubtasksCompleted) or gathered
 
 
-def is_freed_by_what_it_lacked(step: Transition) -> bool:
-    """What is blocked by another task knows by which, and goes on, where it was, when that one may be done (E19)."""
+def is_opened_by_its_blocker(step: Transition) -> bool:
+    """A blocked task records its blocker, and is open again when that one may be done (E19)."""
     if step.before is None:
         return True
     before: FleetTask = step.before.record
@@ -162,8 +162,8 @@ def is_freed_by_what_it_lacked(step: Transition) -> bool:
             return True
 
 
-def moves_nothing_by_a_word(step: Transition) -> bool:
-    """Who says that something is aborted goes on; only how far that reached is kept (E37)."""
+def reports_of_aborts_move_nothing(step: Transition) -> bool:
+    """A report of an abort does not move its task; only the scope is recorded (E37)."""
     if step.before is None or not isinstance(step.event, ToolAborted | AbortWanted):
         return True
     before: FleetTask = step.before.record
@@ -176,7 +176,7 @@ def moves_nothing_by_a_word(step: Transition) -> bool:
 
 
 def is_cancelled_by_an_abort(step: Transition) -> bool:
-    """What is aborted is cancelled, or where it cannot be it is known why it will be (E16, E36)."""
+    """An aborted task is cancelled, or keeps the reason for which it will be (E16, E36)."""
     if step.before is None or not isinstance(step.event, Aborted):
         return True
     before: FleetTask = step.before.record
@@ -188,8 +188,8 @@ def is_cancelled_by_an_abort(step: Transition) -> bool:
     return known and before.state in NOT_NOW and stays and not is_over(before)
 
 
-def is_wanted_after_all(step: Transition) -> bool:
-    """A task that a person has tried again is not aborted any more; it is as long as nobody does."""
+def stays_aborted(step: Transition) -> bool:
+    """Only a granted retry lifts the abort of a task."""
     was = step.before is not None and step.before.record.is_doomed
     t: FleetTask = step.after.record
     if not was or t.state is State.CLOSED:
@@ -198,7 +198,7 @@ def is_wanted_after_all(step: Transition) -> bool:
 
 
 def _goes_on(now: FleetTask) -> bool:
-    """Tell whether nothing blocks it."""
+    """Tell whether the task is open and has no blocker."""
     return (now.state, now.lacks, now.reason) == (State.OPEN, "", "")
 
 
@@ -213,90 +213,90 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
         }
     ),
     *approval.PROPERTIES,
-    always_step("how often a task is tried again is decided by what it has failed at", hopeless_is_not_retried),
-    always_step("a person lets a task be tried once more, and it is as it was", grants_one_retry),
-    always_step("what has failed and may be tried again is, when it has rested", is_tried_again_when_it_has_rested),
-    always_step("what nobody has agreed to is not done again by itself", silence_is_not_retried),
-    always_step("what a person has not agreed to is restarted", begins_anew_what_was_not_agreed_to),
-    always_step("what waits for a person is nobody's, and is kept", parks_what_a_person_has_to_see),
-    always_step("what is done and in no hand is given to one", hands_over_what_nobody_has),
-    always_step("whoever claims a task has all of it to do", starts_anew),
-    always_step("nobody claims, or merges unseen, what takes more trust", is_claimed_by_the_trusted),
+    always_step("the cause of a failure decides how often a task is retried", permanent_failures_are_not_retried),
+    always_step("a granted retry allows one more attempt and changes nothing else", grants_one_retry),
+    always_step("a failed task with retries left is opened again after its rest", is_tried_again_when_it_has_rested),
+    always_step("work without an answer in time is not retried by itself", silence_is_not_retried),
+    always_step("refused work is restarted from the target branch", refused_work_is_restarted),
+    always_step("work that waits for approval has no owner, and is kept", parks_for_approval),
+    always_step("done work without an owner is handed to one worker", hands_over_done_work),
+    always_step("a new claim has the whole task to do", claims_the_whole_task),
+    always_step("no agent claims, or merges unseen, work above its trust level", is_claimed_by_the_trusted),
     always_step("a task is split within its limits", is_split_within_limits),
-    always_step("a session speaks of its own task only", shows_the_token_of_its_claim),
-    always_step("what the parts came to is verified as one", gathers_its_parts),
-    always_step("what is blocked goes on when it has what it lacked", is_freed_by_what_it_lacked),
+    always_step("a session reports on its own task only", shows_the_token_of_its_claim),
+    always_step("the result of all parts is verified as one", gathers_its_parts),
+    always_step("a blocked task is opened when its blocker is resolved", is_opened_by_its_blocker),
     leads_where(
-        "what lacks another task is blocked, and what was split waits for its parts",
+        "a lost dependency blocks a task, and a split task waits for its parts",
         {DependencyLost: (State.BLOCKED,), Split: (State.WAITING_FOR_SUBTASKS,)},
     ),
-    leads_where("what is claimed is claimed, however far its owner is trusted", {Entrusted: (State.CLAIMED,)}),
-    accepts("what is open can be claimed", {State.OPEN: (Claimed,)}),
+    leads_where("a claim at any trust level moves the task to CLAIMED", {Entrusted: (State.CLAIMED,)}),
+    accepts("an open task can be claimed", {State.OPEN: (Claimed,)}),
     accepts(
-        "what is open can be claimed by whoever is trusted so far",
+        "an open task can be claimed by an agent with enough trust",
         {State.OPEN: (_TRUSTED,)},
         when=lambda e: bool(Entrusted.examples_for(e.record)),
     ),
     accepts(
-        "a task that waits for another one can lose it",
+        "an open or split task can lose a dependency",
         {(State.OPEN, State.WAITING_FOR_SUBTASKS): (DependencyLost,)},
     ),
     accepts(
-        "a task that lacks another one can have it back",
+        "a blocked task can get its dependency back",
         {State.BLOCKED: (DependencyBack,)},
         when=lambda e: e.record.lacks == "T0",
     ),
-    accepts("a person can let a task be tried again that has failed", {State.FAILED: (RetryGranted,)}),
+    accepts("an operator can grant a failed task a retry", {State.FAILED: (RetryGranted,)}),
     accepts(
-        "what is done and in no hand can be given to somebody",
+        "done work without an owner can be handed to a worker",
         {State.DONE: (Handed,)},
         when=lambda e: not e.record.owner,
     ),
-    leads_where("a task for which nothing was done has failed", {NothingDone: (State.FAILED,)}),
+    leads_where("a task without any work done fails", {NothingDone: (State.FAILED,)}),
     accepts(
-        "that nothing was done for a task is heard",
+        "an owner can report that nothing was done",
         {State.DONE: (NothingDone,)},
         when=lambda e: bool(e.record.owner),
     ),
     accepts(
-        "who was given something can give it back",
+        "a worker can return work that was handed to it",
         {State.DONE: (Returned,)},
         when=lambda e: bool(e.record.owner) and e.record.stage is not Stage.WORK,
     ),
     accepts(
-        "an owner can ask a person",
+        "an owner can park work for approval",
         {State.DONE: (Parked,)},
         when=lambda e: bool(e.record.owner) and e.record.asks and e.record.stage is not Stage.MERGE,
     ),
     accepts(
-        "an owner can split a task that may be",
+        "an owner can split a task within its limits",
         {(State.CLAIMED, State.IN_PROGRESS): (Split,)},
         when=lambda e: e.record.most_subtasks >= e.record.parts + 2,
     ),
-    always_step("who says that something is aborted goes on", moves_nothing_by_a_word),
-    always_step("what is aborted is cancelled, or where it cannot be is known to be", is_cancelled_by_an_abort),
-    always_step("what is aborted stays so until a person has it tried again", is_wanted_after_all),
+    always_step("reporting an abort does not move the task", reports_of_aborts_move_nothing),
+    always_step("an aborted task is cancelled, or marked until it can be", is_cancelled_by_an_abort),
+    always_step("an aborted task stays aborted until an operator retries it", stays_aborted),
     accepts(
-        "a person can abort whatever is not closed or cancelled, and it can be aborted",
+        "an operator can abort any task that is not closed or cancelled",
         {(*CANCELLABLE, *NOT_NOW): (AbortWanted,), CANCELLABLE: (Aborted,)},
         when=lambda e: e.record.fate is not None,
     ),
     accepts(
-        "what may be opened again can be aborted",
+        "a task that may be opened again can be aborted",
         {NOT_NOW: (Aborted,)},
         when=lambda e: e.record.fate is not None and not is_over(e.record),
     ),
     accepts(
-        "an owner can say that a tool was aborted",
+        "an owner can report an aborted tool",
         {(State.CLAIMED, State.IN_PROGRESS): (ToolAborted,)},
         when=lambda e: e.record.fate is not None,
     ),
     leads_where(
-        "what a person does not agree to has failed, and what he agrees to is done",
+        "refused work is FAILED, and approved work is DONE",
         {approval.ApprovalGranted: (State.DONE,), approval.ApprovalRefused: (State.FAILED,)},
     ),
     is_transient(State.WAITING_FOR_SUBTASKS),
-    always("no task is tried again more often than it says", lambda e: e.record.limit <= e.record.max_retries),
-    always("nobody waits for parts that there are not", lambda e: not e.record.waits or e.record.parts > 0),
+    always("no task is retried more often than its limit", lambda e: e.record.limit <= e.record.max_retries),
+    always("a task waits for parts only if it has parts", lambda e: not e.record.waits or e.record.parts > 0),
     sometimes("a task is split", lambda e: e.record.parts > 0),
 )

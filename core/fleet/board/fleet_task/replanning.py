@@ -1,9 +1,9 @@
-"""What a plan change does to a task on a board: new terms while it is not over, or it is taken out of the plan.
+"""The effect of a plan change on a task: new terms, or removal from the plan.
 
-New terms never move a task that somebody has in hand: what its owner does goes on. A task that is OPEN is looked at
-anew. One that has failed for good is tried again if its new terms leave it a retry (``changing``). What was taken out
-of the plan is BLOCKED and lacks its place there, so that a later change can put it back. One that rests after a failure
-stays FAILED, and is not tried again.
+New terms never move a task that a worker has: the owner goes on. An OPEN task is dispatched again by its new terms. A
+task that has failed for good is tried again if its new terms leave it a retry (``core.fleet.system``). A removed task
+is BLOCKED with the plan as its blocker, so that a later change can put it back. A task that rests after a failure stays
+FAILED, and is not tried again.
 """
 
 from typing import Any, ClassVar, Final, Never
@@ -31,8 +31,7 @@ TERMS: Final = (
     "retry",
     "always_asks",
 )
-"""The fields that a plan says of a task, and that nothing else changes."""
-
+"""The fields of a task that only a plan sets."""
 
 KEYS: Final = {
     "prompt": "prompt",
@@ -50,7 +49,7 @@ KEYS: Final = {
     "orphaned": "orphaned",
     "on_nothing": "on_nothing",
 }
-"""What the fields of a planned task are called in a fleet file."""
+"""The keys of a fleet file, by the fields of a planned task."""
 
 IN_HAND: Final = frozenset(
     {
@@ -62,14 +61,14 @@ IN_HAND: Final = frozenset(
         State.WAITING_FOR_SUBTASKS,
     }
 )
-"""In these a task is begun, and neither over nor given back."""
+"""In these states a task has been begun, and is neither over nor given back."""
 
 
 class Replanned(Event, frozen=True):
-    """The plan says something else of the task: ``to`` is how a board would begin with it.
+    """The plan has new terms for the task: ``to`` is the record that a new board would begin with.
 
-    ``retries`` is how often it may be tried again, if the plan says something else of that; retries that a person has
-    granted are not added. ``what`` names what has changed, for people.
+    ``retries`` is the number of retries, if the plan changes it; granted retries are not added. ``what`` names the
+    changed keys, for operators.
     """
 
     opaque: ClassVar[tuple[str, ...]] = ("what",)
@@ -80,13 +79,13 @@ class Replanned(Event, frozen=True):
 
     @classmethod
     def examples_for(cls, record: Any) -> tuple["Replanned", ...]:
-        """Return new terms that leave it as many retries, one more, and one less."""
+        """Return new terms with the same retries, with two, and with none."""
         to = replace(FleetTask(), **{name: getattr(record, name) for name in TERMS})
         return cls(replace(to, verify=(("true",),))), cls(to, 2), cls(to, 0)
 
 
 class Removed(Event, frozen=True):
-    """The task is not in the plan any more."""
+    """The task is no longer in the plan."""
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
@@ -94,10 +93,10 @@ class Removed(Event, frozen=True):
 
 
 def replanned(t: FleetTask, e: Replanned) -> FleetTask:
-    """Return a task with its new terms. A failure that cannot pass keeps the limit that it has set."""
+    """Return a task with its new terms. A permanent failure keeps the limit that it has set."""
     most = t.max_retries if e.retries is None else max(t.retries, e.retries)
     limit = most if t.limit == t.max_retries else min(t.limit, most)
-    if t.removed:  # it was given up: how often it may be tried again is what its failure says of that
+    if t.removed:  # the removal had set the limit: its failure decides again
         limit = retry_limit(most, t.trouble, e.to.retry)
     asks = t.asks if e.to.always_asks is t.always_asks else e.to.always_asks
     terms = {name: getattr(e.to, name) for name in TERMS}
@@ -111,32 +110,32 @@ def replan(t: FleetTask, e: Replanned) -> Step[FleetTask, Never]:
 
 
 def remove(t: FleetTask, e: Removed) -> Step[FleetTask, Never]:
-    """Keep that it is not in the plan, and why."""
+    """Record the removal, with its reason."""
     return Step(replace(t, lacks=PLAN, reason=e.reason, removed=True))
 
 
 def mark(t: FleetTask, _e: Removed) -> Step[FleetTask, Never]:
-    """Keep that it is not in the plan; why it has failed is what is said of it."""
+    """Record the removal; the reason of its failure stays."""
     return Step(replace(t, lacks=PLAN, removed=True))
 
 
 def give_up(t: FleetTask, e: Removed) -> Step[FleetTask, Never]:
-    """Keep that it is not in the plan; it is not tried again."""
+    """Record the removal; the task is not tried again."""
     return Step(replace(t, lacks=PLAN, reason=e.reason, limit=t.retries, removed=True))
 
 
 def comes_back(was: FleetTask, now: FleetTask) -> bool:
-    """Tell whether a task that had failed for good has a retry left by its new terms."""
+    """Tell whether new terms give a retry to a task that had none left."""
     return not task.retries_left(was, Retried()) and task.retries_left(now, Retried())
 
 
 def is_to_be_tried_again(t: FleetTask, _e: Removed) -> bool:
-    """It rests, and would be tried again."""
+    """The task has a retry left."""
     return task.retries_left(t, Retried())
 
 
 REMOVABLE: Final = (State.PLANNED, State.OPEN, State.FAILED, State.BLOCKED)
-"""In these a task can be taken out of the plan: no agent has it in hand, and it is not done."""
+"""In these states a task can be removed from the plan: no agent has it, and it is not done."""
 
 _KEPT: Final = (
     State.PLANNED,
@@ -149,7 +148,7 @@ _KEPT: Final = (
     State.BLOCKED,
     State.FAILED,
 )
-"""In these new terms move nothing."""
+"""In these states new terms move nothing."""
 
 ROWS: Final[tuple[Row[Any], ...]] = (
     row(State.OPEN, Replanned, State.OPEN, replan),
@@ -162,7 +161,7 @@ ROWS: Final[tuple[Row[Any], ...]] = (
 
 
 def keeps_what_is_under_way(step: Transition) -> bool:
-    """New terms change nothing of who has the task, of its claim, and of how far it is."""
+    """New terms leave the owner, the claim and the progress of a task as they are."""
     if step.before is None or not isinstance(step.event, Replanned):
         return True
     before: FleetTask = step.before.record
@@ -172,16 +171,16 @@ def keeps_what_is_under_way(step: Transition) -> bool:
 
 
 def has_its_terms(step: Transition) -> bool:
-    """A task has the terms of the last plan, and may be tried again as often as that says."""
+    """A task has the terms of the last plan, with its number of retries."""
     if step.before is None or not isinstance(step.event, Replanned):
         return True
     now: FleetTask = step.after.record
-    asked, used = step.event.retries, step.before.record.retries
-    most = step.before.record.max_retries if asked is None else max(asked, used)
+    planned, used = step.event.retries, step.before.record.retries
+    most = step.before.record.max_retries if planned is None else max(planned, used)
     return now.max_retries == most and all(getattr(now, name) == getattr(step.event.to, name) for name in TERMS)
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("a plan change takes nothing from whoever has a task in hand", keeps_what_is_under_way),
+    always_step("a plan change takes no task from its owner", keeps_what_is_under_way),
     always_step("a task has the terms of the plan in force", has_its_terms),
 )

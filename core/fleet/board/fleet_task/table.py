@@ -1,4 +1,4 @@
-"""The table of a task on a board: the document's, and the fleet's rows."""
+"""The table of a task on a board: the rows of document 003, and those of the fleet."""
 
 from typing import Any, Final
 
@@ -27,20 +27,20 @@ from lifefold.core.fleet.board.fleet_task.rules import (
     NOT_NOW,
     abort,
     approval,
-    condemn,
+    approval_expired,
     entrust,
     fail,
     find_again,
     gather,
     grant,
     has_aborts,
+    has_no_owner,
     is_handed,
-    is_in_no_hand,
     is_to_be_agreed,
     is_trusted,
     lacks_it,
-    lapse,
     lose,
+    mark_aborted,
     may_come_again,
     may_split,
     note,
@@ -80,7 +80,7 @@ INSTEAD: Final[tuple[Row[Any], ...]] = (
     row(State.WAITING_FOR_SUBTASKS, SubtasksCompleted, State.DONE, gather),
     row(State.BLOCKED, Unblocked, State.OPEN, find_again),
 )
-"""Rows that take the place of the document's for the same state and event: they do a little more."""
+"""Rows that replace the document's rows for the same state and event, with more actions."""
 
 _instead = {(r.sources, r.event): r for r in INSTEAD}
 
@@ -100,14 +100,14 @@ machine: Machine[Any] = Machine(
         row(State.DONE, Parked, State.PENDING_APPROVAL, park, when=is_to_be_agreed),
         row(State.PENDING_APPROVAL, ApprovalGranted, State.DONE),
         row(State.PENDING_APPROVAL, ApprovalRefused, State.FAILED, refuse),
-        row(State.PENDING_APPROVAL, ApprovalExpired, State.FAILED, lapse),
-        row(State.DONE, Handed, STAY, take_over, when=is_in_no_hand),
+        row(State.PENDING_APPROVAL, ApprovalExpired, State.FAILED, approval_expired),
+        row(State.DONE, Handed, STAY, take_over, when=has_no_owner),
         row(State.DONE, NothingDone, State.FAILED, fail, when=task.is_owner),
         row(State.DONE, Returned, STAY, put_back, when=is_handed),
         row(AT_WORK, ToolAborted, STAY, note, when=says_its_owner),
         row((*CANCELLABLE, *NOT_NOW), AbortWanted, STAY, note, when=has_aborts),
         row(CANCELLABLE, Aborted, State.CANCELLED, abort, when=has_aborts),
-        row(NOT_NOW, Aborted, STAY, condemn, when=may_come_again),
+        row(NOT_NOW, Aborted, STAY, mark_aborted, when=may_come_again),
         *CHANGES,
     ),
     final=task.machine.final,
@@ -118,5 +118,5 @@ machine: Machine[Any] = Machine(
         State.WAITING_FOR_SUBTASKS: after(subtasks, SubtasksOverdue),
         State.PENDING_APPROVAL: after(approval, ApprovalExpired),
     },
-    about="a task on a board: retried after a rest, approved by a person, split into parts, blocked by what it lacks",
+    about="a task on a board: retried after a rest, approved by an operator, split into parts, blocked by another task",
 )

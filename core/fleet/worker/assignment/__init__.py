@@ -1,20 +1,18 @@
-"""What a worker does with the one task in its hands: a clean place, the work itself, the proof, the way home.
+"""An assignment: the steps of a worker around the session of its task: worktree, verification, merge.
 
-The work itself is done by the session; this machine says what surrounds it. Five things can come between:
+The session does the work; this machine governs the steps before and after it. The usual order has these exceptions:
 
-- A place that cannot be made is trouble of the agent, not of the task: the task is given back as it was.
-- An agent that stops gives back what it has not done. Work that is done is brought home all the same: its verification
-  and its merge are finished, and what comes of them counts.
-- Work that a person has to agree to before it is merged is *parked*: it is put where whoever merges it finds it, and is
-  out of this worker's hands. Somebody, perhaps the same worker, is then given it to be merged only. Likewise a task may
-  be given to be verified only, when its parts are closed.
-- A session that has died has said nothing of its work. If the task wants that (``orphaned``), what it has left is
-  *inspected* as soon as nothing of it is alive any more, and verified if there is anything; only if it agrees, it is as
-  if the session had said that it is done (E40).
-- An agent can move the fleet's branch itself, to work that is not verified. Then the merge is *disputed*: nothing is
-  merged until the branch is where lifefold has left it, or the operator accepts it as it is.
-- A task that is taken from its owner (``Recalled``, E20) is dropped at once, and what was done for it is never merged.
-  Only a merge that has begun is finished: git cannot say of half of one whether it is in the branch.
+- *A failed checkout* is an error of the agent, not of the task: the task is given back unchanged.
+- *A stopped agent* gives unfinished work back. Finished work is still verified and merged.
+- *Approval*: work that needs approval before the merge is *parked* as a commit, and the worker is free. After the
+  approval, any worker can be assigned the task for its merge alone. In the same way, a task with closed parts is
+  assigned for its verification alone.
+- *A dead session* has reported nothing. If the task asks for it (``orphaned``), its worktree is *inspected* as soon as
+  no process of the session is alive. A difference is verified, and then counts like reported work (E40).
+- *A moved branch*: an agent can move the target branch to unverified work. The merge is then *disputed*: it waits until
+  the branch is set back, or the operator accepts the branch as it is.
+- *A recall* (E20): the task is dropped at once, and its work is never merged. Only a merge in progress is finished,
+  because git cannot tell whether half of a merge is in the branch.
 """
 
 from lifefold.core.fleet.worker.assignment.model import (

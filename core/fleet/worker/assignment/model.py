@@ -25,14 +25,14 @@ class State(AnyLifecycleState):
 
 
 ORPHANED: Final = frozenset({State.ORPHANED, State.INSPECTING})
-"""In these a session has died, and nobody knows yet whether it has left anything."""
+"""In these states a session has died, and its worktree has not been inspected yet."""
 
 ON_ITS_WAY: Final = frozenset({*ORPHANED, State.VERIFYING, State.PARKING, State.MERGING, State.DISPUTED})
-"""In these the work is done, and on its way home; or it may turn out to be."""
+"""In these states the session is over, and its work is verified or merged next."""
 
 
 class WorkRequested(Event, frozen=True):
-    """The board was asked for work."""
+    """The worker has asked the board for a task."""
 
 
 class Assigned(Event, frozen=True):
@@ -42,7 +42,7 @@ class Assigned(Event, frozen=True):
 
     @classmethod
     def examples(cls) -> tuple["Assigned", ...]:
-        """Return a task to be worked at, others that differ in what follows, and some of which only a part is left."""
+        """Return tasks to work at, with and without approval and orphans, and tasks with only one stage left."""
         return tuple(cls(brief) for brief in (Brief(), Brief(asks=True), *_WITH_ORPHANS, *_LATER))
 
 
@@ -55,21 +55,21 @@ _LATER: Final = (Brief(stage=Stage.VERIFY), Brief(stage=Stage.MERGE, asks=True, 
 
 
 class CheckedOut(Event, frozen=True):
-    """The task's place is ready."""
+    """The worktree of the task is ready."""
 
 
 class CheckoutFailed(Event, frozen=True):
-    """The task's place could not be made."""
+    """The worktree of the task could not be prepared."""
 
     reason: str = ""
 
 
 class Prompted(Event, frozen=True):
-    """A session was given a prompt for the task."""
+    """A session has a prompt for the task."""
 
 
 class WorkFinished(Event, frozen=True):
-    """The session says that the work is done. It took so long, where that is asked for."""
+    """The session reports its work as done. ``took_ms`` is its duration, for adaptive time limits; 0 without."""
 
     took_ms: int = 0
 
@@ -82,20 +82,20 @@ class WorkFailed(Event, Diagnosed, frozen=True):
 
 
 class SessionDied(Event, Diagnosed, frozen=True):
-    """The session has died, and what becomes of its task is not that it has failed."""
+    """The session has died, and its task handles that without a failure (E40)."""
 
     reason: str = ""
     diagnosis: Diagnosis | None = None
 
 
 class Buried(Event, frozen=True):
-    """Nothing of the session is alive any more: what it has left will not change."""
+    """No process of the session is alive any more: its worktree will not change."""
 
 
 class Inspected(Event, frozen=True):
-    """What is in the task's place ``differs`` from where the claim began, or does not (E40).
+    """The worktree was inspected: it ``differs`` from the start of the claim, or does not (E40).
 
-    ``hidden`` are what is there besides, and is no work because a rule ignores it.
+    ``hidden`` are files that git ignores, and so are not counted as work.
     """
 
     differs: bool = False
@@ -103,22 +103,22 @@ class Inspected(Event, frozen=True):
 
     @classmethod
     def examples(cls) -> tuple["Inspected", ...]:
-        """Return one of a session that has left something, and one of a session that has not."""
+        """Return an inspection that found a difference, and one that found none."""
         return cls(differs=True), cls()
 
 
 class Verified(Event, frozen=True):
-    """Every verification command agreed."""
+    """Every verification command succeeded."""
 
 
 class Rejected(Event, frozen=True):
-    """A verification command did not agree."""
+    """A verification command failed."""
 
     reason: str = ""
 
 
 class Parked(Event, frozen=True):
-    """The work is kept, as ``commit``, where whoever merges it finds it."""
+    """The work is kept as ``commit``, for a later merge."""
 
     opaque: ClassVar[tuple[str, ...]] = ("commit",)
 
@@ -126,22 +126,22 @@ class Parked(Event, frozen=True):
 
 
 class ParkingFailed(Event, frozen=True):
-    """The work cannot be kept as it is."""
+    """The work could not be kept."""
 
     reason: str = ""
 
 
 class Guarded(Event, frozen=True):
-    """Base of what is reported only where the work is merged into a branch of a repository."""
+    """Base of reports that exist only with a target branch."""
 
     @classmethod
     def examples_for(cls, record: Any) -> tuple[Self, ...]:
-        """Return one where there is such a branch."""
+        """Return one with a target branch, none without."""
         return (cls(),) if record.guarded else ()
 
 
 class Collected(Guarded, frozen=True):
-    """What is to be merged is committed, as ``commit``: from now on that is merged, and nothing else."""
+    """The work is committed as ``commit``: from now on exactly this commit is merged."""
 
     opaque: ClassVar[tuple[str, ...]] = ("commit",)
 
@@ -149,7 +149,7 @@ class Collected(Guarded, frozen=True):
 
 
 class Displaced(Guarded, frozen=True):
-    """An agent has moved the fleet's branch to commit ``found``; ``reason`` says what is known of it."""
+    """An agent has moved the target branch to commit ``found``; ``reason`` describes it."""
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
@@ -158,11 +158,11 @@ class Displaced(Guarded, frozen=True):
 
 
 class BranchBack(Event, frozen=True):
-    """The fleet's branch is not where it was found any more, or lifefold knows that commit by now."""
+    """The target branch has left the commit that was found, or lifefold knows that commit by now."""
 
 
 class BranchAccepted(Event, frozen=True):
-    """The operator accepts the fleet's branch as it was found."""
+    """The operator accepts the target branch at commit ``found``."""
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
@@ -171,32 +171,32 @@ class BranchAccepted(Event, frozen=True):
 
     @classmethod
     def examples_for(cls, record: Any) -> tuple["BranchAccepted", ...]:
-        """Return one of the commit that was found, and one of another one; none where there is no such branch."""
+        """Return one for the commit that was found, and one for another; none without a target branch."""
         return (cls(record.found), cls("other")) if record.guarded else ()
 
 
 class Merged(Event, frozen=True):
-    """The work is in the fleet's branch, as ``commit``; empty where there is no repository or nothing was changed."""
+    """The work is in the target branch as ``commit``; empty without a repository or without changes."""
 
     commit: str = ""
 
 
 class Conflicted(Event, frozen=True):
-    """The work does not fit what others have merged meanwhile."""
+    """The work conflicts with what was merged meanwhile."""
 
     reason: str = ""
 
 
 class Dropped(Event, frozen=True):
-    """The worker stops before the work is done."""
+    """The worker gives the task back before its work is done."""
 
     reason: str = ""
 
 
 class Recalled(Event, frozen=True):
-    """The board has taken the task from its owner: claim number ``epoch`` of it is over (E20).
+    """The board has taken the task from its owner: claim ``epoch`` is over (E20).
 
-    Its session may take ``within_ms`` to end; with 0 it has its agent's grace. ``abort_reason`` is why it is ended.
+    The session may take ``within_ms`` to end; 0 is the grace of its agent. ``abort_reason`` is the reason of its end.
     """
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
@@ -209,12 +209,12 @@ class Recalled(Event, frozen=True):
 
     @classmethod
     def examples(cls) -> tuple["Recalled", ...]:
-        """Return the recall of a claim, and that of another one."""
+        """Return the recalls of two claims."""
         return cls(epoch=0), cls(epoch=1)
 
 
 class Rebriefed(Event, frozen=True):
-    """The plan has other verification commands for the task in hand: the next verification runs them."""
+    """The plan has new verification commands for the current task: the next verification runs them."""
 
     task: str = ""
     epoch: int = 0
@@ -222,23 +222,22 @@ class Rebriefed(Event, frozen=True):
 
     @classmethod
     def examples(cls) -> tuple["Rebriefed", ...]:
-        """Return commands for a claim, and those for another one."""
+        """Return new commands for two claims."""
         return cls(epoch=0, verify=(("true",),)), cls(epoch=1)
 
 
 class VerifyTimeoutChanged(Event, frozen=True):
-    """From its next verification on one command may take so long."""
+    """A verification command may take ``timeout_ms``, from the next verification on."""
 
     timeout_ms: int = 600_000
 
 
 class Assignment(Record, frozen=True):
-    """The task in hand: its brief. ``sessions`` counts the prompts written for it: none, one, or 2 for more.
+    """The current task of a worker, with its ``brief``. ``sessions`` counts its prompts: 0, 1, or 2 for more.
 
-    ``is_orphan``: its session has died, by ``death``, which means ``diagnosis``, and what it has left is not known to
-    be the work. ``guarded``:
-    the work is merged into a branch of a repository. ``collected`` is the commit that is merged, once it is made;
-    ``found`` where an agent has moved that branch to, and ``accepted`` where the operator accepts it.
+    ``is_orphan``: the session has died of ``death`` with ``diagnosis``, and its work is not verified yet. ``guarded``:
+    there is a target branch. ``collected`` is the commit to merge. ``found`` is the commit that an agent has moved the
+    target branch to, and ``accepted`` the commit that the operator accepts.
     """
 
     opaque: ClassVar[tuple[str, ...]] = ("collected",)
@@ -256,7 +255,7 @@ class Assignment(Record, frozen=True):
     accepted: str = ""
 
     def normal_form(self) -> "Assignment":
-        """Return it without the task that is not in hand any more, and without what only sessions need to know."""
+        """Return the record without a task that is over, and without the fields that only sessions need."""
         if self.state in {State.IDLE, State.WANTING}:
             gone = replace(self, brief=Brief(), sessions=0, is_orphan=False, death="", diagnosis=None)
             return replace(gone, collected="", found="", accepted="")

@@ -1,4 +1,4 @@
-"""What the board and the session can rely on of an assignment."""
+"""The properties of an assignment."""
 
 from typing import Any, Final
 
@@ -36,7 +36,7 @@ from lifefold.core.lifecycles.task import Brief, OnDeath, OnNothing, Stage
 
 
 def merges_what_is_verified(step: Transition) -> bool:
-    """Only what was verified is merged, or parked: now, or by whoever had it before it was agreed to."""
+    """Only verified work is merged or parked: verified by this claim, or before its approval."""
     verified = step.before is not None and step.before.state is State.VERIFYING and isinstance(step.event, Verified)
     agreed = isinstance(step.event, Assigned) and step.event.brief.stage is Stage.MERGE
     decided = step.before is not None and step.before.state is State.DISPUTED
@@ -46,7 +46,7 @@ def merges_what_is_verified(step: Transition) -> bool:
 
 
 def accepts_what_was_found(step: Transition) -> bool:
-    """The operator accepts the branch only where it was found, and that counts until it is found elsewhere."""
+    """The operator accepts the branch only at the commit that was found, until another one is found."""
     a: Assignment = step.after.record
     match step.event:
         case BranchAccepted(found=found):
@@ -63,7 +63,7 @@ def accepts_what_was_found(step: Transition) -> bool:
 
 
 def merges_what_was_collected(step: Transition) -> bool:
-    """The commit that is merged is the one that was made of the work last, or the one that was parked."""
+    """The commit to merge is the last one that was collected, or the one that was parked."""
     a: Assignment = step.after.record
     match step.event:
         case Collected(commit=commit):
@@ -75,15 +75,15 @@ def merges_what_was_collected(step: Transition) -> bool:
 
 
 def asks_before_it_merges(step: Transition) -> bool:
-    """What a person has to agree to is parked when it is verified, and what nobody has to is not (E2)."""
+    """Verified work is parked if it needs approval, and merged otherwise (E2)."""
     a: Assignment = step.after.record
     if step.before is None or step.before.state is not State.VERIFYING or not isinstance(step.event, Verified):
         return True
     return a.state is (State.PARKING if a.brief.asks else State.MERGING)
 
 
-def begins_where_it_is_to(step: Transition) -> bool:
-    """Whoever is given a task begins with what is left of it."""
+def begins_at_its_stage(step: Transition) -> bool:
+    """An assignment begins at the stage that is left of its task."""
     a: Assignment = step.after.record
     match step.event:
         case Assigned():
@@ -95,7 +95,7 @@ def begins_where_it_is_to(step: Transition) -> bool:
 
 
 def proves_what_orphans_left(step: Transition) -> bool:
-    """What a dead session has left is verified if it differs, counts if commands agree, and is given up otherwise."""
+    """Work of a dead session is verified if it differs, counts if its commands succeed, and is dropped otherwise."""
     a: Assignment = step.after.record
     if step.before is None or step.entered is None or not is_orphan(step.before.record):
         return True
@@ -111,7 +111,7 @@ def proves_what_orphans_left(step: Transition) -> bool:
 
 
 def takes_nothing_for_no_work(step: Transition) -> bool:
-    """Of a repository's task that nothing proves it is looked whether there is any work; without any it is put away."""
+    """Without verification commands, the worktree is inspected; a task without any change leaves the worker."""
     a: Assignment = step.after.record
     if step.before is None or a.is_orphan or step.before.record.is_orphan:
         return True
@@ -125,8 +125,8 @@ def takes_nothing_for_no_work(step: Transition) -> bool:
             return True
 
 
-def is_orphaned_as_it_is_to(step: Transition) -> bool:
-    """A task is an orphan only if its session has died, and the task wants what it has left to be verified."""
+def is_orphaned_on_request(step: Transition) -> bool:
+    """A task is an orphan only if its session has died, and the task asks for a verification."""
     a: Assignment = step.after.record
     if step.before is None or not isinstance(step.event, SessionDied):
         return step.before is None or not a.is_orphan or step.before.record.is_orphan
@@ -135,22 +135,22 @@ def is_orphaned_as_it_is_to(step: Transition) -> bool:
     return (step.entered, a.is_orphan, a.death) == (State.ORPHANED, wants, step.event.reason) or given_back
 
 
-def gives_back_what_is_to_be(step: Transition) -> bool:
-    """A task that is to be given back when its session dies is no orphan, and not in hand any more."""
+def requeues_on_death(step: Transition) -> bool:
+    """A task to be requeued leaves the worker when its session dies, and is no orphan."""
     if step.before is None or not isinstance(step.event, SessionDied):
         return True
     return step.after.record.brief.orphaned is not OnDeath.REQUEUE or step.entered is State.IDLE
 
 
 def drops_what_is_recalled(step: Transition) -> bool:
-    """What is taken from its owner is not in hand any more; another task that is, stays (E20)."""
+    """A recalled task leaves the worker (E20)."""
     return step.before is None or not isinstance(step.event, Recalled) or step.entered is State.IDLE
 
 
 def ends_one_task_before_another(step: Transition) -> bool:
-    """The task in hand is exchanged for another one only when it is not in hand any more.
+    """A worker gets a new task only after it has asked for one.
 
-    The plan may change how it is verified, and nothing else of it.
+    A plan change may replace the verification commands of the current task, and nothing else of it.
     """
     if step.before is None:
         return True
@@ -162,7 +162,7 @@ def ends_one_task_before_another(step: Transition) -> bool:
 
 
 def is_recalled_by_its_claim(step: Transition) -> bool:
-    """Only the claim in hand is recalled, and no other one of the same task (E12)."""
+    """Only the current claim is recalled, and no other claim of the same task (E12)."""
     if step.before is None or not isinstance(step.event, Recalled):
         return True
     brief: Brief = step.before.record.brief
@@ -170,7 +170,7 @@ def is_recalled_by_its_claim(step: Transition) -> bool:
 
 
 def counts_its_sessions(step: Transition) -> bool:
-    """The first session of a task is told from all later ones."""
+    """The first session of a task is distinguished from all later ones."""
     if step.before is None or not isinstance(step.event, Prompted):
         return True
     return bool(step.after.record.sessions == min(step.before.record.sessions + 1, 2))
@@ -181,21 +181,21 @@ _LEFT_SOMETHING: Final = Pattern(Inspected, "something", lambda e: e.differs)
 _LEFT_NOTHING: Final = Pattern(Inspected, "nothing", lambda e: not e.differs)
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("only what is verified is merged", merges_what_is_verified),
-    always_step("the commit that is merged is known before it is", merges_what_was_collected),
-    always_step("the operator accepts a branch where it was found, and nowhere else", accepts_what_was_found),
-    always_step("what a person has to agree to is parked, and nothing else", asks_before_it_merges),
-    always_step("whoever is given a task begins with what is left of it", begins_where_it_is_to),
-    always_step("what a dead session has left counts only if it differs and is verified", proves_what_orphans_left),
-    always_step("nothing is work only if a command agrees or the task says so", takes_nothing_for_no_work),
-    always_step("only a task that wants it is an orphan when its session dies", is_orphaned_as_it_is_to),
-    always_step("what is to be given back when its session dies is", gives_back_what_is_to_be),
-    always_step("what is recalled is dropped, and so never merged", drops_what_is_recalled),
-    always_step("there is one task in hand at a time", ends_one_task_before_another),
-    always_step("a task is recalled by the claim in hand only", is_recalled_by_its_claim),
-    always_step("the first session of a task is told from the others", counts_its_sessions),
+    always_step("only verified work is merged", merges_what_is_verified),
+    always_step("the commit to merge is recorded before the merge", merges_what_was_collected),
+    always_step("the operator accepts a moved branch only at the commit that was found", accepts_what_was_found),
+    always_step("exactly the work that needs approval is parked", asks_before_it_merges),
+    always_step("an assignment begins at the stage that is left of its task", begins_at_its_stage),
+    always_step("work of a dead session counts only if it differs and is verified", proves_what_orphans_left),
+    always_step("an empty difference is accepted only if a command or the task allows it", takes_nothing_for_no_work),
+    always_step("a task whose session dies is an orphan only if the task asks for it", is_orphaned_on_request),
+    always_step("a task to be requeued is given back when its session dies", requeues_on_death),
+    always_step("a recalled task is dropped, and never merged", drops_what_is_recalled),
+    always_step("a worker has one task at a time", ends_one_task_before_another),
+    always_step("only the current claim of a task is recalled", is_recalled_by_its_claim),
+    always_step("the first session of a task is distinguished from later ones", counts_its_sessions),
     leads_where(
-        "a task goes from hand to hand in its order: prepared, worked at, verified, merged",
+        "an assignment takes its steps in order: prepare, work, verify, merge",
         {
             WorkRequested: (State.WANTING,),
             Assigned: (State.PREPARING, State.MERGING),
@@ -213,7 +213,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
         },
     ),
     leads_where(
-        "what has failed, was given up, is parked or is merged is not in hand any more",
+        "a failed, dropped, parked or merged task leaves the worker",
         dict.fromkeys(
             (CheckoutFailed, WorkFailed, Rejected, Parked, ParkingFailed, Conflicted, Dropped, Recalled, Merged),
             (State.IDLE,),
@@ -236,21 +236,19 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     *exits_on(State.MERGING, Merged, Conflicted),
     *exits_on(State.DISPUTED, BranchBack, Recalled),
     accepts(
-        "that the branch was moved, and what is merged, is heard",
+        "a merge can report its commit and a moved branch",
         {State.MERGING: (Collected, Displaced)},
         when=lambda e: e.record.guarded,
     ),
-    accepts(
-        "the operator's word on the branch is heard", {State.DISPUTED: (_ACCEPTED,)}, when=lambda e: e.record.guarded
-    ),
+    accepts("the operator can accept a moved branch", {State.DISPUTED: (_ACCEPTED,)}, when=lambda e: e.record.guarded),
     accepts("every session of a task is counted", {State.WORKING: (Prompted,)}),
     accepts(
-        "that its session has died is heard of a task that wants it",
+        "the death of a session is accepted where its task handles it",
         {State.WORKING: (SessionDied,)},
         when=lambda e: is_to_be_verified(e.record, SessionDied()) or is_to_be_requeued(e.record, SessionDied()),
     ),
     accepts(
-        "whether or not a dead session has left something is heard",
+        "an inspection can report work, or none",
         {State.INSPECTING: (_LEFT_SOMETHING, _LEFT_NOTHING)},
     ),
     sometimes("work is merged", lambda e: e.state is State.MERGING),

@@ -1,4 +1,4 @@
-"""What an assignment asks before a transition, what it does with one, and what goes on in its states."""
+"""The guards, actions and activities of an assignment."""
 
 from typing import Never
 
@@ -25,129 +25,129 @@ from lifefold.core.lifecycles.task import OnDeath, OnNothing, Stage
 from lifefold.effects import CheckOutWork, InspectWork, MergeWork, ParkWork, VerifyWork, WatchBranch
 
 
-def in_hand(a: Assignment, e: Recalled) -> bool:
-    """The claim is the one in hand (E12)."""
+def is_current_claim(a: Assignment, e: Recalled) -> bool:
+    """The recall is of the current claim (E12)."""
     return (e.task, e.epoch) == (a.brief.task, a.brief.epoch)
 
 
 def is_to_be_proven(a: Assignment, e: Rebriefed) -> bool:
-    """The claim is the one in hand; what a dead session has left is not to be without any commands (E40)."""
+    """The new commands are for the current claim, and an orphan keeps at least one command (E40)."""
     return (e.task, e.epoch) == (a.brief.task, a.brief.epoch) and (bool(e.verify) or not a.is_orphan)
 
 
 def only_merges(_a: Assignment, e: Assigned) -> bool:
-    """The work is done, and a person has agreed to it."""
+    """The work is done and approved: only its merge is left."""
     return e.brief.stage is Stage.MERGE
 
 
 def only_verifies(a: Assignment, _e: CheckedOut) -> bool:
-    """The work was done as parts of it."""
+    """The work was done in parts: only its verification is left."""
     return a.brief.stage is Stage.VERIFY
 
 
-def has_to_ask(a: Assignment, _e: Verified) -> bool:
-    """A person has to agree before it is merged."""
+def needs_approval(a: Assignment, _e: Verified) -> bool:
+    """The work needs approval before its merge."""
     return a.brief.asks
 
 
 def is_orphan(a: Assignment) -> bool:
-    """The session of the task in hand has died, and it is not known yet whether what it has left is the work."""
+    """The session of the current task has died, and its work is not verified yet."""
     return a.is_orphan and a.state in {*ORPHANED, State.VERIFYING}
 
 
 def is_to_be_verified(a: Assignment, _e: SessionDied) -> bool:
-    """What a dead session leaves of the task may be the work, and there are commands that can tell (E40)."""
+    """The task asks to verify the work of a dead session, and has commands for that (E40)."""
     return a.brief.orphaned is OnDeath.VERIFY and bool(a.brief.verify)
 
 
 def is_to_be_requeued(a: Assignment, _e: SessionDied) -> bool:
-    """The task is given back as it was."""
+    """The task asks to be given back when its session dies."""
     return a.brief.orphaned is OnDeath.REQUEUE
 
 
 def is_guarded(a: Assignment, _e: Collected | Displaced) -> bool:
-    """The work is merged into a branch of a repository."""
+    """The fleet has a target branch."""
     return a.guarded
 
 
 def was_found(a: Assignment, e: BranchAccepted) -> bool:
-    """The operator means the commit at which the branch was found, and not one of which he does not know yet."""
+    """The operator accepts the commit that was found last, and no earlier one."""
     return e.found == a.found
 
 
 def is_to_have_changed(a: Assignment, _e: WorkFinished) -> bool:
-    """No command tells whether the work is done, and nothing is no work unless the task says so."""
+    """The task has no verification command, and must change something."""
     return a.guarded and not a.brief.verify and a.brief.on_nothing is OnNothing.FAIL
 
 
 def differs(a: Assignment, e: Inspected) -> bool:
-    """There is something to be verified: an empty difference is never done (E40), unless commands tell that it is."""
+    """There is a difference to verify. Without one, only a reported task with commands is verified (E40)."""
     return e.differs or (bool(a.brief.verify) and not a.is_orphan)
 
 
 def orphan(a: Assignment, e: SessionDied) -> Step[Assignment, Never]:
-    """Remember what the session has died of."""
+    """Record the death of the session."""
     return Step(replace(a, is_orphan=True, death=e.reason, diagnosis=e.diagnosis))
 
 
 def adopt(a: Assignment, _e: Verified) -> Step[Assignment, Never]:
-    """Take what is verified for the work, whoever has done it."""
+    """Accept verified work, also that of a dead session."""
     return Step(replace(a, is_orphan=False, death="", diagnosis=None))
 
 
 def take(a: Assignment, e: Assigned) -> Step[Assignment, Never]:
-    """Take the task in hand."""
-    anew = replace(a, brief=e.brief, sessions=0, is_orphan=False, death="", diagnosis=None)
-    return Step(replace(anew, collected=e.brief.collected, found="", accepted=""))
+    """Begin with the task."""
+    fresh = replace(a, brief=e.brief, sessions=0, is_orphan=False, death="", diagnosis=None)
+    return Step(replace(fresh, collected=e.brief.collected, found="", accepted=""))
 
 
 def collect(a: Assignment, e: Collected) -> Step[Assignment, Never]:
-    """Remember the commit that is merged."""
+    """Record the commit to merge."""
     return Step(replace(a, collected=e.commit))
 
 
 def dispute(a: Assignment, e: Displaced) -> Step[Assignment, Never]:
-    """Remember where the branch was found; what was accepted before does not count there."""
+    """Record the commit that the branch was found at; an earlier acceptance no longer counts."""
     return Step(replace(a, found=e.found, accepted=""))
 
 
 def accept(a: Assignment, e: BranchAccepted) -> Step[Assignment, Never]:
-    """Remember what the operator accepts."""
+    """Record the commit that the operator accepts."""
     return Step(replace(a, accepted=e.found))
 
 
 def count(a: Assignment, _e: Prompted) -> Step[Assignment, Never]:
-    """Count the session, as far as it matters: the first one is different."""
+    """Count the session; only the first one differs from the others."""
     return Step(replace(a, sessions=min(a.sessions + 1, 2)))
 
 
 def check_out(a: Assignment) -> CheckOutWork:
-    """Return what goes on in Preparing."""
+    """Return the activity of Preparing."""
     return CheckOutWork(a.brief.task, a.brief.epoch)
 
 
 def inspect(a: Assignment) -> InspectWork:
-    """Return what goes on in Inspecting."""
+    """Return the activity of Inspecting."""
     return InspectWork(a.brief.task, a.brief.epoch)
 
 
 def verify(a: Assignment) -> VerifyWork:
-    """Return what goes on in Verifying."""
+    """Return the activity of Verifying."""
     return VerifyWork(a.brief.task, a.brief.epoch, a.brief.verify, a.verify_timeout_ms)
 
 
 def merge(a: Assignment) -> MergeWork:
-    """Return what goes on in Merging."""
+    """Return the activity of Merging."""
     return MergeWork(a.brief.task, a.brief.epoch, _title(a), a.brief.result, a.collected, a.accepted)
 
 
 def watch(a: Assignment) -> WatchBranch:
-    """Return what goes on in Disputed."""
+    """Return the activity of Disputed."""
     return WatchBranch(a.brief.task, a.found)
 
 
 def park(a: Assignment) -> ParkWork:
-    """Return what goes on in Parking."""
+    """Return the activity of Parking."""
     return ParkWork(a.brief.task, a.brief.epoch, _title(a))
 
 
@@ -156,15 +156,15 @@ def _title(a: Assignment) -> str:
 
 
 def rests(a: Assignment) -> bool:
-    """Nothing is in hand."""
+    """The worker has no task."""
     return a.state is State.IDLE
 
 
 def rebrief(a: Assignment, e: Rebriefed) -> Step[Assignment, Never]:
-    """Keep the new commands for the next verification; one that runs already goes on as it was begun."""
+    """Keep the new commands for the next verification; a running one goes on unchanged."""
     return Step(replace(a, brief=replace(a.brief, verify=e.verify)))
 
 
 def limit_verification(a: Assignment, e: VerifyTimeoutChanged) -> Step[Assignment, Never]:
-    """Keep how long one command may take."""
+    """Keep the new time limit of one command."""
     return Step(replace(a, verify_timeout_ms=e.timeout_ms))

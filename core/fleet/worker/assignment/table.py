@@ -39,9 +39,8 @@ from lifefold.core.fleet.worker.assignment.rules import (
     count,
     differs,
     dispute,
-    has_to_ask,
-    in_hand,
     inspect,
+    is_current_claim,
     is_guarded,
     is_to_be_proven,
     is_to_be_requeued,
@@ -49,6 +48,7 @@ from lifefold.core.fleet.worker.assignment.rules import (
     is_to_have_changed,
     limit_verification,
     merge,
+    needs_approval,
     only_merges,
     only_verifies,
     orphan,
@@ -71,15 +71,15 @@ RECALLABLE: Final = (
     State.PARKING,
     State.DISPUTED,
 )
-"""In these what is taken from its owner is dropped; only a merge that has begun is finished."""
+"""In these states a recalled task is dropped; only a merge in progress is finished."""
 
 HOLDING: Final = (*RECALLABLE, State.MERGING)
-"""In these a task is in hand."""
+"""In these states the worker has a task."""
 
 machine: Machine[Any] = Machine(
     "assignment",
     Assignment(),
-    about="what a worker does with the task in its hands: prepare, work, verify, park or merge",
+    about="the steps of a worker around the session of its task: prepare, work, verify, park or merge",
     rows=(
         row(State.IDLE, WorkRequested, State.WANTING),
         row(State.WANTING, Assigned, State.MERGING, take, when=only_merges),
@@ -96,7 +96,7 @@ machine: Machine[Any] = Machine(
         row(State.ORPHANED, Buried, State.INSPECTING),
         row(State.INSPECTING, Inspected, State.VERIFYING, when=differs),
         row(State.INSPECTING, Inspected, State.IDLE),
-        row(State.VERIFYING, Verified, State.PARKING, adopt, when=has_to_ask),
+        row(State.VERIFYING, Verified, State.PARKING, adopt, when=needs_approval),
         row(State.VERIFYING, Verified, State.MERGING, adopt),
         row(State.VERIFYING, Rejected, State.IDLE),
         row(State.PARKING, Parked, State.IDLE),
@@ -108,7 +108,7 @@ machine: Machine[Any] = Machine(
         row(State.MERGING, Merged, State.IDLE),
         row(State.MERGING, Conflicted, State.IDLE),
         row((State.WANTING, State.PREPARING, State.WORKING), Dropped, State.IDLE),
-        row(RECALLABLE, Recalled, State.IDLE, when=in_hand),
+        row(RECALLABLE, Recalled, State.IDLE, when=is_current_claim),
         row(HOLDING, Rebriefed, STAY, rebrief, when=is_to_be_proven),
         row(tuple(State), VerifyTimeoutChanged, STAY, limit_verification),
     ),

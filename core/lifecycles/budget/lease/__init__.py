@@ -1,17 +1,17 @@
-"""A lease: a budget that somebody may spend from for a time. Usage needs ACTIVE, and what is left goes back.
+"""A lease: a budget with a holder and an end. Usage needs ACTIVE, and the rest is returned.
 
-A lease begins ACTIVE, with what it was granted. It expires when its time is over, or when the last of the money is
-used up; within the grace, 60 seconds, it can be refreshed, and after it it closes by itself. A lease can be closed or
-revoked at any time before, EXPIRED ones included (B19). CLOSED and REVOKED are final.
+A lease begins ACTIVE, with its granted amount. It expires at the end of its time, or when the last of the money is used
+up. Within the grace, 60 seconds, it can be refreshed; after the grace it closes by itself. A lease can be closed or
+revoked at any time before, also when EXPIRED (B19). CLOSED and REVOKED are final.
 
-*What is left is returned in every way out*: closing an expired lease returns granted less spent as closing an active
-one does, and so does a revocation (B19). What is still reserved then is not lost: it is settled when its work reports,
-whatever has become of the lease, and the difference is returned at that moment (B12).
+*The rest is returned at every end*: closing an expired lease returns granted less spent as closing an active one does,
+and so does a revocation (B19). Money that is still reserved then is not lost. It is settled when its work reports,
+in any state of the lease, and the difference is returned at that moment (B12).
 
-The end of its time is a timer of its state, so it is neither lost by a restart nor fired twice. An expiry by
-exhaustion needs something to have been spent, by whatever comes last: a settlement, a charge, or giving up a
-reservation that only pays for another one. A lease of nothing is ACTIVE and admits nothing. The gate itself, its
-equation and what a settlement above its reservation does, is ``budget.account.Account``.
+The end of its time is a timer of its state, so it is neither lost by a restart nor fired twice. An expiry by exhaustion
+needs something to have been spent. Its last step can be a settlement, a charge, or a refund of a reservation that only
+pays for another one. A lease of nothing is ACTIVE and admits nothing. The gate itself, its equation, and the effect of
+a settlement above its reservation are in ``budget.account.Account``.
 """
 
 from lifefold.core.lifecycles.budget.lease.model import (

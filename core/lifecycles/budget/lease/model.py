@@ -1,4 +1,4 @@
-"""What a lease is made of: its states, the events that reach it, its limits, its record."""
+"""The parts of a lease: its states, its events, its limits, its record."""
 
 from typing import Final
 
@@ -23,31 +23,31 @@ OPEN: Final = (State.ACTIVE, State.EXPIRED)
 
 
 class Reserve(Event, frozen=True):
-    """Work is about to begin that may cost this much."""
+    """Work that may cost this much is about to begin."""
 
     name: str
     amount_microusd: int
 
     @classmethod
     def examples(cls) -> tuple["Reserve", ...]:
-        """Return two that fit, one of them under another name, and one that does not fit."""
+        """Return two that fit, with different names, and one that does not fit."""
         return cls("a", 3), cls("b", 1), cls("c", 1_000)
 
 
 class Settle(Event, frozen=True):
-    """The work of this reservation is done and has cost this much."""
+    """The work of this reservation is done and has this cost."""
 
     name: str
     cost_microusd: int
 
     @classmethod
     def examples(cls) -> tuple["Settle", ...]:
-        """Return one below, one at, and one far above what was reserved."""
+        """Return one below, one at, and one far above the reserved amount."""
         return cls("a", 2), cls("b", 1), cls("a", 100)
 
 
 class Refund(Event, frozen=True):
-    """The work of this reservation was not done, or has cost nothing."""
+    """The work of this reservation was not done, or cost nothing."""
 
     name: str
 
@@ -58,7 +58,7 @@ class Refund(Event, frozen=True):
 
 
 class Charge(Event, frozen=True):
-    """Another lease of this holder has cost so much more than it was granted; this one pays."""
+    """Another lease of this holder has exceeded its grant by this amount; this lease pays."""
 
     amount_microusd: int
 
@@ -69,7 +69,7 @@ class Charge(Event, frozen=True):
 
 
 class AddBudget(Event, frozen=True):
-    """More is granted."""
+    """The grant is increased."""
 
     amount_microusd: int
 
@@ -80,11 +80,11 @@ class AddBudget(Event, frozen=True):
 
 
 class Expire(Event, frozen=True):
-    """The lease's time is over."""
+    """The time of the lease is over."""
 
 
 class Refresh(Event, frozen=True):
-    """The lease is to go on, with so much more."""
+    """The lease is continued, with this additional amount."""
 
     amount_microusd: int = 0
 
@@ -103,25 +103,25 @@ class Close(Event, frozen=True):
 
 
 class Revoke(Event, frozen=True):
-    """Whoever granted the lease takes it back, or its token is invalid."""
+    """The grantor takes the lease back, or its token is invalid."""
 
     reason: str = ""
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """How long a lease lasts, and for how long after that it can be refreshed, in milliseconds."""
+    """The duration of a lease, and the time after it in which it can be refreshed, in milliseconds."""
 
     duration_ms: int = 366 * 24 * 3_600_000
     grace_ms: int = 60_000
 
     def __post_init__(self) -> None:
-        """Refuse what could never work. Raises ``ValueError`` naming the field."""
+        """Refuse values that cannot work. Raises ``ValueError``, which names the field."""
         at_least(1, self, "duration_ms")
         at_least(0, self, "grace_ms")
 
 
 class Lease(Record, frozen=True):
-    """A lease of ``holder``; its ``account``'s cap is what was granted."""
+    """A lease of ``holder``; the cap of its ``account`` is the granted amount."""
 
     state: State = State.ACTIVE
     holder: str = ""
@@ -131,5 +131,5 @@ class Lease(Record, frozen=True):
 
 
 def verdict(x: Lease, name: str, amount_microusd: int) -> Verdict:
-    """Tell what would become of a reservation."""
+    """Return the gate's answer to a reservation."""
     return Verdict.EXPIRED if x.state is State.EXPIRED else x.account.verdict(name, amount_microusd)

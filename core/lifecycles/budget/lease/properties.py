@@ -1,4 +1,4 @@
-"""What whoever grants a lease, or spends from it, can rely on: at any time, and of every step."""
+"""The properties of a lease, for its grantor and its holder: of its record, and of every transition."""
 
 from typing import Any, Final
 
@@ -32,11 +32,11 @@ from lifefold.core.lifecycles.budget.lease.model import (
 from lifefold.core.lifecycles.property_forms import asks_once, goes_on, is_transient, keeps_time, leads_where
 from lifefold.effects import ReturnBudget
 
-# What holds of every lease
+# Properties of every lease
 
 
 def cap_is_kept(x: Lease) -> bool:
-    """What is spent and what is reserved never pass what was granted."""
+    """The spent and reserved amounts never exceed the grant."""
     return x.account.spent + x.account.reserved <= x.account.cap
 
 
@@ -51,12 +51,12 @@ def closed_with_the_lease(x: Lease) -> bool:
 
 
 def is_over_when_used_up(x: Lease) -> bool:
-    """Of an active lease that was spent from, something is left: free, or reserved for work that is under way."""
+    """An active lease with spent money has some left: free, or reserved for running work."""
     left_microusd = x.account.free + x.account.reserved
     return x.state is not State.ACTIVE or left_microusd > 0 or not x.account.spent
 
 
-# What holds of every step
+# Properties of every transition
 
 
 def admits_only_while_active(step: Transition) -> bool:
@@ -69,20 +69,20 @@ def admits_only_while_active(step: Transition) -> bool:
     return not new_microusd or (step.before.state is State.ACTIVE and new_microusd <= before.free)
 
 
-def cost_is_what_was_said(step: Transition) -> bool:
-    """The cost grows by what a settlement or a charge says, and by nothing else."""
+def cost_is_what_was_reported(step: Transition) -> bool:
+    """The cost grows by the amount of a settlement or a charge, and by nothing else."""
     if step.before is None:
         return True
     grown: int = step.after.record.account.cost - step.before.record.account.cost
     match step.event:
-        case Settle(cost_microusd=said) | Charge(amount_microusd=said):
-            return grown == said
+        case Settle(cost_microusd=amount) | Charge(amount_microusd=amount):
+            return grown == amount
         case _:
             return grown == 0
 
 
 def settles_once(step: Transition) -> bool:
-    """A settlement or a refund takes away the reservation that it names, which was there (B12)."""
+    """A settlement or a refund removes the reservation that it names, which was open (B12)."""
     if step.before is None or not isinstance(step.event, Settle | Refund):
         return True
     before, now = step.before.record.account, step.after.record.account
@@ -90,7 +90,7 @@ def settles_once(step: Transition) -> bool:
 
 
 def reservations_stay(step: Transition) -> bool:
-    """What is reserved is neither forgotten nor changed but by its settlement, whatever becomes of the lease (B12)."""
+    """A reservation is removed or changed by its settlement only, in any state of the lease (B12)."""
     if step.before is None:
         return True
     named = step.event.name if isinstance(step.event, Settle | Refund) else None
@@ -98,18 +98,18 @@ def reservations_stay(step: Transition) -> bool:
     return kept <= set(step.after.record.account.reservations)
 
 
-def returned_is_told(step: Transition) -> bool:
-    """What goes back is asked for, to the last of it, and when the lease is over nothing is left free (B19)."""
+def returned_is_reported(step: Transition) -> bool:
+    """Every returned amount is requested as an effect, and a lease that is over has nothing free (B19)."""
     if step.before is None:
         return True
     before, now = step.before.record.account, step.after.record.account
-    told: int = sum(each.amount_microusd for each in step.effects if isinstance(each, ReturnBudget))
+    returned: int = sum(each.amount_microusd for each in step.effects if isinstance(each, ReturnBudget))
     over = step.after.state not in OPEN
-    return bool(told == now.returned - before.returned and not (over and now.free))
+    return bool(returned == now.returned - before.returned and not (over and now.free))
 
 
-def grants_what_was_said(step: Transition) -> bool:
-    """What is granted grows by what is added, and by nothing else; nothing is no addition."""
+def grants_the_added_amount(step: Transition) -> bool:
+    """The grant grows by added amounts, and by nothing else; an addition of nothing is refused."""
     if step.before is None:
         return True
     grown: int = step.after.record.account.cap - step.before.record.account.cap
@@ -122,8 +122,8 @@ def grants_what_was_said(step: Transition) -> bool:
             return grown == 0
 
 
-def reserves_what_was_said(step: Transition) -> bool:
-    """What is admitted is set aside, under its name and with its amount; a charge of nothing is none."""
+def reserves_the_admitted_amount(step: Transition) -> bool:
+    """An admitted amount is reserved under its name; a charge of nothing is refused."""
     match step.event:
         case Reserve(name=name, amount_microusd=amount):
             held = step.after.record.account.held(name)
@@ -135,7 +135,7 @@ def reserves_what_was_said(step: Transition) -> bool:
 
 
 def ends_when_it_is_used_up(step: Transition) -> bool:
-    """A lease that pays is over when nothing is left of it, and else stays as it is."""
+    """A payment ends a lease that has nothing left, and changes the state of no other."""
     if step.before is None or not isinstance(step.event, Settle | Refund | Charge):
         return True
     x: Lease = step.after.record
@@ -144,69 +144,69 @@ def ends_when_it_is_used_up(step: Transition) -> bool:
     return step.entered is (State.EXPIRED if ends else None)
 
 
-def says_why_it_was_revoked(step: Transition) -> bool:
-    """Who takes a lease back is quoted."""
+def keeps_the_reason_of_its_revocation(step: Transition) -> bool:
+    """A revoked lease has the reason that its revocation gave."""
     return not isinstance(step.event, Revoke) or step.after.record.reason == step.event.reason
 
 
-# What is heard of every lease
+# Accepted inputs of every lease
 
 
 def something_fits(e: Entity[Lease]) -> bool:
-    """Say: somebody asks for no more than is free, under a name that is new."""
+    """Tell whether an example asks for no more than is free, under a new name."""
     x = e.record.account
     known = {*x.settled, *(each.name for each in x.reservations)}
     return any(each.name not in known and each.amount_microusd <= x.free for each in Reserve.examples())
 
 
 def work_can_be_settled(e: Entity[Lease]) -> bool:
-    """Say: some work that reports its cost has something reserved."""
+    """Tell whether an example settles an open reservation."""
     return any(e.record.account.held(each.name) for each in Settle.examples())
 
 
 def work_can_be_refunded(e: Entity[Lease]) -> bool:
-    """Say: some work that was not done has something reserved."""
+    """Tell whether an example refunds an open reservation."""
     return any(e.record.account.held(each.name) for each in Refund.examples())
 
 
 def owes_nothing(e: Entity[Lease]) -> bool:
-    """Say: no more was spent than was granted."""
+    """Tell whether no more was spent than granted."""
     return not e.record.account.overrun
 
 
 def has_something_left(e: Entity[Lease]) -> bool:
-    """Say: something is free, or reserved for work that is under way."""
+    """Tell whether something is free, or reserved for running work."""
     return e.record.account.free + e.record.account.reserved > 0
 
 
 _WITH_MORE: Final = Pattern(Refresh, "more", lambda e: e.amount_microusd > 0)
 _AS_IT_IS: Final = Pattern(Refresh, "nothing", lambda e: e.amount_microusd == 0)
 
-HEARD: Final[tuple[Property[Any], ...]] = (
-    accepts("what is free can be reserved", {State.ACTIVE: (Reserve,)}, when=something_fits),
-    accepts("what work has cost can be said, also when the lease is over", {ANY: (Settle,)}, when=work_can_be_settled),
-    accepts("what is not needed can be given back, also then", {ANY: (Refund,)}, when=work_can_be_refunded),
-    accepts("a lease pays, is closed and is taken back as long as it is open", {OPEN: (Charge, Close, Revoke)}),
+ACCEPTED: Final[tuple[Property[Any], ...]] = (
+    accepts("free money can be reserved", {State.ACTIVE: (Reserve,)}, when=something_fits),
+    accepts("the cost of work can be settled, also when the lease is over", {ANY: (Settle,)}, when=work_can_be_settled),
+    accepts("a reservation can be refunded, also when the lease is over", {ANY: (Refund,)}, when=work_can_be_refunded),
+    accepts("an open lease can be charged, closed and revoked", {OPEN: (Charge, Close, Revoke)}),
     accepts("an active lease can be granted more", {State.ACTIVE: (AddBudget,)}),
     accepts("an expired lease can be refreshed with more", {State.EXPIRED: (_WITH_MORE,)}, when=owes_nothing),
     accepts(
-        "and with nothing, as long as something is left of it", {State.EXPIRED: (_AS_IT_IS,)}, when=has_something_left
+        "a lease with something left can be refreshed as it is", {State.EXPIRED: (_AS_IT_IS,)}, when=has_something_left
     ),
     goes_on("Expire", State.ACTIVE),
     goes_on("GraceExceeded", State.EXPIRED),
 )
-"""That nobody is refused who may ask, and that time passes."""
+"""Accepted inputs, and the timers of the states."""
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    *HEARD,
-    always_step("nothing is reserved but from an active lease, and no more than is free", admits_only_while_active),
-    always_step("the cost grows by what is said that it grows by", cost_is_what_was_said),
-    always_step("more is granted only if somebody adds it", grants_what_was_said),
-    always_step("what is admitted is set aside as it was said", reserves_what_was_said),
+    *ACCEPTED,
+    always_step("only an active lease reserves, and no more than is free", admits_only_while_active),
+    always_step("the cost grows by settlements and charges only", cost_is_what_was_reported),
+    always_step("the grant grows by additions only", grants_the_added_amount),
+    always_step("an admitted amount is reserved under its name", reserves_the_admitted_amount),
     always_step("a lease that has paid its last is over", ends_when_it_is_used_up),
-    always_step("whoever takes a lease back says why", says_why_it_was_revoked),
+    always_step("a revoked lease has the reason", keeps_the_reason_of_its_revocation),
     leads_where(
-        "every event leads where it says",
+        "every event leads to its state",
         {
             Expire: (State.EXPIRED,),
             Refresh: (State.ACTIVE,),
@@ -226,7 +226,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     asks_once(),
     always_step("a reservation is settled or refunded once", settles_once),
     always_step("no reservation is forgotten", reservations_stay),
-    always_step("what goes back is told, and whoever ends keeps nothing", returned_is_told),
+    always_step("every returned amount is reported, and a lease that is over keeps nothing", returned_is_reported),
     leads_to(
         "every reservation is settled or refunded, if its work reports",
         lambda e: bool(e.record.account.reservations),

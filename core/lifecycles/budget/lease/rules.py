@@ -1,4 +1,4 @@
-"""The guards, the actions and the times of a lease: what may be done, and what it makes of the account."""
+"""The guards, the actions and the times of a lease."""
 
 from typing import Never
 
@@ -21,29 +21,29 @@ from lifefold.effects import ReturnBudget
 
 
 def fits(x: Lease, e: Reserve) -> bool:
-    """The gate admits it, or has done so under the same name and amount."""
+    """The gate admits the reservation, or has admitted it under the same name and amount."""
     return verdict(x, e.name, e.amount_microusd).admits
 
 
 def is_reserved(x: Lease, e: Settle | Refund) -> bool:
-    """There is such a reservation, and it is not settled yet."""
+    """The reservation exists and is not settled yet."""
     cost_microusd = e.cost_microusd if isinstance(e, Settle) else 0
     return x.account.held(e.name) is not None and cost_microusd >= 0
 
 
 def uses_up(x: Lease, e: Settle | Refund | Charge) -> bool:
-    """It changes something, and nothing is reserved or free after it."""
+    """The event changes something, and nothing is reserved or free after it."""
     became = _paid(x, e)
     return became is not x.account and not became.reserved and not became.free
 
 
 def is_more(_x: Lease, e: AddBudget | Charge) -> bool:
-    """It is about something."""
+    """The amount is positive."""
     return e.amount_microusd > 0
 
 
 def has_something(x: Lease, e: Refresh) -> bool:
-    """There is something left to spend, or comes with the refresh."""
+    """The lease has something left to spend, or the refresh adds something."""
     became = x.account.grant(e.amount_microusd)
     return e.amount_microusd >= 0 and became.free + became.reserved > 0
 
@@ -52,37 +52,37 @@ def has_something(x: Lease, e: Refresh) -> bool:
 
 
 def reserve(x: Lease, e: Reserve) -> Step[Lease, Never]:
-    """Set the money aside; the same again is the same."""
+    """Reserve the money; a repeated reservation changes nothing."""
     return Step(replace(x, account=x.account.reserve(e.name, e.amount_microusd)))
 
 
 def settle(x: Lease, e: Settle) -> Step[Lease, ReturnBudget]:
-    """Turn the reservation into what was spent; a lease that is over returns the rest of it (B12)."""
+    """Replace the reservation by its cost; a lease that is over returns the rest of it (B12)."""
     return _become(x, _paid(x, e))
 
 
 def refund(x: Lease, e: Refund) -> Step[Lease, ReturnBudget]:
-    """Give the reservation up."""
+    """Drop the reservation."""
     return _become(x, _paid(x, e))
 
 
 def charge(x: Lease, e: Charge) -> Step[Lease, Never]:
-    """Pay from what is free; what that does not cover is an overrun."""
+    """Pay from the free money; the rest is an overrun."""
     return Step(replace(x, account=_paid(x, e)))
 
 
 def grant(x: Lease, e: AddBudget | Refresh) -> Step[Lease, Never]:
-    """Raise what was granted."""
+    """Increase the grant."""
     return Step(replace(x, account=x.account.grant(e.amount_microusd)))
 
 
 def close(x: Lease, _e: Event) -> Step[Lease, ReturnBudget]:
-    """Return what is left (B19)."""
+    """Return the rest (B19)."""
     return _become(x, x.account.close())
 
 
 def revoke(x: Lease, e: Revoke) -> Step[Lease, ReturnBudget]:
-    """Return what is left, and remember why (B19)."""
+    """Return the rest, and keep the reason (B19)."""
     return _become(replace(x, reason=e.reason), x.account.close())
 
 
@@ -98,10 +98,10 @@ def _become(x: Lease, account: Account) -> Step[Lease, ReturnBudget]:
 
 
 def duration(x: Lease) -> int:
-    """Return how long the lease is active, in milliseconds."""
+    """Return the duration of an active lease, in milliseconds."""
     return x.limits.duration_ms
 
 
 def grace(x: Lease) -> int:
-    """Return how long an expired lease can be refreshed, in milliseconds."""
+    """Return the time in which an expired lease can be refreshed, in milliseconds."""
     return x.limits.grace_ms

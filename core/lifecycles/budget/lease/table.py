@@ -1,4 +1,4 @@
-"""The table of a lease: what ends it, and what may be spent from it meanwhile."""
+"""The table of a lease: its ends, and the spending before them."""
 
 from lifefold.core.kernel import ANY, STAY, Machine, after, row
 from lifefold.core.lifecycles.budget.lease.model import (
@@ -43,7 +43,7 @@ from lifefold.core.lifecycles.budget.lease.rules import (
 machine = Machine(
     "lease",
     Lease(),
-    about="a budget to be spent from for a time: active, expired, closed, revoked",
+    about="a budget with a holder and an end: active, expired, closed, revoked",
     rows=(
         row(State.ACTIVE, Expire, State.EXPIRED),
         row(State.ACTIVE, Settle, State.EXPIRED, settle, when=uses_up),

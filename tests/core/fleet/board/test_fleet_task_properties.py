@@ -1,4 +1,4 @@
-"""What a task on a board, and the small machines of a fleet, promise holds in all their states, and finds mistakes."""
+"""The properties of a task on a board, and of the small machines of a fleet, hold in all states, and find mistakes."""
 
 from typing import Any, Final
 
@@ -95,11 +95,11 @@ def _forgets_the_abort(t: fleet_task.FleetTask, _e: fleet_task.Aborted) -> Step[
     return Step(t)
 
 
-def _wants_it_still_less(t: fleet_task.FleetTask, e: fleet_task.RetryGranted) -> Step[fleet_task.FleetTask, Any]:
+def _keeps_the_abort(t: fleet_task.FleetTask, e: fleet_task.RetryGranted) -> Step[fleet_task.FleetTask, Any]:
     return Step(replace(rules.grant(t, e).record, fate=t.fate))
 
 
-def _forgets_who_was_meant(t: fleet_task.FleetTask, _e: fleet_task.ToolAborted) -> Step[fleet_task.FleetTask, Any]:
+def _forgets_the_scope(t: fleet_task.FleetTask, _e: fleet_task.ToolAborted) -> Step[fleet_task.FleetTask, Any]:
     return Step(t)
 
 
@@ -120,7 +120,7 @@ def _is_worked_at_by(t: fleet_task.FleetTask, e: fleet_task.Handed) -> Step[flee
 
 
 def _again(t: fleet_task.FleetTask, _e: approval.ApprovalExpired) -> Step[fleet_task.FleetTask, Any]:
-    return Step(replace(rules.lapse(t, approval.ApprovalExpired()).record, limit=t.max_retries))
+    return Step(replace(rules.approval_expired(t, approval.ApprovalExpired()).record, limit=t.max_retries))
 
 
 def _is_said_by_its_owner(t: fleet_task.FleetTask, e: fleet_task.Split) -> bool:
@@ -157,90 +157,92 @@ WAITING = State.WAITING_FOR_SUBTASKS
 WORKED_AT: Final = (State.CLAIMED, State.IN_PROGRESS)
 
 MUTANTS: Final[Mutants] = {
-    "what waits for a person stays its owner's": (
-        "nobody's, and is kept",
+    "work that waits for approval keeps its owner": (
+        "has no owner, and is kept",
         lambda: _with(row(DONE, fleet_task.Parked, PENDING, _keeps_its_owner, when=rules.is_to_be_agreed)),
     ),
-    "work that nobody has to agree to is parked": (
-        "nobody's, and is kept",
+    "work without need of approval is parked": (
+        "has no owner, and is kept",
         lambda: _with(row(DONE, fleet_task.Parked, PENDING, rules.park, when=task.is_owner), SPLITTING),
     ),
-    "what the parts came to is worked at": (
+    "the result of the parts is worked at": (
         "verified as one",
         lambda: _with(row(WAITING, SubtasksCompleted, DONE, _all_of_it), SPLITTING),
     ),
-    "what cannot pass is tried again": (
-        "by what it has failed at",
+    "a permanent failure is retried": (
+        "the cause of a failure decides",
         lambda: _with(row(State.IN_PROGRESS, Failed, FAILED, _has_failed_like_any_other, when=task.is_owner)),
     ),
-    "what was agreed to and has failed is merged by whoever tries it again": (
-        "has all of it to do",
+    "approved work that has failed is merged by the next attempt": (
+        "has the whole task to do",
         lambda: _with(row(DONE, task.Rejected, FAILED, _has_failed_as_it_is, when=task.is_owner)),
     ),
-    "what is agreed to is worked at by whoever is given it": (
-        "given to one",
-        lambda: _with(row(DONE, fleet_task.Handed, STAY, _is_worked_at_by, when=rules.is_in_no_hand)),
+    "approved work is done again by its new owner": (
+        "handed to one worker",
+        lambda: _with(row(DONE, fleet_task.Handed, STAY, _is_worked_at_by, when=rules.has_no_owner)),
     ),
-    "what is in a hand is given to another": (
-        "what somebody has",
+    "an owned task is handed to another worker": (
+        "a claimed task cannot be claimed again",
         lambda: _with(row(DONE, fleet_task.Handed, STAY, rules.take_over)),
     ),
-    "what nobody has agreed to is done again": (
-        "not done again by itself",
+    "work without an answer in time is done again": (
+        "is not retried by itself",
         lambda: _with(row(PENDING, approval.ApprovalExpired, FAILED, _again)),
     ),
-    "nobody is waited for for an hour only": (
-        "waited for for ever",
+    "an approval is awaited for ever": (
+        "waits for a person for ever",
         lambda: _without_timer(PENDING),
     ),
     "a task is split without end": (
         "within its limits",
         lambda: _with(row(WORKED_AT, fleet_task.Split, WAITING, rules.split, when=_is_said_by_its_owner), SPLITTING),
     ),
-    "a person lets a task be tried twice": (
-        "tried once more",
+    "a granted retry allows two attempts": (
+        "allows one more attempt",
         lambda: _with(row(FAILED, fleet_task.RetryGranted, STAY, _as_often_as_wanted)),
     ),
     "a retry that is granted is used up by that": (
-        "tried once more",
+        "allows one more attempt",
         lambda: _with(row(FAILED, fleet_task.RetryGranted, STAY, _is_counted_at_once)),
     ),
     "a task goes on when anything is back": (
-        "when it has what it lacked",
+        "when its blocker is resolved",
         lambda: _with(
             row(State.BLOCKED, fleet_task.DependencyBack, State.OPEN, rules.find_again, when=_anything_is_back)
         ),
     ),
     "a task that goes on still lacks something": (
-        "when it has what it lacked",
+        "when its blocker is resolved",
         lambda: _with(row(State.BLOCKED, fleet_task.DependencyBack, State.OPEN, _still_lacks_it, when=rules.lacks_it)),
     ),
     "the abort of a tool ends the session": (
-        "goes on",
+        "does not move the task",
         lambda: _with(row(WORKED_AT, fleet_task.ToolAborted, State.OPEN, when=rules.says_its_owner), ABORTING),
     ),
     "how far an abort reached is forgotten": (
-        "goes on",
+        "does not move the task",
         lambda: _with(
-            row(WORKED_AT, fleet_task.ToolAborted, STAY, _forgets_who_was_meant, when=rules.says_its_owner), ABORTING
+            row(WORKED_AT, fleet_task.ToolAborted, STAY, _forgets_the_scope, when=rules.says_its_owner), ABORTING
         ),
     ),
-    "what is aborted while it rests is not known to be": (
-        "is known to be",
+    "an abort during a rest is forgotten": (
+        "or marked until it can be",
         lambda: _with(
             row(rules.NOT_NOW, fleet_task.Aborted, STAY, _forgets_the_abort, when=rules.may_come_again), ABORTING
         ),
     ),
-    "what is aborted goes on": (
-        "is known to be",
-        lambda: _with(row(rules.CANCELLABLE, fleet_task.Aborted, STAY, rules.condemn, when=rules.has_aborts), ABORTING),
+    "an aborted task goes on": (
+        "or marked until it can be",
+        lambda: _with(
+            row(rules.CANCELLABLE, fleet_task.Aborted, STAY, rules.mark_aborted, when=rules.has_aborts), ABORTING
+        ),
     ),
-    "what a person has tried again is aborted all the same": (
-        "has it tried again",
-        lambda: _with(row(FAILED, fleet_task.RetryGranted, STAY, _wants_it_still_less), ABORTING),
+    "a retried task stays aborted": (
+        "until an operator retries it",
+        lambda: _with(row(FAILED, fleet_task.RetryGranted, STAY, _keeps_the_abort), ABORTING),
     ),
-    "what has failed does not rest": (
-        "when it has rested",
+    "a failed task does not rest": (
+        "opened again after its rest",
         lambda: _without_timer(FAILED),
     ),
 }
@@ -249,7 +251,7 @@ MUTANTS: Final[Mutants] = {
 @pytest.mark.no_cover
 @pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS)
 def test_a_mistake_in_the_rules_of_a_task_on_a_board_breaks_a_property(mutant: Any) -> None:
-    """Each of these was planted."""
+    """Each of these mutants is killed."""
     words, make = mutant
     is_broken(words, make(), FEW)
 

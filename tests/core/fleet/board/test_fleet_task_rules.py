@@ -78,7 +78,9 @@ CHANGES: Final[dict[str, tuple[fleet_task.FleetTask, Event, dict[str, Any]]]] = 
     ),
     "rested": (replace(T, state=State.FAILED, owner=""), fleet_task.Rested(), {"state": State.OPEN, "retries": 1}),
     "granted a retry": (
-        replace(T, state=State.FAILED, owner="", retries=3), fleet_task.RetryGranted("x"), {"limit": 4, "max_retries": 4},
+        replace(T, state=State.FAILED, owner="", retries=3),
+        fleet_task.RetryGranted("x"),
+        {"limit": 4, "max_retries": 4},
     ),
     "granted a retry that it has": (replace(T, state=State.FAILED, owner="", retries=1), fleet_task.RetryGranted(), {}),
 }  # fmt: skip
@@ -94,12 +96,12 @@ def test_an_event_changes_this_and_nothing_else(
 
 STALE: Final[dict[str, tuple[fleet_task.FleetTask, Event]]] = {
     "parked under another claim": (DONE, fleet_task.Parked(1)),
-    "parked though nobody has to agree": (replace(DONE, asks=False), fleet_task.Parked(2)),
+    "parked without need of approval": (replace(DONE, asks=False), fleet_task.Parked(2)),
     "parked though it is agreed to": (replace(AGREED, owner="v"), fleet_task.Parked(2)),
-    "handed though somebody has it": (DONE, fleet_task.Handed("v")),
+    "handed though it has an owner": (DONE, fleet_task.Handed("v")),
     "returned under another claim": (replace(AGREED, owner="v"), fleet_task.Returned(1)),
     "returned though all of it is to be done": (DONE, fleet_task.Returned(2)),
-    "returned though nobody has it": (AGREED, fleet_task.Returned(2)),
+    "returned though it has no owner": (AGREED, fleet_task.Returned(2)),
     "split under another claim": (replace(T, state=State.CLAIMED), fleet_task.Split(1, PARTS)),
     "split with the token of another claim": (
         replace(T, state=State.CLAIMED, key="k"),
@@ -120,7 +122,7 @@ STALE: Final[dict[str, tuple[fleet_task.FleetTask, Event]]] = {
 
 @pytest.mark.parametrize(("record", "event"), STALE.values(), ids=STALE)
 def test_a_word_that_does_not_fit_changes_nothing(record: fleet_task.FleetTask, event: Event) -> None:
-    """Whoever says it, and whenever it comes (E12)."""
+    """From any actor, at any time (E12)."""
     assert refused(record, event)
 
 
@@ -171,8 +173,8 @@ def test_the_output_of_a_verification_does_not_decide_how_often_a_task_is_tried_
     assert (failed.trouble, failed.limit) == (Trouble.OTHER, retry_limit(most, Trouble.OTHER, policy))
 
 
-def test_what_an_end_was_found_to_mean_decides_and_not_the_words_for_people() -> None:
-    """Without a diagnosis the words of whoever says that it has failed are judged."""
+def test_the_diagnosis_decides_and_not_the_message() -> None:
+    """Without a diagnosis, the reported reason is judged."""
     record = replace(T, state=State.IN_PROGRESS, max_retries=3)
     fatal = Diagnosis(trouble=Trouble.FATAL)
     assert after(record, task.Failed(2, "exit status 4", fatal)).limit == 0
@@ -194,7 +196,11 @@ def test_a_granted_retry_is_always_one_more_and_never_two(most: int, limit: int,
 def test_silence_says_for_how_long_was_waited() -> None:
     """In seconds; and is for good (E41)."""
     lapsed = after(replace(PENDING, approval_ms=90_000), approval.ApprovalExpired())
-    assert (lapsed.state, lapsed.reason, lapsed.failure) == (State.FAILED, "nobody approved within 90 s", lapsed.reason)
+    assert (lapsed.state, lapsed.reason, lapsed.failure) == (
+        State.FAILED,
+        "not approved within 90 s",
+        lapsed.reason,
+    )
     assert (lapsed.limit, lapsed.kept, task.settled(lapsed)) == (0, 0, True)
 
 
@@ -214,8 +220,8 @@ def test_silence_says_for_how_long_was_waited() -> None:
     ],
     ids=lambda each: each.state.value if isinstance(each, fleet_task.FleetTask) else None,
 )
-def test_a_task_rests_when_nobody_need_do_anything_at_once(record: fleet_task.FleetTask, at_rest: bool) -> None:  # noqa: FBT001 - drawn
-    """It is settled, or waits for a person to begin, or for somebody who has time."""
+def test_a_task_rests_when_nothing_need_be_done_at_once(record: fleet_task.FleetTask, at_rest: bool) -> None:  # noqa: FBT001 - drawn
+    """It is settled, or waits for an operator, or for a free worker."""
     assert rules.rests(record) is at_rest
 
 
@@ -234,7 +240,7 @@ def test_the_parts_of_a_task_have_names_that_no_task_of_a_file_has() -> None:
 
 @pytest.mark.parametrize("state", State, ids=lambda state: state.value)
 def test_the_normal_form_forgets_only_what_nothing_depends_on(state: State) -> None:
-    """The reason, which is for people; and of what is over, all that nobody will ask for."""
+    """The reason, which is for operators; and of a finished task, all fields that no rule reads."""
     full = replace(T, state=state, reason="why", failure="f", lacks="T0", result=1, waits=True, commit="c")
     form = full.normal_form()
     if state in {State.CLOSED, State.CANCELLED}:

@@ -131,8 +131,8 @@ def test_a_pair_is_taken_if_and_only_if_the_table_has_it(state: State) -> None:
             assert reached == ({target} if target else set()), (state, kind)
 
 
-def test_what_is_said_to_be_cancellable_is_what_the_table_has_cancelled() -> None:
-    """So whoever asks before he says it is told the same (E16)."""
+def test_the_cancellable_states_are_those_that_the_table_cancels() -> None:
+    """So a caller that asks before a cancellation gets the same answer (E16)."""
     cancelled = [line.split()[0] for line in TABLE.strip().splitlines() if line.split()[1] == "Cancelled"]
     assert sorted(cancelled) == sorted(fleet_task.CANCELLABLE)
 
@@ -147,7 +147,7 @@ def test_the_documents_rows_are_all_there_and_lead_where_they_did() -> None:
     assert fleet_task.machine.detached == frozenset()
 
 
-def test_what_people_may_say_to_a_task_on_a_board_is_this() -> None:
+def test_the_operator_commands_of_a_task_on_a_board_are_these() -> None:
     """Everything else is said by workers, by rules, or by timers."""
     assert {each.__name__ for each in board.aggregate.commands["task"]} == {
         "Approved", "Declined", "Cancelled", "Unblocked", "Retried", "RetryGranted", "Split", "ApprovalGranted",

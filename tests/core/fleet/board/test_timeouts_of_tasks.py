@@ -43,7 +43,7 @@ def test_until_anything_is_known_a_session_may_take_half_an_hour_and_more_for_fi
 
 
 @pytest.mark.parametrize(("minutes", "expected"), [(10, 30), (20, 30), (40, 60), (100, 120), (1_000, 120)])
-def test_what_others_took_lengthens_it_by_half_as_much_again_up_to_two_hours(minutes: int, expected: int) -> None:
+def test_long_sessions_raise_the_limit_to_half_as_much_again_up_to_two_hours(minutes: int, expected: int) -> None:
     """And never shortens it."""
     of = done(ask(board("T1", "T2")), "T1", minutes)
     assert brief(ask(of)).timeout_ms == expected * MINUTE_MS
@@ -59,7 +59,7 @@ def test_only_sessions_of_the_same_role_say_anything() -> None:
     assert brief(ask(of)).timeout_ms == 60 * MINUTE_MS
 
 
-def test_what_failed_says_nothing() -> None:
+def test_a_failed_session_does_not_count() -> None:
     """However long it took to do so."""
     of = say(ask(board("T1")), "T1", task.Started, task.Failed)
     assert brief(ask(rest(of, "T1"))).timeout_ms == PLAIN_MS
@@ -67,7 +67,7 @@ def test_what_failed_says_nothing() -> None:
 
 
 def test_a_session_that_says_it_is_done_counts_whatever_becomes_of_its_work() -> None:
-    """Nobody has verified it yet."""
+    """Its work is not verified yet."""
     of = say(ask(board("T1")), "T1", task.Started)
     say(of, "T1", task.Completed, took_ms=40 * MINUTE_MS)
     say(of, "T1", task.Rejected)
@@ -75,7 +75,7 @@ def test_a_session_that_says_it_is_done_counts_whatever_becomes_of_its_work() ->
     assert brief(ask(rest(of, "T1"))).timeout_ms == 60 * MINUTE_MS
 
 
-def test_what_a_former_owner_says_is_not_remembered() -> None:
+def test_a_report_of_a_former_owner_is_not_remembered() -> None:
     """A zombie's word fits no row (E12)."""
     of = ask(board("T1"))
     of.dismiss("worker/ann", "task:T1", task.Completed(7, 40 * MINUTE_MS))
@@ -162,8 +162,8 @@ def test_the_next_task_has_its_own_limit() -> None:
     assert activity.timeout_ms == 60 * MINUTE_MS
 
 
-def test_a_plan_says_whose_time_depends_on_others() -> None:
-    """By default nobody's."""
+def test_a_plan_names_the_agents_with_adaptive_time_limits() -> None:
+    """By default of no agent."""
     plan = Plan("p", (AgentPlan("ann", adaptive=True), AgentPlan("ben")), (TaskPlan("T1", "do it"),))
     (_, begun), *_ = opening(plan, 0)
     assert isinstance(begun.event, Opened)
@@ -171,7 +171,7 @@ def test_a_plan_says_whose_time_depends_on_others() -> None:
     assert [each.adaptive for each in worker_slots if isinstance(each, worker_slot.WorkerSlot)] == [True, False]
 
 
-def test_a_fleet_whose_sessions_are_limited_so_has_its_properties() -> None:
+def test_a_fleet_with_adaptive_time_limits_has_its_properties() -> None:
     """As far as this looks: what is carried decides nothing but how long a session may take."""
     limits = session.Limits(max_consecutive_errors=2, max_total_errors=2, session_timeout_ms=LONGEST_MS)
     agents = (AgentPlan("ann", limits, adaptive=True),)

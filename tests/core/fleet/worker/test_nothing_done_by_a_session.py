@@ -48,7 +48,7 @@ LOOKED_AT: Final[dict[str, tuple[dict[str, Any], bool]]] = {
     "nothing proves it": ({}, True),
     "commands prove it": ({"verify": PROVEN}, False),
     "it is meant to change nothing": ({"on_nothing": OnNothing.CLOSE}, False),
-    "nobody knows what was changed in a plain folder": ({"guarded": False}, False),
+    "changes of a plain folder are unknown": ({"guarded": False}, False),
 }
 
 
@@ -110,7 +110,7 @@ def test_closed_tasks_without_a_change_are_named(commit: str, state: str, parent
     assert status.without_change(status.tasks({"board": board.aggregate})) == (("T1",) if named else ())
 
 
-def test_what_was_split_is_not_named_as_unchanged() -> None:
+def test_a_split_task_is_not_named_as_unchanged() -> None:
     """Its parts are merged, and it is nothing but them."""
     records = {"task:T1": fleet_task.FleetTask(task.State.CLOSED, "T1", parts=1)}
     part = fleet_task.FleetTask(task.State.CLOSED, "T1+1", parent="T1", commit="c0ffee")

@@ -86,7 +86,7 @@ def told(of: Hand) -> list[Any]:
 
 
 @pytest.mark.parametrize("by", DEATHS)
-def test_what_a_dead_session_has_left_is_inspected_and_then_verified(by: str) -> None:
+def test_work_of_a_dead_session_is_inspected_and_then_verified(by: str) -> None:
     """The board hears that its task is an orphan; the place is looked at before any command is run in it."""
     of = died(at_work(), DEATHS[by])
     (said,) = told(of)
@@ -100,7 +100,7 @@ def test_what_a_dead_session_has_left_is_inspected_and_then_verified(by: str) ->
 
 
 @pytest.mark.parametrize(("asks", "then"), [([], "Merging"), (["asks"], "Parking")])
-def test_what_differs_and_agrees_is_done_and_goes_its_way_as_any_work(asks: list[str], then: str) -> None:
+def test_verified_work_of_a_dead_session_is_done_like_any_work(asks: list[str], then: str) -> None:
     """It is merged, or put before a person, as if the session had said that it is done."""
     of = inspected(died(at_work(asks=bool(asks)))).report("assignment", "VerifyWork", assignment.Verified())
     assert of.state("assignment") == then
@@ -115,7 +115,7 @@ def test_a_session_that_has_left_nothing_has_failed_whatever_its_commands_would_
     assert told(of) == [task.Failed(1, "Error(exit status 1); it has left nothing that could be verified", Diagnosis())]
 
 
-def test_what_is_left_and_does_not_agree_has_failed_by_both_reasons() -> None:
+def test_rejected_work_of_a_dead_session_fails_with_both_reasons() -> None:
     """The next prompt has what the session has died of, and what its work lacks."""
     of = inspected(died(at_work())).report("assignment", "VerifyWork", assignment.Rejected("no hello.txt"))
     assert told(of) == [
@@ -168,14 +168,14 @@ def test_a_session_that_never_ran_has_failed() -> None:
     assert told(died(fresh)) == [task.Failed(1, "Error(exit status 1)", Diagnosis())]
 
 
-def test_who_is_told_to_stop_has_not_died() -> None:
+def test_a_stopped_session_has_not_died() -> None:
     """What it has begun is given back, as ever."""
     of = at_work().give("desired_state", desired_state.StopWanted("enough"))
     assert [type(each) for each in told(of)] == [task.Released]
 
 
-def test_a_session_whose_task_was_recalled_has_not_died() -> None:
-    """Its task is another one's, or nobody's."""
+def test_a_session_of_a_recalled_task_has_not_died() -> None:
+    """Its task has another owner, or none."""
     of = at_work().hear("board", "assignment", assignment.Recalled("T1", 1, "cancelled"))
     assert of.state("session") == "Interrupting"
     assert died(of).state("assignment") in {"Idle", "Wanting"}
@@ -211,7 +211,7 @@ def test_an_agent_that_stops_meanwhile_brings_home_what_turns_out_to_be_the_work
 
 
 def test_an_agent_that_fell_asks_to_be_begun_anew_when_its_orphan_is_seen_to() -> None:
-    """Its place must not be made anew while somebody looks at what is in it."""
+    """Its worktree must not be prepared again during the inspection."""
     of = died(at_work(errors=1))
     asked = [each.event for each in of.effects(Tell) if isinstance(each, Tell)]
     assert (of.state("session"), of.state("supervisor")) == ("Stopped", "Asking")
@@ -246,7 +246,7 @@ def orphaned(policy: OnDeath = OnDeath.VERIFY) -> Hand:
     return say(of, "T1", task.Started, task.Orphaned) if policy is OnDeath.VERIFY else say(of, "T1", task.Started)
 
 
-def test_an_orphan_stays_its_owners_and_nobody_else_gets_it() -> None:
+def test_an_orphan_stays_its_owners_and_no_other_worker_gets_it() -> None:
     """It is not known yet to whom it could be given."""
     of = ask(orphaned(), "bob")
     record: fleet_task.FleetTask = of.record("task:T1")
@@ -281,13 +281,13 @@ def test_an_orphan_cannot_be_cancelled_before_it_is_known_what_it_is() -> None:
     assert orphaned().refuse("task:T1", task.Cancelled()).kind == "illegal"
 
 
-def test_an_orphan_whose_worker_goes_is_open() -> None:
-    """Nobody would look after it (E11)."""
+def test_an_orphan_is_open_when_its_worker_is_gone() -> None:
+    """No worker would inspect it (E11)."""
     of = orphaned().hear("worker/ann", "worker_slot:ann", worker_slot.WorkerGone("no disk"))
     assert (states(of, "T1"), happened(of, "T1")) == (["OPEN"], ["Released"])
 
 
-def test_nobody_works_at_the_files_of_an_orphan() -> None:
+def test_no_agent_works_at_the_files_of_an_orphan() -> None:
     """What its session has left may soon be merged (E21)."""
     of = ask(
         board(
@@ -333,7 +333,7 @@ def test_nothing_is_told_of_an_assignment_that_begins() -> None:
     assert list(orphans.told(begun)) == []
 
 
-# What is promised
+# Properties
 
 
 FEW: Final = Bounds(within=named("fleet-orphans").bounds.within, commands=1, compared=200)
@@ -412,7 +412,7 @@ def test_a_rule_that_is_lost_breaks_a_property(name: str) -> None:
 
 
 @pytest.mark.no_cover
-def test_an_orphan_that_nobody_looks_at_stays_one() -> None:
+def test_an_orphan_without_an_inspection_stays_one() -> None:
     """And its fleet comes to no end."""
     opened, more = small(OnDeath.VERIFY), orphans.AT_LAST
     for prop in ("no task stays an orphan", "every task is settled at last"):
@@ -439,15 +439,15 @@ MISTAKES: Final[dict[str, tuple[str, Callable[[], Machine[Any]]]]] = {
         lambda: _instead(row(STATE.VERIFYING, assignment.Rejected, STATE.MERGING)),
     ),
     "it is an orphan unasked": (
-        "only a task that wants it",
+        "is an orphan only if the task asks for it",
         lambda: _instead(row(STATE.WORKING, assignment.SessionDied, STATE.ORPHANED, assignment.orphan)),
     ),
     "the death is forgotten": (
-        "only a task that wants it",
+        "is an orphan only if the task asks for it",
         lambda: _instead(row(STATE.WORKING, assignment.SessionDied, STATE.ORPHANED, when=assignment.is_to_be_verified)),
     ),
     "a requeued task is not heard of": (
-        "is heard of a task that wants it",
+        "where its task handles it",
         lambda: _instead(
             row(
                 STATE.WORKING,
@@ -458,9 +458,9 @@ MISTAKES: Final[dict[str, tuple[str, Callable[[], Machine[Any]]]]] = {
             )
         ),
     ),
-    "an orphan is not recalled": ("Orphaned is over with Recalled", lambda: _deaf(assignment.Recalled, STATE.ORPHANED)),
+    "an orphan is not recalled": ("Orphaned exits on Recalled", lambda: _deaf(assignment.Recalled, STATE.ORPHANED)),
     "nor while it is inspected": (
-        "Inspecting is over with Recalled",
+        "Inspecting exits on Recalled",
         lambda: _deaf(assignment.Recalled, STATE.INSPECTING),
     ),
 }

@@ -12,8 +12,8 @@ def test_a_first_prompt_is_the_tasks_own_words() -> None:
 def test_a_prompt_tells_what_went_wrong_what_was_begun_and_what_people_said() -> None:
     """In this order, each in a paragraph of its own."""
     text = compose(Brief(prompt="do it", failure="tests fail"), ("mind the gap", "hurry"), continued=True)
-    wishes, failure, interrupted, messages = text.split("\n\n")
-    assert wishes == "do it"
+    text_of_task, failure, interrupted, messages = text.split("\n\n")
+    assert text_of_task == "do it"
     assert failure == "An earlier attempt at this task failed: tests fail"
     assert interrupted.startswith("Your last session was interrupted.")
     assert messages == "You have messages:\n- mind the gap\n- hurry"
@@ -26,7 +26,7 @@ def test_each_addition_stands_alone() -> None:
     assert "- hurry" in compose(Brief(), ("hurry",), continued=False)
 
 
-def test_what_an_earlier_session_was_told_is_marked_as_such() -> None:
+def test_messages_of_an_earlier_session_are_marked() -> None:
     """It may have done something about it. The messages are one list, in order, at the end."""
     messages = ("mind the gap", "hurry")
     said = [compose(Brief(prompt="do it"), messages, continued=False, repeated=n).split("\n\n") for n in range(3)]

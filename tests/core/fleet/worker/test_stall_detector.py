@@ -159,7 +159,7 @@ DUE: Final[list[tuple[State, int, int, Event | int]]] = [
 
 
 @pytest.mark.parametrize(("state", "silent_ms", "on_step_ms", "said"), DUE)
-def test_a_watch_says_what_is_due_and_its_pulse_takes_it(
+def test_a_watch_says_what_is_due_and_its_detector_accepts_it(
     state: State, silent_ms: int, on_step_ms: int, said: Event | int
 ) -> None:
     """What is due is never refused, and leads on; before that the watch knows when to look."""
@@ -170,20 +170,20 @@ def test_a_watch_says_what_is_due_and_its_pulse_takes_it(
         assert stall_detector.after(p, found).state is target(p, found) is not None
 
 
-def test_what_a_pulse_refuses_leaves_it_as_it_is() -> None:
+def test_what_a_stall_detector_refuses_leaves_it_as_it_is() -> None:
     """The watch says it again at its next look."""
     assert stall_detector.after(StallDetector(State.UNWATCHED), Silent(60_000)) == StallDetector(State.UNWATCHED)
 
 
 @pytest.mark.parametrize("steps", [(0, None, 5), (5, None, 5), (5, 5, 9), (5, 9, 9), (9, 5, 12)])
-def test_what_is_no_ladder_is_refused(steps: tuple[int, int | None, int]) -> None:
+def test_silences_that_do_not_grow_are_refused(steps: tuple[int, int | None, int]) -> None:
     """A step comes after the one before it, or people would be told of nothing."""
     with pytest.raises(ValueError, match="positive and grow"):
         Limits(*steps)
 
 
 @pytest.mark.parametrize("limits", [Limits(2, 3, 4), Limits(2, None, 4)], ids=["with a nudge", "without"])
-def test_a_pulse_has_all_its_properties(limits: Limits) -> None:
+def test_a_stall_detector_has_all_its_properties(limits: Limits) -> None:
     """In all its states."""
     proven(stall_detector.machine.starting(StallDetector(limits=limits), "stall_detector"))
 
@@ -198,7 +198,7 @@ def test_both_ladders_together_use_every_row() -> None:
 
 
 @given(st.lists(st.one_of(st.just(None), st.integers(0, 200)), max_size=30), st.sampled_from(BOTH))
-def test_whoever_moves_is_never_ended_and_each_step_is_taken_once_in_a_silence(
+def test_a_session_with_progress_is_never_ended_and_each_step_is_taken_once_in_a_silence(
     said: list[int | None], limits: Limits
 ) -> None:
     """Whatever is said in whatever order: None is a sign of progress, a number a silence in seconds."""
@@ -228,7 +228,7 @@ def _patient(p: StallDetector, e: Silent) -> bool:
 
 
 def _unheard(p: StallDetector, _e: Silent) -> Step[StallDetector, Any]:
-    """Take a step, and tell nobody."""
+    """Take a step without a warning."""
     return Step(p)
 
 
@@ -238,8 +238,8 @@ def _never(p: StallDetector, e: Silent) -> bool:
     return False
 
 
-def _nobody(p: StallDetector, e: SessionRuns) -> bool:
-    """Watch nobody."""
+def _no_session(p: StallDetector, e: SessionRuns) -> bool:
+    """Watch no session."""
     del p, e
     return False
 
@@ -262,17 +262,17 @@ def _with(new: Any, when: Any = None) -> Machine[Any]:
 
 
 MUTANTS: Final[Mutants] = {
-    "nobody is warned of": (
-        "Fresh is over with Silent",
+    "no session is warned of": (
+        "Fresh exits on Silent",
         lambda: _with(row(State.FRESH, Silent, State.WARNED, stall_detector.warn, when=_never)),
     ),
-    "nobody is given up": (
+    "no session is given up": (
         "given up at last",
         lambda: _with(
             row((State.WARNED, State.NUDGED), Silent, State.STALLED, when=_never), stall_detector.is_due_to_end
         ),
     ),
-    "nobody is given up who was nudged": ("given up at last", lambda: _without(Silent, State.NUDGED)),
+    "no nudged session is given up": ("given up at last", lambda: _without(Silent, State.NUDGED)),
     "an answer is taken for progress": (
         "an answer to a nudge is no progress",
         lambda: _small(
@@ -283,15 +283,15 @@ MUTANTS: Final[Mutants] = {
         "an answer to a nudge is no progress",
         lambda: _with(row(State.ANSWERED, Stirred, State.FRESH), stall_detector.has_moved_on),
     ),
-    "nobody is given up who has answered": ("given up at last", lambda: _without(Silent, State.ANSWERED)),
-    "a sign of progress is not heard": ("is heard on every step", lambda: _without(Stirred, State.WARNED)),
-    "a session that is over stays watched": ("is heard on every step", lambda: _without(SessionOver, State.FRESH)),
-    "after a stall nobody is watched": (
-        "is heard on every step",
-        lambda: _with(row(State.STALLED, SessionRuns, State.FRESH, when=_nobody)),
+    "no answered session is given up": ("given up at last", lambda: _without(Silent, State.ANSWERED)),
+    "a sign of progress is not heard": ("are accepted on every step", lambda: _without(Stirred, State.WARNED)),
+    "a session that is over stays watched": ("are accepted on every step", lambda: _without(SessionOver, State.FRESH)),
+    "after a stall no session is watched": (
+        "are accepted on every step",
+        lambda: _with(row(State.STALLED, SessionRuns, State.FRESH, when=_no_session)),
     ),
     "a step is taken before its silence": (
-        "no step is taken before its silence",
+        "no step of the ladder is taken before its silence is long enough",
         lambda: _with(row(State.NUDGED, Silent, State.STALLED, when=_patient)),
     ),
     "a step is left out": (
@@ -301,26 +301,26 @@ MUTANTS: Final[Mutants] = {
         ),
     ),
     "the nudge is left out": (
-        "whoever is to be nudged is",
+        "is nudged before it is given up",
         lambda: _small(
             stall_detector.machine.with_rows(
                 row(State.WARNED, Silent, State.STALLED, when=stall_detector.is_due_to_end)
             )
         ),
     ),
-    "nobody is told": (
-        "each step has its effect",
+    "the operator is not warned": (
+        "each step requests its effect",
         lambda: _with(row(State.FRESH, Silent, State.WARNED, _unheard, when=stall_detector.is_due_to_warn)),
     ),
-    "who moves stays on the ladder": (
-        "is at the foot of the ladder",
+    "a session with progress stays on the ladder": (
+        "lead to the foot of the ladder",
         lambda: _with(row(State.WARNED, Stirred, State.NUDGED)),
     ),
-    "who is nudged is nudged again and again": (
-        "a silence leads one step up",
+    "a nudged session is nudged again and again": (
+        "a silence climbs one step",
         lambda: _with(row(State.NUDGED, Silent, State.NUDGED, stall_detector.nudge, when=stall_detector.is_due_to_end)),
     ),
-    "nobody watches": ("WatchOutput goes on in", lambda: _small(rebuilt(stall_detector.machine, during={}))),
+    "there is no watch": ("WatchOutput runs in", lambda: _small(rebuilt(stall_detector.machine, during={}))),
 }
 
 
@@ -334,7 +334,7 @@ def test_a_mistake_in_the_ladder_breaks_a_property(name: str) -> None:
 @pytest.mark.no_cover
 @pytest.mark.parametrize("name", ["keep_watch", "give_up"])
 def test_a_rule_that_is_lost_breaks_a_property(name: str) -> None:
-    """Whoever runs is watched, and whoever has stalled does not run on."""
+    """A running session is watched, and a stalled one ends."""
     report = check(without(name), opening=named("fleet-stalling").opening, bounds=Bounds(states=2_000, compared=0))
     assert "a session is watched exactly while it runs" in str([each.name for each in report.broken()])
 
@@ -353,7 +353,7 @@ def test_a_session_is_watched_from_its_start_to_its_end() -> None:
     assert [e.slot for e in of.effects(End) if isinstance(e, End)] == ["WatchOutput"]
 
 
-def test_a_worker_that_is_not_to_be_watched_has_no_pulse() -> None:
+def test_a_worker_that_is_not_to_be_watched_has_no_stall_detector() -> None:
     """A fleet that does not ask for it is as it was."""
     plan = Plan("f", (AgentPlan("ann"), AgentPlan("ben", stall=PLAIN)), (TaskPlan("T1", "do it"),))
     records = {name: set(envelope.event.records) for name, envelope in opening(plan, 0)}  # type: ignore[attr-defined]
@@ -362,7 +362,7 @@ def test_a_worker_that_is_not_to_be_watched_has_no_pulse() -> None:
     assert running().entity("session").state is session.State.RUNNING
 
 
-def test_whoever_stays_silent_is_warned_of_nudged_and_ended_which_is_an_error() -> None:
+def test_a_silent_session_is_warned_of_nudged_and_ended_which_is_an_error() -> None:
     """The session is ended as one that is stopped, and the board hears why its work has failed."""
     of = silent(watched(), 61)
     assert of.effects(WarnOfSilence) == [WarnOfSilence(61_000, 120_000)]
@@ -406,7 +406,7 @@ def test_the_last_error_that_an_agent_may_have_may_be_a_silence() -> None:
     assert "silent for 120 s" in str(of.effects())
 
 
-def test_whoever_moves_again_begins_at_the_foot_of_the_ladder() -> None:
+def test_a_session_that_moves_again_begins_at_the_foot_of_the_ladder() -> None:
     """Each step can be taken again in the next silence, and none is by what was before."""
     of = stirred(silent(silent(watched(), 60), 90))
     assert of.state("stall_detector") == "Answered"
@@ -420,7 +420,7 @@ def test_whoever_moves_again_begins_at_the_foot_of_the_ladder() -> None:
 def _said(of: Hand, event: Any) -> Any:
     """Return what the watch would say."""
     part = of.part("stall_detector", "WatchOutput")
-    envelope = of.message("nobody", "stall_detector", event)
+    envelope = of.message("another", "stall_detector", event)
     return replace(envelope, slot="WatchOutput", generation=part.generation, sender="", ordinal=0)
 
 
@@ -440,7 +440,7 @@ def test_a_word_of_the_watch_of_a_session_that_has_ended_is_stale() -> None:
     assert (answer.kind, of.state("stall_detector")) == ("stale", "Fresh")
 
 
-def test_who_is_being_interrupted_is_not_watched() -> None:
+def test_an_interrupted_session_is_not_watched() -> None:
     """It has its grace, and what comes of it is no error; a session that is interrupted at its start never is."""
     of = silent(watched(), 60)
     of.give("mailbox", mailbox.OperatorMessageArrived("look"))
@@ -472,7 +472,7 @@ def test_no_other_work_is_asked_for_before_the_watch_and_the_session_are_gone() 
     assert preparing().state("assignment") == "Preparing"
 
 
-def test_who_ends_by_the_signal_has_failed_by_its_silence() -> None:
+def test_a_session_ended_by_its_nudge_has_failed_because_of_its_silence() -> None:
     """The next one hears of both: how it ended, and what it hung in for how long."""
     of = exit_with(silent(silent(watched(), 60), 90), session.Error("Interrupt (signal 2)"))
     said = "Error(Interrupt (signal 2)) (interrupted after 90 s of silence)"
@@ -482,7 +482,7 @@ def test_who_ends_by_the_signal_has_failed_by_its_silence() -> None:
 
 @pytest.mark.parametrize("silences", [(), (60,), (60, 90), (60, 90, 0)], ids=["fresh", "warned", "nudged", "answered"])
 def test_a_crash_of_the_runner_neither_loses_nor_repeats_a_step(silences: tuple[int, ...]) -> None:
-    """The watch goes on where it was, as the same one, and nobody is told or signalled a second time."""
+    """The watch goes on where it was, as the same one, and there is no second warning or signal."""
     of = watched()
     for each in silences:
         silent(of, each) if each else stirred(of)

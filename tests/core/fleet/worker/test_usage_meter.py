@@ -50,7 +50,7 @@ def interrupted(of: Hand, *, microusd: int = 0, tokens: int = 0) -> Hand:
     return end(of, session.Success(), microusd=microusd, tokens=tokens)
 
 
-def test_what_the_sessions_of_a_claim_have_cost_is_told_when_more_work_is_wanted() -> None:
+def test_the_cost_of_a_claim_is_reported_with_the_next_request_for_work() -> None:
     """Together, as one session, and only once."""
     of = interrupted(working(), microusd=30, tokens=5)
     end(start(of), session.Error("no"), microusd=20)
@@ -83,7 +83,7 @@ def test_how_long_sessions_take_is_counted_where_time_is_limited() -> None:
 
 
 def test_no_session_is_charged_more_time_than_it_may_take() -> None:
-    """When the clock has jumped, or nobody was there when it ended, it has taken its time-out and its grace at most."""
+    """If the clock has jumped, or no runner saw its end, it is charged at most its time limit and its grace."""
     limits = session.Limits(session_timeout_ms=60_000, grace_ms=5_000)
     for later_ms, took_ms in ((64_000, 64_000), (86_400_000, 65_000), (-1, 0)):
         of = start(working(keeps_time=True, limits=limits))
@@ -126,7 +126,7 @@ def test_a_session_that_is_interrupted_goes_on_as_long_as_something_is_left() ->
     assert usage.left(of.aggregate) == Caps(1, 1, 60_000, 0)
 
 
-def test_what_is_not_limited_is_not_told_to_a_session() -> None:
+def test_a_session_gets_no_limit_of_an_unlimited_resource() -> None:
     """Nor is there anything that could be used up."""
     of = interrupted(working(Amounts(tokens=10)), microusd=99)
     assert states(of) == ("Spawning", "Working")
@@ -134,7 +134,7 @@ def test_what_is_not_limited_is_not_told_to_a_session() -> None:
 
 
 def test_where_nothing_is_limited_nothing_is_counted() -> None:
-    """A worker without a meter tells no costs."""
+    """A worker without a usage meter reports no costs."""
     of = Hand(
         NAME,
         {
@@ -154,7 +154,7 @@ def left(of: Hand) -> list[tuple[Amounts, bool]]:
     return [(e.spent, e.silent) for _, _, e in of.told() if isinstance(e, worker_slot.WorkLeft)]
 
 
-def test_who_is_paused_with_nothing_in_hand_says_so_and_what_it_has_spent() -> None:
+def test_a_paused_worker_without_a_task_reports_that_and_its_usage() -> None:
     """So it keeps no share for that: neither of a task that it had not begun, nor of one that is recalled."""
     of = start(working()).give("desired_state", desired_state.PauseWanted("lunch"))
     assert left(of) == []
@@ -165,7 +165,7 @@ def test_who_is_paused_with_nothing_in_hand_says_so_and_what_it_has_spent() -> N
     assert of.record(usage_meter.REF).spent == Amounts()
 
 
-def test_what_a_session_has_cost_whose_task_is_gone_is_said_when_it_is_over() -> None:
+def test_the_cost_of_a_session_without_its_task_is_reported_at_its_end() -> None:
     """Not before: what it costs is not known."""
     of = start(working()).give("desired_state", desired_state.PauseWanted("lunch"))
     of.hear("board", "assignment", assignment.Recalled("T1", 2, "cancelled"))
@@ -173,7 +173,7 @@ def test_what_a_session_has_cost_whose_task_is_gone_is_said_when_it_is_over() ->
     assert left(end(of, session.Success(), microusd=9)) == [(Amounts(9, 0, 0, 1), False)]
 
 
-def test_who_is_not_told_to_rest_says_that_it_wants_work() -> None:
-    """And nothing else; nor does one whose costs nobody counts."""
+def test_a_running_worker_reports_its_usage_with_a_request_for_work() -> None:
+    """And nothing else; nor does one without a usage meter."""
     of = end(start(working()), session.Error("no")).elapse("session", "BackoffElapsed")
     assert (left(of), told(of)) == ([], [(Amounts(sessions=1), True)])

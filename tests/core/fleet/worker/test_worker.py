@@ -1,4 +1,4 @@
-"""A worker: how a session, an assignment, a mailbox and an intent come together."""
+"""A worker: a session, an assignment, a mailbox and a desired state together."""
 
 from aggregate_hand import Hand
 from fleet_worker import (
@@ -152,7 +152,7 @@ def test_a_session_that_fails_before_it_starts_fails_the_task_that_was_never_beg
 
 
 def test_an_agent_that_reached_a_threshold_fails_its_task_and_is_gone() -> None:
-    """In this order, so that nobody has to take the task from it."""
+    """In this order, so that the board need not recall the task."""
     of = opened(session.Limits(max_consecutive_errors=1)).report("session", "PrepareWorktree", session.WorktreeReady())
     of.hear("board", "assignment", assignment.Assigned(BRIEF))
     of.report("assignment", "CheckOutWork", assignment.CheckedOut())
@@ -174,7 +174,7 @@ def test_a_worktree_that_cannot_be_made_is_the_end_of_the_worker() -> None:
 
 
 def test_a_suspended_session_keeps_its_task_and_the_next_one_goes_on_after_a_pause() -> None:
-    """Under the same claim, in the same place; the board hears nothing, and nobody has made an error (D28)."""
+    """Under the same claim, in the same place; the board gets nothing, and no error is counted (D28)."""
     of = exit_with(running(), session.Suspended())
     assert (states(of), of.told()) == (("CoolingDown", "Working"), [])
     of.elapse("session", "BackoffElapsed")

@@ -69,7 +69,7 @@ def test_a_hold_while_spawning_interrupts_as_soon_as_the_session_runs() -> None:
     assert of.state("session") == "Interrupting"
 
 
-def test_a_hold_and_a_letter_while_spawning_interrupt_once() -> None:
+def test_a_hold_and_a_message_while_spawning_interrupt_once() -> None:
     """One interruption is enough for everybody who wants one."""
     of = (
         spawning()
@@ -106,7 +106,7 @@ def test_a_held_worker_that_gets_a_task_keeps_it_for_later() -> None:
 
 
 def test_a_paused_worker_that_gets_a_task_leaves_it_to_others() -> None:
-    """Somebody else may be free; nobody knows how long the pause lasts."""
+    """Another worker may be free, and the length of the pause is unknown."""
     of = wanting().give("desired_state", desired_state.PauseWanted("lunch"))
     of.hear("board", "assignment", assignment.Assigned(BRIEF))
     assert of.told() == [("board", f"task:{BRIEF.task}", task.Released(BRIEF.epoch, "ann is paused"))]
@@ -236,13 +236,13 @@ def test_a_stop_from_hold_is_a_stop() -> None:
 
 
 def test_a_task_that_arrives_after_the_stop_is_not_taken() -> None:
-    """The board hears WorkerGone and gives it to somebody else."""
+    """The board gets WorkerGone and gives the task to another worker."""
     of = wanting().give("desired_state", desired_state.StopWanted("enough"))
     assert of.dismiss("board", "assignment", assignment.Assigned(BRIEF)).kind == "illegal"
 
 
 def test_a_worker_that_has_stopped_by_itself_can_be_sent_home_all_the_same() -> None:
-    """The intent is kept; the session has nothing more to do."""
+    """The desired state is kept; the session has nothing more to do."""
     of = opened().report("session", "PrepareWorktree", session.FatalError("no repository"))
     of.hear("board", "desired_state", desired_state.StopWanted("no work is left"))
     assert (of.state("desired_state"), of.told()) == ("Stop", [])
@@ -266,14 +266,14 @@ def test_only_an_agent_that_an_operator_stops_was_interrupted_by_its_user(how: s
     assert (written.transition_reason, written.abort_reason) == (transition_reason, abort_reason)
 
 
-def test_a_task_whose_agent_stops_by_a_fatal_error_says_by_which() -> None:
+def test_a_task_names_the_fatal_error_that_stopped_its_agent() -> None:
     """It is given back with the error's own words."""
     of = preparing().give("session", session.FatalError("no disk"))
     assert of.told()[0] == ("board", "task:T1", task.Released(2, "its agent has stopped: no disk"))
 
 
 def test_an_operators_own_stop_of_a_session_gives_the_task_back() -> None:
-    """Whoever stops it; the reason says what happened."""
+    """By any stop; its reason is kept."""
     of = running().give("session", session.OperatorStop())
     assert of.told() == [
         ("board", "task:T1", task.Released(2, "its agent has stopped")),

@@ -21,7 +21,7 @@ def leaves(of: Hand) -> list[object]:
 
 
 @pytest.mark.parametrize("begins", [spawning, running])
-def test_who_drains_finishes_its_session_verifies_and_merges_and_stops_then(begins: Callable[[], Hand]) -> None:
+def test_a_draining_worker_finishes_verifies_and_merges_and_then_stops(begins: Callable[[], Hand]) -> None:
     """And begins nothing new."""
     of = begins().give("desired_state", DRAIN)
     assert of.effects() == []
@@ -48,8 +48,8 @@ def test_work_that_is_on_its_way_home_is_brought_home_before_it_stops(begins: Ca
 
 
 @pytest.mark.parametrize("begins", [wanting, preparing, cooling])
-def test_who_has_begun_nothing_stops_at_once_and_gives_back_what_it_was_given(begins: Callable[[], Hand]) -> None:
-    """A task that waits for a person, for its parts, or for a place holds nobody up."""
+def test_a_worker_that_has_begun_nothing_stops_at_once_and_gives_its_task_back(begins: Callable[[], Hand]) -> None:
+    """A task that waits for a person, for its parts, or for a worktree delays no other worker."""
     of = begins().give("desired_state", DRAIN)
     assert (states(of), of.state("desired_state")) == (("Stopped", "Idle"), "Stop")
     assert leaves(of) == [worker_slot.WorkerGone("enough")]
@@ -62,7 +62,7 @@ def test_a_session_that_fails_while_its_agent_drains_is_the_last() -> None:
     assert (states(of), of.state("desired_state")) == (("Stopped", "Idle"), "Stop")
 
 
-def test_a_task_that_is_recalled_from_who_drains_lets_it_stop() -> None:
+def test_a_draining_worker_stops_after_a_recall() -> None:
     """As one that was split: its parts are not in this worker's hands."""
     of = running().give("desired_state", DRAIN)
     of.hear("board", "assignment", assignment.Recalled("T1", 2, "split"))
@@ -70,7 +70,7 @@ def test_a_task_that_is_recalled_from_who_drains_lets_it_stop() -> None:
     assert of.state("session") == "Stopped"
 
 
-def test_who_was_paused_goes_on_with_its_work_to_drain_it() -> None:
+def test_a_paused_worker_continues_its_work_to_drain() -> None:
     """It has said nothing else than that it is to be finished."""
     of = running().give("desired_state", desired_state.PauseWanted("lunch"))
     of.report("session", "RunSession", session.SessionExited(session.Error("interrupted")))
@@ -79,7 +79,7 @@ def test_who_was_paused_goes_on_with_its_work_to_drain_it() -> None:
     assert of.state("session") == "Spawning"
 
 
-def test_a_runner_that_leaves_holds_who_drains_and_the_next_one_lets_it_drain() -> None:
+def test_a_leaving_runner_holds_a_draining_worker_and_the_next_one_drains_it() -> None:
     """A drain survives any number of runners."""
     of = running().give("desired_state", DRAIN).give("desired_state", desired_state.HoldWanted())
     of.report("session", "RunSession", session.SessionExited(session.Error("interrupted")))
@@ -93,8 +93,8 @@ def test_a_runner_that_leaves_holds_who_drains_and_the_next_one_lets_it_drain() 
     )
 
 
-def test_who_is_told_to_drain_while_no_runner_is_there_drains_with_the_next_one() -> None:
-    """The command takes the log when nobody else has it, and workers are held then."""
+def test_a_worker_drained_without_a_runner_drains_with_the_next_one() -> None:
+    """The command takes the log when no runner has it, and workers are held then."""
     of = wanting().give("desired_state", desired_state.HoldWanted()).give("desired_state", DRAIN)
     assert (of.state("desired_state"), of.record("desired_state").drains) == ("Hold", True)
     assert isinstance(
@@ -122,7 +122,7 @@ def test_a_kill_gives_no_grace() -> None:
     assert of.state("session") == "Stopped"
 
 
-def test_who_is_being_stopped_with_grace_can_be_killed_all_the_same_and_once() -> None:
+def test_a_worker_stopping_with_grace_can_be_killed_once() -> None:
     """A long grace is cut short; nothing else is taken by who is to stop."""
     of = (
         running()

@@ -35,7 +35,7 @@ from lifefold.interpreters.explain import status
 # On its way
 
 
-def test_an_urgent_letter_interrupts_and_comes_with_the_next_prompt() -> None:
+def test_an_urgent_message_interrupts_and_comes_with_the_next_prompt() -> None:
     """The work is not given back: the agent goes on from where it was (D14)."""
     of = running().give("mailbox", mailbox.OperatorMessageArrived("look"))
     assert states(of) == ("Interrupting", "Working")
@@ -48,14 +48,14 @@ def test_an_urgent_letter_interrupts_and_comes_with_the_next_prompt() -> None:
     assert text.endswith("You have messages:\n- look")
 
 
-def test_a_letter_that_can_wait_interrupts_nobody() -> None:
+def test_a_message_that_can_wait_interrupts_no_session() -> None:
     """It comes with the next prompt, whenever that is written."""
     of = running().give("mailbox", mailbox.OperatorMessageArrived("by the way", urgent=False))
     assert states(of) == ("Running", "Working")
     assert of.record("mailbox").messages == ("by the way",)
 
 
-def test_an_urgent_letter_while_spawning_interrupts_right_after_the_start() -> None:
+def test_an_urgent_message_while_spawning_interrupts_right_after_the_start() -> None:
     """Once, however many messages come (D14)."""
     of = spawning()
     for text in ("one", "two", "three"):
@@ -68,7 +68,7 @@ def test_an_urgent_letter_while_spawning_interrupts_right_after_the_start() -> N
 
 
 @pytest.mark.parametrize("make", [opened, wanting, preparing, interrupting, verifying, merging, cooling])
-def test_an_urgent_letter_where_nothing_runs_waits_in_the_mailbox(make: Callable[[], Hand]) -> None:
+def test_an_urgent_message_where_nothing_runs_waits_in_the_mailbox(make: Callable[[], Hand]) -> None:
     """Nothing else changes: CoolingDown keeps its backoff, a merge goes on (D14)."""
     of = make()
     before = states(of)
@@ -77,7 +77,7 @@ def test_an_urgent_letter_where_nothing_runs_waits_in_the_mailbox(make: Callable
     assert of.record("mailbox").messages[-1] == "later"
 
 
-def test_a_letter_that_came_before_the_task_is_in_its_first_prompt() -> None:
+def test_a_message_that_came_before_the_task_is_in_its_first_prompt() -> None:
     """And is done with when that session succeeds."""
     of = preparing().give("mailbox", mailbox.OperatorMessageArrived("be quick"))
     of.report("assignment", "CheckOutWork", assignment.CheckedOut())
@@ -88,14 +88,14 @@ def test_a_letter_that_came_before_the_task_is_in_its_first_prompt() -> None:
 
 
 def test_a_stopped_workers_mailbox_is_closed_and_senders_are_told() -> None:
-    """A message that nobody will read is refused (D14). What was taken before, and not delivered, stays where it is."""
+    """A message to a stopped agent is refused (D14). What was taken before, and not delivered, stays where it is."""
     of = running().give("mailbox", mailbox.OperatorMessageArrived("by the way", urgent=False))
     of.give("desired_state", desired_state.StopWanted("enough"))
     assert (of.state("mailbox"), of.record("mailbox").messages) == ("Closed", ("by the way",))
     assert of.refuse("mailbox", mailbox.OperatorMessageArrived("hello?")).kind == "illegal"
 
 
-def test_the_status_tells_letters_that_wait_from_those_that_nobody_will_read() -> None:
+def test_the_status_tells_messages_that_wait_from_those_of_a_stopped_agent() -> None:
     """Who wrote to an agent that has stopped for good since sees that it was never told."""
     of = running().give("mailbox", mailbox.OperatorMessageArrived("by the way", urgent=False))
     shown = status.agent_status(of.aggregate)
@@ -116,7 +116,7 @@ def told(*texts: str) -> Hand:
     return start(of.report("assignment", "CheckOutWork", assignment.CheckedOut()))
 
 
-def test_a_letter_whose_session_is_interrupted_by_another_letter_comes_again_before_it() -> None:
+def test_a_message_interrupted_by_another_one_comes_again_before_it() -> None:
     """The next session remembers nothing of the one before: it is told everything, and what is not new."""
     of = exit_with(told("one").give("mailbox", mailbox.OperatorMessageArrived("two")), session.Error("cancelled"))
     _task, _interrupted, repeated, messages = prompt_of(of).split("\n\n")
@@ -129,21 +129,21 @@ def test_a_letter_whose_session_is_interrupted_by_another_letter_comes_again_bef
 
 
 @pytest.mark.parametrize("outcome", [session.Error("exit status 1"), session.Timeout()])
-def test_a_letter_whose_session_fails_comes_again(outcome: session.Error | session.Timeout) -> None:
+def test_a_message_of_a_failed_session_comes_again(outcome: session.Error | session.Timeout) -> None:
     """With the next prompt of this agent, whichever task it is for."""
     of = next_task(exit_with(told("one"), outcome).elapse("session", "BackoffElapsed"))
     assert prompt_of(of).endswith("You have messages:\n- one")
 
 
-def test_a_letter_whose_session_never_starts_comes_again() -> None:
-    """Its prompt was written, and nobody has read it."""
+def test_a_message_of_a_session_that_never_starts_comes_again() -> None:
+    """Its prompt was written, and no session has read it."""
     of = preparing().give("mailbox", mailbox.OperatorMessageArrived("one"))
     exit_with(of.report("assignment", "CheckOutWork", assignment.CheckedOut()), session.Error("no such program"))
     of = next_task(of.elapse("session", "BackoffElapsed"))
     assert prompt_of(of).endswith("You have messages:\n- one")
 
 
-def test_a_letter_whose_session_is_interrupted_by_a_hold_comes_again_after_it() -> None:
+def test_a_message_interrupted_by_a_hold_comes_again_after_it() -> None:
     """Ctrl-C, a crash of the runner and a resumption lose nothing that was accepted."""
     of = told("one").give("desired_state", desired_state.HoldWanted())
     exit_with(of, session.Error("cancelled")).crash().give("desired_state", desired_state.RunWanted())
@@ -157,13 +157,13 @@ def test_an_interrupted_session_that_ends_well_has_not_completed() -> None:
     assert prompt_of(of).endswith("You have messages:\n- one")
 
 
-def test_a_letter_is_done_with_when_a_session_that_had_it_succeeds() -> None:
+def test_a_message_is_done_with_when_a_session_that_had_it_succeeds() -> None:
     """Whatever its verification says: that is told by the next prompt in words of its own."""
     of = exit_with(told("one"), session.Success()).report("assignment", "VerifyWork", assignment.Rejected("tests fail"))
     assert prompt_of(next_task(of)) == "do it"
 
 
-def test_a_letter_that_came_after_the_prompt_outlives_the_success_of_that_session() -> None:
+def test_a_message_that_came_after_the_prompt_outlives_the_success_of_that_session() -> None:
     """It is the first of the next prompt, and new there."""
     of = told("one").give("mailbox", mailbox.OperatorMessageArrived("two", urgent=False))
     exit_with(of, session.Success()).report("assignment", "VerifyWork", assignment.Rejected("tests fail"))
@@ -171,11 +171,11 @@ def test_a_letter_that_came_after_the_prompt_outlives_the_success_of_that_sessio
 
 
 LIMITS = Limits(max_consecutive_errors=1_000, max_total_errors=1_000, grace_ms=5_000)
-LETTERS = st.lists(st.tuples(st.one_of(st.integers(0, 50), st.integers(0, 200_000)), st.booleans()), max_size=12)
+MESSAGES = st.lists(st.tuples(st.one_of(st.integers(0, 50), st.integers(0, 200_000)), st.booleans()), max_size=12)
 
 
-@given(LETTERS, st.lists(st.integers(0, 23), max_size=300), st.booleans())
-def test_no_accepted_letter_is_missing_from_the_prompt_of_the_session_that_succeeds(
+@given(MESSAGES, st.lists(st.integers(0, 23), max_size=300), st.booleans())
+def test_no_accepted_message_is_missing_from_the_prompt_of_the_session_that_succeeds(
     messages: list[tuple[int, bool]],
     script: list[int],
     people: bool,  # noqa: FBT001 - drawn

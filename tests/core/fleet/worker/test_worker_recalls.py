@@ -40,7 +40,7 @@ def recalled(of: Hand) -> Hand:
 def test_a_recalled_task_is_dropped_and_other_work_is_wanted_when_nothing_of_it_is_left(
     make: Callable[[], Hand], slot: str, entity: str
 ) -> None:
-    """What goes on for it is ended; nobody may clean a place in which something still runs (E20)."""
+    """Its activities are ended; a worktree with a live process is never cleaned (E20)."""
     of = recalled(make())
     assert states(of) == ("BuildingPrompt", "Idle")
     assert [e.slot for e in of.effects(End) if isinstance(e, End)] == [slot]
@@ -76,7 +76,7 @@ def test_a_recall_while_spawning_interrupts_as_soon_as_the_session_runs() -> Non
     assert (states(of), of.told()) == (("Interrupting", "Idle"), [])
 
 
-def test_a_recall_of_what_is_interrupted_already_leaves_the_letter_for_the_next_task() -> None:
+def test_a_recall_of_what_is_interrupted_already_leaves_the_message_for_the_next_task() -> None:
     """One interruption is enough, and nothing that was said is lost."""
     of = recalled(interrupting())
     assert (states(of), of.effects()) == (("Interrupting", "Idle"), [])
@@ -94,7 +94,7 @@ def test_a_recalled_session_that_does_not_end_is_killed_before_other_work_is_wan
     assert of.told() == [("board", "worker_slot:ann", worker_slot.WorkWanted())]
 
 
-def test_a_held_worker_whose_task_is_recalled_wants_other_work_when_it_is_resumed() -> None:
+def test_a_held_worker_asks_for_other_work_after_a_recall_and_a_resume() -> None:
     """Not before, and not the old one."""
     of = exit_with(running().give("desired_state", desired_state.HoldWanted()), session.Error("cancelled"))
     assert (states(recalled(of)), of.told()) == (("BuildingPrompt", "Idle"), [])
@@ -109,7 +109,7 @@ def test_a_merge_that_has_begun_is_finished_although_the_task_is_recalled() -> N
     assert states(of) == ("SessionComplete", "Merging")
 
 
-def test_a_stopped_worker_whose_task_is_recalled_while_it_is_verified_is_gone() -> None:
+def test_a_stopped_worker_is_gone_after_a_recall_during_verification() -> None:
     """Nothing is in its hands any more."""
     of = recalled(verifying().give("desired_state", desired_state.StopWanted("enough")))
     assert (states(of), of.told()) == (

@@ -52,7 +52,7 @@ def test_verified_work_that_a_person_has_to_agree_to_is_parked_and_the_worker_wa
 
 
 def test_work_that_can_not_be_parked_is_rejected_with_the_reason() -> None:
-    """It is done again, by whoever is given it."""
+    """It is done again, by its next owner."""
     of = parking().report("assignment", "ParkWork", assignment.ParkingFailed("no space left"))
     assert of.told()[0] == ("board", "task:T1", task.Rejected(2, "no space left"))
 
@@ -80,7 +80,7 @@ def test_an_agent_that_stops_while_its_work_is_parked_has_it_parked() -> None:
 # What is left of a task
 
 
-def test_what_is_agreed_to_is_merged_without_a_session_and_without_a_place() -> None:
+def test_approved_work_is_merged_without_a_session_and_without_a_worktree() -> None:
     """From where it is kept, under the new claim."""
     of = given(MERGE)
     assert [each.activity for each in of.effects(Begin) if isinstance(each, Begin)] == [MergeWork("T1", 2, "do it", 1)]
@@ -90,14 +90,14 @@ def test_what_is_agreed_to_is_merged_without_a_session_and_without_a_place() -> 
     assert states(of) == ("BuildingPrompt", "Wanting")
 
 
-def test_what_parts_have_come_to_is_verified_without_a_session() -> None:
+def test_the_result_of_parts_is_verified_without_a_session() -> None:
     """In a place of its own; then it is merged, or parked, like any other work."""
     of = whole_verifying()
     assert states(of) == ("BuildingPrompt", "Verifying")
     assert of.report("assignment", "VerifyWork", assignment.Verified()).state("assignment") == "Merging"
 
 
-def test_what_is_left_of_a_task_is_returned_as_it_was() -> None:
+def test_a_stage_that_is_left_is_returned_unchanged() -> None:
     """When no place can be made for it, or the agent stops before it is begun; no attempt has failed by that."""
     failed = given(VERIFY).report("assignment", "CheckOutWork", assignment.CheckoutFailed("no branch"))
     assert failed.told()[0] == ("board", "task:T1", fleet_task.Returned(2, "ann could not make its place: no branch"))
@@ -106,7 +106,7 @@ def test_what_is_left_of_a_task_is_returned_as_it_was() -> None:
 
 
 @pytest.mark.parametrize(("make", "slot"), [(whole_verifying, "VerifyWork"), (lambda: given(MERGE), "MergeWork")])
-def test_what_is_begun_of_it_is_finished_whoever_stops(make: Callable[[], Hand], slot: str) -> None:
+def test_a_begun_stage_is_finished_although_the_worker_stops(make: Callable[[], Hand], slot: str) -> None:
     """The worker is gone when it is, and not before."""
     of = make().give("desired_state", desired_state.StopWanted("enough"))
     assert of.told() == []
@@ -135,7 +135,7 @@ def test_a_pause_interrupts_what_runs_and_lasts_until_people_end_it() -> None:
     assert of.give("desired_state", desired_state.ResumeWanted()).begun() == ["RunSession"]
 
 
-def test_whoever_is_held_can_be_paused_and_then_waits_for_people() -> None:
+def test_a_held_worker_can_be_paused_and_then_waits_for_an_operator() -> None:
     """What people want lasts longer than the runner that is away."""
     of = (
         opened()
@@ -151,7 +151,7 @@ def test_whoever_is_held_can_be_paused_and_then_waits_for_people() -> None:
 
 
 @pytest.mark.parametrize("rest", [desired_state.PauseWanted, desired_state.HoldWanted])
-def test_whoever_rests_brings_home_what_is_done_and_begins_nothing(rest: type[desired_state.PauseWanted]) -> None:
+def test_a_resting_worker_merges_finished_work_and_begins_nothing(rest: type[desired_state.PauseWanted]) -> None:
     """Its verification and its merge go on; no work is wanted after them."""
     of = verifying().give("desired_state", rest())
     of.report("assignment", "VerifyWork", assignment.Verified())
@@ -161,8 +161,8 @@ def test_whoever_rests_brings_home_what_is_done_and_begins_nothing(rest: type[de
 
 
 @pytest.mark.parametrize("rest", [desired_state.PauseWanted, desired_state.HoldWanted])
-def test_whoever_rests_can_be_stopped(rest: type[desired_state.PauseWanted]) -> None:
-    """At once, and for good: nobody lets it go on."""
+def test_a_resting_worker_can_be_stopped(rest: type[desired_state.PauseWanted]) -> None:
+    """At once, and for good: no command lets it go on."""
     of = preparing().give("desired_state", rest()).give("desired_state", desired_state.StopWanted("enough"))
     assert (of.state("session"), of.state("assignment")) == ("Stopped", "Idle")
     for again in (desired_state.ResumeWanted(), desired_state.RunWanted(), desired_state.PauseWanted()):

@@ -1,4 +1,4 @@
-"""An agent of one's own class in a process of its own: real processes, real signals."""
+"""An agent of a user's class in its own process: real processes, real signals."""
 
 import os
 import signal
@@ -257,7 +257,7 @@ def suspended(bench: Bench) -> None:
     bench.leave_gates_open()
 
 
-def test_whoever_gets_the_task_next_goes_on_where_the_suspended_agent_was(bench: Bench) -> None:
+def test_the_next_agent_with_the_task_continues_where_the_suspended_agent_was(bench: Bench) -> None:
     """Another agent of the same class, too. It was started once for all: ``on_startup`` is not called again.
 
     openai/openai-agents-python#2172.
@@ -270,7 +270,7 @@ def test_whoever_gets_the_task_next_goes_on_where_the_suspended_agent_was(bench:
 
 @pytest.mark.parametrize("why", ["another class", "what it saved is gone", "not a state", "half a state"])
 def test_an_agent_that_cannot_resume_does_its_task_from_the_start(bench: Bench, why: str) -> None:
-    """What is not there, or is somebody else's, is no reason to fail."""
+    """A state file that is missing, or belongs to another class, is no failure."""
     suspended(bench)
     file, target = bench.folder / "kept" / "state.json", "craft:Craft"
     match why:
@@ -288,7 +288,7 @@ def test_an_agent_that_cannot_resume_does_its_task_from_the_start(bench: Bench, 
 
 
 def test_an_agent_that_does_not_yield_has_failed_before_the_grace_of_its_session_is_over(bench: Bench) -> None:
-    """So it says why it ended; else it would be killed by whoever has given it the grace, and say nothing (A17)."""
+    """So it reports why it ended; otherwise the runner would kill it after the grace, without a reason (A17)."""
     process = bench.start("craft:Deliberate", LIFEFOLD_GRACE_MS="1000")
     bench.open_gate(0)
     process.send_signal(signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""What is guaranteed of an agent that is used by calls: the document's exceptions, hooks, and safe points."""
+"""An agent that is used by calls: the document's exceptions, hooks, and safe points."""
 
 import logging
 import pickle
@@ -213,7 +213,7 @@ def test_a_hook_before_a_transition_may_overtake_it() -> None:
 
 
 def test_the_hooks_of_a_plain_agent_do_nothing_or_log(caplog: pytest.LogCaptureFixture) -> None:
-    """Nobody has to override anything."""
+    """No hook must be overridden."""
     clock = VirtualClock()
     agent = Agent("a", clock=clock)
     agent.start()
@@ -411,7 +411,7 @@ def test_an_agent_without_an_audit_can_be_retired(caplog: pytest.LogCaptureFixtu
     assert caplog.messages == ["retired in INITIALIZING: no more work", "retired in INITIALIZING"]
 
 
-def test_whoever_calls_a_retired_agent_is_told_why_it_was_and_what_to_do() -> None:
+def test_a_call_of_a_retired_agent_raises_the_reason_and_the_remedy() -> None:
     """The first reason counts (A9)."""
     agent, silent = Agent("a"), Agent("b")
     agent.retire("no more work")
@@ -474,7 +474,7 @@ def test_an_agent_that_is_restored_has_neither_the_sections_nor_the_limits_of_th
     new.restore(record)
     assert (new.state_name, new.current_task_id) == ("SUSPENDED", record.task_id)
     assert (new.record.preemption.sections, new.record.limits) == ((), Limits())
-    with pytest.raises(ValueError, match="cannot go on as"):
+    with pytest.raises(ValueError, match="cannot continue as"):
         new.restore(record)
 
 

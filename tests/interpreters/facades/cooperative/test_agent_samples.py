@@ -1,4 +1,4 @@
-"""Every code sample of document 000 that can be run, as it is printed there but for its import line."""
+"""Every code sample of document 000 that can be run, unchanged but for its import line."""
 
 # The samples stand here as they are printed there:
 # ruff: noqa: ANN204, FBT001, G004, S311, T201, TRY300

@@ -1,4 +1,4 @@
-"""What is guaranteed of an agent that is called with nonsense, or from several threads at once."""
+"""An agent that is called with invalid arguments, or from several threads at once."""
 
 import random
 from collections.abc import Callable
@@ -104,7 +104,7 @@ def test_of_two_threads_that_finish_the_same_task_one_wins() -> None:
 
 
 def test_sections_of_two_threads_are_told_apart() -> None:
-    """Whoever leaves first leaves its own section (A18)."""
+    """Leaving ends the caller's own section, in any order (A18)."""
     agent = running()
     agent.request_preemption("now")
     inside, left = Barrier(2), Barrier(2)

@@ -22,7 +22,7 @@ def family(policy: AbortPolicy = AbortPolicy(), told: list[Any] | None = None) -
     return chain
 
 
-def test_by_default_a_tool_takes_nobody_along() -> None:
+def test_by_default_a_tools_abort_affects_no_session() -> None:
     """Document 004, "Abort Chain Hierarchy": TOOL, no cascade."""
     assert family().abort_tool("a", "Bash", "exit 1") == []
 
@@ -34,8 +34,8 @@ def test_siblings_are_told_to_shut_down_and_the_parent_is_not() -> None:
     assert told == [("b", AbortReason.SIBLING_ABORTED, "broken"), ("b1", AbortReason.PARENT_ABORTED, "broken")]
 
 
-def test_who_was_spawned_first_is_told_first() -> None:
-    """In every process; a family that has lost somebody keeps its order."""
+def test_the_earliest_spawned_session_is_called_first() -> None:
+    """In every process; a family without one of its members keeps its order."""
     chain = AbortChain()
     names = [f"s{number}" for number in range(50)]
     for name in names:
@@ -65,7 +65,7 @@ def test_escalation_is_opt_in() -> None:
 
 
 def test_a_spawned_session_is_in_the_chain_by_itself() -> None:
-    """Nobody has to register it (E38)."""
+    """It needs no registration (E38)."""
     chain = AbortChain()
     AgentSession("root", aborts=chain)
     AgentSession("child", parent_id="root", aborts=chain)
@@ -80,7 +80,7 @@ def test_the_first_word_about_a_parent_counts() -> None:
     assert chain.propagate_abort("b") == ["b1"]
 
 
-def test_who_is_cleaned_up_is_forgotten() -> None:
+def test_a_cleaned_up_session_is_forgotten() -> None:
     """As a child and as a parent."""
     chain = family()
     chain.cleanup("a")
@@ -108,7 +108,7 @@ ODD: Final[list[Any]] = [None, 0, "", "a", "b", "root", "\ud800", object(), Abor
 
 
 def test_ten_thousand_calls_with_odd_arguments_raise_nothing_undocumented() -> None:
-    """Whatever family comes of it, circles included, nobody is named twice; the seed is fixed."""
+    """In every family, also with cycles, no session is named twice; the seed is fixed."""
     chance = random.Random(3)  # noqa: S311 - a fixed seed
     chain = AbortChain(AbortPolicy(tool_to_sibling=True, sibling_to_session=True))
     calls = [chain.register_child, chain.abort_tool, chain.abort_siblings, chain.propagate_abort, chain.abort_session]
@@ -123,7 +123,7 @@ def test_ten_thousand_calls_with_odd_arguments_raise_nothing_undocumented() -> N
             chain.cleanup(chance.choice(["a", "b", "root"]))
 
 
-def test_a_policy_a_cause_and_who_shuts_down_are_what_they_are_called() -> None:
+def test_a_policy_a_cause_and_a_shutdown_have_their_types() -> None:
     """Whatever else is refused where it is given."""
     odd: Any = 5
     with pytest.raises(TypeError, match="expected AbortPolicy"):

@@ -1,4 +1,4 @@
-"""Document 004's judgements about agents through its own interface."""
+"""Document 004's assessments of agents through its own interface."""
 
 import random
 import threading
@@ -87,7 +87,7 @@ def test_history_is_given_in_seconds() -> None:
     assert estimate_timeout("small", "low", "haiku", owned_files=2).timeout_s == 375
 
 
-def test_an_agent_that_nobody_knows_begins_with_restricted_permissions() -> None:
+def test_an_unknown_agent_begins_with_restricted_permissions() -> None:
     """Document 004, "Graduated Access Control": they expand as it proves reliable (E34)."""
     access = GraduatedAccess({("done", "closed"): AccessLevel.PROBATIONARY})
     assert access.level("a") is AccessLevel.UNTRUSTED
@@ -127,7 +127,7 @@ def test_no_success_is_lost_between_threads() -> None:
     assert access.trust("a").successes == 2_000
 
 
-def test_nobody_earns_no_trust() -> None:
+def test_an_empty_name_earns_no_trust() -> None:
     """Who has no name is at the lowest level, and stays there: it would be everybody's who gives none."""
     access = GraduatedAccess()
     assert access.level("") is AccessLevel.UNTRUSTED

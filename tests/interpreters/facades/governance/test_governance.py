@@ -1,4 +1,4 @@
-"""The governance kernel beyond the document's tables: listeners, trust, timers, and whatever may be given to it."""
+"""The governance kernel beyond the document's tables: listeners, trust, timers, and invalid arguments."""
 
 import random
 import threading
@@ -132,7 +132,7 @@ def test_retries_end_where_the_task_says() -> None:
 # Listeners
 
 
-def test_what_a_listener_raises_stops_nobody() -> None:
+def test_an_error_of_a_listener_stops_no_other_listener() -> None:
     """Neither the transition nor the other listeners; it is kept (E42)."""
     governance, told = Governance(), list[str]()
 
@@ -164,7 +164,7 @@ def test_transitions_that_a_listener_causes_are_told_in_the_order_in_which_they_
 
 
 def test_a_listener_is_told_once_per_transition_and_not_after_it_was_removed() -> None:
-    """A refused transition is told to nobody (E13, E42)."""
+    """No listener is called for a refused transition (E13, E42)."""
     governance, told = Governance(), list[LifecycleEvent]()
     governance.add_listener(told.append)
     task = claimed(governance)
@@ -267,7 +267,7 @@ def test_a_timer_that_is_due_happens_before_a_call_and_is_told_first() -> None:
 
 
 def test_timers_happen_by_asking_for_them() -> None:
-    """A claim that nobody works at runs out (E11)."""
+    """A claim without work expires (E11)."""
     clock, governance, told = VirtualClock(), Governance(), list[LifecycleEvent]()
     task = claimed(governance, "w", machine=task_profiles.governed, clock=clock)
     governance.add_listener(told.append)

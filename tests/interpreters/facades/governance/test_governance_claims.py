@@ -1,4 +1,4 @@
-"""The governance kernel: transitions asked for twice, claims and their fences, approval of work and of plans."""
+"""The governance kernel: repeated transitions, claims with fencing tokens, approval of work and of plans."""
 
 import threading
 from contextlib import suppress
@@ -38,7 +38,7 @@ def claimed(governance: Governance, actor: str = "w", **given: Any) -> Task:
 
 
 def test_the_same_transition_id_again_returns_the_original_event() -> None:
-    """Although the task is somewhere else by now; nobody is told twice (E14)."""
+    """Also after the task has moved on; no listener is called twice (E14)."""
     governance, told = Governance(), list[LifecycleEvent]()
     governance.add_listener(told.append)
     task = Task("T1")
@@ -79,7 +79,7 @@ def test_a_transition_id_belongs_to_its_entity() -> None:
 
 
 def test_a_token_proves_whose_claim_it_is() -> None:
-    """Nobody else completes it, in the document's own table (E12; camunda/camunda#57335, zenml-io/kitaru#743)."""
+    """No other actor completes it, in the document's own table (E12; camunda/camunda#57335, zenml-io/kitaru#743)."""
     governance = Governance()
     task = claimed(governance, "w")
     old = task.token
@@ -112,8 +112,8 @@ def test_without_a_token_an_actor_speaks_of_its_own_claim(status: str, machine: 
     assert task.status == status
 
 
-def test_who_claims_again_speaks_of_its_new_claim() -> None:
-    """And so does whoever owns a task from the beginning; others speak of the present claim."""
+def test_after_a_second_claim_reports_belong_to_the_new_claim() -> None:
+    """So does the first owner of a task; reports of other actors belong to the present claim."""
     governance = Governance()
     task = Task("T1", "claimed", owner="a", epoch=4)
     governance.transition_task(task, "open", actor="a")
@@ -140,7 +140,7 @@ def test_a_task_that_is_made_again_still_knows_whose_claims_are_over() -> None:
     assert governance.transition_task(again, "done", actor="gate").to_status == "done"
 
 
-def test_who_does_not_say_its_name_speaks_of_its_own_claim_too() -> None:
+def test_a_report_without_a_name_belongs_to_its_own_claim_too() -> None:
     """What was claimed without a name, and given back, cannot be completed for its next owner."""
     governance = Governance()
     task = claimed(governance, actor="")
@@ -171,8 +171,8 @@ def test_a_profiles_own_limits_are_those_of_its_sessions() -> None:
     assert (hasty.status, patient.status) == (agents.State.DEAD, agents.State.STARTING)
 
 
-def test_an_approval_that_is_late_has_expired_whoever_gives_it() -> None:
-    """What is due happens before anybody is asked for a level."""
+def test_a_late_approval_has_expired_for_every_actor() -> None:
+    """Due timers fire before a level is checked."""
     clock = VirtualClock()
     governance = Governance(gates={("pending_approval", "done"): AccessLevel.TRUSTED})
     task = claimed(governance, clock=clock)
@@ -185,7 +185,7 @@ def test_an_approval_that_is_late_has_expired_whoever_gives_it() -> None:
 
 
 def test_a_former_owner_splits_nothing_that_it_has_given_back() -> None:
-    """By its token or by its name; anybody else may split a task that nobody has claimed (E12)."""
+    """By its token or by its name; any actor may split a task without a claim (E12)."""
     governance = Governance()
     task = claimed(governance, "a")
     token = task.token
@@ -196,7 +196,7 @@ def test_a_former_owner_splits_nothing_that_it_has_given_back() -> None:
     governance.transition_task(task, "waiting_for_subtasks", actor="planner")
 
 
-def test_who_was_given_up_for_dead_cannot_end_what_others_recover() -> None:
+def test_an_agent_that_was_given_up_cannot_end_a_task_that_others_recover() -> None:
     """In the governed profile; its word is kept (E12, E40)."""
     governance = Governance()
     task = claimed(governance, "a", machine=task_profiles.governed)
@@ -226,7 +226,7 @@ def test_in_the_governed_profile_a_late_report_is_kept() -> None:
 
 
 def test_cancelling_in_the_governed_profile_ends_the_session() -> None:
-    """Whoever performs is told after the listeners; without anybody it is a failure (E20)."""
+    """The performer is called after the listeners; without one it is a failure (E20)."""
     heard: list[Effect | str] = []
     governance = Governance(perform=heard.append)
     governance.add_listener(lambda event: heard.append(event.to_status))
@@ -234,7 +234,7 @@ def test_cancelling_in_the_governed_profile_ends_the_session() -> None:
     assert heard == ["claimed", "cancelled", AbortSession("w", "T1")]
     deaf = Governance()
     deaf.transition_task(claimed(deaf, "w", machine=task_profiles.governed), "cancelled")
-    assert "nobody performs AbortSession" in str(deaf.failures[0])
+    assert "no function performs AbortSession" in str(deaf.failures[0])
 
 
 def test_exactly_one_of_many_threads_claims() -> None:
@@ -313,7 +313,7 @@ def test_a_rejected_task_has_failed_and_says_why() -> None:
 
 
 @pytest.mark.parametrize("status", [status for status in TaskStatus if status != "pending_approval"], ids=str)
-def test_nothing_is_approved_that_nobody_asked_about(status: TaskStatus) -> None:
+def test_nothing_is_approved_without_a_request(status: TaskStatus) -> None:
     """An approval completes no task that is somewhere else: sipyourdrink-ltd/bernstein#3081 (E2)."""
     governance, task = Governance(), Task("T1", status)
     for decide in (governance.approve, governance.reject):
@@ -323,7 +323,7 @@ def test_nothing_is_approved_that_nobody_asked_about(status: TaskStatus) -> None
 
 
 def test_silence_is_a_refusal() -> None:
-    """After an hour, whoever comes too late finds the task failed; the timer is told as the actor (E41)."""
+    """After an hour, a late approval finds the task failed; the actor is the timer (E41)."""
     clock, governance, told = VirtualClock(), Governance(), list[LifecycleEvent]()
     governance.add_listener(told.append)
     task = Task("T1", "done", clock=clock)
@@ -375,7 +375,7 @@ def planned_for(_t: tasks.Task) -> int:
 EAGER: Final = tasks.machine.with_rows(
     during={tasks.State.PLANNED: after(planned_for, tasks.Declined)}, name="task-eager"
 )
-"""A profile in which a plan that nobody approves is given up."""
+"""A profile in which a plan without an approval is given up."""
 
 
 def test_a_plan_follows_one_table() -> None:

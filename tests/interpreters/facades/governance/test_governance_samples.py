@@ -1,4 +1,4 @@
-"""Document 004 through its own interface: its two tables by status, its terminal states, its metadata, its words."""
+"""Document 004 through its own interface: its two tables by status, its terminal states, its metadata, its names."""
 
 from typing import Final
 
@@ -122,7 +122,7 @@ def test_every_transition_yields_the_documents_nine_fields_in_order() -> None:
 
 
 def test_a_task_goes_the_documents_way() -> None:
-    """Document 004, "Task State Diagram": from plan to merge, each step told to whoever listens."""
+    """Document 004, "Task State Diagram": from plan to merge, with a call of the listeners for each step."""
     told: list[LifecycleEvent] = []
     add_listener(told.append)
     try:

@@ -258,7 +258,7 @@ def test_any_history_that_was_made_is_restored(choices: list[int]) -> None:
 
 @pytest.mark.parametrize("state", ProcessState)
 def test_what_was_live_is_orphaned_by_a_crash(state: ProcessState) -> None:
-    """A restored process is what it was, for the audit; whoever recovers it learns what became of it (C12)."""
+    """A restored process is unchanged, for the audit; ``recover`` fails it (C12)."""
     lc = ProcessLifecycle.from_snapshot({"state": state.value})
     assert lc.state is state
     orphaned = lc.recover()

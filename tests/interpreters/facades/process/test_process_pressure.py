@@ -156,13 +156,13 @@ def test_metadata_that_cannot_be_copied_leave_neither_a_transition_nor_a_gap(tim
 
 
 def test_a_move_is_copied_twice() -> None:
-    """Once for the history and once for whoever made it; that is all that metadata cost."""
+    """Once for the history and once for the caller; metadata cost no more."""
     copied = list[int]()
     lifecycle().move(ProcessState.STARTING, metadata={"counted": Copied(9, lambda: copied.append(1))})
     assert len(copied) == 2
 
 
-def test_nobody_waits_for_metadata_that_are_being_copied() -> None:
+def test_no_call_waits_for_metadata_that_are_being_copied() -> None:
     """Copying runs code of theirs: another thread may use the process meanwhile, when it moves and when it is read."""
     lc, waited = lifecycle("starting"), list[bool]()
 

@@ -1,4 +1,4 @@
-"""Every code sample of document 002, with nothing changed but the line that imports."""
+"""Every code sample of document 002, unchanged but for its import line."""
 
 import asyncio
 from datetime import UTC

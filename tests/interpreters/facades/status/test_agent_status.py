@@ -1,4 +1,4 @@
-"""What is guaranteed of the runtime of document 001: the decisions, the failures around it, many at once, odd calls."""
+"""The runtime of document 001: its decisions, failures of its environment, concurrent and invalid calls."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -49,7 +49,7 @@ def test_both_spellings_of_a_start_are_one() -> None:
     assert Runtime.start_agent is Runtime.spawn_agent
 
 
-def test_ids_are_agents_with_a_number_that_nobody_else_has() -> None:
+def test_ids_have_a_unique_number() -> None:
     """A UUID, unless told otherwise."""
     runtime = Runtime(MemoryStateManager())
     first, second = runtime.spawn_agent(), runtime.spawn_agent()
@@ -68,13 +68,13 @@ def test_a_busy_agent_is_stopped_by_drain_or_by_force(house: AgentHouse) -> None
         assert caught.value.tasks == ("t",)
     assert house.runtime.stop_agent(one, force=True).status is State.STOPPED
     assert house.runtime.stop_agent(two, drain=True).status is State.RUNNING
-    with pytest.raises(TaskRefused, match=r"has no task 'u', and takes none any more"):
+    with pytest.raises(TaskRefused, match=r"has no task 'u', and accepts none any more"):
         house.runtime.begin_task(two, "u")
     assert house.runtime.end_task(two, "t").status is State.STOPPED
     assert house.fields[-2:] == [{"incarnation": 1, "forced": 1}, {"incarnation": 1}]
 
 
-def test_a_second_stop_changes_nothing_and_tells_nobody(house: AgentHouse) -> None:
+def test_a_second_stop_changes_nothing_and_sends_no_telemetry(house: AgentHouse) -> None:
     """Not even a version is used for it (B3)."""
     agent_id = house.runtime.spawn_agent()
     stopped = house.runtime.stop_agent(agent_id)
@@ -188,7 +188,7 @@ def test_a_spawn_that_fails_leaves_nothing(house: AgentHouse) -> None:
 
 
 def test_a_restart_that_fails_leaves_the_agent_stopped(house: AgentHouse) -> None:
-    """As it was, and nobody is told (B10)."""
+    """It is unchanged, and no telemetry is sent (B10)."""
     agent_id = house.runtime.spawn_agent()
     stopped = house.runtime.stop_agent(agent_id)
     house.launch = boom
@@ -199,7 +199,7 @@ def test_a_restart_that_fails_leaves_the_agent_stopped(house: AgentHouse) -> Non
 
 
 def test_what_cannot_be_kept_has_not_happened() -> None:
-    """A spawn is rolled back, a stop does not take place, and nobody is told (B10, B11)."""
+    """A spawn is rolled back, a stop does not happen, and no telemetry is sent (B10, B11)."""
     store = UneasyStore()
     house = AgentHouse(store)
     agent_id = house.runtime.spawn_agent()
@@ -263,7 +263,7 @@ def test_a_restarted_runner_finds_the_dead(house: AgentHouse) -> None:
     assert [state.agent_id for state in runtime.list_agents(State.FAILED)] == [dead]
 
 
-def test_a_probe_that_fails_or_is_late_kills_nobody(house: AgentHouse) -> None:
+def test_a_probe_that_fails_or_is_late_fails_no_agent(house: AgentHouse) -> None:
     """Not to know is no proof of death, and the one asked about is not the one that runs now (B17)."""
     agent_id = house.runtime.spawn_agent()
 

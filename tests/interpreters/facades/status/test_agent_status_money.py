@@ -1,4 +1,4 @@
-"""What is guaranteed of an agent's money: a ceiling, spent only while running, returned when it is not needed."""
+"""An agent's budget: a limit, spent only while running, returned when it is not needed."""
 
 from pathlib import Path
 from typing import Final
@@ -34,7 +34,7 @@ def house(request: pytest.FixtureRequest, tmp_path: Path) -> AgentHouse:
 
 
 @pytest.mark.parametrize("end", ["stop_agent", "fail"])
-def test_nothing_new_is_spent_by_who_does_not_run_and_what_was_begun_is_settled(house: AgentHouse, end: str) -> None:
+def test_a_stopped_agent_reserves_nothing_and_its_reservations_are_settled(house: AgentHouse, end: str) -> None:
     """After a stop and after a failure (I2, B12)."""
     agent_id = house.runtime.spawn_agent(CONFIG)
     house.runtime.reserve(agent_id, "w", 300)
@@ -90,7 +90,7 @@ def test_a_lease_that_expired_a_day_ago_is_closed_whenever_it_is_looked_at(house
 
 
 def test_what_a_due_lease_returns_is_told_also_when_the_call_itself_is_refused(house: AgentHouse) -> None:
-    """The timer has happened and is saved; whoever is told of it does not wait for the next call that succeeds."""
+    """The timer has fired and is saved; its notification does not wait for the next successful call."""
     agent_id = house.runtime.spawn_agent(AgentConfig(budget_microusd=100, lease_ms=500))
     house.now_ms = 1_500
     house.runtime.tick()
@@ -101,7 +101,7 @@ def test_what_a_due_lease_returns_is_told_also_when_the_call_itself_is_refused(h
 
 
 def test_a_lease_that_need_not_be_refreshed_is_not(house: AgentHouse) -> None:
-    """The refusal is about the lease, and says how it stands; no reservation was asked for."""
+    """The refusal is about the lease, and has its state; no reservation was requested."""
     agent_id = house.runtime.spawn_agent(CONFIG)
     with pytest.raises(RefreshRefused, match="agent_1: its lease is ACTIVE; only one") as caught:
         house.runtime.refresh(agent_id)
@@ -143,7 +143,7 @@ def test_a_debt_outlives_the_lease_that_made_it(house: AgentHouse) -> None:
 
 
 def test_timers_outlive_the_runner(house: AgentHouse) -> None:
-    """A lease that was due while nobody ran expires at the next call (statelyai/xstate#5331)."""
+    """A lease that was due while no process ran expires at the next call (statelyai/xstate#5331)."""
     agent_id = house.runtime.spawn_agent(AgentConfig(budget_microusd=100, lease_ms=500))
     house.now_ms = 10_000
     with pytest.raises(BudgetRefused):

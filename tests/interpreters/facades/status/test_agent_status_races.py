@@ -1,4 +1,4 @@
-"""What a runtime of agents keeps when threads meet, when processes meet, and when calls are odd."""
+"""A runtime of agents under concurrent threads, concurrent processes, and invalid calls."""
 
 import random
 import subprocess
@@ -37,7 +37,7 @@ def house(request: pytest.FixtureRequest, tmp_path: Path) -> AgentHouse:
     return AgentHouse(store)
 
 
-def test_who_was_slower_decides_again() -> None:
+def test_the_slower_call_decides_again() -> None:
     """On what the other one has made of the agent: a stop meets one that has failed meanwhile (B16)."""
     store = UneasyStore()
     house = AgentHouse(store)
@@ -48,7 +48,7 @@ def test_who_was_slower_decides_again() -> None:
 
 
 def test_a_restart_that_was_too_late_takes_back_what_it_launched() -> None:
-    """Somebody else has restarted the agent in the meantime (B9, B16)."""
+    """Another runtime has restarted the agent meanwhile (B9, B16)."""
     store = UneasyStore()
     house = AgentHouse(store)
     agent_id = house.runtime.spawn_agent()
@@ -145,7 +145,7 @@ def test_a_start_that_failed_can_be_tried_again() -> None:
 
 
 def test_a_launch_is_not_repeated_for_a_decision_that_is() -> None:
-    """Somebody else has changed what stands beside the status in the meantime (B15, B16)."""
+    """Another runtime has changed other fields than the status meanwhile (B15, B16)."""
     store = UneasyStore()
     house = AgentHouse(store)
     agent_id = house.runtime.spawn_agent()

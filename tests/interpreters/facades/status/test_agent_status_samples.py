@@ -1,4 +1,4 @@
-"""What document 001 describes, done step by step: its diagram, its entry actions, its error states."""
+"""The descriptions in document 001, step by step: its diagram, its entry actions, its error states."""
 
 from pathlib import Path
 

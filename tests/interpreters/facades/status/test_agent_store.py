@@ -1,4 +1,4 @@
-"""What is guaranteed of where agents are kept: whole, once, and readable by whoever knows the four fields."""
+"""The state managers of agents: whole, one version at a time, readable by programs that know the four fields."""
 
 import json
 from pathlib import Path
@@ -39,7 +39,7 @@ def test_what_was_saved_is_what_is_read(store: StateManager) -> None:
 
 
 def test_a_save_over_another_version_is_refused(store: StateManager) -> None:
-    """So nobody's change is lost; neither is a second birth possible (B16)."""
+    """So no change is lost, and an agent cannot be made twice (B16)."""
     store.save_agent_state(AgentState("agent_1", State.RUNNING), 0)
     for expected in (0, 2):
         with pytest.raises(VersionConflict, match=f"agent_1 is not at version {expected} any more"):
@@ -84,7 +84,7 @@ def test_a_failed_agent_of_four_fields_has_an_unknown_reason() -> None:
     assert Runtime(store).stop_agent("agent_1").status is State.FAILED
 
 
-def test_whoever_knows_four_fields_can_read_ours() -> None:
+def test_programs_that_know_four_fields_can_read_the_document() -> None:
     """They come first and mean what they meant."""
     store = MemoryStateManager()
     runtime = Runtime(store, new_id=lambda: "agent_1")

@@ -1,0 +1,118 @@
+"""The tutorials work as they stand, and the design names functions that exist."""
+
+import ast
+import re
+import runpy
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+BIN = Path(sys.executable).parent
+OPERATOR = ("-c", "user.name=me", "-c", "user.email=me@example.org")
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """Return the blocks of one language on a page."""
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def called(folder: Path, *argv: str, code: int = 0) -> str:
+    """Run a command in a folder; return what it prints."""
+    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout
+
+
+def lifefold(folder: Path, *argv: str, code: int = 0) -> str:
+    """Run the command line."""
+    return called(folder, str(BIN / "lifefold"), *argv, code=code)
+
+
+def test_the_tutorial_of_a_lifecycle_goes_from_a_broken_property_to_a_replayed_log(tmp_path: Path) -> None:
+    """Its files are taken from the page, its commands are run in its order."""
+    page = DOCS / "tutorial-lifecycle.md"
+    (build,) = blocks(page, "python")
+    fix, test, run, replay, event, row = blocks(page, "py")
+    for name, text in {"build": build, "test_build": test, "run": run, "replay": replay}.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    found = lifefold(tmp_path, "check", "build:machine", "--emit-test", "test_found.py", code=1)
+    assert "no build is tried more than three times: broken" in found
+    tests = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_found.py")
+    called(tmp_path, *tests, code=1)
+    fixed = build.replace("    return project.tries <= MOST_TRIES\n", fix)
+    assert fixed != build
+    (tmp_path / "build.py").write_text(fixed)
+    assert "all 10 " in lifefold(tmp_path, "check", "build:machine")
+    called(tmp_path, *tests, "test_build.py")
+    assert "in 100 seeds" in lifefold(tmp_path, "simulate", "build:machine")
+    once = "test -e ready || { touch ready; exit 1; }"
+    assert "tries=2" in called(tmp_path, sys.executable, "run.py", "sh", "-c", once)
+    replayed = called(tmp_path, sys.executable, "replay.py")
+    assert f"$ python replay.py\n{replayed}```" in page.read_text()
+    last = "        row(Build.RESTING, Rested, Build.BUILDING, count),\n"
+    changed = fixed.replace("class RunBuild(", f"{event}\n\nclass RunBuild(").replace(last, last + row)
+    (tmp_path / "build.py").write_text(changed)
+    assert "rows 7/7" in lifefold(tmp_path, "check", "build:machine")
+    assert called(tmp_path, sys.executable, "replay.py") == replayed
+    (tmp_path / "build.py").write_text(changed.replace("1_000 * 2", "2_000 * 2"))
+    called(tmp_path, sys.executable, "replay.py", code=1)
+
+
+def test_the_tutorial_of_a_fleet_closes_its_ten_tasks(tmp_path: Path) -> None:
+    """The scripted agent does them; the last one waits for an operator."""
+    page = DOCS / "tutorial-fleet.md"
+    fleet, with_claude = blocks(page, "toml")
+    kit = tmp_path / "kit"
+    (kit / "kit").mkdir(parents=True)
+    (kit / "kit" / "__init__.py").write_text('"""Small functions."""\n')
+    (kit / ".gitignore").write_text("__pycache__/\n")
+    called(kit, "git", "init", "-q", "-b", "main")
+    called(kit, "git", "add", "-A")
+    called(kit, "git", *OPERATOR, "commit", "-qm", "Begin")
+    lifefold(kit, "init", ".")
+    (kit / "fleet.toml").write_text(fleet)
+    called(kit, "git", "add", "-A")
+    called(kit, "git", *OPERATOR, "commit", "-qm", "Add a fleet")
+    called(kit, "git", "config", "user.name", "me")
+    called(kit, "git", "config", "user.email", "me@example.org")
+    lifefold(kit, "run", "fleet.toml", "--no-live", "--no-wait", code=4)
+    assert "manual: approved" in lifefold(kit, "approve", "manual")
+    assert "10 of 10 tasks closed" in lifefold(kit, "run", "fleet.toml", "--no-live")
+    assert len(called(kit, "git", "log", "--oneline", "--first-parent").splitlines()) == 12
+    assert re.search(r"clamp +CLOSED +- +2 +1/3", lifefold(kit, "tasks"))
+    (kit / "fleet.toml").write_text(with_claude.replace('"claude", "-p"', '"no-such-program", "-p"'))
+    lifefold(kit, "run", "fleet.toml", "--no-live", "--db", "other.db", code=2)
+
+
+def defined(path: Path) -> Iterator[str]:
+    """Yield what the modules of a path define: functions, classes, and methods as ``Class.method``."""
+    for file in [path] if path.is_file() else path.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ClassDef):
+                yield node.name
+                yield from (f"{node.name}.{each.name}" for each in node.body if isinstance(each, FUNCTIONS))
+            elif isinstance(node, FUNCTIONS):
+                yield node.name
+
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def test_every_function_on_the_way_of_a_crashed_session_is_where_the_design_says() -> None:
+    """The tables of the section name functions and modules."""
+    section = (DOCS / "design.md").read_text().partition("## A crashed session")[2].partition("\n## ")[0]
+    lines = re.findall(r"^\| (`[^|]+) \| (`[^|]+) \|", section, re.MULTILINE)
+    assert len(lines) > 30
+    for names, places in lines:
+        known = {name for place in re.findall(r"`([^`]+)`", places) for name in defined(ROOT / place)}
+        missing = [name for name in re.findall(r"`([^`]+)`", names) if " " not in name and name not in known]
+        assert missing == [], places
+
+
+def test_the_picture_of_the_architecture_is_the_one_that_its_program_draws() -> None:
+    """``docs/draw_architecture.py`` writes it."""
+    drawn = runpy.run_path(str(DOCS / "draw_architecture.py"))["picture"]()
+    assert (DOCS / "architecture.svg").read_text() == drawn
