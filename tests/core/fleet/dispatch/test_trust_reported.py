@@ -59,7 +59,7 @@ def test_work_that_is_seen_for_want_of_trust_says_whose_it_is() -> None:
     )
     (claimed,) = [step for step in ask(born).reaction.transitions if isinstance(step.event, fleet_task.Entrusted)]
     (line,) = why.tell(why.Story("T3"), "board", claimed).lines
-    assert line.words() == "given, and to be seen by a person because it is only untrusted, to ann"
+    assert line.words() == "given, with approval before the merge because it is only untrusted, to ann"
 
 
 def test_a_status_has_the_levels_of_agents_and_tasks() -> None:
