@@ -239,6 +239,8 @@ aggregate = AggregateType(
         work_ends,
         rule(on=agent)(orphans.bury),
         rule(on=assignment.machine, enters=assignment.State.ORPHANED)(orphans.bury),
+        # Before `next_round` and `go_on`: the board gets the outcome of a claim before the worker's next request. No
+        # other order of these rules is known to matter.
         report,
         usage.told,
         next_round,
