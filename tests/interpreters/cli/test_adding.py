@@ -255,8 +255,8 @@ def test_a_task_that_is_added_has_limits_and_a_way_to_die_of_its_own(
 
 BAD_LIMITS = {
     "money": (["--budget-usd", "much"], '--budget-usd: found "much"'),
-    "less than a share": (["--budget-usd", "0.5"], "--budget-usd: found 0.5; accepted: at least what a session"),
-    "not metered": (["--budget-time", "2h"], "--budget-time: it is not said how much"),
+    "less than a share": (["--budget-usd", "0.5"], "--budget-usd: found 0.5; accepted: at least the reservation"),
+    "not metered": (["--budget-time", "2h"], "--budget-time: the reservation of a session is missing"),
     "subtasks": (["--max-subtasks", "-1"], "--max-subtasks: found -1"),
     "subtasks time": (["--subtasks-timeout", "long"], '--subtasks-timeout: found "long"'),
     "orphaned": (["--orphaned", "bury"], '--orphaned: found "bury"'),

@@ -125,4 +125,4 @@ def test_why_a_task_waits_for_money_is_told(tmp_path: Path, capsys: pytest.Captu
     log = FleetLog(tmp_path / "again.db", TASKS[0], TaskPlan("T3", "x"), agents=AGENTS, budget=again).claimed("T1")
     log.happens("board", "task:T1", task.Completed(1), task.Verified(1, "c0ffee"))
     log.happens("board", "worker_slot:ann", worker_slot.WorkWanted(Amounts(sessions=1)))
-    assert "the fleet's budget is spent, and filled anew as soon as" in tell(log.path, capsys, "why", "T3")
+    assert "the fleet's budget is spent, and is refilled as soon as" in tell(log.path, capsys, "why", "T3")
