@@ -72,14 +72,12 @@ def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 @rule(on=desired_state.machine, enters=(*desired_state.RESTS, desired_state.State.STOP))
 def obey(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Interrupt a running session on pause and hold, which is no error; stop it on stop."""
-    event = transition.event
-    if transition.entered in desired_state.RESTS and isinstance(
-        event, desired_state.PauseWanted | desired_state.HoldWanted
-    ):
-        yield from _interrupt(worker, session.UrgentMessage(event.abort_reason))
+    reason = getattr(transition.event, "abort_reason", None)
+    if transition.entered is desired_state.State.STOP:
+        yield Dispatch("session", session.OperatorStop(reason))
+    else:
+        yield from _interrupt(worker, session.UrgentMessage(reason))
         yield from decline(worker)
-    elif transition.entered is desired_state.State.STOP:
-        yield Dispatch("session", session.OperatorStop(getattr(event, "abort_reason", None)))
 
 
 @rule(on=assignment.machine, enters=assignment.State.PREPARING)
