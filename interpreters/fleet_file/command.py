@@ -80,8 +80,15 @@ def settled_command(command: Sequence[str], folder: Path) -> tuple[str, ...]:
 
 def python_command(target: str, folder: Path) -> tuple[str, ...]:
     """Return the command of an agent in Python; its module may be in ``folder``."""
-    worker = "lifefold.interpreters.facades.cooperative.worker"
-    return sys.executable, "-P", "-m", worker, literal(str(folder)), literal(target)
+    return sys.executable, "-P", "-m", _WORKER, literal(str(folder)), literal(target)
+
+
+def is_python_command(command: Sequence[str]) -> bool:
+    """Tell whether a command is that of an agent in Python, such as ``python_command`` returns."""
+    return _WORKER in command[:4]
+
+
+_WORKER = "lifefold.interpreters.facades.cooperative.worker"
 
 
 def what_is_wrong_with(program: str, env: Mapping[str, str]) -> str:

@@ -133,10 +133,10 @@ class Fleet(msgspec.Struct, frozen=True):
         """Return 32 hexadecimal digits, the same for files with the same meaning."""
         return blake2b(self.meaning.encode(), digest_size=16).hexdigest()
 
-    def named(self, name: str) -> Agent | Service:
-        """Return the agent or service of a name. Raises ``KeyError``."""
+    def named(self, name: str) -> Agent | Service | None:
+        """Return the agent or service of a name; None for one that the file does not have, or no longer has."""
         ours: tuple[Agent | Service, ...] = (*self.agents, *self.services)
-        return {each.name: each for each in ours}[name]
+        return next((each for each in ours if each.name == name), None)
 
     @property
     def plan(self) -> Plan:

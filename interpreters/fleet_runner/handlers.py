@@ -39,7 +39,9 @@ from lifefold.effects import (
 )
 from lifefold.interpreters.engine import ActivityContext, Clock, EffectContext, Interpreter, Unreached, WallClock
 from lifefold.interpreters.fleet_file import Fleet
+from lifefold.interpreters.fleet_file.command import is_python_command
 from lifefold.interpreters.fleet_runner.blocked_merges import Waits
+from lifefold.interpreters.fleet_runner.file_variables import FileVariables, changed_names
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.merging import Merging
 from lifefold.interpreters.fleet_runner.notices import About, Notices
@@ -59,6 +61,7 @@ from lifefold.interpreters.processes import (
     SurvivorsError,
     adopt,
     launch,
+    read_command,
 )
 from lifefold.interpreters.processes.overdue import end_of
 from lifefold.interpreters.worktrees.aside import DISPLACED, is_displaced
@@ -79,7 +82,8 @@ class Handlers:
     """Performs the effects and activities of workers and services.
 
     ``live`` has the running sessions by agent. ``put_off`` has the agents with a blocked merge, and ``when_put_off`` is
-    called for each. ``operator`` shows notices, ``notices`` has all of them.
+    called for each. ``when_unknown`` is called for an agent that should begin a session but is no longer in the fleet
+    file. ``operator`` shows notices, ``notices`` has all of them.
     """
 
     def __init__(self, fleet: Fleet, folder: FleetFolder, workplace: Workplace, clock: Clock | None = None) -> None:
@@ -87,10 +91,12 @@ class Handlers:
         self.live: Final[dict[str, tuple[int, SessionProcess]]] = {}
         self.put_off: Final[set[str]] = set()
         self.when_put_off: Callable[[], None] = _nothing
+        self.when_unknown: Callable[[str], None] = _nothing_of
         self.secrets: Final = secrets_of(fleet, os.environ)
         self.operator: Final = Notices(Waits(folder.waits), self.secrets)
         self.notices: Final = self.operator.told
         self.fleet = fleet
+        self._variables: Final = FileVariables(fleet.source)
         self.folder: Final = folder
         self.workplace: Final = workplace
         self._merging: Final = Merging(workplace, self._waits, self._put_off, self.tell)
@@ -103,10 +109,15 @@ class Handlers:
         self.secrets.learn(variables_of(fleet, os.environ), fleet.redact)
         self._attendant.adopt(self.fleet)
 
-    @property
-    def _cooperative(self) -> set[str]:
-        """The agents that end at a safe point by themselves."""
-        return {agent.name for agent in self.fleet.agents if agent.target}
+    def present(self) -> Fleet:
+        """Return the fleet with the plan in force, and with the present variables of its file."""
+        now = self._variables.of(self.fleet)
+        names = changed_names(self.fleet, now)
+        if names:
+            self.fleet = now
+            self.secrets.learn(variables_of(now, os.environ), now.redact)
+            self.tell(now.name, f"{', '.join(names)} changed in the fleet file: new sessions have the new values")
+        return self.fleet
 
     def tell(self, agent: str, message: str) -> None:
         """Show the operator a notice."""
@@ -229,7 +240,7 @@ class Handlers:
         if context.cleanup_only:
             return
         try:
-            given, within_ms = environment(os.environ, self.fleet), activity.timeout_ms
+            given, within_ms = environment(os.environ, self.present()), activity.timeout_ms
             check = partial(verify, timeout_ms=within_ms, records=records, env=given, quote=self.secrets.quotable)
             reason = await check(folder, activity.commands)
         except (SessionError, OSError) as error:
@@ -278,8 +289,10 @@ class Handlers:
             await _say_that_it_runs(activity, context)
         agent = context.occasion.within.key
         directory = self.folder.last_start(agent, activity.attempt)
-        lacks = partial(hint, os.environ, self.fleet.named(agent))
-        program = program_of(self.fleet.named(agent).command, cooperative=agent in self._cooperative)
+        known = self.fleet.named(agent)  # a plan change may have removed it before this runner began
+        lacks = _no_hint if known is None else partial(hint, os.environ, known)
+        command = read_command(directory) if known is None else known.command
+        program = program_of(command, cooperative=is_python_command(command))
         called = await outcome(ended, directory, self.secrets, lacks, program)
         await context.report(session.SessionExited(called, await spent(directory)))
 
@@ -292,9 +305,12 @@ class Handlers:
                 found = await patiently(look, UNCERTAIN, tell)
             if found is not None:
                 return found
+        if context.occasion.within.kind != service.KIND and self.fleet.named(agent) is None:
+            self.when_unknown(agent)
+            await anyio.sleep_forever()  # the answer ends this activity
         write_whole(self.folder.prompt(agent, activity.attempt), activity.prompt)
         folder = self.folder.next_start(agent, activity.attempt)
-        spec = session_spec(self.fleet, self.folder, self.workplace, activity, context.occasion)
+        spec = session_spec(self.present(), self.folder, self.workplace, activity, context.occasion)
         if context.occasion.within.kind != service.KIND and is_displaced(Path(spec.cwd)):
             raise NotADirectoryError(ENOTDIR, DISPLACED, spec.cwd)
         return await launch(folder, spec, lease_ms=self.fleet.lease_ms)
@@ -372,6 +388,15 @@ def _session_in(within: Aggregate) -> session.Session | invocation.Invocation:
 
 def _nothing() -> None:
     """Do nothing; a runner replaces this."""
+
+
+def _nothing_of(_agent: str) -> None:
+    """Do nothing; a runner replaces this."""
+
+
+def _no_hint(_said: str) -> str:
+    """Return no hint: the variables of a removed agent are not known."""
+    return ""
 
 
 async def _say_that_it_runs(activity: RunSession, context: ActivityContext) -> None:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from lifefold.core.fleet import Plan
 from lifefold.core.fleet.system import plan_change, plan_obstacles
 from lifefold.core.fleet.system.plan_difference import difference, rules_of
+from lifefold.core.fleet.system.plan_enforcement import failed_for_good, verified_before
 from lifefold.core.fleet.system.rerun import FinishedFleet, remainder
 from lifefold.core.fleet.system.rerun import ended as ended_with
 from lifefold.core.kernel import Aggregate
@@ -21,12 +22,18 @@ T = TypeVar("T", Agent, Service)
 
 
 class Proposed(msgspec.Struct, frozen=True):
-    """A change of a fleet file: its differences as lines, the event for the board, and the obstacles."""
+    """A change of a fleet file: its differences as lines, the event for the board, and the obstacles.
+
+    ``failed`` are changed tasks that have failed for good. ``verified`` are tasks with other commands whose work was
+    verified before the change, and is not verified again.
+    """
 
     lines: tuple[str, ...]
     number: int
     change: plan_change.PlanChange
     obstacles: tuple[plan_obstacles.Obstacle, ...]
+    failed: frozenset[str] = frozenset()
+    verified: frozenset[str] = frozenset()
 
 
 def proposed(fleet: Fleet, store: SqliteStore, of: Aggregate) -> Proposed | None:
@@ -54,7 +61,10 @@ def proposed(fleet: Fleet, store: SqliteStore, of: Aggregate) -> Proposed | None
     found = (*_of_the_file(meaning, fleet.meaning), *_of_earlier_runs(meaning, fleet.meaning, ended.closed))
     lines = describe_difference(meaning, fleet.meaning)
     in_the_way = plan_obstacles.obstacles(of, accepted, is_anything_left=bool(_left(new, of, ended).tasks))
-    return Proposed(lines, number, accepted, (*found, *in_the_way))
+    if found or in_the_way:
+        return Proposed(lines, number, accepted, (*found, *in_the_way))
+    failed, verified = (each(of, accepted) for each in (failed_for_good, verified_before))
+    return Proposed(lines, number, accepted, (), failed, verified)
 
 
 def _left(plan: Plan, of: Aggregate, before: FinishedFleet) -> Plan:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from lifefold.core.fleet import opening, service, system
 from lifefold.core.fleet.board import intake, service_slot
-from lifefold.core.fleet.system import board, plan_change, worker
+from lifefold.core.fleet.system import board, plan_change, plan_enforcement, worker
 from lifefold.core.fleet.system.completion import only_people_move_it
 from lifefold.core.fleet.system.rerun import is_over, remainder
 from lifefold.core.fleet.worker import assignment, desired_state, shutdown
@@ -96,6 +96,7 @@ class Runner:
         self.handlers: Final = handlers
         self.engine: Final = Engine(rules, store, interpreter, clock=clock, observer=self._observe, on_error=STOP)
         handlers.when_put_off = self.engine.wake
+        handlers.when_unknown = self._stop_removed
         store.when_displaced = self._leave_a_displaced_log
 
     @classmethod
@@ -140,8 +141,7 @@ class Runner:
             said = {"run": begun.meta("run") or ""} if begun else await written_of(fleet, workplace, before)
             handlers = Handlers(fleet, folder, workplace, clock)
             standard = handlers.interpreter()
-            run, present = said["run"], lambda: handlers.fleet
-            surroundings = RunContext(fleet, run, folder, workplace, standard, handlers.tell, present)
+            surroundings = RunContext(fleet, said["run"], folder, workplace, standard, handlers.tell, handlers.present)
             whole = quoting(interpreter.over(composed(factories, surroundings)), handlers.secrets)
             runner = cls(begun or taken.enter_context(closing(_begin(log, said))), handlers, whole, clock, rules)
             taken.pop_all()
@@ -302,7 +302,18 @@ class Runner:
                 self.engine.offer(name, envelope)
         for name in self._workers():
             if self.aggregates[name].record("desired_state").state is desired_state.State.HOLD:
-                self._say(name, "desired_state", desired_state.RunWanted())
+                if name.startswith(f"{worker.KIND}/") and self.fleet.named(self.aggregates[name].key) is None:
+                    self._stop_removed(self.aggregates[name].key)
+                else:
+                    self._say(name, "desired_state", desired_state.RunWanted())
+
+    def _stop_removed(self, agent: str) -> None:
+        """Stop an agent that a plan change has removed before this runner began: its command is not known any more.
+
+        A stopped worker gives its task back without a failure, and merges finished work.
+        """
+        stop = desired_state.StopWanted(plan_enforcement.REMOVED)
+        self._say(f"{worker.KIND}/{agent}", "desired_state", stop)
 
     def _workers(self) -> list[str]:
         return sorted(name for name, each in self.aggregates.items() if each.kind in {worker.KIND, service.KIND})

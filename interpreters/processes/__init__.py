@@ -27,6 +27,7 @@ from lifefold.interpreters.processes.session_files import (
     SessionUsage,
     ShimUnresponsiveError,
     SurvivorsError,
+    read_command,
     read_exit,
     read_start,
 )
@@ -53,6 +54,7 @@ __all__ = [
     "last_progress_ms",
     "launch",
     "output_tail",
+    "read_command",
     "read_exit",
     "read_start",
     "signal_group_if_ours",

@@ -127,6 +127,18 @@ def read_exit(directory: Path) -> SessionExit | None:
     return _read(directory / durable.EXIT, SessionExit)
 
 
+def read_command(directory: Path) -> tuple[str, ...]:
+    """Return the command of a session as it was begun; empty if the order to start cannot be read."""
+    try:
+        return msgspec.json.decode(_contents(directory / durable.SPEC), type=_Order).argv
+    except (OSError, SessionFileError, msgspec.DecodeError):
+        return ()
+
+
+class _Order(msgspec.Struct, frozen=True):
+    argv: tuple[str, ...]
+
+
 def _read(path: Path, record: type[Record]) -> Record | None:
     try:
         return msgspec.json.decode(_contents(path), type=record)

@@ -232,6 +232,32 @@ def _dismiss(board: Aggregate, of: PlanChange) -> Iterator[RuleAction]:
                 pass
 
 
+def failed_for_good(board: Aggregate, of: PlanChange) -> frozenset[str]:
+    """Return the changed tasks that have failed, and that have no retry left by their new terms."""
+    kept = (each for each in of.changes if isinstance(each, TaskChange) and each.was is not None)
+    return frozenset(each.name for each in kept if _stays_failed(board.record(f"task:{each.name}"), each, of.rules))
+
+
+def _stays_failed(record: FleetTask, found: TaskChange, rules: Plan) -> bool:
+    if record.state is not task.State.FAILED or found.now is None:
+        return False
+    to = _by_the_plan(record, found.now, found.place, rules)
+    return not task.retries_left(
+        fleet_task.replanned(record, fleet_task.Replanned(to, _retries(found))), task.Retried()
+    )
+
+
+def verified_before(board: Aggregate, of: PlanChange) -> frozenset[str]:
+    """Return the tasks with other commands whose work is verified already, and waits for its approval or its merge."""
+    pairs = ((each.was, each.now) for each in of.changes if isinstance(each, TaskChange))
+    others = (was.id for was, now in pairs if was is not None and now is not None and was.verify != now.verify)
+    return frozenset(name for name in others if _is_verified(board.record(f"task:{name}")))
+
+
+def _is_verified(record: FleetTask) -> bool:
+    return record.stage is task.Stage.MERGE and record.state in {task.State.PENDING_APPROVAL, task.State.DONE}
+
+
 _IN_ORDER: Final[tuple[Callable[[Aggregate, PlanChange], Iterator[RuleAction]], ...]] = (
     _raise_caps,
     _bring_agents,

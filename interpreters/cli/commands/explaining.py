@@ -100,7 +100,7 @@ def _explain_service(store: SqliteStore, ledger: Ledger, arguments: Namespace, i
 def _told(story: projection.Story, decision: Decision) -> projection.Story:
     name, envelope = decision.entry.stream, decision.envelope
     if name == board.NAME and isinstance(envelope.event, RunnerRecovered):
-        return projection.resumed(story, envelope.at_ms, envelope.event.down_ms)
+        return projection.resumed(story, envelope.at_ms)
     for transition in decision.reaction.transitions:
         story = projection.tell(story, name, transition)
     return story

@@ -44,8 +44,10 @@ def plan(arguments: Namespace) -> int:
     found = look(fleet, log)
     if found is None:
         print("nothing has changed: the fleet file is the plan in force")
+        _show_variables(fleet)
         return 0
-    show(found)
+    show(found, log)
+    _show_variables(fleet)
     must_be_possible(found, fleet, log)
     if not arguments.accept:
         print(f"to accept it:  {_command('plan', fleet, log)} --accept")
@@ -100,12 +102,21 @@ def _goes_on_as(fleet: Fleet, log: Path) -> str:
         return ""
 
 
-def show(found: Proposed) -> None:
+def show(found: Proposed, log: Path) -> None:
     """Print each difference, with the time from which it holds if the change is possible."""
     print(f"the fleet file was changed (change {found.number}):")
     for line in found.lines:
-        when = "" if found.obstacles else since(line)
+        when = "" if found.obstacles else _since(line, found, log)
         print(f"  {line}{f'  ({when})' if when else ''}")
+
+
+def _show_variables(fleet: Fleet) -> None:
+    """Print from when the variables of a fleet file hold, if it has any: they cannot be compared with the log."""
+    every = (fleet, *fleet.agents, *fleet.services)
+    keys = ("env" * any(each.env for each in every), "env_pass" * any(each.env_pass for each in every))
+    named = [each for each in (*keys, "redact" * bool(fleet.redact)) if each]
+    if named:
+        print(f"not compared, because the log has no variables: {', '.join(named)}  (from each next session on)")
 
 
 def must_be_possible(found: Proposed, fleet: Fleet, log: Path) -> None:
@@ -175,7 +186,7 @@ def settle(fleet: Fleet, log: Path, *, accepted: bool) -> bool:
     found = look(fleet, log) if log.exists() else None
     if found is None:
         return False
-    show(found)
+    show(found, log)
     must_be_possible(found, fleet, log)
     command = f"{_command('run', fleet, log)} --accept"
     if not accepted and not _is_confirmed():
@@ -197,6 +208,18 @@ def _is_confirmed() -> bool:
         return input("accept this change? [y/N] ").strip().lower() in {"y", "yes"}
     except EOFError:
         return False
+
+
+def _since(line: str, found: Proposed, log: Path) -> str:
+    """Return the time from which a difference holds; for a task that nothing begins again, with what does."""
+    when, place = since(line), line.partition(": ")[0]
+    kind, _, rest = place.partition(".")
+    name, _, key = rest.rpartition(".")
+    if kind == "tasks" and key == "verify" and name in found.verified:
+        return "not for its work, which was verified before and is not verified again"
+    if kind == "tasks" and name in found.failed and when:
+        return f"{when}; it has failed for good, so that needs: {this_command()} retry {name}{logs.option(log)}"
+    return when
 
 
 def since(line: str) -> str:

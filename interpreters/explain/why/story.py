@@ -17,7 +17,7 @@ from lifefold.core.kernel import Created, Event, Transition, describe, replace
 from lifefold.core.lifecycles import approval, session, task
 from lifefold.core.policy.abort import AbortScope
 from lifefold.core.policy.reasons import AbortReason, TransitionReason
-from lifefold.interpreters.explain.why.phrases import because, count, duration, in_brackets
+from lifefold.interpreters.explain.why.phrases import because, count, in_brackets
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -69,11 +69,11 @@ def _unless(aggregate: str, owner: str) -> str:
     return "" if aggregate == owner else owner
 
 
-def resumed(story: Story, at_ms: int, down_ms: int) -> Story:
-    """Add that a runner continues, after ``down_ms`` without one."""
+def resumed(story: Story, at_ms: int) -> Story:
+    """Add that a runner continues. The log does not have how long none was there: commands write to it meanwhile."""
     if not story.lines:
         return story
-    return _told(story, Line(at_ms, "runner", f"goes on, after {duration(down_ms)} without a runner"))
+    return _told(story, Line(at_ms, "runner", "goes on, after a time without a runner"))
 
 
 def _of_task(story: Story, transition: Transition) -> Story:
@@ -133,6 +133,11 @@ def _split(event: fleet_task.Split, _transition: Transition) -> str:
     return f"split into {count(len(event.tasks), 'part')}"
 
 
+def _completed(_event: task.Completed, transition: Transition) -> str:
+    record: fleet_task.FleetTask = transition.after.record
+    return f"the work is done{', and is to be verified' if record.verify else ''}"
+
+
 def _merged(event: task.Verified, _transition: Transition) -> str:
     return f"merged as {event.commit[:10]}" if event.commit else "closed; there was nothing to merge"
 
@@ -173,8 +178,11 @@ def _failed(event: task.Failed, _transition: Transition) -> str:
     return f"failed{in_brackets(', '.join(known))}{because(event.reason)}"
 
 
-_UNTELLING: Final = frozenset({TransitionReason.RETRY, TransitionReason.ABORTED, AbortReason.UNKNOWN})
-"""Canonical reasons that say no more than that an attempt has failed."""
+_UNTELLING: Final = frozenset({TransitionReason.RETRY, TransitionReason.ABORTED, AbortReason.UNKNOWN, AbortReason.OOM})
+"""Canonical reasons that say no more than that an attempt has failed, or more than is known.
+
+The document's ``oom`` stands for every SIGKILL (E39). The reason of the failure has the signal, or the exit status.
+"""
 
 
 def _orphaned(event: task.Orphaned, _transition: Transition) -> str:
@@ -204,7 +212,7 @@ OF_TASK: Final[Mapping[type[Event], Words]] = {
     fleet_task.Entrusted: _entrusted,
     task.Started: _untold,
     task.Released: _says("given back"),
-    task.Completed: _says("the work is done, and is to be verified"),
+    task.Completed: _completed,
     task.Failed: _failed,
     fleet_task.NothingDone: _says("reported as done, but nothing has changed"),
     task.Rejected: _says("failed: not accepted"),
@@ -257,11 +265,17 @@ def _inspected(event: assignment.Inspected, _transition: Transition) -> str:
     return "found work of the dead session, and verifies it" if event.differs else ""
 
 
+def _verified(_event: assignment.Verified, transition: Transition) -> str:
+    work: assignment.Assignment = transition.after.record
+    unproven = "the work is accepted without verification, because the task has no verify"
+    return "its verification succeeded" if work.brief.verify else unproven
+
+
 OF_OWNER: Final[Mapping[type[Event], Words]] = {
     session.SessionStarted: _says("began a session"),
     session.SessionExited: _exited,
     assignment.Inspected: _inspected,
-    assignment.Verified: _says("its verification succeeded"),
+    assignment.Verified: _verified,
     mailbox.OperatorMessageArrived: _message,
     desired_state.PauseWanted: _says("paused its agent"),
     desired_state.ResumeWanted: _says("let its agent go on"),

@@ -4,7 +4,9 @@ import os
 import pty
 import re
 import shlex
+import signal
 import subprocess
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
@@ -320,3 +322,142 @@ def test_only_the_command_of_an_agent_changes_and_the_next_session_has_it(ground
             assert "(from its next session on)" in shown
         assert "1 of 1 tasks closed" in run.rest()
     assert ground.git("show", "main:mark") == "new"
+
+
+def _made_two(ground: Ground) -> None:
+    """Let the one agent of the file be two: the plan removes it, and adds two others."""
+    _change(ground, "count = 1", "count = 2")
+
+
+def test_a_session_of_a_removed_agent_is_adopted_by_the_next_runner_and_its_work_is_merged(ground: Ground) -> None:
+    """The runner is killed after the change: the next one reads no word of the agent, and its session counts."""
+    ground.prepare("plain-1", gates=("plain-1",))
+    with ExitStack() as gate:
+        with ground.running() as run:
+            gate.enter_context(ground.at_gate("plain-1"))
+            run.until("task plain-1", "IN_PROGRESS")
+            _made_two(ground)
+            assert "agents.agent: was removed" in ground.call("plan", str(ground.fleet), "--accept").stdout
+            run.process.kill()
+        with ground.running() as run:
+            run.until("1 session adopted")
+            gate.close()
+            assert "1 of 1 tasks closed" in run.rest()
+    assert run.process.returncode == 0
+    assert ground.agents_of("plain-1") == ["agent"]
+
+
+def test_a_failed_session_of_a_removed_agent_is_a_failure_of_its_task(ground: Ground) -> None:
+    """What the session says is read as for any agent; the next claim is another agent's."""
+    ground.prepare("crash-1", gates=("crash-1",))
+    with ExitStack() as gate:
+        with ground.running() as run:
+            gate.enter_context(ground.at_gate("crash-1"))
+            run.until("task crash-1", "IN_PROGRESS")
+            _made_two(ground)
+            ground.call("plan", str(ground.fleet), "--accept")
+            run.process.kill()
+        with ground.running() as run:
+            run.until("1 session adopted")
+            gate.close()
+            assert "1 of 1 tasks closed" in run.rest()
+    assert ground.agents_of("crash-1") == ["agent", "agent-1"]
+    assert "I crash" in ground.call("why", "crash-1").stdout
+
+
+def test_a_removed_agent_that_is_held_gives_its_task_back_without_a_failure(ground: Ground) -> None:
+    """No runner knows its command any more; the work that it began is kept, and its task costs no retry."""
+    ground.prepare("plain-1", gates=("plain-1",))
+    ground.demand("plain-1", "max_retries = 0")
+    with ground.running() as run, ground.at_gate("plain-1"):
+        run.until("task plain-1", "IN_PROGRESS")
+        run.signal(signal.SIGINT)
+        run.rest()
+    _made_two(ground)
+    said = ground.call("run", str(ground.fleet), "--accept", "--no-live").stdout
+    assert "1 of 1 tasks closed" in said
+    assert ground.agents_of("plain-1") == ["agent", "agent-1"]
+    why = ground.call("why", "plain-1").stdout
+    assert "failed" not in why
+    assert "given back" in why
+
+
+def test_a_removed_agent_that_was_paused_gives_its_task_back_without_a_failure(ground: Ground) -> None:
+    """A change drains it also while no runner is at work, and the next runner cannot begin its session."""
+    ground.prepare("plain-1", gates=("plain-1",))
+    ground.demand("plain-1", "max_retries = 0")
+    with ground.running() as run, ground.at_gate("plain-1"):
+        run.until("task plain-1", "IN_PROGRESS")
+        ground.call("pause", "agent")
+        run.signal(signal.SIGINT)
+        run.rest()
+    _made_two(ground)
+    assert "1 of 1 tasks closed" in ground.call("run", str(ground.fleet), "--accept", "--no-live").stdout
+    assert ground.agents_of("plain-1") == ["agent", "agent-1"]
+    assert "failed" not in ground.call("why", "plain-1").stdout
+
+
+def test_a_changed_variable_is_in_the_next_session_and_in_no_file_of_the_log(ground: Ground) -> None:
+    """Variables are no part of the plan: plan says from when they hold, and the runner names those that changed."""
+    ground.prepare("crash-1", gates=("crash-1",))
+    agent = ground.folder / "agent.py"
+    agent.write_text(agent.read_text() + 'pathlib.Path("mark").write_text(os.environ["GREETING"])\n')
+    _change(ground, "env = { COUNTS", 'env = { GREETING = "before", COUNTS')
+    with ground.running() as run:
+        with ground.at_gate("crash-1"):
+            _change(ground, '"before"', '"afterwards"')
+            shown = ground.call("plan", str(ground.fleet)).stdout
+            assert "nothing has changed" in shown
+            assert "env  (from each next session on)" in shown
+        assert "GREETING" in run.until("changed in the fleet file: new sessions have the new values")
+        assert "1 of 1 tasks closed" in run.rest()
+    assert ground.git("show", "main:mark") == "afterwards"
+    files = [each for each in ground.log.parent.glob("ground.db*") if each.is_file()]
+    assert not [each for each in files if b"afterwards" in each.read_bytes()]
+
+
+def test_a_variable_of_a_file_with_another_plan_waits_for_its_acceptance(ground: Ground) -> None:
+    """Nothing of such a file holds before; then the next session has its variables as well."""
+    ground.prepare("crash-1", "plain-2", gates=("crash-1", "plain-2"))
+    agent = ground.folder / "agent.py"
+    agent.write_text(agent.read_text() + 'pathlib.Path(f"mark-{task}").write_text(os.environ["GREETING"])\n')
+    _change(ground, "env = { COUNTS", 'env = { GREETING = "before", COUNTS')
+    with ground.running() as run:
+        with ground.at_gate("crash-1"):
+            _change(ground, '"before"', '"afterwards"')
+            _change(ground, 'prompt = "Write plain-2.txt"', 'prompt = "Write it to plain-2.txt"')
+        with ground.at_gate("plain-2"):
+            pass
+        assert "2 of 2 tasks closed" in run.rest()
+    assert ground.git("show", "main:mark-crash-1") == "before"
+    assert "env  (from each next session on)" in ground.call("plan", str(ground.fleet), code=2).stdout
+
+
+def test_a_corrected_command_of_a_task_that_failed_for_good_names_its_retry(ground: Ground) -> None:
+    """No verification comes by itself then; the command that is named lets the task be done."""
+    ground.prepare("plain-1", "plain-2", gates=("plain-2",))
+    ground.demand("plain-1", "max_retries = 0")
+    _wrong(ground, "plain-1")
+    with ground.running() as run:
+        with ground.at_gate("plain-2"):
+            _right(ground, "plain-1")
+            shown = ground.call("plan", str(ground.fleet), "--accept").stdout
+            (command,) = [each for each in _named(shown.replace(")\n", "\n")) if each[0] == "retry"]
+            assert "from its next verification on; it has failed for good" in shown
+            ground.call(*command)
+            run.until("task plain-1", "OPEN")
+        assert "2 of 2 tasks closed" in run.rest()
+
+
+def test_a_changed_command_of_work_that_waits_for_approval_is_said_not_to_verify_it_again(ground: Ground) -> None:
+    """It was verified before, and is merged as it is once an operator approves it."""
+    ground.prepare("plain-1", "plain-2", gates=("plain-2",))
+    ground.demand("plain-1", 'approval = "merge"')
+    with ground.running() as run:
+        run.until("task plain-1", "PENDING_APPROVAL")
+        with ground.at_gate("plain-2"):
+            _wrong(ground, "plain-1")
+            shown = ground.call("plan", str(ground.fleet), "--accept").stdout
+            assert "not for its work, which was verified before and is not verified again" in shown
+            ground.call("approve", "plain-1")
+        assert "2 of 2 tasks closed" in run.rest()

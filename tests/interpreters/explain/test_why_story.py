@@ -18,7 +18,7 @@ from lifefold.core.lifecycles.session import Session
 from lifefold.core.lifecycles.session import State as Agent
 from lifefold.core.lifecycles.task import Stage, State
 from lifefold.core.policy.abort import AbortScope
-from lifefold.core.policy.ends import TIMED_OUT, Diagnosis
+from lifefold.core.policy.ends import TIMED_OUT, Diagnosis, by_status
 from lifefold.effects import Effect
 from lifefold.interpreters.explain import why
 from lifefold.interpreters.explain.why import story
@@ -49,7 +49,8 @@ def drive(*tasks: TaskPlan, script: tuple[int, ...] = ()) -> Recorder:
 
 def test_a_story_has_what_concerns_the_task_and_nothing_else() -> None:
     """What it goes through itself, and its owner while it has it."""
-    of = drive(TaskPlan("T1", "do it"), TaskPlan("T2", "do that"))
+    proven = (("true",),)
+    of = drive(TaskPlan("T1", "do it", verify=proven), TaskPlan("T2", "do that", verify=proven))
     of.driver.run()
     assert of.told("T1") == of.told("T2") == [
         "plan: put on the board as OPEN",
@@ -60,6 +61,17 @@ def test_a_story_has_what_concerns_the_task_and_nothing_else() -> None:
         "ann: merged as c0ffee",
     ]  # fmt: skip
     assert (of.stories["T1"].owner, of.stories["T1"].sessions) == ("", 1)
+
+
+def test_work_without_a_verification_command_is_not_said_to_be_verified() -> None:
+    """Nothing was verified, and the story tells so."""
+    of = drive(TaskPlan("T1", "do it"))
+    of.driver.run()
+    assert of.told("T1")[3:] == [
+        "ann: the work is accepted without verification, because the task has no verify",
+        "ann: the work is done",
+        "ann: merged as c0ffee",
+    ]
 
 
 def stepped(
@@ -113,6 +125,10 @@ OF_TASK: dict[str, tuple[Event, str]] = {
     "a failure": (task.Failed(1, "tests fail", Diagnosis()), "failed: tests fail"),
     "a failure without a diagnosis": (task.Failed(1), "failed"),
     "a failure with a reason of the document": (task.Failed(1, "Timeout", TIMED_OUT), "failed (timeout): Timeout"),
+    "a session that was killed, for a cause that its status does not tell": (
+        task.Failed(1, "Error(Killed (signal 9))", by_status(-9)),
+        "failed: Error(Killed (signal 9))",
+    ),
     "a session that has died": (task.Orphaned(1, "exit 1"), "its session has died: exit 1"),
     "an owner who has died": (task.Orphaned(1), "its owner has died"),
     "a tool": (
@@ -236,8 +252,8 @@ def test_the_sessions_of_the_present_claim_are_counted() -> None:
 def test_a_night_without_a_runner_is_told_of_tasks_that_were_there() -> None:
     """Nothing happened without a runner."""
     begun = why.tell(why.Story("T1"), "board", stepped(task.Unblocked()))
-    assert lines(why.resumed(begun, 9, 28_800_000))[1:] == ["runner: goes on, after 8 h without a runner"]
-    assert why.resumed(why.Story("T1"), 9, 28_800_000).lines == ()
+    assert lines(why.resumed(begun, 9))[1:] == ["runner: goes on, after a time without a runner"]
+    assert why.resumed(why.Story("T1"), 9).lines == ()
 
 
 # Repetitions

@@ -53,6 +53,7 @@ from lifefold.core.fleet.board.fleet_task.replanning import (
     Removed,
     Replanned,
     comes_back,
+    replanned,
 )
 from lifefold.core.fleet.board.fleet_task.rules import CANCELLABLE, is_over
 from lifefold.core.fleet.board.fleet_task.table import machine
@@ -92,4 +93,5 @@ __all__ = [
     "comes_back",
     "is_over",
     "machine",
+    "replanned",
 ]

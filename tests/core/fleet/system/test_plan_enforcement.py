@@ -16,6 +16,7 @@ from lifefold.core.fleet.system.plan_obstacles import obstacles
 from lifefold.core.fleet.worker import assignment, desired_state
 from lifefold.core.kernel import Created, Envelope, Event, Opened, Reaction, react, replace
 from lifefold.core.lifecycles import task
+from lifefold.core.lifecycles.approval import ApprovalGranted
 from lifefold.core.lifecycles.budget.amounts import Amounts, Caps
 from lifefold.core.lifecycles.session import Limits
 from lifefold.core.lifecycles.session_profiles import LimitsChanged
@@ -708,3 +709,30 @@ def test_an_agent_may_err_once_more_than_it_has_whatever_the_new_limits_say() ->
     assert of.record("session").limits.max_consecutive_errors == 1
     of.hear("board", "assignment", assignment.VerifyTimeoutChanged(3))
     assert of.record("assignment").verify_timeout_ms == 3
+
+
+# Changed tasks that nothing begins again
+
+
+def test_a_changed_task_has_failed_for_good_unless_its_new_terms_leave_a_retry() -> None:
+    """A task that is removed, new, or still has a retry is none of them."""
+    old = plan(t("T1"), t("T2", max_retries=1), t("T3"), t("T4"), agents=(ANN, BOB))
+    of = fail(ask(fail(ask(fail(ask(begun(old)), "T1")), "T2")), "T3")
+    right = {"verify": (("a",),)}
+    new = plan(t("T1", **right), t("T2", max_retries=1, **right), t("T4", **right), t("T5"))
+    assert plan_enforcement.failed_for_good(of.aggregate, drafted(of, old, new)) == {"T1"}
+    more = plan(t("T1", max_retries=1, **right), t("T2", max_retries=1), t("T3", **right), t("T4"), agents=(ANN, BOB))
+    assert plan_enforcement.failed_for_good(of.aggregate, drafted(of, old, more)) == {"T3"}
+
+
+def test_work_that_was_verified_before_its_commands_changed_is_named() -> None:
+    """It waits for its approval, or for its merge after that; other changes say nothing of it."""
+    old = plan(t("T1", asks=True), t("T2"))
+    of = park(ask(begun(old)), "T1")
+    assert of.state("task:T1") == "PENDING_APPROVAL"
+    new = plan(t("T1", asks=True, verify=(("a",),)), t("T2", verify=(("a",),)))
+    other = plan(replace(t("T1", asks=True), prompt="other"), t("T3"), agents=(ANN, BOB))
+    assert plan_enforcement.verified_before(of.aggregate, drafted(of, old, new)) == {"T1"}
+    assert plan_enforcement.verified_before(of.aggregate, drafted(of, old, other)) == frozenset()
+    of.give("task:T1", ApprovalGranted())
+    assert plan_enforcement.verified_before(of.aggregate, drafted(of, old, new)) == {"T1"}
