@@ -28,7 +28,7 @@ from lifefold.core.policy.abort import AbortPolicy
 from lifefold.core.policy.access import AccessLevel
 from lifefold.interpreters.cli import inside, logs, operator_commands
 from lifefold.interpreters.cli.commands.budgeting import amounts
-from lifefold.interpreters.cli.commands.deciding import PLAN, no_agent_left
+from lifefold.interpreters.cli.commands.deciding import ADD_AND_AGAIN, PLAN, no_agent_left
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import must_be_there
 from lifefold.interpreters.cli.operator_commands import REFUSED, Refused, Said
@@ -56,7 +56,7 @@ def add(arguments: Namespace) -> int:
         of = aggregates[board.NAME]
         _must_fit(of, replace(plan, depends_on=waits), (*before.closed, *before.cancelled))
         _must_be_payable(plan, _budget_of(of, begun))
-        why = no_agent_left(of)
+        why = no_agent_left(of, ADD_AND_AGAIN)
         if why:
             yield Refused(plan.id, f"{REFUSED}{why}")
         else:

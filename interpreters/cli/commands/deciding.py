@@ -106,16 +106,20 @@ def _why_no_plan(of: Aggregate, event: Event) -> str:
     return no_agent_left(of) if isinstance(event, plan_approval.PlanApproved) else ""
 
 
-def no_agent_left(of: Aggregate) -> str:
-    """Return that no agent is left to work at tasks, with the command that helps; empty while one is."""
+def no_agent_left(of: Aggregate, onward: str = "") -> str:
+    """Return that no agent is left to work at tasks, and how to go ``onward``; empty while one is left."""
     if not board.finished(of):
         return ""
     settled = "all tasks are settled, and the fleet is over"
     what = "all agents have stopped for good" if work_of(of).unsettled else settled
-    return f"{what}; {_AGAIN}"
+    return f"{what}; {onward or _AGAIN}"
 
 
 _AGAIN: Final = f"no agent takes it in this log; lifefold run {FLEET_FILE} --again does what was not done"
+
+
+ADD_AND_AGAIN: Final = f"no agent takes it in this log; add it to the fleet file, and run that in a new log: lifefold run {FLEET_FILE} --again"
+"""How to go onward with a task that is not in the log of a finished fleet."""
 
 
 def _approval(of: Aggregate, each: fleet_task.FleetTask, reason: str) -> Verdict:
@@ -199,7 +203,7 @@ INSTEAD_OF_CANCELLING: Final[Mapping[State, Callable[[fleet_task.FleetTask], str
 
 
 def _retry(of: Aggregate, each: fleet_task.FleetTask) -> Verdict:
-    if each.lacks:
+    if each.lacks and each.state is not State.CANCELLED:
         return _lack(of, each)
     if each.state in {State.FAILED, State.BLOCKED} and (why := no_agent_left(of)):
         return why

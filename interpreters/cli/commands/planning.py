@@ -81,25 +81,30 @@ def must_keep_its_name(fleet: Fleet, log: Path) -> None:
     """
     beside = sorted(log.parent.glob("*.db")) if not log.exists() and log.parent.name == logs.FOLDER else []
     for other in beside:
-        was = _goes_on_as(fleet, other)
+        was, is_at_work = _goes_on_as(fleet, other)
         if was:
-            fresh = f"{this_command()} run {shlex.quote(str(fleet.source))} --db {shlex.quote(str(log))}"
+            file = shlex.quote(str(fleet.source))
+            first, after = ("plan", "when its runner has left (Ctrl-C), ") if is_at_work else ("run", "")
             raise BadInput(
                 f"fleet.name: was {was}, is {fleet.name}: a fleet keeps its name until it is over, and {other} is its"
-                f" log; restore the name, and go on:\n    {this_command()} run {shlex.quote(str(fleet.source))}\n"
-                f"  or leave that fleet as it is, and do all tasks in a new log:\n    {fresh}"
+                f" log; restore the name, and go on:\n    {this_command()} {first} {file}\n"
+                f"  or leave that fleet as it is, and {after}do all tasks in a new log:\n"
+                f"    {this_command()} run {file} --db {shlex.quote(str(log))}"
             )
 
 
-def _goes_on_as(fleet: Fleet, log: Path) -> str:
-    """Return the name of an unfinished fleet of this file with this log; empty if it is not one."""
+def _goes_on_as(fleet: Fleet, log: Path) -> tuple[str, bool]:
+    """Return the name of an unfinished fleet of this file with this log, and whether a runner is at work with it.
+
+    The name is empty for any other log.
+    """
     try:
         with SqliteStore.peek(log) as store:
             name = store.meta("fleet") or ""
             is_its = store.meta("source") == str(fleet.source) and name != fleet.name
-            return name if is_its and not is_over(logs.fold(store).aggregates) else ""
+            return (name, store.is_written()) if is_its and not is_over(logs.fold(store).aggregates) else ("", False)
     except (BadInput, StoreError):  # not a log, or unreadable: a command that names it reports that
-        return ""
+        return "", False
 
 
 def show(found: Proposed, log: Path) -> None:

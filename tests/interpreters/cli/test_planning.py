@@ -461,3 +461,41 @@ def test_a_changed_command_of_work_that_waits_for_approval_is_said_not_to_verify
             assert "not for its work, which was verified before and is not verified again" in shown
             ground.call("approve", "plain-1")
         assert "2 of 2 tasks closed" in run.rest()
+
+
+def test_a_renamed_fleet_beside_its_runner_is_told_commands_that_work_then(ground: Ground) -> None:
+    """The name is restored while the runner is at work; a new log is begun when it has left."""
+    ground.prepare("plain-1", gates=("plain-1",))
+    with ground.running() as run:
+        with ground.at_gate("plain-1"):
+            _change(ground, 'name = "ground"', 'name = "other"')
+            back, another = _named(ground.call("plan", str(ground.fleet), code=2).stderr)
+            _change(ground, 'name = "other"', 'name = "ground"')
+            assert "nothing has changed" in ground.call(*back).stdout
+        assert "1 of 1 tasks closed" in run.rest()
+    _change(ground, 'name = "ground"', 'name = "other"')
+    assert "1 of 1 tasks closed" in ground.call(*another, "--no-live").stdout
+
+
+def test_a_task_that_is_added_to_a_finished_fleet_is_done_as_the_refusal_says(ground: Ground) -> None:
+    """Nothing of the file is left to do before it is in the file."""
+    ground.prepare("plain-1").run()
+    refused = ground.call("task", "add", "--id", "plain-9", "--prompt", "x", code=2).stdout
+    (command,) = _named(refused)
+    ground.fleet.write_text(ground.fleet.read_text() + NEW_TASK)
+    assert "1 of 1 tasks closed" in ground.call(*command, "--no-live").stdout
+
+
+def test_a_task_that_was_cancelled_by_its_removal_is_named_as_final_by_retry(ground: Ground) -> None:
+    """Neither its return to the file nor --again brings it back, so neither is named; another task is."""
+    ground.prepare("plain-1", "plain-2")
+    ground.demand("", "approve_plan = true")
+    with ground.running() as run:
+        run.until("lifefold approve")
+        _remove(ground, "plain-2")
+        ground.call("plan", str(ground.fleet), "--accept")
+        (command,) = _named(ground.call("retry", "plain-2", code=2).stdout)
+        assert command[:4] == ["task", "add", "--id", "plain-2-2"]
+        ground.call("approve")
+        assert "1 of 1 tasks closed" in run.rest()
+    assert "that is final; add another task to the fleet file" in ground.call("retry", "plain-2", code=2).stdout
