@@ -72,11 +72,12 @@ def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 @rule(on=desired_state.machine, enters=(*desired_state.RESTS, desired_state.State.STOP))
 def obey(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Interrupt a running session on pause and hold, which is no error; stop it on stop."""
-    reason = getattr(transition.event, "abort_reason", None)
+    event = transition.event
     if transition.entered is desired_state.State.STOP:
-        yield Dispatch("session", session.OperatorStop(reason))
+        yield Dispatch("session", session.OperatorStop(getattr(event, "abort_reason", None)))
     else:
-        yield from _interrupt(worker, session.UrgentMessage(reason))
+        wanted = cast("desired_state.PauseWanted | desired_state.HoldWanted", event)
+        yield from _interrupt(worker, session.UrgentMessage(wanted.abort_reason))
         yield from decline(worker)
 
 

@@ -118,7 +118,10 @@ def no_agent_left(of: Aggregate, onward: str = "") -> str:
 _AGAIN: Final = f"no agent takes it in this log; lifefold run {FLEET_FILE} --again does what was not done"
 
 
-ADD_AND_AGAIN: Final = f"no agent takes it in this log; add it to the fleet file, and run that in a new log: lifefold run {FLEET_FILE} --again"
+ADD_AND_AGAIN: Final = (
+    "no agent takes it in this log; add it to the fleet file, and run that in a new log: "
+    f"lifefold run {FLEET_FILE} --again"
+)
 """How to go onward with a task that is not in the log of a finished fleet."""
 
 

@@ -21,7 +21,7 @@ from lifefold.interpreters.cli import logs, operator_commands, outlet
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.operator_commands import Said
 from lifefold.interpreters.cli.wording import this_command
-from lifefold.interpreters.fleet_file import Fleet, FleetFileError, load
+from lifefold.interpreters.fleet_file import Agent, Fleet, FleetFileError, Service, load
 from lifefold.interpreters.fleet_runner.plan_changes import Proposed, proposed
 from lifefold.interpreters.fleet_runner.python_targets import unloadable
 from lifefold.interpreters.store import SqliteStore, StoreError
@@ -117,7 +117,7 @@ def show(found: Proposed, log: Path) -> None:
 
 def _show_variables(fleet: Fleet) -> None:
     """Print from when the variables of a fleet file hold, if it has any: they cannot be compared with the log."""
-    every = (fleet, *fleet.agents, *fleet.services)
+    every: tuple[Fleet | Agent | Service, ...] = (fleet, *fleet.agents, *fleet.services)
     keys = ("env" * any(each.env for each in every), "env_pass" * any(each.env_pass for each in every))
     named = [each for each in (*keys, "redact" * bool(fleet.redact)) if each]
     if named:
