@@ -48,7 +48,7 @@ agent: Final[Machine[Any]] = (
         added=Rest,
         during={Rest.RESTING: after(REST_MS, Rested)},
     )
-    .without_properties("a completed session counts once", "every event leads where the document says")
+    .without_properties("a completed session counts once", "every event leads to the document's state")
     .with_properties(
         leads_to("who rests goes on", lambda now: now.state is Rest.RESTING, lambda now: now.state is not Rest.RESTING)
     )

@@ -31,7 +31,7 @@ def test_the_version_is_that_of_the_distribution() -> None:
 
 def test_another_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'Robot'"):
-        lifefold.Robot  # type: ignore[attr-defined]  # noqa: B018 - that is the test
+        lifefold.Robot  # noqa: B018 - that is the test
 
 
 def test_importing_lifefold_imports_nothing_else_of_it() -> None:

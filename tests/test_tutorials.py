@@ -53,7 +53,7 @@ def test_the_tutorial_of_a_lifecycle_goes_from_a_broken_property_to_a_replayed_l
     replayed = called(tmp_path, sys.executable, "replay.py")
     assert f"$ python replay.py\n{replayed}```" in page.read_text()
     last = "        row(Build.RESTING, Rested, Build.BUILDING, count),\n"
-    changed = fixed.replace("class RunBuild(", f"{event}\n\nclass RunBuild(").replace(last, last + row)
+    changed = fixed.replace("class RunBuild(", f"{event}\n\nclass RunBuild(").replace(last, f"{last}{row.rstrip()},\n")
     (tmp_path / "build.py").write_text(changed)
     assert "rows 7/7" in lifefold(tmp_path, "check", "build:machine")
     assert called(tmp_path, sys.executable, "replay.py") == replayed

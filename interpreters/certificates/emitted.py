@@ -83,7 +83,7 @@ def _begun(target: Target, names: Names) -> tuple[str, Retrace]:
     spelled = target.spelled.replace(target.needs[1], name, 1)
     made = f"{names.of('lifefold.interpreters.replay', 'Retrace')}("
     besides = ", ".join(f"*{names.of(*each)}" for each in target.properties)
-    with_properties = f".promising({besides})" if besides else ""
+    with_properties = f".with_properties({besides})" if besides else ""
     if isinstance(target.subject, Machine):
         started = "" if target.record is None else f".starting({names.expression(target.record)})"
         return f"{made}{spelled}{started}{with_properties}{more})", Retrace(target.subject, commands=commands)

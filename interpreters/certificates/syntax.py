@@ -1,8 +1,7 @@
 """The meaning of a module's text, as a text of its own: its syntax tree without prose and positions.
 
-Prose is a docstring, a comment, the name of a property, and the ``about`` of a machine. Two texts that differ only in
-prose and layout have the same digest, also for different versions of Python: empty fields, such as those that a version
-has added, are left out.
+Two texts have the same meaning if they differ only in docstrings, comments and layout. The meaning is the same for
+different versions of Python: empty fields of the tree are left out, such as those that a version has added.
 """
 
 import ast

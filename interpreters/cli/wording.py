@@ -153,7 +153,7 @@ def asked(agent: AgentStatus) -> str:
     if agent.reason == NO_WORK:
         return NO_WORK
     if agent.makes_room_for and not agent.reason:
-        return f"preempted by {agent.makes_room_for}"
+        return f"preempted for {agent.makes_room_for}"
     wanted = _ASKED.get(agent.desired_state, agent.desired_state)
     reason = plain(" ".join(agent.reason.split()).encode())
     return f"{wanted}: {reason}" if reason else wanted

@@ -38,17 +38,17 @@ class Activities:
         """Set, and then replaced, when a handler attends to its activity, or has returned."""
         self._host: Final = host
         self._interpreter: Final = interpreter
-        self._handled: Final[dict[Key, LiveActivity]] = {}
+        self._handled: Final[dict[Key, RunningActivity]] = {}
         self._returned: Final[set[Key]] = set()
 
     def begin(self, begin: Begin, occasion: EffectContext, *, cleanup_only: bool = False) -> None:
         """Call the handler of an activity; with ``cleanup_only`` the handler only ends it."""
         key = Key(occasion.within.name, occasion.ref, begin.slot, begin.generation)
-        context = self._handled[key] = self._ongoing(begin, occasion, cleanup_only=cleanup_only)
-        self._host.beside(self._live, key, context)
+        context = self._handled[key] = self._running(begin, occasion, cleanup_only=cleanup_only)
+        self._host.beside(self._run, key, context)
 
-    def _ongoing(self, begin: Begin, occasion: EffectContext, *, cleanup_only: bool) -> "LiveActivity":
-        return LiveActivity(self._host, begin, occasion, self.tell_change, cleanup_only=cleanup_only)
+    def _running(self, begin: Begin, occasion: EffectContext, *, cleanup_only: bool) -> "RunningActivity":
+        return RunningActivity(self._host, begin, occasion, self.tell_change, cleanup_only=cleanup_only)
 
     def end(self, end: End, occasion: EffectContext) -> None:
         """End an activity: cancel its handler, or, after a crash, call a handler that ends its remains."""
@@ -75,11 +75,11 @@ class Activities:
         self.changed.set()
         self.changed = anyio.Event()
 
-    async def _live(self, key: Key, context: "LiveActivity") -> None:
+    async def _run(self, key: Key, context: "RunningActivity") -> None:
         """Run an activity until it is over or its end is requested. Confirm a requested end."""
         error = await self._attempt(key, context)
         while error is not None:
-            again = self._ongoing(replace(context.begin, resumed=True), context.occasion, cleanup_only=context.ending)
+            again = self._running(replace(context.begin, resumed=True), context.occasion, cleanup_only=context.ending)
             self._handled[key] = again
             then: Then | None = None
             with again.scope:
@@ -88,7 +88,7 @@ class Activities:
                 self._give_up(key, again, then)
                 return
             # The end may have been requested during the pause. The handler then only cleans up.
-            context = self._handled[key] = self._ongoing(again.begin, again.occasion, cleanup_only=again.ending)
+            context = self._handled[key] = self._running(again.begin, again.occasion, cleanup_only=again.ending)
             error = await self._attempt(key, context)
         del self._handled[key]
         if context.ending and context.resumed and not context.cleanup_only:
@@ -100,7 +100,7 @@ class Activities:
             self._returned.add(key)
         self.tell_change()
 
-    async def _attempt(self, key: Key, context: "LiveActivity") -> Exception | None:
+    async def _attempt(self, key: Key, context: "RunningActivity") -> Exception | None:
         """Call the handler. Return its error, or an error if it returned too early. Raise an error of the store."""
         handler = self._interpreter.activities[type(context.begin.activity)]
         try:
@@ -110,17 +110,17 @@ class Activities:
             if not is_failure(error):
                 raise
             return error
-        if context.ending or context.over or self._host.has_ended or not self._is_live(key):
+        if context.ending or context.over or self._host.has_ended or not self._is_current(key):
             return None
         where = f"{key.aggregate}, {key.ref}"
-        message = f"{where}: the handler of {key.slot} returned, but none of what it reported ends it"
+        message = f"{where}: the handler of {key.slot} returned, but none of its reports ends the activity"
         return UnfinishedActivityError(message)
 
-    def _is_live(self, key: Key) -> bool:
+    def _is_current(self, key: Key) -> bool:
         part = self._host.ledger.aggregates[key.aggregate].entities[key.ref].find(key.slot)
         return part is not None and part.generation == key.generation
 
-    async def _fail(self, key: Key, context: "LiveActivity", error: Exception) -> Then | None:
+    async def _fail(self, key: Key, context: "RunningActivity", error: Exception) -> Then | None:
         """Apply the error policy of a handler that has raised. Return None if the handler is tried again."""
         kind = type(context.begin.activity)
         policy = self._host.failures.policy(self._interpreter.on_error, kind)
@@ -132,7 +132,7 @@ class Activities:
             await context.report(policy.report(context.begin.activity, error))
         return then
 
-    def _give_up(self, key: Key, context: "LiveActivity", then: Then) -> None:
+    def _give_up(self, key: Key, context: "RunningActivity", then: Then) -> None:
         """Give up an activity whose handler has failed for the last time.
 
         Parts of the activity may remain. So its end is not confirmed, unless its policy is ``Then.SKIP``.
@@ -149,7 +149,7 @@ class Activities:
         self._host.report(key.aggregate, Envelope(key.ref, ended, self._host.clock.now_ms(), "engine"))
 
 
-class LiveActivity(ActivityContext):
+class RunningActivity(ActivityContext):
     """An activity with a running handler."""
 
     __slots__ = ("_attends", "_host", "over", "scope")
@@ -179,6 +179,7 @@ class LiveActivity(ActivityContext):
         machine = host.ledger.system.type_of(name).machine_of(ref)
         last = machine is not None and type(event) in machine.last[slot]
         taken = False
+        # The transition of the last report cancels this handler: the shield lets the handler get its answer.
         with anyio.CancelScope(shield=last):
             taken = isinstance(await host.answered(name, envelope), Reaction)
         self.over = self.over or (taken and last)

@@ -54,6 +54,7 @@ class EffectQueue:
                 if not await self._is_over(requested, context):
                     break
                 self._waiting.popleft()
+                # A version is performed when its last effect is: after a crash, all effects of a version are repeated.
                 if not self._waiting or self._waiting[0][1].version != context.version:
                     self.performed, self.news = context.version, True
             self._idle.set()
@@ -63,7 +64,7 @@ class EffectQueue:
     async def _is_over(self, requested: RequestedEffect, context: EffectContext) -> bool:
         """Perform an effect, once that is possible. Tell whether the effect is settled."""
         while not self._host.failures.is_given_up(_handled(requested, context)):
-            changed = self._activities.changed
+            changed = self._activities.changed  # taken before the call, so that no change is missed
             wait: Callable[[], Awaitable[object]]
             try:
                 await self._interpreter.effects[type(requested.effect)](requested.effect, context)
@@ -72,6 +73,7 @@ class EffectQueue:
                     return True
                 wait = changed.wait
             except Exception as error:
+                # A stopping engine cannot wait for a retry. Under the policy STOP, the error must still surface.
                 if not is_failure(error) or (self._policy(requested).then is Then.STOP and not self._may_wait):
                     raise
                 wait = partial(self._fail, requested, context, error)

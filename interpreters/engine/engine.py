@@ -123,6 +123,7 @@ class Engine:
         if self._stage is not Stage.NEW:
             return
         self._stage = Stage.LOADING
+        # Messages and effects of the log may have been lost with the runner: the fold collects those without a record.
         performed = self._performed = dict(await self._store.performed())
         for decision in self.ledger.fold(await self._store.read()):
             stream, version = decision.entry.stream, decision.entry.version
@@ -136,6 +137,7 @@ class Engine:
                     context = EffectContext(decision.reaction.aggregate, requested.entity, version, index)
                     self._owed.append((stream, requested, context))
             self.failures.note(stream, decision.envelope)
+            # A message is delivered if its receiver has it in the log, so a folded delivery settles it.
             if decision.envelope.sender:
                 self._untold.pop((decision.envelope.sender, stream, decision.envelope.ordinal), None)
         self._stage = Stage.LOADED
@@ -256,6 +258,7 @@ class Engine:
     async def _decide(self, until: Callable[["Engine"], bool]) -> None:
         while True:
             if not self._inputs:
+                # Only an empty queue ends the run: inputs that were offered are decided on first.
                 if until(self):
                     return
                 self._arrived = anyio.Event()
@@ -265,6 +268,7 @@ class Engine:
             entries = [decision.entry for _, decision in decided if isinstance(decision, Decision)]
             answers = {given.post: _answer(decision) for given, decision in decided if given.post}
             performed = self._take_performed()
+            # One transaction: a command is answered if and only if its entry is durable.
             if entries or answers or performed:
                 await self._store.append(Batch(entries, performed, answers))
             for given, decision in decided:
@@ -366,6 +370,7 @@ class Engine:
         while True:
             posts = await self._store.posts()
             for post in posts:
+                # A command stays in the store until its decision is durable, so later queries return it again.
                 if post.id not in taken:
                     await self._take_post(post)
             taken = {post.id for post in posts}

@@ -71,6 +71,7 @@ class Ledger:
         try:
             envelope = self.codec.decode(name, wire)
         except UnreadableEntry as error:
+            # An event that no machine reads is refused by the rules below, with a better reason.
             if self.system.type_of(name).reads(envelope.entity, envelope.event):
                 return Refusal(envelope, "unknown", f"it could not be read again: {error}")
         return self._decide(name, envelope)

@@ -25,7 +25,7 @@ class Timers:
         self._wanted.add((aggregate, ref, slot, generation))
         heapq.heappush(self._heap, (deadline_ms, aggregate, ref, slot, generation))
         if self._heap[0][0] == deadline_ms:
-            self._sooner.cancel()
+            self._sooner.cancel()  # the sleep is for a later deadline
 
     def cancel(self, aggregate: str, ref: str, slot: str, generation: int) -> None:
         """Cancel a timer. If it has fired already, the entity refuses the event as stale."""

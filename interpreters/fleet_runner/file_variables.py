@@ -59,11 +59,9 @@ def changed_names(was: Fleet, now: Fleet) -> list[str]:
 
 
 def _changed(was: Fleet, now: Fleet) -> Iterator[str]:
-    pairs: tuple[tuple[Fleet | Agent | Service, Fleet | Agent | Service], ...] = (
-        (was, now),
-        *zip(was.agents, now.agents, strict=True),
-        *zip(was.services, now.services, strict=True),
-    )
+    pairs: list[tuple[Fleet | Agent | Service, Fleet | Agent | Service]] = [(was, now)]
+    pairs += zip(was.agents, now.agents, strict=True)
+    pairs += zip(was.services, now.services, strict=True)
     for old, new in pairs:
         yield from (name for name in old.env.keys() | new.env.keys() if old.env.get(name) != new.env.get(name))
         if old.env_pass != new.env_pass:

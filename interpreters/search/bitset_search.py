@@ -94,14 +94,14 @@ class _Search:
     def __init__(
         self, product_system: ProductSystem, tell: Callable[[Progress], None] | None, block_words: int
     ) -> None:
-        self._product = product_system
+        self._system = product_system
         self._product = Product(product_system)
         self._watch = Watch(self._product, tell)
         self._sets = _Sets(self._product.alone, block_words)
 
     def run(self) -> Product | None:
         """Return the findings; None if the bitset search is not possible."""
-        found, product_system = self._product, self._product
+        found, product_system = self._product, self._system
         found.broken.update((prop, Finding(0)) for prop in product_system.wrong_at_birth)
         self._judge()
         try:
@@ -116,7 +116,7 @@ class _Search:
         """Search level by level until no state is new; return whether the bitset search is possible."""
         found, sets, more = self._product, self._sets, True
         while more and not found.truncated:
-            if not all(each.look() for each in found.alone) or not sets.fit(self._product.bounds.states):
+            if not all(each.look() for each in found.alone) or not sets.fit(self._system.bounds.states):
                 return False
             found.truncated = self._watch.limit(more_mib=sets.growing_mib)
             more = not found.truncated and self._look()
@@ -143,7 +143,7 @@ class _Search:
 
     def _judge(self) -> None:
         """Judge the local states that the last level reached."""
-        found, judge = self._product, self._product.judge
+        found, judge = self._product, self._system.judge
         for alone in found.alone:
             component = alone.component.number
             for local in alone.level:

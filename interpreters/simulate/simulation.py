@@ -65,7 +65,7 @@ class Limits(msgspec.Struct, frozen=True):
     inputs: int = 1_000_000
 
 
-class Found(msgspec.Struct, frozen=True):
+class Found(msgspec.Struct, frozen=True, rename={"prop": "property"}):
     """A broken property, and the time."""
 
     owner: str

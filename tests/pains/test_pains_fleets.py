@@ -16,7 +16,7 @@ from planted_fleet import BOARD, WORKER, plan, way_through, without
 STOP: Final = {"desired_state": (desired_state.StopWanted,)}
 CHAIN: Final = plan(tasks=2, chained=True)
 SETTLED: Final = "every task is settled at last"
-AWAITED: Final = "nobody waits for a task that is lost"
+AWAITED: Final = "no task waits for a task that is lost"
 
 
 def test_the_claim_of_a_gone_worker_is_given_back() -> None:
@@ -99,7 +99,7 @@ def _to_another(of: Aggregate, transition: Transition) -> Iterator[Dispatch | Cr
 def test_no_worker_works_at_a_claim_of_another() -> None:
     """zenml-io/kitaru#743: a worker takes a task that another agent has claimed."""
     wrong = without(BOARD, "hand_over", _to_another)
-    trace = way_through("nobody works at what another one has claimed", plan(agents=2), board=wrong)
+    trace = way_through("no worker works at a task of another claim", plan(agents=2), board=wrong)
     assert "task:T0 OPEN → CLAIMED" in trace[1]
     assert "worker/a1 assignment: board tells Assigned(brief=Brief(task='T0', epoch=1" in trace[-1]
 

@@ -54,13 +54,13 @@ if behaviour == "child" and first:
 if behaviour == "split" and "+" not in task:
     import anyio
 
-    from lifefold.core.fleet import job
+    from lifefold.core.fleet.board import fleet_task
     from lifefold.core.kernel import Envelope, encode
     from lifefold.interpreters.store import SqliteStore
 
-    parts = tuple(job.Subtask(f"Write {task}+{n}.txt", (("test", "-s", f"{task}+{n}.txt"),)) for n in (1, 2))
+    parts = tuple(fleet_task.Subtask(f"Write {task}+{n}.txt", (("test", "-s", f"{task}+{n}.txt"),)) for n in (1, 2))
     epoch, _, token = os.environ["LIFEFOLD_TOKEN"].partition("-")
-    split = Envelope("task:" + task, job.Split(int(epoch), parts, token), time.time_ns() // 1_000_000)
+    split = Envelope("task:" + task, fleet_task.Split(int(epoch), parts, token), time.time_ns() // 1_000_000)
     with SqliteStore.peek(pathlib.Path(os.environ["LIFEFOLD_DB"])) as store:
         anyio.run(store.post, "board", encode(split))
     time.sleep(600)

@@ -42,7 +42,7 @@ SOURCES: Final = (
         worker,
         names=(
             "go_on obey leave_to_others decline interrupt abandon _interrupt work_begins work_ends _GIVEN_UP report"
-            " _given_back next_round deliver close_mailbox leave drained has_begun is_gone _ENDS is_ending"
+            " _given_back next_round deliver close_mailbox leave drained has_begun is_gone is_ending"
         ).split(),
     ),
 )

@@ -37,13 +37,13 @@ def spread(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Cancel the tasks in the scope of an abort, unclaimed tasks first, so that no worker claims one meanwhile."""
     said = cast("fleet_task.ToolAborted | fleet_task.AbortWanted", transition.event)
     record: FleetTask = transition.after.record
-    if record.fate is not None:
-        found = affected(family(board, record.id), record.id, said.scope, record.fate.policy, said.abort_reason)
-        reached = [each for each in found if is_to_end(board.record(f"task:{each.session}"))]
-        for each in sorted(reached, key=lambda target: board.record(f"task:{target.session}").state in CLAIMED):
-            yield Dispatch(
-                f"task:{each.session}", fleet_task.Aborted(each.abort_reason, record.id, _why(each, record, said))
-            )
+    fate = cast("fleet_task.Fate", record.fate)  # without one its task accepts no report of an abort
+    found = affected(family(board, record.id), record.id, said.scope, fate.policy, said.abort_reason)
+    reached = [each for each in found if is_to_end(board.record(f"task:{each.session}"))]
+    for each in sorted(reached, key=lambda target: board.record(f"task:{target.session}").state in CLAIMED):
+        yield Dispatch(
+            f"task:{each.session}", fleet_task.Aborted(each.abort_reason, record.id, _why(each, record, said))
+        )
 
 
 @rule(on=fleet_task.machine, enters=task.State.OPEN)

@@ -197,13 +197,13 @@ def keeps_the_order(step: Transition) -> bool:
 
 def gives_back_what_waits(step: Transition) -> bool:
     """A closing inbox reports exactly the waiting messages, each with its number and the reason."""
-    told = [each.message for each in step.effects if isinstance(each, LogFatal)]
+    reported = [each.message for each in step.effects if isinstance(each, LogFatal)]
     if step.before is None or not isinstance(step.event, InboxClosed):
-        return not told
+        return not reported
     waiting = _counted(step.before.record)
-    return len(told) == len(waiting) and all(
+    return len(reported) == len(waiting) and all(
         f"{text!r}{_times(number)} was" in message and step.event.reason in message
-        for (text, number), message in zip(waiting, told, strict=True)
+        for (text, number), message in zip(waiting, reported, strict=True)
     )
 
 

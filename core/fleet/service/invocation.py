@@ -136,9 +136,9 @@ def counts_runs(step: Transition) -> bool:
 
 def reports_failed_runs(step: Transition) -> bool:
     """The operator is told exactly of failed and cancelled runs."""
-    told = any(isinstance(each, LogFatal) for each in step.effects)
+    reported = any(isinstance(each, LogFatal) for each in step.effects)
     failed = isinstance(step.event, session.SessionExited) and not isinstance(step.event.outcome, session.Success)
-    return told is (failed or isinstance(step.event, Cancelled))
+    return reported is (failed or isinstance(step.event, Cancelled))
 
 
 def starts_as_expected(step: Transition) -> bool:

@@ -158,6 +158,7 @@ aggregate = AggregateType(
         leave,
         fire,
         wake,
+        # Before `drained`: a run is finished before its service stops and closes the inbox.
         end,
         obey,
         *(rule(on=each)(drained) for each in (invocation.machine, desired_state.machine)),

@@ -101,6 +101,10 @@ aggregate = AggregateType(
         plan_change.machine,
     ),
     rules=(
+        # The rules of a transition see one aggregate, and their actions are done in this order. The comments name the
+        # orders that are known to matter; each has a test.
+        #
+        # First, so that the pair is still right when it is done: `settle` after it may make other tasks ready.
         *(
             rule(on=each)(claims.match)
             for each in (fleet_task.machine, worker_slot.machine, budget.machine, plan_change.machine)
@@ -117,6 +121,7 @@ aggregate = AggregateType(
             )
         ),
         budgets.reopen,
+        # Before `hand_over`: when the worker is at its task, the next pair is sought with what is left of the budgets.
         budgets.reserve,
         budgets.settle,
         preemption.use_room,

@@ -73,13 +73,12 @@ def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 def obey(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Interrupt a running session on pause and hold, which is no error; stop it on stop."""
     event = transition.event
-    if transition.entered in desired_state.RESTS and isinstance(
-        event, desired_state.PauseWanted | desired_state.HoldWanted
-    ):
-        yield from _interrupt(worker, session.UrgentMessage(event.abort_reason))
-        yield from decline(worker)
-    elif transition.entered is desired_state.State.STOP:
+    if transition.entered is desired_state.State.STOP:
         yield Dispatch("session", session.OperatorStop(getattr(event, "abort_reason", None)))
+    else:
+        wanted = cast("desired_state.PauseWanted | desired_state.HoldWanted", event)
+        yield from _interrupt(worker, session.UrgentMessage(wanted.abort_reason))
+        yield from decline(worker)
 
 
 @rule(on=assignment.machine, enters=assignment.State.PREPARING)
@@ -239,6 +238,8 @@ aggregate = AggregateType(
         work_ends,
         rule(on=agent)(orphans.bury),
         rule(on=assignment.machine, enters=assignment.State.ORPHANED)(orphans.bury),
+        # Before `next_round` and `go_on`: the board gets the outcome of a claim before the worker's next request. No
+        # other order of these rules is known to matter.
         report,
         usage.told,
         next_round,

@@ -131,9 +131,9 @@ def records_its_reason(step: Transition) -> bool:
         case Fell(reason=reason):
             return s.reason == reason
         case Refused(reason=reason):
-            told = [each.message for each in step.effects if isinstance(each, LogFatal)]
+            reported = [each.message for each in step.effects if isinstance(each, LogFatal)]
             was = step.before.record.reason if step.before else ""
-            return reason in s.reason and was in s.reason and told == [f"quarantined: {s.reason}"]
+            return reason in s.reason and was in s.reason and reported == [f"quarantined: {s.reason}"]
         case _:
             return step.before is None or s.reason == step.before.record.reason
 

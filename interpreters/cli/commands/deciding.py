@@ -119,8 +119,8 @@ _AGAIN: Final = f"no agent takes it in this log; lifefold run {FLEET_FILE} --aga
 
 
 ADD_AND_AGAIN: Final = (
-    "no agent takes it in this log; add it to the fleet file, and run that in a new log:"
-    f" lifefold run {FLEET_FILE} --again"
+    "no agent takes it in this log; add it to the fleet file, and run that in a new log: "
+    f"lifefold run {FLEET_FILE} --again"
 )
 """How to go onward with a task that is not in the log of a finished fleet."""
 

@@ -13,7 +13,7 @@ from property_ground import changed
 ROWS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     "status": {"the end of an agent's task is accepted": ("row(RUNNING, TaskEnded",)},
     "mailbox": {
-        "messages that are kept can be read, and delivered": (
+        "kept messages can be taken by a prompt, and delivered": (
             "row(Holding, MessagesTaken",
             "row(Holding, MessagesDelivered, Holding",
         )

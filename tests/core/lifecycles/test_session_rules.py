@@ -577,3 +577,7 @@ def test_the_reasons_of_events_are_for_the_journal_and_in_no_table() -> None:
         assert event.label() == event.__name__
         assert repr(event()) == f"{event.__name__}()"
         assert event().abort_reason is AbortReason.USER_INTERRUPT
+
+
+def test_the_usage_of_two_sessions_is_their_sum() -> None:
+    assert session.Usage(1, 2, 3).plus(session.Usage(10, 20, 30)) == session.Usage(11, 22, 33)

@@ -322,7 +322,7 @@ def test_the_code_of_a_lifecycle_is_its_own_and_the_kernels() -> None:
     [
         (
             "sesion",
-            "unknown target 'sesion'; did you mean 'session' or 'supervision'?",
+            "unknown target 'sesion'; did you mean 'session'?",
         ),
         ("fleet2x2", "did you mean 'fleet-2x2' or 'fleet-2x3' or 'fleet'?"),
         ("nothing like it", "unknown target 'nothing like it'; `lifefold machines` lists what there is"),
@@ -354,11 +354,11 @@ def test_a_system_needs_its_opening() -> None:
     text += "none = (alone, 5)\ntwice = (alone, [('lamp', Envelope('', Turned(), 0))] * 2)\n"
     Path("lamps.py").write_text(LAMPS + text)
     for name, words in {
-        "alone": "it is not said how it begins",
+        "alone": "a System without its opening",
         "empty": "the opening is empty",
         "strange": "'tower' is none of lamp",
         "odd": "is a int, not an Envelope",
-        "none": "has to be pairs",
+        "none": "the opening must be pairs",
         "twice": "'lamp' is in the opening twice; others of its kind are lamp/NAME",
     }.items():
         with pytest.raises(UnusableTarget, match=words):

@@ -115,7 +115,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def _written(prop: str, *mended: tuple[str, str], module: str = KILNS) -> None:
-    text = module.replace("PROMISE", prop)
+    text = module.replace("PROPERTY", prop)
     for fault, cure in mended:
         assert fault in text
         text = text.replace(fault, cure)
@@ -386,7 +386,7 @@ def test_properties_that_a_question_adds_are_in_the_test_that_is_written(monkeyp
     target = named("turn")
     written, without = emitted([(target, check(target.subject))])
     assert without == ()
-    assert 'Retrace(machines()["turn"].promising(*MORE))' in written
+    assert 'Retrace(machines()["turn"].with_properties(*MORE))' in written
     Path("test_found.py").write_text(written)
     assert _tested()[0] == "failed"
 
@@ -408,7 +408,7 @@ def test_properties_that_a_question_adds_to_a_system_are_in_the_test_that_is_wri
     (broken,) = (each for each in report.verdicts if each.name == "nobody hears anything")
     written, without = emitted([(target, msgspec.structs.replace(report, verdicts=(broken,)))])
     assert without == ()
-    assert 'Retrace(systems()["fleet"].promising(*MORE), [' in written
+    assert 'Retrace(systems()["fleet"].with_properties(*MORE), [' in written
     Path("test_found.py").write_text(written)
     assert _tested()[0] == "failed"
 

@@ -209,4 +209,4 @@ def test_an_action_that_does_not_say_what_it_returns_is_named_with_its_row(
     assert main([command, f"{name}:machine"]) == 2
     told = capsys.readouterr().err
     assert re.search(r"  row\(Off, Turned, On.*\): turn\n", told)
-    assert "accepted: a function that returns a Step and says so: -> Step[RECORD, EFFECT" in told
+    assert "accepted: a function with a return annotation: -> Step[RECORD, EFFECT" in told

@@ -76,7 +76,7 @@ def test_it_is_said_who_is_aborted_and_that_is_so(tell: Told, policy: AbortPolic
     assert [name for name in ("T1", "T1+1", "T1+2") if tell.state(name) == "CANCELLED"] == ends
 
 
-def test_whom_nobody_is_left_to_take_along_is_told_so(tell: Told) -> None:
+def test_an_abort_that_reaches_no_task_says_so(tell: Told) -> None:
     """The siblings are over already."""
     of = family(tell.log)
     of.happens("board", "task:T1+2", task.Cancelled("no"))

@@ -109,7 +109,7 @@ def test_a_task_that_is_added_waits_for_what_it_depends_on_and_for_the_plan(
     assert tell(planned, capsys, "task", "add", "--id", "T4", "--prompt", "x").startswith("T4: added;")
 
 
-def test_nothing_is_added_where_nobody_is_left(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_added_where_no_agent_is_left(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It says so, and what to do instead."""
     FleetLog(log, T1).failed("T1")
     printed = tell(log, capsys, "task", "add", "--id", "T3", "--prompt", "x", code=2)
@@ -135,7 +135,7 @@ def test_a_fleet_that_is_kept_alive_is_told_once_that_no_more_tasks_come(
     assert "started without --watch" in tell(other, capsys, "finish", code=2)
 
 
-def test_a_task_for_a_role_that_nobody_is_left_to_have_says_so(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_task_for_a_role_that_no_agent_has_any_more_says_so(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """When it is added, and when it is retried: it goes on when an accepted fleet file has such an agent."""
     of = FleetLog(log, T1, agents=(AgentPlan("ann"), AgentPlan("bob", roles=("cook",))))
     of.happens("board", "worker_slot:bob", worker_slot.WorkerGone("enough"))
@@ -145,7 +145,7 @@ def test_a_task_for_a_role_that_nobody_is_left_to_have_says_so(log: Path, capsys
     assert folded(log).record("board", "task:T3").state == "BLOCKED"
     printed = tell(log, capsys, "retry", "T3", code=2)
     assert (
-        "T3: refused: it is BLOCKED: it asks for the role cook, and no worker is left that has it; it goes on when the file"
+        "T3: refused: it is BLOCKED: it asks for the role cook, and no worker is left that has it; it goes on when"
         in printed
     )
 
@@ -255,8 +255,8 @@ def test_a_task_that_is_added_has_limits_and_a_way_to_die_of_its_own(
 
 BAD_LIMITS = {
     "money": (["--budget-usd", "much"], '--budget-usd: found "much"'),
-    "less than a share": (["--budget-usd", "0.5"], "--budget-usd: found 0.5; accepted: at least what a session"),
-    "not metered": (["--budget-time", "2h"], "--budget-time: it is not said how much"),
+    "less than a share": (["--budget-usd", "0.5"], "--budget-usd: found 0.5; accepted: at least the reservation"),
+    "not metered": (["--budget-time", "2h"], "--budget-time: the reservation of a session is missing"),
     "subtasks": (["--max-subtasks", "-1"], "--max-subtasks: found -1"),
     "subtasks time": (["--subtasks-timeout", "long"], '--subtasks-timeout: found "long"'),
     "orphaned": (["--orphaned", "bury"], '--orphaned: found "bury"'),

@@ -102,7 +102,7 @@ def test_a_task_that_is_added_to_the_next_run_knows_what_was_closed_before(groun
         assert "3 of 3 tasks closed" in run.rest()
 
 
-def test_what_somebody_has_cancelled_is_not_done_again(ground: Ground) -> None:
+def test_a_cancelled_task_is_not_done_again(ground: Ground) -> None:
     """Nor is what needs it: that is said."""
     ground.prepare("crash-1", "plain-1", "plain-2", repository=False, gates=["plain-2"])
     ground.demand("crash-1", "max_retries = 0").demand("plain-1", 'depends_on = ["plain-2"]')

@@ -119,10 +119,10 @@ def test_where_nothing_is_limited_it_is_said(tmp_path: Path, capsys: pytest.Capt
 def test_why_a_task_waits_for_money_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """For what is set aside and may come back, and for a period to be over; the fleet's, or its own."""
     log = FleetLog(tmp_path / "fleet.db", TASKS[0], TaskPlan("T3", "x"), agents=AGENTS, budget=BUDGET).claimed("T1")
-    held = "all that is left of the fleet's budget is set aside for what is at work"
+    held = "all that is left of the fleet's budget is reserved for tasks in progress"
     assert held in tell(log.path, capsys, "why", "T3")
     again = replace(BUDGET, period_ms=3_600_000)
     log = FleetLog(tmp_path / "again.db", TASKS[0], TaskPlan("T3", "x"), agents=AGENTS, budget=again).claimed("T1")
     log.happens("board", "task:T1", task.Completed(1), task.Verified(1, "c0ffee"))
     log.happens("board", "worker_slot:ann", worker_slot.WorkWanted(Amounts(sessions=1)))
-    assert "the fleet's budget is spent, and filled anew as soon as" in tell(log.path, capsys, "why", "T3")
+    assert "the fleet's budget is spent, and is refilled as soon as" in tell(log.path, capsys, "why", "T3")

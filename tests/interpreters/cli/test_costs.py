@@ -29,7 +29,7 @@ def test_money_is_said_in_dollars_and_cents(microusd: int, words: str) -> None:
     assert money(microusd) == words
 
 
-def test_where_nobody_has_said_what_tokens_cost_they_are_counted() -> None:
+def test_tokens_without_a_known_cost_are_counted() -> None:
     """And nothing is said of what nobody knows anything of."""
     assert [cost(each) for each in (Usage(1_240_000, 9, 9), Usage(0, 1_200, 340), Usage())] == [
         "$1.24",

@@ -82,15 +82,15 @@ DAMAGES: Final[Mapping[str, tuple[Damage, str]]] = {
     "no entries table": (statement("DROP TABLE entries"), "the log is damaged"),
     "what was before it is no JSON": (
         statement("UPDATE meta SET value = '{' WHERE name = 'before'"),
-        "what it says of itself is not as it was written",
+        "its metadata is not as it was written",
     ),
     "what its file meant is no JSON": (
         statement("UPDATE meta SET value = '[5' WHERE name = 'meaning'"),
-        "what it says of itself is not as it was written",
+        "its metadata is not as it was written",
     ),
     "another fleet's name": (
         statement("UPDATE meta SET value = 'other' WHERE name = 'fleet'"),
-        "what it says of itself is not as it was written",
+        "its metadata is not as it was written",
     ),
     "no epoch": (statement("DELETE FROM meta WHERE name = 'epoch'"), "who writes to it"),
     "an epoch that cannot be counted": (

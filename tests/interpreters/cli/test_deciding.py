@@ -95,7 +95,7 @@ def log_of_finished_work(log: Path) -> FleetLog:
     )
 
 
-def test_where_nobody_is_left_no_task_is_said_to_wait_for_anything(log: Path, tell: Told) -> None:
+def test_where_no_agent_is_left_no_task_is_said_to_wait_for_anything(log: Path, tell: Told) -> None:
     """Neither for a word, which would be refused, nor for a time at which nothing happens."""
     of = log_of_finished_work(log)
     assert "refused due" in tell("tasks")
@@ -227,7 +227,7 @@ def test_what_is_blocked_because_of_another_task_names_the_one_to_be_retried(log
     assert [tell.state(name) for name in ("T1", "T2", "T3")] == ["OPEN"] * 3
 
 
-def test_what_is_blocked_by_a_task_that_nobody_wants_can_only_be_cancelled(log: Path, tell: Told) -> None:
+def test_a_task_blocked_by_a_cancelled_one_can_only_be_cancelled(log: Path, tell: Told) -> None:
     """Retrying it would be asking for nothing."""
     FleetLog(log, T1, TaskPlan("T2", "x", depends_on=("T1",)), TaskPlan("T3", "x"))
     tell("cancel T1")
@@ -254,7 +254,7 @@ def test_what_is_over_is_not_retried(log: Path, tell: Told, capsys: pytest.Captu
     assert "lifefold run FLEET.toml --again" in Told(over.path, capsys)("retry T1", 2)
 
 
-def test_when_everybody_has_gone_home_nothing_is_declared_that_nobody_will_do(log: Path, tell: Told) -> None:
+def test_after_the_end_of_a_fleet_nothing_is_accepted_that_no_agent_will_do(log: Path, tell: Told) -> None:
     """Agents that have stopped stay so: it is said what to do instead."""
     FleetLog(log, T1).failed("T1")
     printed = tell("retry T1", 2)

@@ -32,7 +32,7 @@ def entries(log: Path, capsys: pytest.CaptureFixture[str], *words: str) -> list[
     return [(each["entity_type"], each["entity_id"], each["metadata"]["event"]) for each in found]
 
 
-def test_of_a_task_there_is_what_happens_to_it_and_to_whoever_has_it(
+def test_a_task_is_concerned_by_its_own_transitions_and_those_of_its_agent(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """And of an agent what happens to itself, and to what it owns."""
@@ -77,7 +77,7 @@ def test_how_a_session_ended_concerns_the_task_that_it_fails(
     assert [each for each in of_other if each in ends] == ends[:1]
 
 
-def test_what_the_board_keeps_of_somebody_concerns_him_and_nobody_else(
+def test_the_entities_of_an_agent_on_the_board_concern_that_agent_only(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Budgets, permits for restarts, room that he makes, and what a service has to do; names may be alike."""

@@ -311,7 +311,7 @@ def test_the_head_says_what_was_spent_and_a_task_when_it_is_tried_again(tmp_path
     anyio.run(drawing_when, ground, is_so, act, ignore)
 
 
-def test_a_task_is_not_said_to_be_tried_again_where_nobody_is_left(tmp_path: Path) -> None:
+def test_a_task_is_not_said_to_be_tried_again_where_no_agent_is_left(tmp_path: Path) -> None:
     """Its rest would have an end; but the only agent has stopped, by its errors."""
     ground = Ground(tmp_path).prepare("plain-1", agents=1, repository=False)
     ground.fleet.write_text(

@@ -42,7 +42,7 @@ def started(ground: Ground, output: IO[str] | int, *options: str) -> Generator["
             runner.kill()
 
 
-def test_a_pipe_that_nobody_reads_stops_no_agent(ground: Ground, pipe: IO[str]) -> None:
+def test_a_pipe_without_a_reader_stops_no_agent(ground: Ground, pipe: IO[str]) -> None:
     """The fleet runs to its end and exits as if it had been read."""
     ground.prepare("plain-1", "crash-1", repository=False)
     with started(ground, pipe, "--no-live") as runner:
@@ -50,7 +50,7 @@ def test_a_pipe_that_nobody_reads_stops_no_agent(ground: Ground, pipe: IO[str]) 
     assert [task["state"] for task in ground.json("tasks")] == ["CLOSED"] * 2
 
 
-def test_an_operator_is_heard_although_nobody_reads(ground: Ground, pipe: IO[str]) -> None:
+def test_a_command_is_answered_although_the_output_is_not_read(ground: Ground, pipe: IO[str]) -> None:
     """Messages are answered, and Ctrl-C ends the sessions and the run."""
     ground.prepare("slow-1", repository=False, gates=["slow-1"])
     with started(ground, pipe, "--no-live") as runner, ground.at_gate("slow-1"):

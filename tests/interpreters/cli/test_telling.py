@@ -169,7 +169,7 @@ def test_who_was_not_quick_enough_hears_it_in_plain_words(log: Path, capsys: pyt
     ]
 
 
-def test_a_letter_is_as_urgent_where_no_runner_is_as_beside_one(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_message_is_as_urgent_without_a_runner_as_beside_one(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What it interrupts is interrupted by the next run; one that can wait does not. The status says that they wait."""
     FleetLog(log, T1)
     tell(log, capsys, "send", "ann", "look")

@@ -126,7 +126,7 @@ def test_a_folder_of_logs_that_is_not_for_this_user_is_not_taken_for_an_empty_on
 
 
 @under_permissions
-def test_whoever_may_write_a_log_may_act_on_it_whoever_made_the_lock(tmp_path: Path) -> None:
+def test_a_user_who_may_write_a_log_may_act_on_it_although_another_made_the_lock(tmp_path: Path) -> None:
     """The log's file alone proves that somebody may: a group's users need no right to write the lock beside it."""
     log = FleetLog(tmp_path / "fleet.db", TaskPlan("T1", "x")).path
     log.with_name("fleet.db.lock").chmod(0o444)
@@ -150,7 +150,7 @@ def test_a_log_is_shared_by_opening_it_and_its_folder_stays_private(ground: Grou
     ground.log.with_name("ground.db.files").chmod(0o700)
 
 
-def test_a_runner_waits_for_whoever_keeps_its_log_busy(ground: Ground) -> None:
+def test_a_runner_waits_for_a_program_that_keeps_its_log_busy(ground: Ground) -> None:
     """A backup that takes long is told of and waited for; nothing is lost, no agent is stopped."""
     ground.prepare("plain-1", repository=False, gates=["plain-1"])
     with ground.running() as run, ExitStack() as backup:

@@ -32,7 +32,7 @@ def test_a_blocked_task_is_explained_down_to_what_has_failed(ground: Ground) -> 
     )
     assert "\n  plain-2 is BLOCKED, because of plain-1\n" in said
     assert "put on the board as OPEN" in said
-    assert "Nothing moves plain-1 on: everybody has gone home." in said
+    assert "Nothing moves plain-1 on: the fleet is finished." in said
     assert "lifefold retry" not in said
     assert "No runner" not in said
     story = ground.call("why", "plain-1").stdout

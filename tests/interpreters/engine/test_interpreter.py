@@ -21,7 +21,7 @@ async def nothing(*_args: object) -> None:
 @pytest.mark.parametrize(
     ("interpreter", "missing"),
     [
-        (Interpreter(), "no handler for Announce, Fire: the system 'pottery' can ask for it"),
+        (Interpreter(), "no handler for Announce, Fire: the system 'pottery' can request it"),
         (Interpreter({Announce: nothing}), "no handler for Fire: "),
         (Interpreter(activities={Fire: nothing}), "no handler for Announce: "),
     ],

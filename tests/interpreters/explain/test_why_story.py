@@ -5,7 +5,6 @@ import pytest
 from fleet_driver import Driver
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan
 from lifefold.core.fleet.board import fleet_task
-from lifefold.core.fleet.board.fleet_task.properties import reports_of_aborts_move_nothing
 from lifefold.core.fleet.worker import assignment, desired_state, mailbox
 from lifefold.core.kernel import (
     Created,
@@ -13,7 +12,6 @@ from lifefold.core.kernel import (
     Event,
     Record,
     Transition,
-    replace,
 )
 from lifefold.core.lifecycles import session, task
 from lifefold.core.lifecycles.session import Session
@@ -166,14 +164,6 @@ def test_an_abort_that_ends_a_task_is_told_without_a_condition() -> None:
     )
     ended = stepped(fleet_task.Aborted(reason="no more"), record=after, before=before)
     assert lines(why.tell(why.Story("T1"), "board", ended)) == ["operator: aborted: no more"]
-
-
-def test_an_abort_in_a_fleet_without_aborts_breaks_a_property() -> None:
-    """There is nothing that such a task could keep of it."""
-    before = fleet_task.FleetTask(State.IN_PROGRESS, "T1", fate=fleet_task.Fate())
-    none = replace(before, fate=None)
-    assert reports_of_aborts_move_nothing(stepped(fleet_task.AbortWanted(), record=before, before=none)) is False
-    assert reports_of_aborts_move_nothing(stepped(fleet_task.AbortWanted(), record=none, before=before)) is False
 
 
 def test_every_event_of_a_task_has_words() -> None:

@@ -71,7 +71,7 @@ def test_everything_that_is_written_reaches_the_plan(tmp_path: Path) -> None:
     )
 
 
-def test_there_is_a_purse_for_whatever_is_limited_and_no_other(tmp_path: Path) -> None:
+def test_each_limit_has_a_budget_and_nothing_else_has(tmp_path: Path) -> None:
     """And none at all in a fleet without budgets."""
     fleet = read(tmp_path, fleet="budget = { session_usd = 1 }", task="budget = { usd = 3 }")
     assert {ref: [line.share for line in each.lines] for ref, each in all_budgets(fleet).items()} == {

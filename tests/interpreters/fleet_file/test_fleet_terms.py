@@ -225,7 +225,7 @@ def test_trust_counts_if_and_only_if_anything_of_it_is_written(tmp_path: Path) -
     assert found.warnings == ()
 
 
-def test_a_fleet_in_which_nobody_may_begin_is_only_begun_if_a_person_watches_it(tmp_path: Path) -> None:
+def test_a_fleet_in_which_no_agent_may_begin_is_only_begun_with_watch(tmp_path: Path) -> None:
     """Who then promotes one."""
     path = written(tmp_path, task='trust = "elevated"')
     with pytest.raises(FleetFileError, match="no agent has the trust to begin"):

@@ -91,7 +91,7 @@ def test_what_is_in_the_way_again_and_again_is_told_once_and_seen_every_time(tmp
     assert people.told[-1] == ("ann", "waits to merge T1: another file"), "it is news again"
 
 
-def test_a_folder_that_takes_no_file_hinders_nobody(tmp_path: Path) -> None:
+def test_a_folder_that_takes_no_file_hinders_no_agent(tmp_path: Path) -> None:
     """People are told on the runner's own screen all the same."""
     (tmp_path / "file").write_text("")
     people = Notices(Waits(tmp_path / "file" / "in_the_way.json"))
@@ -102,7 +102,7 @@ def test_a_folder_that_takes_no_file_hinders_nobody(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[{", '[{"agent": 1}]', "\xff"])
-def test_a_file_that_nobody_can_read_says_nothing(tmp_path: Path, text: str) -> None:
+def test_an_unreadable_file_has_no_waits(tmp_path: Path, text: str) -> None:
     """Anybody may have written into the folder."""
     (tmp_path / "in_the_way.json").write_text(text, encoding="latin-1")
     assert read_waits(tmp_path / "in_the_way.json") == ()

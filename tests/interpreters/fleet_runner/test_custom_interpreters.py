@@ -134,7 +134,10 @@ def test_a_run_has_one_identity_as_long_as_its_log_is(folder: Path) -> None:
             'use = "noted:Pager"',
             r"noted:Pager cannot be loaded: AttributeError: module 'noted' has no attribute 'Pager'",
         ),
-        ('use = "noted:number"', r"noted:number is 7; accepted: a class, or a function, that is called with the surr"),
+        (
+            'use = "noted:number"',
+            r"noted:number is 7; accepted: a class, or a function, that is called with the run context",
+        ),
         ('use = "noted:fails"', r"noted:fails cannot be made: RuntimeError: no key \(.*/noted\.py, line 25\)"),
         ('use = "noted:nothing"', r"noted:nothing cannot be made: TypeError: NoneType has no handlers: mark methods"),
         ('use = "noted:strange"', r"noted:strange cannot be made: too many positional arguments; it has no options"),

@@ -58,7 +58,7 @@ def test_a_stop_during_the_verification_loses_no_work(ground: Ground) -> None:
     assert ground.processes() == []
 
 
-def test_a_merge_that_cannot_be_made_when_the_runner_is_to_leave_keeps_nobody(ground: Ground) -> None:
+def test_a_blocked_merge_does_not_keep_a_runner_that_leaves(ground: Ground) -> None:
     """It is tried once, as a merge that has begun, and then it is the next run's."""
     ground.prepare("plain-1")
     mine = ground.folder / "repo" / "plain-1.txt"
@@ -99,7 +99,7 @@ def test_an_agent_that_can_make_no_place_backs_off_and_the_others_do_its_work(gr
     assert {each["retries"] for each in ground.json("tasks")} == {0}
 
 
-def test_a_fleet_in_which_nobody_can_make_a_place_ends_and_says_why(ground: Ground) -> None:
+def test_a_fleet_in_which_no_worktree_can_be_made_ends_and_says_why(ground: Ground) -> None:
     """Every agent stops at its threshold; the tasks are open, with the reason."""
     impatient(ground.prepare("plain-1", agents=2))
     runners: list[Runner] = []
@@ -113,7 +113,7 @@ def test_a_fleet_in_which_nobody_can_make_a_place_ends_and_says_why(ground: Grou
     assert "plain-1: OPEN: agent-" in ground.run(code=1)
 
 
-def test_a_letter_whose_session_is_interrupted_by_another_is_in_the_prompt_that_succeeds(ground: Ground) -> None:
+def test_a_message_whose_session_is_interrupted_by_another_is_in_the_prompt_that_succeeds(ground: Ground) -> None:
     """Everything that ``send`` called accepted, in order (D14). Sessions stand at the gate; the third may pass."""
     gate = ground.prepare("plain-1", gates=["plain-1"]).folder / "counts" / "plain-1.gate"
     with ground.running() as run:
@@ -126,4 +126,4 @@ def test_a_letter_whose_session_is_interrupted_by_another_is_in_the_prompt_that_
         assert "1 of 1 tasks closed" in run.rest()
     assert ground.git("show", "main:plain-1.txt").endswith("You have messages:\n- use blue\n- write it in verse")
     (agent,) = ground.json("status")["agents"]
-    assert (agent["attempt"], agent["total_errors"], agent["letters"]) == (3, 0, 0)
+    assert (agent["attempt"], agent["total_errors"], agent["messages"]) == (3, 0, 0)

@@ -241,7 +241,7 @@ def test_a_reader_that_goes_away_stops_no_agent(ground: Ground) -> None:
     assert len(ground.merges()) == 2
 
 
-def test_a_hangup_is_a_wish_to_leave(ground: Ground) -> None:
+def test_a_hangup_makes_the_runner_leave(ground: Ground) -> None:
     """What a closed terminal sends has the effect of Ctrl-C, although nobody reads what is printed any more."""
     ground.prepare("slow-1", gates=["slow-1"])
     with ground.running() as run, ground.at_gate("slow-1"):
@@ -253,7 +253,7 @@ def test_a_hangup_is_a_wish_to_leave(ground: Ground) -> None:
     assert ground.json("status")["agents"][0]["desired_state"] == "Hold"
 
 
-def test_a_letter_left_in_the_log_interrupts_nothing_that_has_ended_meanwhile(ground: Ground) -> None:
+def test_a_message_stored_in_the_log_interrupts_no_session_that_has_ended_meanwhile(ground: Ground) -> None:
     """The message waits for the next prompt, however urgent it is: a session that succeeded is not run again."""
     ground.prepare("plain-1", "plain-2", gates=["plain-1"])
     with ground.running() as run:

@@ -92,14 +92,14 @@ def test_work_that_a_person_refuses_is_done_again_with_his_reason_in_the_prompt(
 
 
 @on_trio_first
-def test_work_that_nobody_agrees_to_in_time_has_failed_and_is_not_done_again(ground: Ground, backend: str) -> None:
+def test_work_without_an_approval_in_time_has_failed_and_is_not_done_again(ground: Ground, backend: str) -> None:
     """Silence is a refusal (E41); the run ends, and what was done is kept."""
     ground.prepare("ask-1", "plain-2").demand("ask-1", ASKS).demand("", 'approval_timeout = "1s"')
     assert anyio.run(run, ground, alone, backend=backend) is Verdict.SOME_FAILED
     assert ground.merges() == ["Merge plain-2: Write plain-2.txt"]
     assert ground.sessions("ask-1") == 1
     left = tasks(ground)["ask-1"]
-    assert (left["state"], left["reason"]) == ("FAILED", "nobody approved within 1 s")
+    assert (left["state"], left["reason"]) == ("FAILED", "not approved within 1 s")
     assert ground.git("show", "lifefold/ground/ask-1/1:ask-1.txt").startswith("Write ask-1.txt")
     assert ground.processes() == []
 
@@ -328,7 +328,9 @@ def test_a_task_that_asks_for_a_role_is_done_by_who_has_it(ground: Ground, backe
 
 
 @on_both_later
-def test_tasks_whose_role_nobody_has_any_more_are_blocked_and_the_others_are_done(ground: Ground, backend: str) -> None:
+def test_tasks_whose_role_no_agent_has_any_more_are_blocked_and_the_others_are_done(
+    ground: Ground, backend: str
+) -> None:
     """The run ends, and says why they are not done."""
     ground.prepare("plain-1", "review-1").demand("review-1", 'role = "reviewer"', 'depends_on = ["plain-1"]')
     with_reviewer(ground)

@@ -35,7 +35,7 @@ class Watch(Clock):
         self.at_ms = at_ms
 
 
-def test_signals_that_come_at_once_are_one_wish_to_leave(ground: Ground) -> None:
+def test_signals_that_come_at_once_are_one_request_to_leave(ground: Ground) -> None:
     """``timeout`` sends each of its signals twice; that must not be what kills sessions at once."""
     ground.prepare("plain-1", repository=False)
 

@@ -43,7 +43,7 @@ def test_a_task_for_which_nothing_was_changed_fails_and_says_so(tmp_path: Path) 
     assert "empty-1: FAILED: nothing was changed" in told
     assert of.sessions("empty-1") == 2
     assert "nothing was changed" in of.call("why", "empty-1").stdout
-    assert "said to be done, and nothing is there" in of.call("why", "empty-1").stdout
+    assert "reported as done, but nothing has changed" in of.call("why", "empty-1").stdout
     assert any(each["metadata"]["event"] == "NothingDone" for each in of.json("log"))
 
 

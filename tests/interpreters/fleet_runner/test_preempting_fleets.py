@@ -129,7 +129,7 @@ def test_who_does_not_listen_is_ended_when_its_deadline_is_over(tmp_path: Path) 
     ended_well(ground)
 
 
-def test_people_are_told_who_makes_room_as_long_as_it_lasts(tmp_path: Path) -> None:
+def test_the_operator_sees_a_preempted_agent_while_it_lasts(tmp_path: Path) -> None:
     """By `status` and by `why`; what the session comes to meanwhile does not count, for the task was taken from it."""
     ground = deaf(prepared(tmp_path, '[fleet.preemption]\ndeadline = "1h"'))
     (tmp_path / "agent.py").write_text(AGENT.replace("    time.sleep(600)\n", ""))
@@ -137,8 +137,8 @@ def test_people_are_told_who_makes_room_as_long_as_it_lasts(tmp_path: Path) -> N
         with ground.at_gate("low"):
             add_urgent(ground)
             run.until("Running -> Interrupting")
-            assert "make room for urgent" in ground.call("status").stdout
-            assert "nobody is free: agent makes room for urgent" in ground.call("why", "urgent").stdout
+            assert "preempted for urgent" in ground.call("status").stdout
+            assert "no agent is free: agent is preempted for urgent" in ground.call("why", "urgent").stdout
             assert "it makes room for urgent" in ground.call("why", "low").stdout
             (agent,) = ground.json("status")["agents"]
             assert agent["makes_room_for"] == "urgent"
@@ -164,7 +164,7 @@ def test_a_python_agent_is_suspended_at_its_safe_point_and_goes_on_where_it_was_
 
 
 @pytest.mark.parametrize(("table", "priority"), [("", "1"), ("[fleet.preemption]", "2")])
-def test_nobody_makes_room_unless_the_fleet_says_so_and_the_other_one_comes_first(
+def test_no_task_is_preempted_unless_the_fleet_says_so_and_the_other_has_priority(
     tmp_path: Path, table: str, priority: str
 ) -> None:
     """The task that is at work is brought home, and the other one is done then."""

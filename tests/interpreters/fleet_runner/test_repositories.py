@@ -44,7 +44,7 @@ def test_a_log_that_was_begun_in_another_repository_is_refused(ground: Ground, k
         ground.git("-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "--allow-empty", "-qm", "other")
     references = ground.git("for-each-ref")
     refused = ground.call("run", str(ground.fleet), "--no-live", code=2).stderr
-    assert f"was begun in another repository than {other}, in that of {first}/.git with the first commit" in refused
+    assert f"began in another repository than {other}, in that of {first}/.git with the first commit" in refused
     assert ground.git("for-each-ref") == references
     assert not (other / ".git" / "lifefold").exists()
     assert ground.json("log") == before

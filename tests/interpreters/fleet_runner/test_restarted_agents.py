@@ -41,7 +41,7 @@ def test_who_would_be_restarted_too_often_is_quarantined_and_everybody_is_told_w
     """By the screen, `status`, `why` and the journal; and the fleet ends."""
     of = ground(tmp_path, failures=99, max_restarts=1)
     said = of.run(code=1)
-    reason = "it was restarted once within 1 h; it fell by"
+    reason = "it was restarted once within 1 h; it stopped:"
     assert f"quarantined: {reason}" in said
     (agent,) = of.json("status")["agents"]
     assert agent["supervisor"] == "Quarantined"

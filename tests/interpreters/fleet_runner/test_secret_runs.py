@@ -84,7 +84,10 @@ def test_an_agent_gets_no_key_that_its_file_does_not_name_and_its_failure_says_w
     assert "MY_API_KEY" not in environment
     assert "LIFEFOLD_TASK=plain-1" in environment
     (failed,) = guarded.json("tasks")["tasks"] if isinstance(guarded.json("tasks"), dict) else guarded.json("tasks")
-    assert "MY_API_KEY is set where lifefold runs, and not passed on; env_pass of the agent" in failed["reason"]
+    assert (
+        "MY_API_KEY is set where lifefold runs, and not passed on; name those that it needs in env_pass"
+        in failed["reason"]
+    )
 
 
 def test_verification_gets_what_the_fleet_names_and_nothing_of_the_agents(guarded: Ground) -> None:

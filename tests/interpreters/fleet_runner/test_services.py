@@ -129,7 +129,7 @@ def test_a_runner_that_is_killed_loses_no_message_and_runs_none_twice(tmp_path: 
     assert runs(of, "ends") == ["slow one", "two", "three"]
 
 
-def test_an_interval_that_was_due_often_while_nobody_ran_is_run_once(tmp_path: Path) -> None:
+def test_an_interval_that_was_due_often_without_a_runner_is_run_once(tmp_path: Path) -> None:
     """The time counts from when it was due last, which the log knows."""
     of = ground(tmp_path, triggers='{ every = "1s" }')
     with of.running("--watch") as run:
@@ -189,7 +189,7 @@ def test_a_service_that_is_paused_runs_nothing_until_it_is_resumed(tmp_path: Pat
         of.call("pause", "web", "--db", str(of.log))
         send(of, "one", "two")
         (agent,) = of.json("status", "--db", str(of.log))["agents"]
-        assert (agent["state"], agent["letters"], agent["attempt"]) == ("suspended", 2, 0)
+        assert (agent["state"], agent["messages"], agent["attempt"]) == ("suspended", 2, 0)
         told = of.call("why", "web", "--db", str(of.log)).stdout
         assert re.search(r"web is suspended for \d+ s \(manual\)\.\nWhat waits to be run: 'one' and 'two'\n", told)
         assert "lifefold resume web" in told
@@ -223,7 +223,7 @@ def test_a_runner_that_leaves_lets_the_run_end_and_the_next_one_goes_on(tmp_path
 
 
 @pytest.mark.parametrize("again", [signal.SIGHUP, signal.SIGTERM], ids=lambda number: number.name)
-def test_a_closed_terminal_is_a_wish_to_leave_and_another_signal_ends_the_run(
+def test_a_closed_terminal_makes_the_runner_leave_and_another_signal_ends_the_run(
     tmp_path: Path, again: signal.Signals
 ) -> None:
     """The run is waited for, although nobody reads what is printed any more, until somebody does not want to wait."""
@@ -235,7 +235,7 @@ def test_a_closed_terminal_is_a_wish_to_leave_and_another_signal_ends_the_run(
         send(of, "slow one")
         run.until("Spawning -> Running")
         run.signal(signal.SIGHUP)
-        run.until("leaving: what runs is asked to end")
+        run.until("leaving: sessions are asked to end")
         run.process.stdout.close()
         run.signal_again(again)
         assert run.process.wait(HANG_S) == Verdict.LEFT

@@ -72,7 +72,7 @@ async def test_an_output_that_cannot_be_read_makes_no_difference(tmp_path: Path)
 
 
 @pytest.mark.anyio
-async def test_a_fifo_in_the_place_of_the_output_keeps_nobody(tmp_path: Path) -> None:
+async def test_a_fifo_in_the_place_of_the_output_blocks_no_runner(tmp_path: Path) -> None:
     """There is nothing to read, and nothing is waited for."""
     Bell(tmp_path / "output.log")
     assert described(await outcome(exited(), tmp_path)) == "exit status 1"

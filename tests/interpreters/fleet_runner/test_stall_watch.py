@@ -82,13 +82,13 @@ def test_of_a_session_that_moves_nothing_is_said_and_it_is_looked_at_seldom() ->
     assert looks <= 86_400 / 40 + 1
 
 
-def test_whoever_is_silent_is_said_to_be_at_each_step_and_then_no_more() -> None:
+def test_silence_is_reported_at_each_step_and_then_no_more() -> None:
     """At its very second, with the silence that was found."""
     said, _looks = watching(never, 10_000)
     assert said == [(each // 1_000, Silent(each)) for each in STEPS]
 
 
-def test_whoever_moves_on_the_ladder_is_said_to_have_at_once() -> None:
+def test_progress_on_the_ladder_is_reported_at_once() -> None:
     """Within a second; and the next silence has all of its steps."""
     said, _looks = watching(lambda now_s: 70 if now_s >= 70 else 0, 10_000)
     assert said[:2] == [(60, Silent(60_000)), (70, Stirred(10_000))]
@@ -102,13 +102,13 @@ def test_an_answer_to_a_nudge_is_no_progress() -> None:
     assert said == [(60, Silent(60_000)), (90, Silent(90_000)), (91, Stirred(1_000)), (121, Silent(30_000))]
 
 
-def test_whoever_moves_on_after_its_answer_is_not_given_up() -> None:
+def test_a_session_that_moves_after_its_answer_is_not_ended() -> None:
     """When it has moved for as long as the nudge has its time, it begins at the foot of the ladder."""
     said, _looks = watching(lambda now_s: 91 + (now_s - 91) // 10 * 10 if now_s >= 91 else 0, 10_000)
     assert said == [(60, Silent(60_000)), (90, Silent(90_000)), (91, Stirred(1_000)), (121, Stirred(30_000))]
 
 
-def test_nobody_is_given_up_by_a_runner_that_comes_back_before_he_had_his_time() -> None:
+def test_a_runner_that_comes_back_ends_no_session_before_its_time_to_answer() -> None:
     """Silent for an hour, and nobody has watched: each step lasts as long as the ladder says."""
     said, _looks = watching(lambda _now_s: -3_600, 10_000)
     assert [at_s for at_s, _ in said] == [0, 30, 60]
@@ -120,7 +120,7 @@ def test_a_step_keeps_its_time_when_a_runner_comes_back() -> None:
     assert said[0] == (10, Silent(90_000))
 
 
-def test_whoever_has_moved_while_nobody_watched_is_not_given_up() -> None:
+def test_a_session_that_moved_without_a_runner_is_not_ended() -> None:
     """However long ago the last step was taken: what counts is the evidence."""
     said, _looks = watching(lambda now_s: now_s - 5, 100, state=State.NUDGED, on_step_ms=3_600_000)
     assert said[0] == (0, Stirred(3_595_000))

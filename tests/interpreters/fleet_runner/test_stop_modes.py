@@ -6,7 +6,7 @@ from pathlib import Path
 from fleet_ground import Ground
 
 
-def test_who_drains_brings_home_what_it_has_in_hand_and_begins_nothing_new(tmp_path: Path) -> None:
+def test_a_draining_agent_merges_its_task_and_begins_no_other(tmp_path: Path) -> None:
     """Its session, the verification and the merge; then it is gone, and the fleet ends with the rest of its tasks."""
     of = Ground(tmp_path).prepare("plain-1", "plain-2", gates=("plain-1",))
     with of.running() as run:

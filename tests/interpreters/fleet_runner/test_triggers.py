@@ -90,7 +90,7 @@ def test_a_cron_trigger_goes_by_the_clocks_of_its_zone() -> None:
 
 @pytest.mark.parametrize("source", [Every(10 * MINUTE_MS), Cron("*/10 * * * *")], ids=["interval", "cron"])
 @pytest.mark.anyio
-async def test_what_was_due_often_while_nobody_waited_is_said_once(
+async def test_a_trigger_that_was_due_often_without_a_runner_is_reported_once(
     source: Every | Cron, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The wait goes on from there, and ends exactly when the next one is due."""
@@ -235,7 +235,7 @@ async def test_files_that_change_are_reported_with_what_is_there_then(tmp_path: 
 
 
 @pytest.mark.anyio
-async def test_files_that_changed_while_nobody_looked_are_reported_once(
+async def test_files_that_changed_without_a_runner_are_reported_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was there is what the log says."""
@@ -286,7 +286,7 @@ async def test_what_cannot_be_watched_is_told_once_and_tried_again(
 
 
 @pytest.mark.anyio
-async def test_a_time_that_nobody_can_tell_is_told_once_and_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unknown_due_time_is_shown_once_and_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """As of a zone that the machine does not know any more."""
     told, slept = list[str](), list[float]()
     with anyio.move_on_after(60) as scope:

@@ -60,7 +60,7 @@ def test_a_fleet_that_is_not_watched_ends_and_says_whom_it_would_have_taken(grou
     assert "takes an agent that is elevated, and there is none" in ground.run(code=1)
     why = ground.call("why", "plain-2").stdout
     assert why.startswith("plain-2 is BLOCKED because: takes an agent that is elevated") or "elevated" in why
-    assert "the fleet is over" in why
+    assert "--again" in why
     refused = ground.call("trust", "agent", "--promote", *REASON, code=2).stdout
     assert "it has stopped, for good" in refused
     assert ground.merges() == ["Merge plain-1: Write plain-1.txt"]
@@ -73,7 +73,7 @@ def test_a_person_promotes_demotes_and_blames_an_agent_by_a_command(ground: Grou
         fleet.until("plain-1 takes an agent that is trusted", "lifefold trust agent --promote")
         assert [each["about"] for each in ground.json("status")["waiting"]] == ["trust", "tasks"]
         way = ground.call("why", "plain-1").stdout
-        assert "when an agent has earned to be trusted, or a person promotes one" in way
+        assert "when an agent has earned the level trusted, or an operator promotes one" in way
         assert "trust agent --promote --reason" in way
         said = [
             ground.call("trust", "agent", move, *REASON).stdout.strip()

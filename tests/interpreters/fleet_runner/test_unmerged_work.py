@@ -25,10 +25,10 @@ def test_work_that_was_not_merged_is_named_where_it_lies(ground: Ground) -> None
     summary = ground.run(code=1)
     salvage = "refs/lifefold/ground/salvage/agent/plain-1-1"
     worktree = ground.log.with_name("ground.db.files") / "worktrees" / "agent"
-    said = f"what was not merged of plain-1 is in {salvage} and {worktree}"
+    said = f"unmerged work of plain-1 is in {salvage} and {worktree}"
     assert f"\n  {said}\n" in summary
     assert f"\n! {said}\n" in ground.call("status").stdout
-    assert f"\nW{said[1:]}.\n" in ground.call("why", "plain-1").stdout
+    assert f"\nU{said[1:]}.\n" in ground.call("why", "plain-1").stdout
     assert ground.json("status")["unmerged"] == {"plain-1": [salvage, str(worktree)]}
     assert ground.json("why", "plain-1")["unmerged"] == [salvage, str(worktree)]
     assert ground.git("show", f"{salvage}:plain-1.txt")
@@ -68,7 +68,7 @@ def test_a_git_that_takes_long_is_not_waited_for(ground: Ground) -> None:
     """It is said in a line that it was not looked everywhere; programs find it with the doubts."""
     os.mkfifo(ground.folder / "never")
     path = before_git(ground.folder, f'case " $* " in *" --no-merged"*) exec cat {ground.folder}/never ;; esac')
-    said = f"it was not looked everywhere for work that was not merged: git took longer than {LOOK_MS:,} ms"
+    said = f"the search for unmerged work is incomplete: git took longer than {LOOK_MS:,} ms"
     assert f"\n  {said}\n" in ground.run(code=1, PATH=path)
 
     def answer(words: str) -> str:
@@ -78,6 +78,6 @@ def test_a_git_that_takes_long_is_not_waited_for(ground: Ground) -> None:
     with ThreadPoolExecutor() as pool:  # all of them wait
         status, why, *found = pool.map(answer, asked)
     assert status.count(f"\n! {said}\n") == 1
-    assert f"\nI{said[1:]}.\n" in why
+    assert f"\nT{said[1:]}.\n" in why
     unmerged = [(each["unmerged"], each["doubts"]) for each in map(json.loads, found)]
     assert unmerged == [({}, [said]), ([], [said])]

@@ -60,7 +60,7 @@ def test_an_agent_that_is_not_logged_in_is_told_which_variables_it_did_not_get(s
     """What agents log in with comes first."""
     which, _, rest = hint(AROUND, Agent("a", (), ()), said).partition(" are ")
     assert which == "ANTHROPIC_API_KEY, AWS_SECRET_ACCESS_KEY, GITHUB_TOKEN, XDG_TOKEN"
-    assert rest.startswith("set where lifefold runs, and not passed on; env_pass")
+    assert rest.startswith("set where lifefold runs, and not passed on; name those that it needs in env_pass")
 
 
 def test_a_variable_that_the_agent_names_comes_first() -> None:

@@ -198,7 +198,7 @@ GARBAGE: Final = {
 
 @pytest.mark.parametrize("garbage", GARBAGE.values(), ids=GARBAGE)
 @on_trio_first
-def test_nonsense_in_the_place_of_a_cost_costs_nothing_and_stops_nobody(
+def test_nonsense_in_the_place_of_a_cost_costs_nothing_and_stops_no_agent(
     ground: Ground, backend: str, garbage: bytes
 ) -> None:
     """The task is done; what it has cost is not known, and everything that is shown can be shown."""

@@ -222,7 +222,7 @@ def test_a_move_says_who_has_caused_it() -> None:
     """A person, an activity, a timer, a confirmation, the runner: as far as it matters for reading."""
     trace = _trace_of(always("it never stops", lambda entity: entity.state is not session.State.STOPPED))
     assert trace.steps[-1].cause is Cause.COMMAND
-    assert moves(trace.steps)[-1].said.startswith("somebody: ")
+    assert moves(trace.steps)[-1].said.startswith("operator: ")
 
 
 def test_a_log_folds_to_what_it_was(history: History) -> None:
@@ -288,5 +288,5 @@ def test_a_scrubber_keeps_to_its_stops_and_shows_one_without_a_widget(history: H
     data, _ = scrubber._repr_mimebundle_()
     assert data["text/plain"] == stops[-1].line()
     assert data["image/svg+xml"].startswith("<svg")
-    with pytest.raises(ValueError, match="nothing has happened"):
+    with pytest.raises(ValueError, match="there is no transition"):
         Scrubber(session.machine, ())

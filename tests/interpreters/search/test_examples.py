@@ -30,7 +30,7 @@ def test_a_limit_that_is_not_changed_with_the_others_breaks_a_property(field: st
         return Step(replace(s, limits=replace(e.limits, **{field: getattr(s.limits, field)})))
 
     mutant = in_fleet.replacing(row(NOT_STOPPED, LimitsChanged, STAY, forgets))
-    assert "a session may take as long as was said last" in broken(mutant)
+    assert "the time limit of a session is the last one set" in broken(mutant)
     assert not broken(in_fleet)
 
 
@@ -54,7 +54,7 @@ def _roles_by_time(s: worker_slot.WorkerSlot, e: worker_slot.Reassigned) -> Step
 def test_a_part_of_what_an_agent_is_reassigned_that_is_lost_breaks_a_property(reassign: Callable[..., Any]) -> None:
     """The examples have roles with and without a time that adapts, and the other way round."""
     mutant = worker_slot.machine.replacing(row(worker_slot.PRESENT, worker_slot.Reassigned, STAY, reassign))
-    assert broken(mutant) == ["an agent has the roles that the plan gave it last"]
+    assert broken(mutant) == ["an agent has the roles of the last plan"]
     assert not broken(worker_slot.machine)
 
 
@@ -67,4 +67,4 @@ def test_a_session_that_has_erred_may_err_once_more_with_its_new_limits() -> Non
     mutant = in_fleet.replacing(row(NOT_STOPPED, LimitsChanged, STAY, at_once))
     begun = session.Session(limits=session.Limits(max_consecutive_errors=2, max_total_errors=3))
     found = check(mutant.starting(begun), bounds=Bounds(compared=0)).broken()
-    assert "a session may take as long as was said last" in [each.name for each in found]
+    assert "the time limit of a session is the last one set" in [each.name for each in found]

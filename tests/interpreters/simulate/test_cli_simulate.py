@@ -44,22 +44,22 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Work in a folder with a module of one's own."""
     (tmp_path / "doors.py").write_text(DOORS)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delitem(sys.modules, "intake", raising=False)
+    monkeypatch.delitem(sys.modules, "doors", raising=False)
     return tmp_path
 
 
 def test_what_holds_is_said_with_how_much_was_tried(capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 0."""
-    assert main(["simulate", "intake:machine", "--seeds", "20"]) == 0
+    assert main(["simulate", "doors:machine", "--seeds", "20"]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("intake:machine: 20 seeds, ")
+    assert said.startswith("doors:machine: 20 seeds, ")
     assert "rows 2/2" in said
-    assert said.endswith("intake:machine: no property is broken in 20 seeds\n")
+    assert said.endswith("doors:machine: no property is broken in 20 seeds\n")
 
 
 def test_what_is_broken_is_shown_small_and_is_a_test(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 1; the test fails, and passes when the machine is fixed."""
-    arguments = ["simulate", "intake:broken", "--seeds", "40", "--emit-test", "test_found.py"]
+    arguments = ["simulate", "doors:broken", "--seeds", "40", "--emit-test", "test_found.py"]
     assert main(arguments) == 1
     said = capsys.readouterr().out
     assert "✗ door: it falls shut: broken, first with seed" in said
@@ -73,10 +73,10 @@ def test_what_is_broken_is_shown_small_and_is_a_test(here: Path, capsys: pytest.
 
 def test_a_program_reads_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     """Also what was found, as deviations."""
-    assert main(["simulate", "intake:broken", "--seeds", "40", "--json"]) == 1
+    assert main(["simulate", "doors:broken", "--seeds", "40", "--json"]) == 1
     told = json.loads(capsys.readouterr().out)
-    assert (told["ok"], told["target"]) == (False, "intake:broken")
-    assert told["found"][0]["promise"] == "it falls shut"
+    assert (told["ok"], told["target"]) == (False, "doors:broken")
+    assert told["found"][0]["property"] == "it falls shut"
     names = [name[0] for name, _ in told["found"][0]["deviations"]]
     assert "people" in names
     assert len(names) <= 2
@@ -103,7 +103,7 @@ def test_one_seed_is_tried_again(capsys: pytest.CaptureFixture[str]) -> None:
         (["session", "--fault", "hangs"], "--fault hangs: accepted is NAME=RATE"),
         (["session", "--fault", "hang=1"], "there is no fault 'hang'; there are: fails"),
         (["session", "--fault", "hangs=7"], "hangs: a rate is between 0 and 1, not 7.0"),
-        (["intake:Door"], "intake:Door is a"),
+        (["doors:Door"], "doors:Door is a"),
         (["session", "--emit-test", "doors.py"], "doors.py is there, and no test that lifefold has written"),
     ],
 )
@@ -120,10 +120,10 @@ def test_a_terminal_is_told_how_far_it_is(capsys: pytest.CaptureFixture[str], mo
     monkeypatch.setattr(simulating, "AGAIN_S", 0.0)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "100")
-    assert main(["simulate", "intake:machine", "--seeds", "10"]) == 0
+    assert main(["simulate", "doors:machine", "--seeds", "10"]) == 0
     *told, last = (each.strip() for each in capsys.readouterr().err.split("\r") if each)
     assert last == ""  # what was told is gone when the report is printed
-    assert [each.partition(" seeds")[0] for each in told] == ["intake:machine: 5 of 10", "intake:machine: 10 of 10"]
+    assert [each.partition(" seeds")[0] for each in told] == ["doors:machine: 5 of 10", "doors:machine: 10 of 10"]
     assert all("0 found; states 2/2, rows 2/2, guards" in each for each in told)
     assert all(len(each) < 100 for each in told)
 
@@ -157,10 +157,10 @@ def test_nothing_goes_wrong_if_nothing_is_to(capsys: pytest.CaptureFixture[str])
 
 def test_a_part_of_an_hour_is_simulated(capsys: pytest.CaptureFixture[str]) -> None:
     """And what is no number of hours is refused, with what is one."""
-    assert main(["simulate", "intake:machine", "--seed", "1", "--hours", "0.25", "--json"]) == 0
+    assert main(["simulate", "doors:machine", "--seed", "1", "--hours", "0.25", "--json"]) == 0
     assert 0 < json.loads(capsys.readouterr().out)["virtual_ms"] < 3_600_000
     for wrong in ("0", "-1", "1h", "nan", "1e3"):
         with pytest.raises(SystemExit) as refused:
-            main(["simulate", "intake:machine", f"--hours={wrong}"])
+            main(["simulate", "doors:machine", f"--hours={wrong}"])
         assert refused.value.code == 2
         assert f"{wrong!r} is no number of hours above 0, as 6 or 0.5" in capsys.readouterr().err

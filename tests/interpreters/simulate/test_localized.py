@@ -56,9 +56,9 @@ def entries(system: System, prop: Property[Any], seed: int) -> int | None:
 
 
 BROKEN = {
-    "hand_over": "when every message has arrived, all have in hand what they own, or a merge that had begun",
-    "look_again": "nobody waits for a task that is lost",
-    "work_begins": "when every message has arrived, what a session has run at is in progress, and nothing else",
+    "hand_over": "with no message in flight, each worker holds the task it owns, or finishes a merge",
+    "look_again": "no task waits for a task that is lost",
+    "work_begins": "with no message in flight, exactly the tasks with a session are in progress",
 }
 """Rules without which something that is asked near steps is broken, and what that is: each something else."""
 

@@ -151,4 +151,4 @@ def test_a_property_of_any_text_is_a_test(prop: str) -> None:
     there: dict[str, object] = {}
     exec(emitted([Finding(target, 1, broken, LIMITS)]), there)  # noqa: S102 - it is a test file
     (test,) = (each for name, each in there.items() if name.startswith("test_"))
-    assert test.__doc__ == f"fleet promises: {prop}."
+    assert test.__doc__ == f"fleet: {prop}."

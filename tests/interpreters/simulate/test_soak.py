@@ -91,7 +91,7 @@ def test_every_seed_that_finds_something_is_kept_and_the_first_ones_as_tests(tmp
     tests = {f"test_open_doors_machine_seed_{seed}.py" for seed in found[:SMALL_OF_EACH]}
     assert kept == {"open_doors_machine.json", *(f"open_doors_machine_seed_{seed}.json" for seed in found), *tests}
     one = json.loads((tmp_path / "kept" / f"open_doors_machine_seed_{found[0]}.json").read_text())
-    assert (one["seed"], one["target"], one["found"]["promise"]) == (found[0], door, "it falls shut")
+    assert (one["seed"], one["target"], one["found"]["property"]) == (found[0], door, "it falls shut")
     assert len(soak.findings) == 1
     there: dict[str, object] = {}
     exec((tmp_path / "kept" / min(tests)).read_text(), there)  # noqa: S102 - it is a test file

@@ -28,7 +28,7 @@ from lifefold.interpreters.views.picture.layout import layout
 
 MACHINES: Final = machines()
 DRAW: Final = """
-from lifefold.core import session
+from lifefold.core.lifecycles import session
 from lifefold.interpreters.views.picture import statechart, svg
 print(svg(statechart(session.machine)), end="")
 """

@@ -7,9 +7,10 @@ import pytest
 from declared import COMPARED, Mutants, instead, is_broken, proven, rebuilt
 from lifefold.core.fleet.board import fleet_task, intake, worker_slot
 from lifefold.core.fleet.board.fleet_task import rules
+from lifefold.core.fleet.board.fleet_task.properties import reports_of_aborts_move_nothing
 from lifefold.core.fleet.dispatch import plan_approval
 from lifefold.core.fleet.worker import assignment, desired_state, supervisor
-from lifefold.core.kernel import STAY, Machine, Row, Step, replace, row
+from lifefold.core.kernel import STAY, Entity, Machine, Row, Step, Transition, replace, row
 from lifefold.core.lifecycles import approval, task
 from lifefold.core.lifecycles.task import Claimed, Failed, Retried, Stage, State, SubtasksCompleted
 from lifefold.core.policy.abort import AbortPolicy
@@ -260,3 +261,13 @@ def test_a_retry_is_no_other_than_the_documents() -> None:
     """What the document says of a retry is true of one after a rest."""
     assert issubclass(fleet_task.Rested, Retried)
     assert issubclass(fleet_task.Handed, Claimed)
+
+
+def test_an_abort_in_a_fleet_without_aborts_breaks_a_property() -> None:
+    """Such a task has no field for it: before the report, or after it."""
+    with_aborts = fleet_task.FleetTask(State.IN_PROGRESS, "T1", fate=fleet_task.Fate())
+    without = replace(with_aborts, fate=None)
+    for before, after in ((without, with_aborts), (with_aborts, without)):
+        entities = Entity("task:T1", before), Entity("task:T1", after)
+        step = Transition("task", *entities, fleet_task.AbortWanted(), 0, "operator", ())
+        assert reports_of_aborts_move_nothing(step) is False

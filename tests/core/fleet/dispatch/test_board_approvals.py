@@ -73,7 +73,7 @@ def test_work_that_nobody_has_agreed_to_in_time_is_settled_and_not_done_again() 
     of = parked(make("T2", "T1"), max_retries=3, approval_ms=60_000)
     assert [(each.delay_ms) for each in of.effects(StartTimer) if isinstance(each, StartTimer)] == [60_000]
     of.elapse("task:T1", "ApprovalExpired")
-    assert (of.state("task:T1"), of.record("task:T1").reason) == ("FAILED", "nobody approved within 60 s")
+    assert (of.state("task:T1"), of.record("task:T1").reason) == ("FAILED", "not approved within 60 s")
     assert of.state("task:T2") == "BLOCKED"
     assert board.finished(of.aggregate)
 
@@ -83,7 +83,7 @@ def test_work_that_nobody_has_agreed_to_in_time_can_still_be_done_again() -> Non
     of = parked(make("T2", "T1"), approval_ms=60_000).elapse("task:T1", "ApprovalExpired")
     of.give("task:T1", fleet_task.RetryGranted("I am back"))
     assert states(of, "T1", "T2") == ["OPEN", "OPEN"]
-    assert brief(ask(of)).failure == "nobody approved within 60 s"
+    assert brief(ask(of)).failure == "not approved within 60 s"
 
 
 def test_who_answers_ends_the_waiting() -> None:

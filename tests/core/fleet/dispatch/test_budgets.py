@@ -217,11 +217,11 @@ UNTOUCHED = row(budget.State.RENEWED, budget.Reopened, budget.State.OPEN, when=b
 
 MISTAKES: Mutants = {
     "a period goes on where it begins": (
-        "a period ends by its time alone, and begins with the first share",
+        "a period ends by time alone, and begins with the first share",
         lambda: _renewed(instead(budget.machine, UNTOUCHED, when=budget.is_untouched)),
     ),
     "a person begins a period": (
-        "a period ends by its time alone, and begins with the first share",
+        "a period ends by time alone, and begins with the first share",
         lambda: _renewed(
             instead(
                 instead(budget.machine, row(budget.State.FULL, budget.Raise, budget.State.OPEN, budget.add)),

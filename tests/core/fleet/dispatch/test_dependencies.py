@@ -228,7 +228,7 @@ def test_a_task_is_cancelled_with_all_its_parts_and_their_parts_each_once() -> N
 
 
 def test_a_part_that_is_not_looked_up_is_found_by_what_is_declared() -> None:
-    """Also a part of a part, which belongs to the task at the top; nobody else would see it before a budget runs dry."""
+    """Also a part of a part, which belongs to the task at the top. No other property sees it sooner."""
     of = split(ask(opened(make("T1", most_subtasks=4))), "T1")
     split(ask(of, "bob"), "T1+1", 1)
     looked_up = of.aggregate.views["work"]

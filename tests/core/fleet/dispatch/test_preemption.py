@@ -393,7 +393,7 @@ def test_why_says_who_makes_room_and_why_what_had_to_go_is_open() -> None:
     """In the sentence of each of the two."""
     of, agent = add(busy(2, worker_slots=("ann",)), "X", 1), running().aggregate
     both = {"board": of.aggregate, agent.name: agent}
-    assert "nobody is free: ann makes room for X" in why.explain(why.look(both, "X", 0), why.Story("X")).sentence
+    assert "no agent is free: ann is preempted for X" in why.explain(why.look(both, "X", 0), why.Story("X")).sentence
     assert "it makes room for X" in why.explain(why.look(both, "L1", 0), why.Story("L1")).sentence
 
 

@@ -99,7 +99,7 @@ def test_whom_the_board_refuses_is_quarantined_with_both_reasons() -> None:
     of = fallen("no api key").hear("board", "supervisor", supervisor.Refused("it was restarted 3 times within 1 h"))
     reason = of.record("supervisor").reason
     assert of.state("supervisor") == "Quarantined"
-    assert "it was restarted 3 times within 1 h; it fell by" in reason
+    assert "it was restarted 3 times within 1 h; it stopped: " in reason
     assert "no api key" in reason
     assert of.effects(LogFatal) == [LogFatal(f"quarantined: {reason}")]
     assert told(of) == [worker_slot.WorkerGone(f"quarantined: {reason}")]

@@ -308,12 +308,16 @@ def _twice(of: Aggregate, transition: Transition) -> Any:
 
 
 LOST: Final[dict[str, tuple[str, tuple[type[Event], ...], list[Rule]]]] = {
-    "a success is not counted": ("is a success of whoever has done it", (), but("earn")),
-    "a success is counted twice": ("is a success of whoever has done it", (), but("earn", _twice)),
-    "what may go on stays blocked": ("as long as what it lacks is lost", (), but("trust_again")),
-    "what is taken from nobody": ("is trusted as far as it takes", (worker_slot.Violated,), but("withdraw")),
-    "what nobody may take waits": ("or for trust, that nobody has", (), but("look_again")),
-    "what nobody may take any more waits": ("or for trust, that nobody has", (worker_slot.Demoted,), but("lose_role")),
+    "a success is not counted": ("counts as a success of its author", (), but("earn")),
+    "a success is counted twice": ("counts as a success of its author", (), but("earn", _twice)),
+    "what may go on stays blocked": ("exactly while something that it needs is lost", (), but("trust_again")),
+    "what is taken from nobody": ("has the trust that the task requires", (worker_slot.Violated,), but("withdraw")),
+    "what nobody may take waits": ("or a trust level that no worker has", (), but("look_again")),
+    "what nobody may take any more waits": (
+        "or a trust level that no worker has",
+        (worker_slot.Demoted,),
+        but("lose_role"),
+    ),
 }
 
 

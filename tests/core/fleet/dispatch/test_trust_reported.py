@@ -35,7 +35,7 @@ def test_a_task_that_nobody_is_trusted_to_take_says_so_and_whom_a_person_may_pro
     of = go(opened(make("T1"), make("T2", level=TRUSTED, role="cook"), worker_slots={}, **worker_slots), "cid")
     said = explained(of, "T2")
     assert said.sentence == "T2 is BLOCKED: takes an agent with the role cook that is trusted, and there is none."
-    assert said.onward == "T2 goes on when an agent has earned to be trusted, or a person promotes one."
+    assert said.onward == "T2 goes on when an agent has earned the level trusted, or an operator promotes one."
     assert [(way.command, way.to) for way in said.ways] == [("trust", "ann"), ("cancel", "T2")]
     waits = status.waiting({"board": of.aggregate})
     assert [(each.about, each.names, each.command) for each in waits] == [("trust", ("T2",), "trust")]
@@ -44,7 +44,7 @@ def test_a_task_that_nobody_is_trusted_to_take_says_so_and_whom_a_person_may_pro
 def test_a_task_that_waits_for_somebody_trusted_to_be_free_says_so() -> None:
     """It is open: he is there, and at something else."""
     of = ask(trusted_board(make("T1"), make("T2", level=TRUSTED, ordinal=1), ann=Trust(TRUSTED), bob=Trust()))
-    assert "nobody that is trusted is free: ann is at T1" in explained(of, "T2").sentence
+    assert "no agent that is trusted is free: ann is at T1" in explained(of, "T2").sentence
     assert "bob" not in explained(of, "T2").sentence
 
 
@@ -52,14 +52,14 @@ def test_work_that_is_seen_for_want_of_trust_says_whose_it_is() -> None:
     """Work that a person wanted to see anyway says nothing of that."""
     gated, asked = make("T1", merges=TRUSTED), make("T2", merges=TRUSTED, always_asks=True, ordinal=1)
     of = ask(park(ask(trusted_board(gated, asked, ann=Trust(PROBATIONARY))), "T1"))
-    assert "for it is ann's, and that takes trusted" in explained(of, "T1").sentence
-    assert "ann's" not in explained(park(of, "T2"), "T2").sentence
+    assert "because ann is not trusted" in explained(of, "T1").sentence
+    assert "ann is not trusted" not in explained(park(of, "T2"), "T2").sentence
     born = Hand(
         "board", {"task:T3": make("T3", merges=TRUSTED), "worker_slot:ann": worker_slot.WorkerSlot(trust=Trust())}
     )
     (claimed,) = [step for step in ask(born).reaction.transitions if isinstance(step.event, fleet_task.Entrusted)]
     (line,) = why.tell(why.Story("T3"), "board", claimed).lines
-    assert line.words() == "given, and to be seen by a person because it is only untrusted, to ann"
+    assert line.words() == "given, with approval before the merge because it is only untrusted, to ann"
 
 
 def test_a_status_has_the_levels_of_agents_and_tasks() -> None:

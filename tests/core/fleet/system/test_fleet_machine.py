@@ -25,7 +25,7 @@ def test_a_fleet_has_its_properties_whatever_happens_to_it(course: Any) -> None:
 
 
 LOST: Final = {
-    "obey": "an? (agent|service) that is to stop",
+    "obey": "stop and hold take effect at once|a service follows its desired state",
     "hand_over": "no task has two owners, and every owner is at its task",
     "settle": "every holder of a reservation is at a task",
     "match": "no worker waits beside a ready task that it may take",

@@ -161,21 +161,21 @@ def _hands_over_to_both(of: Aggregate, transition: Transition) -> Any:
 BOARD, WORKER = system.aggregates["board"], system.aggregates["worker"]
 
 MISTAKES: Final[dict[str, tuple[str, list[Rule] | None, list[Rule] | None]]] = {
-    "nobody is sent home": ("everybody goes home", without(BOARD, "send_home"), None),
-    "the task of who is gone stays his": ("every owner sits at its task", without(BOARD, "release"), None),
+    "nobody is sent home": ("a fleet without tasks left ends", without(BOARD, "send_home"), None),
+    "the task of who is gone stays his": ("every owner is at its task", without(BOARD, "release"), None),
     "a failure is not told": ("every task is settled at last", None, without(WORKER, "report", _says_nothing)),
-    "a stopped agent keeps its work": ("has no work to be done", None, without(WORKER, "work_ends", _keeps_work)),
-    "a stop is not obeyed": ("does so at once", None, without(WORKER, "obey", _is_deaf)),
-    "who leaves does not say so": ("everybody goes home", None, without(WORKER, "leave")),
-    "a stopped agent takes messages": ("as long as an agent may read", None, without(WORKER, "close_mailbox")),
+    "a stopped agent keeps its work": ("has no work to do", None, without(WORKER, "work_ends", _keeps_work)),
+    "a stop is not obeyed": ("take effect at once", None, without(WORKER, "obey", _is_deaf)),
+    "who leaves does not say so": ("a fleet without tasks left ends", None, without(WORKER, "leave")),
+    "a stopped agent takes messages": ("while an agent may read", None, without(WORKER, "close_mailbox")),
     "a task is given to an empty worker slot": (
-        "every owner sits at its task",
+        "every owner is at its task",
         without(BOARD, "hand_over", _hands_over_to_nobody),
         None,
     ),
-    "a task is given under an old number": ("has not made", without(BOARD, "hand_over", _old_number), None),
-    "a task is given back and kept": ("in hand what they own", None, without(WORKER, "report", _gives_back_and_keeps)),
-    "a ready task is given to nobody": ("nobody waits while", without(BOARD, "match"), None),
+    "a task is given under an old number": ("was made by the board", without(BOARD, "hand_over", _old_number), None),
+    "a task is given back and kept": ("holds the task it owns", None, without(WORKER, "report", _gives_back_and_keeps)),
+    "a ready task is given to nobody": ("no worker waits beside", without(BOARD, "match"), None),
     "the next round is never opened": ("every task is settled at last", None, without(WORKER, "next_round")),
 }
 

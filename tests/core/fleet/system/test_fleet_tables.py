@@ -283,7 +283,7 @@ def test_a_mailbox_refuses_a_letter_that_makes_it_too_long_to_repeat() -> None:
 
 def test_the_sender_of_a_refused_letter_can_be_told_the_limits_and_what_to_do() -> None:
     """Both limits as they are, and both ways out."""
-    for words in (f"{mailbox.MESSAGES_LIMIT} messages", f"{mailbox.MESSAGES_BYTES} bytes", "shorter", "send it again"):
+    for words in (f"{mailbox.MESSAGES_LIMIT} messages", f"{mailbox.MESSAGES_BYTES} bytes", "shorten", "send it again"):
         assert words in mailbox.FULL
 
 

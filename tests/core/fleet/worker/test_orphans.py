@@ -392,11 +392,11 @@ SMALL: Final = Bounds(states=2_000, compared=0)
 
 LOST: Final[dict[str, tuple[str, Callable[[], System]]]] = {
     "it is looked at while the session lives": (
-        "looked at when nothing of it is alive",
+        "inspected after its process has ended",
         lambda: _replaced("bury", *(rule(on=each)(_buries_alive) for each in (worker.agent, assignment.machine))),
     ),
     "the board does not hear of it": (
-        "every orphan is looked after",
+        "every orphan is with its worker",
         lambda: _replaced("report", _keeps_it_to_himself),
     ),
 }
