@@ -11,6 +11,7 @@ time.
 
 import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
 from inspect import getsource
 from pathlib import Path
@@ -228,7 +229,13 @@ def id_of(prop: Property[Any]) -> str:
     Properties that one function makes for several states share an id; a list of ids has each of them once more.
     """
     made_of = (prop.of, prop.when, prop.projection, prop.localized, prop.holds)
-    return " ".join(each.__qualname__ for each in made_of if each is not None)
+    return " ".join(_called(each) for each in made_of if each is not None)
+
+
+def _called(made_of: Any) -> str:
+    """Return the name of a function, of what a partial calls, or of the class of a callable object."""
+    function = made_of.func if isinstance(made_of, partial) else made_of
+    return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 
 _NO_LIMITS: Final = {"within", "seconds", "memory_mib"}

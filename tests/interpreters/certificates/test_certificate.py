@@ -2,13 +2,15 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from lifefold.core.kernel import always
 from lifefold.core.lifecycles import approval
 from lifefold.interpreters.certificates.certificate import (
     Certificate,
@@ -17,6 +19,7 @@ from lifefold.interpreters.certificates.certificate import (
     certify,
     changes,
     differences,
+    id_of,
     read,
     surroundings,
 )
@@ -161,6 +164,19 @@ def test_a_property_that_is_named_otherwise_invalidates_no_certificate_and_anoth
     _forget()
     Path("lamps.py").write_text(LAMPS.replace("always", "sometimes"))
     assert changes(certificate, named("lamps:machine")) != ()
+
+
+class Below:
+    def __call__(self, _entity: object) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("holds", "name"),
+    [(Below.__call__, "Below.__call__"), (partial(Below.__call__, Below()), "Below.__call__"), (Below(), "Below")],
+)
+def test_a_property_of_any_callable_has_an_id(holds: Callable[[object], bool], name: str) -> None:
+    assert id_of(always("any words", holds)) == name
 
 
 def test_the_checker_is_all_that_searches() -> None:
