@@ -38,10 +38,12 @@ The fleet's rules are functions, so a program changes their source (`tools/mutat
 - The board's view loses a field.
 
 Texts for operators stay as they are. Mutants of the board and the worker are checked in {fleets} small fleets:
-{names}.
+
+{names}
 
 The optional parts of a fleet have small fleets of their own:
-{featured}.
+
+{featured}
 
 - *killed*: `lifefold check` finds a broken property, or an error that a rule raises;
 - *equivalent*: every input has the same outcome in every state that an aggregate of the original reaches;
@@ -190,8 +192,8 @@ def section(results: Iterable[Rules]) -> str:
     for each in every:
         lines += ["", f"**{each.name}**", ""] if each.survivors else []
         lines += [f"- `{left.mutant.replace('`', chr(39))}`: {reason(left.mutant)}" for left in each.survivors]
-    featured = "; ".join(f"*{source.name}*: {', '.join(fleets)}" for source, fleets in FEATURES.items())
-    head = HEAD.format(fleets=len(SMALL), names="; ".join(SMALL), featured=featured)
+    featured = "\n".join(f"- *{source.name}*, {fleet}" for source, fleets in FEATURES.items() for fleet in fleets)
+    head = HEAD.format(fleets=len(SMALL), names="\n".join(f"- {fleet}" for fleet in SMALL), featured=featured)
     return head + "\n".join(lines) + "\n"
 
 

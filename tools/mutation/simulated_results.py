@@ -98,7 +98,7 @@ def _how(results: Iterable[Simulations]) -> Iterator[str]:
     steps = sorted({each.every for each in results})
     left = sorted(set(NAMES) - {each.name for each in results if each.tried})
     if left:
-        yield f"Mutants of these were not simulated yet: {', '.join(left)}."
+        yield f"Mutants of these were not simulated yet: `{' '.join(left)}`."
     limits = {each.within_s for each in results} - {None}
     if steps == [1]:
         yield "All mutants were tried."
