@@ -106,6 +106,31 @@ def test_a_fleet_that_is_not_watched_ends_with_its_tasks_and_its_services_with_i
     assert of.processes() == []
 
 
+def test_a_run_of_a_removed_service_is_adopted_by_the_next_runner_and_ends(tmp_path: Path) -> None:
+    """The next runner has no service of that name in its file: the run ends by itself, and nothing else is run."""
+    of = ground(tmp_path, "plain-1")
+    gate = tmp_path / "out" / "gate"
+    os.mkfifo(gate)
+    with of.running("--watch") as run:
+        run.until("task plain-1", "CLOSED")
+        send(of, "slow one")
+        run.until("invocation web", "Spawning -> Running")
+        text = of.fleet.read_text()
+        of.fleet.write_text(text[: text.index('\n[[agents]]\nname = "web"')])
+        assert "change 1: accepted" in of.call("plan", str(of.fleet), "--accept", "--db", str(of.log)).stdout
+        run.process.kill()
+        run.rest()
+    with of.running("--watch") as run:
+        run.until("1 session adopted")
+        with gate.open("wb"):
+            gate.unlink()
+        run.until("invocation web", "Running -> Idle")
+        of.call("finish", "--db", str(of.log))
+        run.rest()
+    assert run.process.returncode == 0
+    assert runs(of, "ends") == ["slow one"]
+
+
 def test_a_runner_that_is_killed_loses_no_message_and_runs_none_twice(tmp_path: Path) -> None:
     """The run in flight is adopted, what waits is run by the next runner, and what comes meanwhile, too."""
     of = ground(tmp_path)
