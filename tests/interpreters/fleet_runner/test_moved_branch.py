@@ -28,7 +28,7 @@ def test_the_operator_accepts_the_branch_and_the_task_is_closed(ground: Ground) 
     with ground.running() as run:
         run.until("waits to merge plain-1", "was moved from", "unverified, by agent, made by agent", "branch --accept")
         assert ground.json("tasks")[0]["state"] == "DONE"
-        assert "an agent has moved the fleet's branch" in ground.call("why", "plain-1").stdout
+        assert "an agent has moved the target branch" in ground.call("why", "plain-1").stdout
         assert "accepted at" in ground.call("branch", "--accept", "--reason", "it is fine").stdout
         run.until("plain-1", "CLOSED")
         run.rest()

@@ -99,6 +99,6 @@ def test_a_task_that_is_meant_to_change_nothing_is_closed_and_named(tmp_path: Pa
 def test_a_run_warns_of_tasks_without_commands_when_it_begins_and_then_no_more(tmp_path: Path) -> None:
     """One line for all of them."""
     of = ground(tmp_path, "second-1", "second-2")
-    warning = "warning: second-1 and second-2 have no verify: whatever a session leaves counts as done"
+    warning = "warning: second-1 and second-2 have no verify: the work of a session that succeeds is merged"
     assert warning in of.call("run", str(of.fleet), "--no-live").stderr
     assert "have no verify" not in of.call("run", str(of.fleet), "--no-live").stderr

@@ -63,7 +63,7 @@ def test_work_that_is_proven_is_merged_although_its_session_has_died(tmp_path: P
     why = told(of, "why", task)
     assert f"{task} is CLOSED" in why
     assert "its session has died" in why
-    assert "what the session has left is the work" in why
+    assert "the work of the dead session counts" in why
     log = told(of, "log")
     assert "IN_PROGRESS -> ORPHANED" in log
     assert "ORPHANED -> DONE" in log

@@ -46,7 +46,11 @@ async def test_an_agent_that_is_asked_ends_in_its_own_way(tmp_path: Path) -> Non
 async def test_a_session_whose_directory_its_agent_removes_is_lost_at_once(tmp_path: Path) -> None:
     """There is nowhere to record its end, and no use in trying for as long as for a disk that is full."""
     directory = tmp_path / "run"
-    session = await launch(directory, script(f"rm -rf {directory}; exit 0"))
+    started = tmp_path / "started"
+    session = await launch(
+        directory, script(f"until [ -e {started} ]; do sleep 0.01; done; rm -rf {directory}; exit 0")
+    )
+    started.touch()
     with anyio.fail_after(LESS_THAN_A_MINUTE_S):
         assert (await session.wait()).outcome == "lost"
 
