@@ -47,9 +47,7 @@ async def test_a_session_whose_directory_its_agent_removes_is_lost_at_once(tmp_p
     """There is nowhere to record its end, and no use in trying for as long as for a disk that is full."""
     directory = tmp_path / "run"
     started = tmp_path / "started"
-    session = await launch(
-        directory, script(f"until [ -e {started} ]; do sleep 0.01; done; rm -rf {directory}; exit 0")
-    )
+    session = await launch(directory, script(f"until [ -e {started} ]; do sleep 0.01; done; rm -rf {directory}"))
     started.touch()
     with anyio.fail_after(LESS_THAN_A_MINUTE_S):
         assert (await session.wait()).outcome == "lost"
