@@ -16,15 +16,17 @@ WHERE: Final = "one agent, one task after another"
 """The small fleet in which they are tried."""
 
 FOUND: Final = {
-    "board: hand_over on task: is not there": "no task has two owners, and every owner sits at its task",
-    "board: is_at_work: `Stage.WORK` is VERIFY": "what is looked up is what the tasks and worker slots are",
-    "worker: close_mailbox: `transition.entered in _ENDS` is compared otherwise": "messages are taken exactly as long",
-    "worker: _GIVEN_UP: `assignment.State.WORKING` is ORPHANED": "an agent that has stopped has no work to be done",
+    "board: hand_over on task: is not there": "no task has two owners, and every owner is at its task",
+    "board: is_at_work: `Stage.WORK` is VERIFY": "the task index agrees with tasks and worker slots",
+    "worker: close_mailbox: `yield Dispatch('mailbox', mailbox.MailboxClosed())` is not asked for": (
+        "messages are accepted exactly while an agent may read them"
+    ),
+    "worker: _GIVEN_UP: `assignment.State.WORKING` is ORPHANED": "a stopped agent has no work to do",
     "worker: report: `task.Failed(brief.epoch, reason, diagnosis)` is Orphaned": (
-        "no task has two owners, and every owner sits at its task"
+        "no task has two owners, and every owner is at its task"
     ),
     "worker: _interrupt: `yield Dispatch('session', by)` is asked for twice": "interrupted once",
-    "worker: next_round: `transition.entered is assignment.State.IDLE and completed` does not ask `completed`": (
+    "worker: next_round: `worker.record('session').state is session.State.SESSION_COMPLETE` is compared otherwise": (
         "an agent waits until its first place is made"
     ),
 }
@@ -33,9 +35,9 @@ FOUND: Final = {
 
 FEATURED_FOUND: Final = (
     (
-        "stall_detector: give_up: `transition.entered is State.STALLED` is compared otherwise",
+        "stall_detector: give_up: `yield Dispatch('session', Stalled(silent.silent_ms))` is not asked for",
         "one agent that is watched",
-        "no session is ended for its silence that has not stalled",
+        "a session is watched exactly while it runs, if the fleet wants that",
     ),
     (
         "orphans: has_died: `session.Error() | session.Timeout()` has no case `session.Timeout()`",

@@ -253,7 +253,7 @@ EXPLAINED: Final[Mapping[str, str]] = {
             "go_on: `work.state is assignment.State.WORKING and work.sessions and usage",
             "decline: `paused and worker.record(",
             "decline: `worker.record('desired_state').state is desired_state.State.PAUSE` is compared otherwise",
-            "abandon: `YieldWanted(within_ms) if within_ms else session.UrgentMessage()` is the other way round",
+            "abandon: `YieldWanted(recalled.within_ms) if recalled.within_ms else urgent` is the other way round",
             "usage: spent: ",
             "usage: is_used_up: ",
         ),
