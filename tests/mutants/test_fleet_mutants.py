@@ -17,7 +17,14 @@ WHERE: Final = "one agent, one task after another"
 
 FOUND: Final = {
     "board: hand_over on task: is not there": "no task has two owners, and every owner is at its task",
+    "board: recall on task: is not triggered if it leaves CLAIMED": (
+        "each worker holds the task it owns, or finishes a merge"
+    ),
     "board: is_at_work: `Stage.WORK` is VERIFY": "the task index agrees with tasks and worker slots",
+    "worker: next_round on assignment: is triggered if it enters WANTING instead of IDLE": "every task is closed",
+    "worker: work_begins on session: is triggered without enters=": (
+        "nothing is in progress that no session has run at"
+    ),
     "worker: close_mailbox: `yield Dispatch('mailbox', mailbox.MailboxClosed())` is not asked for": (
         "messages are accepted exactly while an agent may read them"
     ),
@@ -35,9 +42,9 @@ FOUND: Final = {
 
 FEATURED_FOUND: Final = (
     (
-        "stall_detector: give_up: `yield Dispatch('session', Stalled(silent.silent_ms))` is not asked for",
+        "stall_detector: give_up on stall_detector: is triggered without enters=",
         "one agent that is watched",
-        "a session is watched exactly while it runs, if the fleet wants that",
+        "no session is ended for its silence that has not stalled",
     ),
     (
         "orphans: has_died: `session.Error() | session.Timeout()` has no case `session.Timeout()`",
@@ -48,6 +55,11 @@ FEATURED_FOUND: Final = (
         "trust: is_allowed: `record.asks or owner.level >= record.merges` does not ask `record.asks`",
         "two agents, of whom one is trusted to merge",
         "nothing is taken from whoever is trusted far enough",
+    ),
+    (
+        "budgets: settle on worker_slot: is not triggered by WorkerGone",
+        "one agent, a little money",
+        "every holder of a reservation is at a task",
     ),
     (
         "budgets: _cost: `p.charges_the_silent and event.silent` does not ask `event.silent`",

@@ -31,6 +31,7 @@ HEAD: Final = """
 The fleet's rules are functions, so a program changes their source (`tools/mutation/rule_mutation.py`).
 
 - A rule is lost, or runs after the next one.
+- A trigger of a rule (`event=`, `leaves=`, `enters=`) is lost, lacks an event or a state, or has another state.
 - A rule action is left out, is repeated, goes to another entity, or has another number.
 - Another event is sent.
 - A condition is negated, is always or never true, or loses a part.
