@@ -130,6 +130,34 @@ def test_every_name_of_a_source_is_in_its_modules() -> None:
     assert {name: source.missing() for name, source in PARTS.items() if source.missing()} == {}
 
 
+def test_every_trigger_of_a_rule_has_mutants() -> None:
+    """What a rule declares is mutated like what its function asks."""
+    declared = {
+        f"{source.name}: {each.name} on {each.on}: is triggered without {trigger}="
+        for source in PARTS.values()
+        for each in source.of.rules
+        if source.has(each)
+        for trigger, given in (("event", each.events), ("leaves", each.leaves), ("enters", each.enters))
+        if given
+    }
+    assert declared
+    assert declared <= mutants().keys()
+
+
+def test_every_trigger_has_a_mutant_for_each_of_its_events_and_states() -> None:
+    """A rule that cancels a run when its process is down has two states that trigger it."""
+    names = "service: cut_off on process: "
+    assert {each.removeprefix(names): mutant.kind for each, mutant in mutants().items() if names in each} == {
+        "is not there": "rule lost",
+        "comes after serve": "rules swapped",
+        "is triggered without enters=": "trigger lost",
+        "is not triggered if it enters STOPPED": "trigger state lost",
+        "is triggered if it enters CREATED instead of STOPPED": "another trigger state",
+        "is not triggered if it enters FAILED": "trigger state lost",
+        "is triggered if it enters CREATED instead of FAILED": "another trigger state",
+    }
+
+
 def test_every_mutant_is_a_module_that_runs() -> None:
     """Some are made here; the campaign makes all of them."""
     assert all(each.make().rules for each in list(mutants().values())[::40])
