@@ -16,15 +16,24 @@ WHERE: Final = "one agent, one task after another"
 """The small fleet in which they are tried."""
 
 FOUND: Final = {
-    "board: hand_over on task: is not there": "no task has two owners, and every owner sits at its task",
-    "board: is_at_work: `Stage.WORK` is VERIFY": "what is looked up is what the tasks and worker slots are",
-    "worker: close_mailbox: `transition.entered in _ENDS` is compared otherwise": "messages are taken exactly as long",
-    "worker: _GIVEN_UP: `assignment.State.WORKING` is ORPHANED": "an agent that has stopped has no work to be done",
+    "board: hand_over on task: is not there": "no task has two owners, and every owner is at its task",
+    "board: recall on task: is not triggered if it leaves CLAIMED": (
+        "each worker holds the task it owns, or finishes a merge"
+    ),
+    "board: is_at_work: `Stage.WORK` is VERIFY": "the task index agrees with tasks and worker slots",
+    "worker: next_round on assignment: is triggered if it enters WANTING instead of IDLE": "every task is closed",
+    "worker: work_begins on session: is triggered without enters=": (
+        "nothing is in progress that no session has run at"
+    ),
+    "worker: close_mailbox: `yield Dispatch('mailbox', mailbox.MailboxClosed())` is not asked for": (
+        "messages are accepted exactly while an agent may read them"
+    ),
+    "worker: _GIVEN_UP: `assignment.State.WORKING` is ORPHANED": "a stopped agent has no work to do",
     "worker: report: `task.Failed(brief.epoch, reason, diagnosis)` is Orphaned": (
-        "no task has two owners, and every owner sits at its task"
+        "no task has two owners, and every owner is at its task"
     ),
     "worker: _interrupt: `yield Dispatch('session', by)` is asked for twice": "interrupted once",
-    "worker: next_round: `transition.entered is assignment.State.IDLE and completed` does not ask `completed`": (
+    "worker: next_round: `worker.record('session').state is session.State.SESSION_COMPLETE` is compared otherwise": (
         "an agent waits until its first place is made"
     ),
 }
@@ -33,7 +42,7 @@ FOUND: Final = {
 
 FEATURED_FOUND: Final = (
     (
-        "stall_detector: give_up: `transition.entered is State.STALLED` is compared otherwise",
+        "stall_detector: give_up on stall_detector: is triggered without enters=",
         "one agent that is watched",
         "no session is ended for its silence that has not stalled",
     ),
@@ -46,6 +55,11 @@ FEATURED_FOUND: Final = (
         "trust: is_allowed: `record.asks or owner.level >= record.merges` does not ask `record.asks`",
         "two agents, of whom one is trusted to merge",
         "nothing is taken from whoever is trusted far enough",
+    ),
+    (
+        "budgets: settle on worker_slot: is not triggered by WorkerGone",
+        "one agent, a little money",
+        "every holder of a reservation is at a task",
     ),
     (
         "budgets: _cost: `p.charges_the_silent and event.silent` does not ask `event.silent`",
@@ -114,6 +128,34 @@ def test_a_needless_message_changes_nothing(campaign: Campaign) -> None:
 def test_every_name_of_a_source_is_in_its_modules() -> None:
     """A function that was renamed or moved would lose its mutants."""
     assert {name: source.missing() for name, source in PARTS.items() if source.missing()} == {}
+
+
+def test_every_trigger_of_a_rule_has_mutants() -> None:
+    """What a rule declares is mutated like what its function asks."""
+    declared = {
+        f"{source.name}: {each.name} on {each.on}: is triggered without {trigger}="
+        for source in PARTS.values()
+        for each in source.of.rules
+        if source.has(each)
+        for trigger, given in (("event", each.events), ("leaves", each.leaves), ("enters", each.enters))
+        if given
+    }
+    assert declared
+    assert declared <= mutants().keys()
+
+
+def test_every_trigger_has_a_mutant_for_each_of_its_events_and_states() -> None:
+    """A rule that cancels a run when its process is down has two states that trigger it."""
+    names = "service: cut_off on process: "
+    assert {each.removeprefix(names): mutant.kind for each, mutant in mutants().items() if names in each} == {
+        "is not there": "rule lost",
+        "comes after serve": "rules swapped",
+        "is triggered without enters=": "trigger lost",
+        "is not triggered if it enters STOPPED": "trigger state lost",
+        "is triggered if it enters CREATED instead of STOPPED": "another trigger state",
+        "is not triggered if it enters FAILED": "trigger state lost",
+        "is triggered if it enters CREATED instead of FAILED": "another trigger state",
+    }
 
 
 def test_every_mutant_is_a_module_that_runs() -> None:

@@ -112,9 +112,9 @@ class Broken(BaseException):
 class Impatient(Judge):
     """Ends the search at the first broken invariant or transition property."""
 
-    def meet(self, part: int, number: int, of: AggregateType, aggregate: Aggregate) -> None:
+    def meet(self, component: int, number: int, of: AggregateType, aggregate: Aggregate) -> None:
         """Judge a new state."""
-        super().meet(part, number, of, aggregate)
+        super().meet(component, number, of, aggregate)
         for broken in self.wrong.values():
             raise Broken(self.properties[broken[0]].property.name)
 

@@ -3,7 +3,7 @@
 One node in the source of one rule is changed, and the module is executed again beside the original. A rule action is
 left out, repeated, addressed to another entity, or has another number or another place. Another event is sent, or a
 view loses a field. Conditions change as ``rule_conditions`` says. A whole rule is lost, or runs after the next one.
-Texts for operators stay as they are.
+A trigger of a rule changes as ``rule_triggers`` says. Texts for operators stay as they are.
 """
 
 import ast
@@ -20,6 +20,7 @@ from lifefold.core.kernel import AggregateType, Event, Rule
 from rule_conditions import Variant, conditions, named_class
 from rule_modules import Written, name_of, restored
 from rule_places import watched
+from rule_triggers import other_triggers
 
 NUMBERS: Final = ("epoch",)
 """Fields that identify a claim: one more or less is another claim."""
@@ -97,6 +98,7 @@ class Source:
                 yield RuleMutant(
                     self.name, kind, "rule lost", name, each.follow.__qualname__.partition(".")[0], partial(Made, left)
                 )
+                yield from self._of_triggers(place)
         for machine in self.of.machines:
             places = [place for place, each in enumerate(rules) if each.on == machine]
             for one, other in pairwise(places):
@@ -105,6 +107,13 @@ class Source:
                 name = f"{self.name}: {rules[one].name} on {machine}: comes after {rules[other].name}"
                 if self.has(rules[one]) or self.has(rules[other]):
                     yield RuleMutant(self.name, kind, "rules swapped", name, "", partial(Made, tuple(swapped)))
+
+    def _of_triggers(self, place: int) -> Iterator[RuleMutant]:
+        rules, old = self.of.rules, self.of.rules[place]
+        for trigger, what, new in other_triggers(old, self.of.machines[old.on]):
+            name = f"{self.name}: {old.name} on {old.on}: {what}"
+            make = partial(Made, (*rules[:place], new, *rules[place + 1 :]))
+            yield RuleMutant(self.name, self.of.kind, trigger, name, "", make)
 
     def _of_text(self) -> Iterator[RuleMutant]:
         for place, written in enumerate(self._written):
@@ -161,7 +170,10 @@ def _changed(whole: ast.stmt, number: int, new: Sequence[ast.AST]) -> str:
 
 
 def _unheard(top: ast.stmt) -> set[ast.AST]:
-    """Return the nodes that no mutant changes: docstrings, decorators, signatures, texts, conditions of loops."""
+    """Return the nodes that no mutant changes: docstrings, decorators, signatures, texts, conditions of loops.
+
+    What a decorator declares is changed in the rule that it makes.
+    """
     found: list[ast.AST] = []
     for node in ast.walk(top):
         match node:

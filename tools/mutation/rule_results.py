@@ -31,6 +31,7 @@ HEAD: Final = """
 The fleet's rules are functions, so a program changes their source (`tools/mutation/rule_mutation.py`).
 
 - A rule is lost, or runs after the next one.
+- A trigger of a rule (`event=`, `leaves=`, `enters=`) is lost, lacks an event or a state, or has another state.
 - A rule action is left out, is repeated, goes to another entity, or has another number.
 - Another event is sent.
 - A condition is negated, is always or never true, or loses a part.
@@ -253,7 +254,7 @@ EXPLAINED: Final[Mapping[str, str]] = {
             "go_on: `work.state is assignment.State.WORKING and work.sessions and usage",
             "decline: `paused and worker.record(",
             "decline: `worker.record('desired_state').state is desired_state.State.PAUSE` is compared otherwise",
-            "abandon: `YieldWanted(within_ms) if within_ms else session.UrgentMessage()` is the other way round",
+            "abandon: `YieldWanted(recalled.within_ms) if recalled.within_ms else urgent` is the other way round",
             "usage: spent: ",
             "usage: is_used_up: ",
         ),
