@@ -223,13 +223,11 @@ def test_another_search_is_compared_in_every_number() -> None:
 
 
 def test_properties_that_come_and_go_are_differences() -> None:
-    """The digest of the properties' names tells, also if there are as many as before."""
+    """The digest of their owners and kinds tells, also if there are as many as before."""
     before = _certificate()
     _forget()
-    Path("lamps.py").write_text(LAMPS.replace("nine times at most", "ten times at most"))
-    assert list(differences(before, _certificate())) == [
-        "other properties are checked: 3 in all, and were: 3",
-    ]
+    Path("lamps.py").write_text(LAMPS.replace("always", "sometimes"))
+    assert "other properties are checked: 3 in all, and were: 3" in list(differences(before, _certificate()))
 
 
 def test_a_verdict_that_changes_is_a_difference() -> None:

@@ -202,7 +202,7 @@ def test_verifying_tells_programs_all_of_it(capsys: pytest.CaptureFixture[str]) 
     expected |= {"searched": False, "changed": [], "differences": []}
     assert main(["check", *VERIFY, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == [expected]
-    Path("doors.py").write_text(DOOR.replace("it is a door", "it is one"))
+    Path("doors.py").write_text(DOOR.replace("always", "sometimes"))
     sys.modules.pop("doors")
     assert main(["check", *VERIFY, "--json"]) == 1
     (told,) = json.loads(capsys.readouterr().out)

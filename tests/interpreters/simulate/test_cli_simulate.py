@@ -163,4 +163,4 @@ def test_a_part_of_an_hour_is_simulated(capsys: pytest.CaptureFixture[str]) -> N
         with pytest.raises(SystemExit) as refused:
             main(["simulate", "doors:machine", f"--hours={wrong}"])
         assert refused.value.code == 2
-        assert f"{wrong!r} is no number of hours above 0, as 6 or 0.5" in capsys.readouterr().err
+        assert f"{wrong!r} is not a number of hours above 0, as 6 or 0.5" in capsys.readouterr().err
