@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from lifefold.interpreters.simulate import simulate
     from lifefold.interpreters.store import MemoryStore, SqliteStore
 
+__version__: str
+
 __all__ = [
     "ANY", "STAY", "Activity", "AggregateType", "Effect", "Engine", "Envelope", "Event", "Interpreter", "Ledger",
     "Machine", "MemoryStore", "Record", "SqliteStore", "State", "Step", "System", "__version__", "after", "alone",

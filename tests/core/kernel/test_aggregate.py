@@ -174,6 +174,7 @@ class Heard(Protocol):
 
     def __call__(self, **triggers: Any) -> list[str]:
         """Return the transitions that triggered a rule with these triggers."""
+        ...
 
 
 @pytest.fixture

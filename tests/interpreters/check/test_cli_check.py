@@ -346,7 +346,7 @@ def test_progress_is_one_line() -> None:
     """States, states to search, depth, rate, time; it fits into 80 characters."""
     told = in_words("session-in-fleet", Progress(12_345_678, 234_567, 99_999_999, 123, 61.5))
     assert told == "session-in-fleet: 12,345,678 states, 234,567 to search, 123 deep, 200,743/s, 1m01s"
-    assert in_words("x", Progress(0, 0, 0, 0, 0.0)) == "x: 0 states, 0 to look at, 0 deep, 0/s, 0s"
+    assert in_words("x", Progress(0, 0, 0, 0, 0.0)) == "x: 0 states, 0 to search, 0 deep, 0/s, 0s"
 
 
 def test_a_terminal_gets_colours_and_is_left_as_it_was() -> None:
