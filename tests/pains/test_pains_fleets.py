@@ -21,7 +21,7 @@ AWAITED: Final = "no task waits for a task that is lost"
 
 def test_the_claim_of_a_gone_worker_is_given_back() -> None:
     """sipyourdrink-ltd/bernstein#4453: the claim of a dead agent is never released, and the run waits for ever."""
-    trace = way_through("every owner sits at its task", plan(), STOP, board=without(BOARD, "release"))
+    trace = way_through("every owner is at its task", plan(), STOP, board=without(BOARD, "release"))
     assert "WorkerGone" in trace[-1]
 
 
@@ -42,7 +42,7 @@ def _lost_is_done(work: TaskIndex, transition: Transition) -> TaskIndex:
 def test_a_dependent_of_a_failed_task_is_not_queued_again() -> None:
     """sipyourdrink-ltd/bernstein#3621: the dependent of a failed task is dispatched, fails, and is dispatched again."""
     queued = without(BOARD, "block_waiting")
-    trace = way_through("nobody works at what depends on something", CHAIN, board=queued, fold=_lost_is_done)
+    trace = way_through("no task is worked at before its dependencies are merged", CHAIN, board=queued, fold=_lost_is_done)
     assert any("task:T0 CLAIMED → FAILED" in line for line in trace)
     assert "task:T1 OPEN → CLAIMED" in trace[-1]
 
@@ -125,7 +125,7 @@ def test_a_worker_at_a_cancelled_task_is_recalled() -> None:
     people = {"task": (task.Cancelled,)}
     unheard = without(BOARD, "recall")
     trace = way_through(
-        "whoever works at what was taken from him hears of it", plan(), people, board=unheard, states=ALL
+        "a worker whose task was taken learns it, if merges end", plan(), people, board=unheard, states=ALL
     )
     assert any("→ CANCELLED" in line for line in trace)
     assert not any("Recalled" in line for line in trace)
