@@ -42,7 +42,8 @@ def _lost_is_done(work: TaskIndex, transition: Transition) -> TaskIndex:
 def test_a_dependent_of_a_failed_task_is_not_queued_again() -> None:
     """sipyourdrink-ltd/bernstein#3621: the dependent of a failed task is dispatched, fails, and is dispatched again."""
     queued = without(BOARD, "block_waiting")
-    trace = way_through("no task is worked at before its dependencies are merged", CHAIN, board=queued, fold=_lost_is_done)
+    prop = "no task is worked at before its dependencies are merged"
+    trace = way_through(prop, CHAIN, board=queued, fold=_lost_is_done)
     assert any("task:T0 CLAIMED → FAILED" in line for line in trace)
     assert "task:T1 OPEN → CLAIMED" in trace[-1]
 
