@@ -225,7 +225,7 @@ def test_a_runner_may_leave_while_work_waits_for_a_person(ground: Ground) -> Non
         run.rest()
         assert run.process.returncode == Verdict.LEFT
     with ground.running() as run:
-        assert run.until("continuing").strip().endswith("0 tasks in progress, 1 waiting for a person")
+        assert run.until("continuing").strip().endswith("0 tasks in progress, 1 waiting for approval")
         ground.post("task:ask-1", approval.ApprovalGranted())
         assert "1 of 1 tasks closed" in run.rest()
     assert ground.sessions("ask-1") == len(ground.merges()) == 1
