@@ -254,7 +254,7 @@ def test_the_demonstration_ends_with_everything_closed_and_sums_up_what_it_has_s
     assert "10 of 10 tasks closed; the log is" in printed
     recap, _, hints = printed.partition("Failures on the way")[2].partition("What to try next:")
     happened = dict(line.split(maxsplit=1) for line in recap.splitlines() if line.startswith("  "))
-    shown = {"roman": "2 times", "initials": "hung until its time was up", "plural": "deaf", "guide": "urgent message"}
+    shown = {"roman": "2 times", "initials": "hung until its timeout", "plural": "ignored", "guide": "urgent message"}
     assert [task for task, words in shown.items() if words not in happened[task]] == []
     assert len({line.rindex("  ") for line in hints.splitlines() if line.count("  ") > 1}) == 1
     demo = Ground(ground.folder / "demo")
