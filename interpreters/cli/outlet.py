@@ -36,7 +36,14 @@ class Outlet(io.TextIOWrapper):
         """Write to the file descriptor of a stream, in its encoding, with escapes for other characters."""
         stream.flush()
         self._queue: Final = _Queue(stream.fileno(), limit)
-        super().__init__(self._queue, encoding=stream.encoding, errors="backslashreplace", line_buffering=True)
+        super().__init__(self._queue, encoding=stream.encoding, errors="backslashreplace")
+
+    def write(self, text: str, /) -> int:
+        """Write a text, and queue it when its last line is whole: two outlets of one file mix no lines."""
+        count = super().write(text)
+        if text.endswith(("\n", "\r")):
+            self.flush()
+        return count
 
     @property
     def idle(self) -> bool:

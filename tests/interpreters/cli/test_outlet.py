@@ -57,6 +57,21 @@ def test_a_reader_that_has_taken_everything_is_waited_for_again(pipe: StuckPipe)
     assert out.idle
 
 
+def test_a_message_of_several_lines_is_whole_where_errors_go_to_the_same_file_as_the_output(pipe: StuckPipe) -> None:
+    """Each of two outlets has a thread; whichever writes first, no line begins within a line of the other."""
+    out, errors = Outlet(pipe.stream), Outlet(pipe.stream)
+    for number in range(300):
+        print(f"out {number}\nout again", file=out)
+        print(f"error {number}\nerror again", file=errors)
+    pipe.read_some()  # the rest fits into the pipe
+    assert out.finish(60)
+    assert errors.finish(60)
+    pipe.stream.write("the end\n")
+    pipe.stream.flush()
+    lines = pipe.read_to("the end\n")
+    assert {re.sub(r"\d+", "N", line) for line in lines} == {"out N", "out again", "error N", "error again", "the end"}
+
+
 def test_what_is_left_in_the_end_is_written_if_the_reader_takes_it_in_time(pipe: StuckPipe) -> None:
     """Otherwise it is given up, after a time in which the reader has taken nothing at all."""
     out = Outlet(pipe.stream)

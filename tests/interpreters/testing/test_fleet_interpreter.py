@@ -1,5 +1,7 @@
 """The fleet's own interpreter keeps what the kit asks of one: places, sessions and verifications are real."""
 
+import gc
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,8 +12,9 @@ from lifefold.interpreters.testing import Bench, InterpreterConformance
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return FleetBench(tmp_path)
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    yield FleetBench(tmp_path)
+    gc.collect()  # what the children below warn of belongs to this test
 
 
 # A crash that only a handler dies of leaves its shims children of a process that lives on, and they are not reaped.
