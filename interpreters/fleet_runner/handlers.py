@@ -48,7 +48,7 @@ from lifefold.interpreters.fleet_runner.notices import About, Notices
 from lifefold.interpreters.fleet_runner.plan_changes import joined
 from lifefold.interpreters.fleet_runner.redaction import secrets_of, variables_of
 from lifefold.interpreters.fleet_runner.retry_until import patiently, pause
-from lifefold.interpreters.fleet_runner.session_outcome import outcome, program_of, spent
+from lifefold.interpreters.fleet_runner.session_outcome import Agent, last_said, outcome, program_of, spent
 from lifefold.interpreters.fleet_runner.specs import session_spec, write_whole
 from lifefold.interpreters.fleet_runner.stall import Watcher
 from lifefold.interpreters.fleet_runner.triggers import Attendant
@@ -226,10 +226,12 @@ class Handlers:
         try:
             differs = await self._placed(agent, f"inspect the worktree of {task}", look)
             hidden = () if differs else await self.workplace.ignored(agent, task, activity.epoch)
+            attempt = _session_in(context.occasion.within).attempt
+            said = "" if differs else await last_said(self.folder.last_start(agent, attempt), self.secrets)
         except (WorkplaceError, OSError) as error:
             self.tell(agent, f"the changes of {task} cannot be read, so the task counts as unchanged: {error}")
-            differs, hidden = False, ()
-        await context.report(assignment.Inspected(differs, hidden[: nothing_done.MOST_HIDDEN + 1]))
+            differs, hidden, said = False, (), ""
+        await context.report(assignment.Inspected(differs, hidden[: nothing_done.MOST_HIDDEN + 1], said))
 
     async def verify(self, activity: VerifyWork, context: ActivityContext) -> None:
         """Run the verification commands."""
@@ -293,7 +295,7 @@ class Handlers:
         lacks = _no_hint if known is None else partial(hint, os.environ, known)
         command = read_command(directory) if known is None else known.command
         program = program_of(command, cooperative=is_python_command(command))
-        called = await outcome(ended, directory, self.secrets, lacks, program)
+        called = await outcome(ended, directory, self.secrets, Agent(program, lacks, activity.timeout_ms))
         await context.report(session.SessionExited(called, await spent(directory)))
 
     async def _found(self, activity: RunSession, context: ActivityContext) -> SessionProcess | SessionExit:

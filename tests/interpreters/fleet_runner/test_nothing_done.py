@@ -47,6 +47,16 @@ def test_a_task_for_which_nothing_was_changed_fails_and_says_so(tmp_path: Path) 
     assert any(each["metadata"]["event"] == "NothingDone" for each in of.json("log"))
 
 
+def test_a_limit_that_an_agent_has_printed_is_told_though_it_exited_with_0(tmp_path: Path) -> None:
+    """The operator need not look for it in the output."""
+    of = ground(tmp_path, "empty-1")
+    (of.folder / "agent.py").write_text('print("Rate limit exceeded, try again in 5 minutes")')
+    assert (
+        "empty-1: FAILED: nothing was changed; the agent's last words: Rate limit exceeded, try again in 5 minutes\n"
+        in of.run(code=1)
+    )
+
+
 def test_the_next_session_is_told_and_may_do_it(tmp_path: Path) -> None:
     """Its prompt has what the last one came to."""
     of = ground(tmp_path, "second-1")
