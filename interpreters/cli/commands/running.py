@@ -189,7 +189,8 @@ async def _run(
 def _introduce(runner: Runner, *, begins: bool) -> None:
     """Print the target branch, and at the start of a log the warnings about the fleet file."""
     fleet = runner.fleet
-    for warning in (*fleet.warnings, *unproven(fleet.tasks), *untold(fleet, os.environ)) if begins else ():
+    unverified = unproven(fleet.tasks, merges=fleet.repository is not None)
+    for warning in (*fleet.warnings, *unverified, *untold(fleet, os.environ)) if begins else ():
         print(f"warning: {warning}", file=sys.stderr)
     for path in [path for path in (runner.log, runner.folder.root) if is_open_to_others(path)][:1]:
         close = f"chmod -R o-rwx {shlex.quote(str(runner.log))}*"

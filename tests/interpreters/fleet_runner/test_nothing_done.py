@@ -120,6 +120,17 @@ def test_a_task_that_is_meant_to_change_nothing_is_closed_and_named(tmp_path: Pa
 def test_a_run_warns_of_tasks_without_commands_when_it_begins_and_then_no_more(tmp_path: Path) -> None:
     """One line for all of them."""
     of = ground(tmp_path, "second-1", "second-2")
-    warning = "warning: second-1 and second-2 have no verify: the work of a session that succeeds is merged"
+    merged = "the work of a session that succeeds is merged unverified, and one without a change has failed"
+    warning = f"warning: second-1 and second-2 have no verify: {merged}\n"
     assert warning in of.call("run", str(of.fleet), "--no-live").stderr
     assert "have no verify" not in of.call("run", str(of.fleet), "--no-live").stderr
+
+
+def test_without_a_repository_the_warning_speaks_of_no_merge(tmp_path: Path) -> None:
+    """There nothing is known of what a session has changed."""
+    of = ground(tmp_path, "empty-1")
+    of.settle('repository = "repo"', "")
+    counts = "a session that succeeds counts as done unverified, also if it has changed nothing"
+    done = of.call("run", str(of.fleet), "--no-live")
+    assert f"warning: empty-1 has no verify: {counts}\n" in done.stderr
+    assert "1 of 1 tasks closed" in done.stdout
