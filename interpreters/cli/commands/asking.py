@@ -16,6 +16,7 @@ from lifefold.core.lifecycles.session import Usage
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli import awaited, logs
 from lifefold.interpreters.cli.account import Account, usage_json
+from lifefold.interpreters.cli.earlier import found_earlier
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.log_filter import Chosen, since
 from lifefold.interpreters.cli.story import Happening, told
@@ -231,7 +232,8 @@ def log(arguments: Namespace) -> None:
     ledger = Ledger(system)
     with logs.peek(arguments.db) as store:
         happenings = [each for decision in logs.decisions(store, ledger) for each in _told(chosen, decision)]
-        _warn_or_refuse(chosen.missing(ledger.aggregates), may_come=arguments.follow)
+        unknown = (str(found_earlier(store, each)) for each in chosen.missing(ledger.aggregates))
+        _warn_or_refuse(unknown, may_come=arguments.follow)
         if arguments.json and not arguments.follow:
             print(json.dumps(msgspec.to_builtins([happening.event for happening in happenings]), indent=2))
             return

@@ -18,8 +18,9 @@ from lifefold.core.fleet.system import board, worker
 from lifefold.core.kernel import RunnerRecovered, replace
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli import awaited, logs
+from lifefold.interpreters.cli.earlier import found_earlier
 from lifefold.interpreters.cli.errors import BadInput
-from lifefold.interpreters.cli.names import must_be_there
+from lifefold.interpreters.cli.names import UnknownName, must_be_there
 from lifefold.interpreters.cli.wording import clock_time, this_command
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.explain import status
@@ -107,11 +108,18 @@ def _told(story: projection.Story, decision: Decision) -> projection.Story:
 
 
 def _must_be_there(store: SqliteStore, ledger: Ledger, task: str) -> None:
-    """Raise ``BadInput`` for an unknown task, with similar names; for an agent, with the commands that show it."""
+    """Raise ``BadInput`` for an unknown task, with similar names, or with the earlier log that has it.
+
+    For an agent, it names the commands that show it.
+    """
     if f"{worker.KIND}/{task}" in ledger.aggregates and f"task:{task}" not in _tasks(ledger):
         what, more = f"{task} is an agent, not a task", f"lifefold log --agent {task}{logs.LOG} its transitions"
         raise BadInput(logs.typed(f"{what}; lifefold status{logs.LOG} shows its state, and {more}", store))
-    must_be_there("task", [task], [each.id for each in status.tasks(ledger.aggregates)] if ledger.aggregates else [])
+    names = [each.id for each in status.tasks(ledger.aggregates)] if ledger.aggregates else []
+    try:
+        must_be_there("task", [task], names)
+    except UnknownName as unknown:
+        raise found_earlier(store, unknown) from None
 
 
 def _doubts(store: SqliteStore, ledger: Ledger, said: projection.Explanation, *, runs: bool) -> Iterator[str]:
@@ -120,6 +128,9 @@ def _doubts(store: SqliteStore, ledger: Ledger, said: projection.Explanation, *,
     moves = any(not each.settled and each.id in concerned for each in status.tasks(ledger.aggregates))
     if moves and not runs and not board.finished(ledger.aggregates[board.NAME]):
         yield logs.typed(_NO_RUNNER, store)
+    then = logs.next_log(store.path)
+    if then.exists() and board.finished(ledger.aggregates[board.NAME]):
+        yield f"The fleet is over in this log; {then} continues it."
     name = f"{worker.KIND}/{said.owner}"
     if name in ledger.aggregates:
         agent = status.agent_status(ledger.aggregates[name])

@@ -52,7 +52,7 @@ def _obstacle(of: Aggregate, slot: worker_slot.WorkerSlot, move: Callable[[Trust
         return "it has stopped, for good"
     if move(slot.trust) == slot.trust:
         return f"it is {slot.trust.level.word} already{', and has no violations' if slot.trust.level else ''}"
-    return no_agent_left(of)
+    return no_agent_left(of, "trust counts no more in this log; a new log has the trust of the fleet file")
 
 
 def _outcome(before: Trust, after: Trust) -> str:
