@@ -79,7 +79,7 @@ def _look(store: SqliteStore) -> _Seen:
     runs, folder, there = store.is_written(), FleetFolder(store.path), ledger.aggregates
     agents = sorted(projection.agents(there), key=lambda agent: by_number(agent.name))
     found = [(agent, look(folder, agent)) for agent in agents]
-    tasks = projection.tasks(there) if there else ()
+    tasks = account.claimed(projection.tasks(there)) if there else ()
     in_the_way = read_waits(folder.waits) if awaited.goes_on(there) else ()
     return _Seen(
         store,
@@ -152,6 +152,7 @@ def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
     yield from (f"! {line}" for line in awaited.lines(seen.waiting, seen.account.paused_by, log))
     yield from (f"! {line}" for line in awaited.in_the_way(seen.in_the_way, now_ms))
     yield from (f"! {line}" for line in awaited.fallen(seen.account.stopped_by))
+    yield from (f"! {line}" for line in seen.account.outputs(tasks, FleetFolder(seen.store.path)))
     yield from (f"! {line}" for line in seen.unmerged.lines(_open(seen)))
     rows: list[tuple[str, ...]] = [("AGENT", "ASKED", "STATE", "FOR", "TASK", "SESSION", "ATTEMPT", "PROCESS", "NEXT")]
     rows += [
@@ -198,7 +199,7 @@ def tasks(arguments: Namespace) -> None:
     with logs.peek(arguments.db) as store:
         ledger, account = logs.fold_with_account(store)
     there = ledger.aggregates
-    found = projection.tasks(there) if there else ()
+    found = account.claimed(projection.tasks(there)) if there else ()
     usages = [account.spending.of_task(task.id) for task in found]
     if arguments.json:
         pairs = zip(found, usages, strict=True)

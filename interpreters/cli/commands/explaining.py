@@ -18,6 +18,7 @@ from lifefold.core.fleet.system import board, worker
 from lifefold.core.kernel import RunnerRecovered, replace
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli import awaited, logs
+from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.earlier import found_earlier
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import UnknownName, must_be_there
@@ -45,9 +46,10 @@ MOST_BY_CHARACTERS: Final = 24
 def why(arguments: Namespace) -> None:
     """Explain a task, or a service."""
     with logs.peek(arguments.db) as store:
-        ledger, story = Ledger(system), projection.Story(arguments.task)
+        ledger, story, account = Ledger(system), projection.Story(arguments.task), Account()
         for decision in logs.decisions(store, ledger):
             story = _told(story, decision)
+            account.observe(decision.entry.stream, decision.reaction)
         if f"{service.KIND}/{arguments.task}" in ledger.aggregates and f"task:{arguments.task}" not in _tasks(ledger):
             in_the_way = tuple(_in_the_way(store, ledger, {arguments.task}))
             _explain_service(store, ledger, arguments, in_the_way)
@@ -57,7 +59,7 @@ def why(arguments: Namespace) -> None:
         runs = store.is_written()
         doubts = tuple(_doubts(store, ledger, said, runs=runs))
         in_the_way = tuple(_in_the_way(store, ledger, {arguments.task, *_owners(ledger, said)}))
-        unmerged = UnmergedWork(store)
+        unmerged, output = UnmergedWork(store), account.output_of(arguments.task, FleetFolder(store.path))
         said = replace(said, onward=logs.typed(said.onward, store))
     open_tasks = () if said.state == State.CLOSED else (said.task,)
     said = replace(said, ways=tuple(way for way in said.ways if way.command in arguments.known))
@@ -65,11 +67,12 @@ def why(arguments: Namespace) -> None:
         runner = "running" if runs else "not running"
         doubts += unmerged.doubts(open_tasks)
         places = [place for task in open_tasks for place in unmerged.of(task)]
-        found = {"runner": runner, "doubts": doubts, "in_the_way": in_the_way, "unmerged": places}
+        found = {"runner": runner, "doubts": doubts, "in_the_way": in_the_way, "unmerged": places, "output": output}
         print(json.dumps({**msgspec.to_builtins(said), **found}, indent=2))
         return
     lies = (f"{line[0].upper()}{line[1:]}." for line in unmerged.lines(open_tasks))
-    for line in lines(said, (*in_the_way, *doubts, *lies), arguments.db):
+    outputs = (f"The output of its last session is in {output}.",) if output and open_tasks else ()
+    for line in lines(said, (*in_the_way, *doubts, *lies, *outputs), arguments.db):
         print(plain(line.encode()))
 
 
