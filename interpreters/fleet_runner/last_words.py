@@ -11,7 +11,7 @@ Programs print one object a line, and the sentence is inside the object. All tex
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -69,11 +69,10 @@ def _objects(line: bytes) -> Iterator[Mapping[str, Any]]:
     if not line.lstrip().startswith((b"{", b"[")):
         return
     try:
-        found: Any = msgspec.json.decode(line)
+        found: object = msgspec.json.decode(line)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return
-    every = found if isinstance(found, list) else [found]
-    yield from (table for each in reversed(every) if (table := as_table(each)) is not None)
+    yield from (table for each in reversed(_as_list(found) or [found]) if (table := as_table(each)) is not None)
 
 
 def _words(of: Mapping[str, Any]) -> LastWords:
@@ -86,12 +85,16 @@ _SENTENCES: Final = ("result", "errors", "error", "message", "data", "detail", "
 """The keys that lead to a sentence, the most telling first."""
 
 
-def _sentence(found: Any, depth: int = 0) -> str:
+def _sentence(found: object, depth: int = 0) -> str:
     if isinstance(found, str):
         return " ".join(found.split())
     if depth > DEEPEST:
         return ""
-    if isinstance(found, list):
-        return next(filter(None, (_sentence(each, depth + 1) for each in reversed(found))), "")
     table = as_table(found) or {}
-    return next(filter(None, (_sentence(table.get(key), depth + 1) for key in _SENTENCES)), "")
+    inner = (*reversed(_as_list(found)), *(table.get(key) for key in _SENTENCES))
+    return next(filter(None, (_sentence(each, depth + 1) for each in inner)), "")
+
+
+def _as_list(value: object) -> list[object]:
+    """Return a value as a list, typed; empty if it is another kind."""
+    return cast("list[object]", value) if isinstance(value, list) else []

@@ -98,8 +98,8 @@ async def test_a_time_out_names_its_limit_and_the_key(tmp_path: Path) -> None:
 
 RESULT: Final = '{"type": "result", "subtype": "success", "is_error": %s, "result": "%s", "uuid": "429-503"}'
 LIMIT: Final = "API Error: Request rejected (429): your account's rate limit"
-SPENT: Final = "You have hit your usage limit; try again at 12:30"
-FAILED_TURN: Final = f'{{"type": "turn.failed", "error": {{"message": "{SPENT}"}}}}'
+LIMITED: Final = "You have hit your usage limit; try again at 12:30"
+FAILED_TURN: Final = f'{{"type": "turn.failed", "error": {{"message": "{LIMITED}"}}}}'
 
 
 @pytest.mark.anyio
@@ -111,7 +111,7 @@ FAILED_TURN: Final = f'{{"type": "turn.failed", "error": {{"message": "{SPENT}"}
         ('{"type": "result", "is_error": true, "subtype": "error_max_turns"}', "error_max_turns", Trouble.OTHER),
         ('{"type": "result", "is_error": true, "errors": ["first", "last"]}', "last", Trouble.OTHER),
         (f"{RESULT % ('true', 'tests fail')}\nbye", "tests fail", Trouble.OTHER),
-        (FAILED_TURN, SPENT, Trouble.TRANSIENT),
+        (FAILED_TURN, LIMITED, Trouble.TRANSIENT),
     ],
     ids=["limit", "credit", "subtype", "errors", "text-after", "codex"],
 )
@@ -153,7 +153,7 @@ async def test_any_other_output_leaves_exit_status_0_a_success(tmp_path: Path, o
     ("line", "said"),
     [
         (RESULT % ("true", "Credit balance is too low"), "Credit balance is too low"),
-        (FAILED_TURN, SPENT),
+        (FAILED_TURN, LIMITED),
         ('{"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}', "Overloaded"),
         ('{"type": "error", "error": {"name": "APIError", "data": {"message": "No key"}}}', "No key"),
         ('{"type": "assistant", "message": {"content": [{"type": "text", "text": "I stop"}]}}', "I stop"),
