@@ -175,10 +175,13 @@ _IN_WORDS: Final[Mapping[int | None, str]] = {
 }
 
 
-def trouble_in(said: str) -> bool:
-    """Tell whether words of an agent name a kind of end that ``WORDS`` knows."""
+def telling(said: str) -> str:
+    """Return last words of a session that exited with 0, if they name a known trouble; else an empty text.
+
+    Programs print a limit, and exit with 0. So these words may explain why a task is not done.
+    """
     text = said.lower()
-    return any(_says(row, text) for row in WORDS)
+    return said if any(_says(row, text) for row in WORDS) else ""
 
 
 def by_status(status: int | None, program: Program = Program.ANY) -> Diagnosis:

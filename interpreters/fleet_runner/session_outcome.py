@@ -11,11 +11,14 @@ from typing import Final
 import msgspec
 from anyio import to_thread
 
+from lifefold.core.fleet.worker import assignment
+from lifefold.core.kernel import Aggregate
 from lifefold.core.lifecycles import session
 from lifefold.core.policy import ends
 from lifefold.core.policy.reasons import SUSPENDED_STATUS
 from lifefold.interpreters.fleet_file.units import format_duration
 from lifefold.interpreters.fleet_runner import last_words, usage
+from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.redaction import NO_SECRETS, Secrets
 from lifefold.interpreters.processes import SessionExit, output_tail
 
@@ -95,6 +98,17 @@ async def last_said(directory: Path, secrets: Secrets = NO_SECRETS) -> str:
     output = await _tail(directory, usage.TAIL_BYTES)
     words = await to_thread.run_sync(last_words.at_the_end, output)
     return _said(words, _end_of(output, secrets), secrets)
+
+
+async def said_of_work(folder: FleetFolder, worker: Aggregate, secrets: Secrets) -> str:
+    """Return the last words of the session whose work a worker inspects or verifies.
+
+    They are empty if another agent has done the work, and if the session has died: its death has them already.
+    """
+    work: assignment.Assignment = worker.record(assignment.machine.name)
+    if not work.sessions or assignment.is_orphan(work):
+        return ""
+    return await last_said(folder.last_start(worker.key, worker.record(session.machine.name).attempt), secrets)
 
 
 def _said(words: last_words.LastWords | None, text: str, secrets: Secrets) -> str:

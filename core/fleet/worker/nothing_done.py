@@ -30,10 +30,7 @@ def told(transition: Transition) -> Iterator[Tell]:
 
 
 def reason_of(hidden: tuple[str, ...], said: str = "") -> str:
-    """Return the reason: nothing was changed, with the ignored files that are there.
-
-    The agent's last words are added if they name a known trouble. Programs print a limit, and exit with 0.
-    """
-    trouble = f"; the agent's last words: {said}" if ends.trouble_in(said) else ""
+    """Return the reason: nothing was changed, with the agent's last words and the ignored files that are there."""
+    trouble = f"; the agent's last words: {said}" if ends.telling(said) else ""
     named = ", ".join(hidden[:MOST_HIDDEN]) + (" and more" if len(hidden) > MOST_HIDDEN else "")
     return f"nothing was changed{trouble}{f'; git ignores what is there besides: {named}' if hidden else ''}"

@@ -193,7 +193,7 @@ def test_the_statuses_of_a_program_that_could_not_be_started_are_in_words() -> N
     assert ends.in_words(None) == ""
 
 
-def test_words_of_a_known_trouble_are_told_from_others() -> None:
-    """An agent that has changed nothing may have said why."""
-    assert ends.trouble_in("Rate limit exceeded")
-    assert not ends.trouble_in("I have looked at it")
+def test_last_words_are_telling_only_if_they_name_a_known_trouble() -> None:
+    """The agent may have said why nothing came of it; other words explain nothing."""
+    assert ends.telling("Rate limit exceeded") == "Rate limit exceeded"
+    assert ends.telling("I have looked at it") == ""

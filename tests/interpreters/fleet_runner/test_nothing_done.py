@@ -57,6 +57,13 @@ def test_a_limit_that_an_agent_has_printed_is_told_though_it_exited_with_0(tmp_p
     )
 
 
+def test_a_limit_that_an_agent_has_printed_is_told_beside_what_its_verification_has_found(tmp_path: Path) -> None:
+    """The commands see only that the work is missing."""
+    of = ground(tmp_path, "empty-1", more='verify = [["test", "-s", "out.txt"]]')
+    (of.folder / "agent.py").write_text('print("Rate limit exceeded")')
+    assert "empty-1: FAILED: The agent's last words: Rate limit exceeded. The command `test -s" in of.run(code=1)
+
+
 def test_the_next_session_is_told_and_may_do_it(tmp_path: Path) -> None:
     """Its prompt has what the last one came to."""
     of = ground(tmp_path, "second-1")
