@@ -26,6 +26,9 @@ from lifefold.interpreters.store import SqliteStore
 SESSION: Final = "session"
 """The entity of a worker whose fatal error stops the agent."""
 
+MOST_OUTPUTS: Final = 3
+"""The most outputs of sessions that a summary or a status names."""
+
 _AT_REST: Final = frozenset({task.State.CLOSED, task.State.CANCELLED})
 
 _AGENTS: Final = frozenset({worker.KIND, service.KIND})
@@ -69,11 +72,12 @@ class Account:
         return str(output) if output.exists() else ""
 
     def outputs(self, tasks: Iterable[TaskStatus], folder: FleetFolder) -> Iterator[str]:
-        """Yield a line for each task that failed or was given back: where the output of its last session is."""
-        for each in tasks:
-            output = self.output_of(each.id, folder) if each.reason and each.state not in _AT_REST else ""
-            if output:
-                yield f"the output of the last session at {each.id} is in {output}"
+        """Yield where the output of the last session is, for the first tasks that failed or were given back."""
+        concerned = (each.id for each in tasks if each.reason and each.state not in _AT_REST)
+        found = [(name, output) for name in concerned if (output := self.output_of(name, folder))]
+        yield from (f"the output of the last session at {name} is in {output}" for name, output in found[:MOST_OUTPUTS])
+        if len(found) > MOST_OUTPUTS:
+            yield f"lifefold why TASK names the output of {len(found) - MOST_OUTPUTS} more"
 
     def _note(self, aggregate: str, transition: Transition) -> None:
         agent = aggregate.partition("/")[2]

@@ -22,6 +22,7 @@ from lifefold.interpreters.cli.log_filter import Chosen, since
 from lifefold.interpreters.cli.story import Happening, told
 from lifefold.interpreters.cli.wording import (
     age,
+    as_typed,
     asked,
     by_number,
     by_state,
@@ -152,7 +153,7 @@ def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
     yield from (f"! {line}" for line in awaited.lines(seen.waiting, seen.account.paused_by, log))
     yield from (f"! {line}" for line in awaited.in_the_way(seen.in_the_way, now_ms))
     yield from (f"! {line}" for line in awaited.fallen(seen.account.stopped_by))
-    yield from (f"! {line}" for line in seen.account.outputs(tasks, FleetFolder(seen.store.path)))
+    yield from (f"! {as_typed(line)}" for line in seen.account.outputs(tasks, FleetFolder(seen.store.path)))
     yield from (f"! {line}" for line in seen.unmerged.lines(_open(seen)))
     rows: list[tuple[str, ...]] = [("AGENT", "ASKED", "STATE", "FOR", "TASK", "SESSION", "ATTEMPT", "PROCESS", "NEXT")]
     rows += [

@@ -259,7 +259,7 @@ def _summary(runner: Runner, account: Account, verdict: Verdict, log: Path) -> N
         print(f"  {brief(enumerated(idle))}: CLOSED, and nothing was changed")
     outputs = account.outputs(every, runner.folder)
     for line in (*_of_agents(runner, verdict), *awaited.fallen(account.stopped_by), *outputs):
-        print(f"  {line}")
+        print(f"  {as_typed(line)}")
     for name, message, _ in runner.standing():
         if message != account.stopped_by.get(name):
             print(f"  {name}: {as_typed(message)}")

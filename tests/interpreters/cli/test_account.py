@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from fleet_ground import Ground
+from lifefold.interpreters.cli.account import MOST_OUTPUTS
 from lifefold.interpreters.cli.commands.running import strange
 
 
@@ -44,6 +45,18 @@ def test_the_output_of_a_failed_session_is_named_by_run_status_and_why(ground: G
     output.unlink()
     assert "output of" not in ground.call("status").stdout
     assert ground.json("why", "crash-1")["output"] == ""
+
+
+def test_of_many_outputs_some_are_named_and_the_command_for_the_others(ground: Ground) -> None:
+    """They would hide what else is to be seen."""
+    names = [f"crash-{number}" for number in range(MOST_OUTPUTS + 2)]
+    ground.prepare(*names, repository=False)
+    for name in names:
+        ground.demand(name, "max_retries = 0")
+    told = ground.run(code=1)
+    assert told.count("the output of the last session at") == MOST_OUTPUTS
+    assert "lifefold why TASK names the output of 2 more\n" in told
+    assert "lifefold why TASK names the output of 2 more\n" in ground.call("status").stdout
 
 
 def test_refusals_of_an_orderly_run_alarm_no_operator() -> None:
