@@ -71,13 +71,16 @@ class Account:
         output = folder.output(*self._last_sessions[task])
         return str(output) if output.exists() else ""
 
-    def outputs(self, tasks: Iterable[TaskStatus], folder: FleetFolder) -> Iterator[str]:
-        """Yield where the output of the last session is, for the first tasks that failed or were given back."""
+    def outputs(self, tasks: Iterable[TaskStatus], folder: FleetFolder, log: str) -> Iterator[str]:
+        """Yield where the output of the last session is, for the first tasks that failed or were given back.
+
+        ``log`` is the option for the log that commands need, or empty.
+        """
         concerned = (each.id for each in tasks if each.reason and each.state not in _AT_REST)
         found = [(name, output) for name in concerned if (output := self.output_of(name, folder))]
         yield from (f"the output of the last session at {name} is in {output}" for name, output in found[:MOST_OUTPUTS])
         if len(found) > MOST_OUTPUTS:
-            yield f"lifefold why TASK names the output of {len(found) - MOST_OUTPUTS} more"
+            yield f"lifefold why TASK{log} names the output of {len(found) - MOST_OUTPUTS} more"
 
     def _note(self, aggregate: str, transition: Transition) -> None:
         agent = aggregate.partition("/")[2]

@@ -153,7 +153,7 @@ def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
     yield from (f"! {line}" for line in awaited.lines(seen.waiting, seen.account.paused_by, log))
     yield from (f"! {line}" for line in awaited.in_the_way(seen.in_the_way, now_ms))
     yield from (f"! {line}" for line in awaited.fallen(seen.account.stopped_by))
-    yield from (f"! {as_typed(line)}" for line in seen.account.outputs(tasks, FleetFolder(seen.store.path)))
+    yield from (f"! {as_typed(line)}" for line in seen.account.outputs(tasks, FleetFolder(seen.store.path), log))
     yield from (f"! {line}" for line in seen.unmerged.lines(_open(seen)))
     rows: list[tuple[str, ...]] = [("AGENT", "ASKED", "STATE", "FOR", "TASK", "SESSION", "ATTEMPT", "PROCESS", "NEXT")]
     rows += [

@@ -257,7 +257,7 @@ def _summary(runner: Runner, account: Account, verdict: Verdict, log: Path) -> N
             print(f"  {task.id}: {task.state}{f': {task.reason}' if task.reason else ''}")
     if runner.fleet.repository is not None and (idle := status.without_change(tasks)):
         print(f"  {brief(enumerated(idle))}: CLOSED, and nothing was changed")
-    outputs = account.outputs(every, runner.folder)
+    outputs = account.outputs(every, runner.folder, logs.option(log))
     for line in (*_of_agents(runner, verdict), *awaited.fallen(account.stopped_by), *outputs):
         print(f"  {as_typed(line)}")
     for name, message, _ in runner.standing():
