@@ -71,7 +71,7 @@ def why(arguments: Namespace) -> None:
         print(json.dumps({**msgspec.to_builtins(said), **found}, indent=2))
         return
     lies = (f"{line[0].upper()}{line[1:]}." for line in unmerged.lines(open_tasks))
-    outputs = (f"The output of its last session is in {output}.",) if output and open_tasks else ()
+    outputs = (f"The output of its last session is in {output}.",) if output and open_tasks and not said.owner else ()
     for line in lines(said, (*in_the_way, *doubts, *lies, *outputs), arguments.db):
         print(plain(line.encode()))
 
