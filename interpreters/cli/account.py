@@ -5,6 +5,7 @@ It is folded from the transitions of a log. A run that continues a log begins wi
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -65,11 +66,12 @@ class Account:
         return tuple(replace(each, claims=self.claims[each.id]) for each in tasks)
 
     def output_of(self, task: str, folder: FleetFolder) -> str:
-        """Return the file with the output of a task's last session; empty without one."""
-        if task not in self._last_sessions:
-            return ""
-        output = folder.output(*self._last_sessions[task])
-        return str(output) if output.exists() else ""
+        """Return the file with the output of a task's last session; empty without one that this user may read."""
+        if task in self._last_sessions:
+            with suppress(PermissionError):  # a user may read the log, but not its folder
+                output = folder.output(*self._last_sessions[task])
+                return str(output) if output.exists() else ""
+        return ""
 
     def outputs(self, tasks: Iterable[TaskStatus], folder: FleetFolder, log: str) -> Iterator[str]:
         """Yield where the output of the last session is, for the first tasks that failed or were given back.
