@@ -22,8 +22,8 @@ import anyio
 from lifefold.interpreters.processes.shim import durable
 from lifefold.interpreters.worktrees import index_lock
 from lifefold.interpreters.worktrees.aside import make_own, make_room, read_regular
-from lifefold.interpreters.worktrees.errors import InTheWayError
-from lifefold.interpreters.worktrees.git import Git, GitError, Way, path_name, shown
+from lifefold.interpreters.worktrees.errors import GitError, InTheWayError
+from lifefold.interpreters.worktrees.git import Git, Way, path_name, shown
 from lifefold.interpreters.worktrees.locks import holding
 from lifefold.interpreters.worktrees.repair import restore
 

@@ -12,8 +12,9 @@ from typing import Final
 import anyio
 
 from lifefold.interpreters.worktrees.claim_commit import CLAIM
+from lifefold.interpreters.worktrees.errors import GitError
 from lifefold.interpreters.worktrees.excludes import RULES
-from lifefold.interpreters.worktrees.git import GIT_LIMITS, Git, GitError, path_name
+from lifefold.interpreters.worktrees.git import GIT_LIMITS, Git, path_name
 from lifefold.interpreters.worktrees.pinned import worktree_at
 
 LOOK_MS: Final = 3_000

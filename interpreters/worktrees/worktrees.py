@@ -44,10 +44,10 @@ from anyio import to_thread
 from lifefold.interpreters.worktrees.aside import is_taken, make_own, make_room, move_into, set_aside
 from lifefold.interpreters.worktrees.branch_guard import BranchGuard
 from lifefold.interpreters.worktrees.claim_commit import CLAIM, Claim, one_line
-from lifefold.interpreters.worktrees.errors import MergeConflict, WorkplaceError
+from lifefold.interpreters.worktrees.errors import GitError, MergeConflict, WorkplaceError
 from lifefold.interpreters.worktrees.excludes import CHANGED, RULES, copy_rules, rules_have_changed
 from lifefold.interpreters.worktrees.fast_forward import Forward
-from lifefold.interpreters.worktrees.git import Git, GitError, path_name, remove_locks, shown
+from lifefold.interpreters.worktrees.git import Git, path_name, remove_locks, shown
 from lifefold.interpreters.worktrees.hidden import changed_ns, changed_since
 from lifefold.interpreters.worktrees.locks import holding
 from lifefold.interpreters.worktrees.pinned import remove_pipes, repository_at
