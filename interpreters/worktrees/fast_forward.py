@@ -38,6 +38,7 @@ POLL_MS: Final = 20
 """The longest wait for git's lock in one try, and the pause between two checks."""
 
 _FOLLOW: Final = """
+trap : TERM
 copy=$1 index=$2 lock=$3
 shift 3
 GIT_INDEX_FILE=$copy "$@"
@@ -46,6 +47,7 @@ status=$?
 rm -f "$copy" "$lock"
 exit "$status"
 """
+"""The shell around git. Asked to end, it waits for git, which removes its locks on the references before it ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +153,9 @@ class Forward:
             return
         tree = await self._home.tree_at(Path(note.folder))
         if tree is None:
+            if Path(note.folder, ".git").resolve() == await self._home.common_directory():
+                what = "An interrupted merge cannot be repaired: the HEAD of the repository is missing or no file"
+                raise InTheWayError(what, Path(note.folder), "Put it back; the merge is repaired then.")
             _forget(file)
             return
         others = note.guard != str(self._guard)
