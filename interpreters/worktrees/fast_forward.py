@@ -153,7 +153,7 @@ class Forward:
             return
         tree = await self._home.tree_at(Path(note.folder))
         if tree is None:
-            if Path(note.folder, ".git").resolve() == await self._home.common_directory():
+            if _is_of(note, await self._home.common_directory()):
                 what = "An interrupted merge cannot be repaired: the HEAD of the repository is missing or no file"
                 raise InTheWayError(what, Path(note.folder), "Put it back; the merge is repaired then.")
             _forget(file)
@@ -227,6 +227,11 @@ def _write(file: Path, note: Note) -> None:
     make_own(file.parent)
     make_room(file)
     durable.write_durably(str(file.parent), file.name, note.text())
+
+
+def _is_of(note: Note, git_directory: Path) -> bool:
+    """Tell whether the working tree of a note is the main one of the repository with this git directory."""
+    return Path(note.folder, ".git").resolve() == git_directory
 
 
 def _forget(file: Path) -> None:
