@@ -251,10 +251,10 @@ class SqliteStore:
         for tries_left in range(COPY_TRIES - 1, -1, -1):
             copy = recover(write, origin)
             try:
-                self._locks.append(take_lock(copy))
                 if not is_intact(copy, self._known):
                     copy.unlink(missing_ok=True)
                     raise damaged(origin, "another program has changed it, and it cannot be recovered as a whole")
+                self._locks.append(take_lock(copy))
                 return copy, connect(copy)
             except (StoreError, OSError):
                 if not tries_left:
