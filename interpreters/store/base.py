@@ -6,7 +6,8 @@ file, and the writer of a log makes them itself. So a main file whose size or ti
 is examined.
 
 The base is a file without a name, so no other program overwrites it. It is renewed after each checkpoint. The base and
-the write-ahead log together have all entries at any time.
+the write-ahead log together have all entries at any time. Closing the main file would drop the locks that SQLite holds
+on it in this process (POSIX locks). So it is opened once, and closed after SQLite has closed it.
 """
 
 import os
@@ -25,6 +26,9 @@ CHECKPOINT_BYTES: Final = 4_194_304
 LARGEST_BYTES: Final = 268_435_456
 """The size of the largest main file that is copied."""
 
+PIECE_BYTES: Final = 1_048_576
+"""The number of bytes that are copied at once."""
+
 
 class Base:
     """The main file of a log as it is without changes by other programs."""
@@ -32,6 +36,7 @@ class Base:
     def __init__(self, path: Path) -> None:
         """Copy the main file at ``path``."""
         self._path: Final = path
+        self._main: Final = _opened(path)
         self._copy: IO[bytes] | None = None
         self._seen: tuple[int, int] | None = None
         self.renew()
@@ -53,19 +58,17 @@ class Base:
 
     def renew(self) -> None:
         """Copy the main file again. A full disk, or a very large file, leaves no copy."""
-        self.close()
+        self._drop()
         self._seen = _mark(self._path)
-        if self._seen is None or self._seen[0] > LARGEST_BYTES:
+        if self._main is None or self._seen is None or self._seen[0] > LARGEST_BYTES:
             return
-        with suppress(OSError), self._path.open("rb") as main:
-            copy = tempfile.TemporaryFile(dir=self._path.parent)  # noqa: SIM115 - open until the next copy
-            try:
-                shutil.copyfileobj(main, copy)
-                copy.flush()
-            except BaseException:
-                copy.close()
-                raise
-            self._copy = copy
+        try:
+            copy = self._copy = tempfile.TemporaryFile(dir=self._path.parent)  # noqa: SIM115 - open until the next copy
+            while piece := os.pread(self._main, PIECE_BYTES, copy.tell()):
+                copy.write(piece)
+            copy.flush()
+        except OSError:
+            self._drop()
 
     def write(self, draft: Path) -> None:
         """Write the log, as it was before another program changed its main file, into a new file.
@@ -91,10 +94,24 @@ class Base:
             os.fsync(file.fileno())
 
     def close(self) -> None:
-        """Give the copy up."""
+        """Close the main file, after SQLite has closed it, and give the copy up."""
+        self._drop()
+        if self._main is not None:
+            os.close(self._main)
+
+    def _drop(self) -> None:
         if self._copy is not None:
-            self._copy.close()
+            with suppress(OSError):  # what it could not write on a full disk
+                self._copy.close()
             self._copy = None
+
+
+def _opened(path: Path) -> int | None:
+    """Open a file to read it; None if it is gone already."""
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
 
 
 def _mark(path: Path) -> tuple[int, int] | None:

@@ -2,16 +2,24 @@
 
 import os
 import sqlite3
+import sys
 from contextlib import closing
 from pathlib import Path
 from unittest.mock import ANY
 
+import anyio
 import pytest
 
 from conformance import entry
 from lifefold.interpreters.store import Batch, Damaged, SqliteStore, StoreError, base
 
 pytestmark = pytest.mark.anyio
+
+READS = """
+import sqlite3, sys
+print(sqlite3.connect(sys.argv[1]).execute("SELECT count(*) FROM entries").fetchone()[0])
+"""
+"""A program that reads a log."""
 
 
 def contents(log: Path) -> dict[str, bytes]:
@@ -105,3 +113,17 @@ async def test_a_log_whose_write_ahead_log_is_overwritten_too_is_damaged(made: P
         with pytest.raises(Damaged, match="cannot be recovered as a whole"):
             await store.append(Batch((entry("a", 4),)))
     assert list(made.parent.glob("*.recovered")) == []
+
+
+async def test_a_command_that_reads_a_log_while_it_is_written_takes_no_part_of_it_away(
+    made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The writer keeps SQLite's locks on its file while it copies the file; without them the other would clean up."""
+    monkeypatch.setattr(base, "CHECKPOINT_BYTES", 1)
+    with SqliteStore.open(made) as store:
+        for version in range(3, 6):
+            await store.append(Batch((entry("a", version),)))
+            done = await anyio.run_process([sys.executable, "-c", READS, str(made)])
+            assert int(done.stdout) == version
+        await store.look()
+        assert store.displaced is None
