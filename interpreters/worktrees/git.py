@@ -36,7 +36,7 @@ NAMES_AT_ONCE = 200
 
 CHANGING = frozenset(
     {"add", "checkout", "checkout-index", "clean", "commit", "commit-tree", "merge", "merge-tree"}
-    | {"symbolic-ref", "update-index", "update-ref", "worktree"}
+    | {"sparse-checkout", "symbolic-ref", "update-index", "update-ref", "worktree"}
 )
 """The commands that change something: they write into files, so a killed runner does not interrupt them."""
 
