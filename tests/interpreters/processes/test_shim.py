@@ -141,7 +141,7 @@ def test_a_file_that_another_process_keeps_replacing_is_given_up(
         real(there)
         path.symlink_to("elsewhere")
 
-    monkeypatch.setattr(durable.os, "unlink", replaced)
+    monkeypatch.setattr(os, "unlink", replaced)
     with pytest.raises(OSError, match="keeps replacing"):
         durable.open_to_write(str(path))
     assert not (tmp_path / "elsewhere").exists()

@@ -83,10 +83,10 @@ async def test_a_checkpoint_of_another_program_is_no_overwriting(made: Path) -> 
         await store.append(Batch((entry("a", 4),)))
         os.utime(made)
         await store.look()
-        assert store.displaced is None
+        assert store.path == made
         over(made, b"")
         await store.append(Batch((entry("a", 5),)))
-        assert store.displaced is not None
+        assert store.path != made
     with SqliteStore.open(made.with_name(made.name + ".recovered")) as store:
         assert [each.version for each in await store.read()] == [1, 2, 3, 4, 5]
 

@@ -63,7 +63,7 @@ def test_the_usual_files_of_git_are_examined_if_the_system_does_not_show_what_a_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So it is on systems without ``/proc``."""
-    monkeypatch.setattr(pipes.proc, "pids", list)
+    monkeypatch.setattr(proc, "pids", list)
     assert pipes.pipe_before(1, tmp_path) == ""
     (tmp_path / "info").mkdir()
     os.mkfifo(tmp_path / "info" / "exclude")
