@@ -36,7 +36,7 @@ class Base:
     def __init__(self, path: Path) -> None:
         """Copy the main file at ``path``."""
         self._path: Final = path
-        self._main: Final = _opened(path)
+        self._main = _opened(path)
         self._copy: IO[bytes] | None = None
         self._seen: tuple[int, int] | None = None
         self.renew()
@@ -98,6 +98,7 @@ class Base:
         self._drop()
         if self._main is not None:
             os.close(self._main)
+            self._main = None
 
     def _drop(self) -> None:
         if self._copy is not None:
