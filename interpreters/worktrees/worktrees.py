@@ -42,12 +42,12 @@ import anyio
 from anyio import to_thread
 
 from lifefold.interpreters.worktrees.aside import is_taken, make_own, make_room, move_into, set_aside
-from lifefold.interpreters.worktrees.branch_guard import BranchGuard
+from lifefold.interpreters.worktrees.branch_guard import LOGGED, BranchGuard
 from lifefold.interpreters.worktrees.claim_commit import CLAIM, Claim, one_line
-from lifefold.interpreters.worktrees.errors import MergeConflict, WorkplaceError
+from lifefold.interpreters.worktrees.errors import GitError, MergeConflict, WorkplaceError
 from lifefold.interpreters.worktrees.excludes import CHANGED, RULES, copy_rules, rules_have_changed
 from lifefold.interpreters.worktrees.fast_forward import Forward
-from lifefold.interpreters.worktrees.git import Git, GitError, path_name, remove_locks, shown
+from lifefold.interpreters.worktrees.git import Git, path_name, remove_locks, shown
 from lifefold.interpreters.worktrees.hidden import changed_ns, changed_since
 from lifefold.interpreters.worktrees.locks import holding
 from lifefold.interpreters.worktrees.pinned import remove_pipes, repository_at
@@ -279,7 +279,7 @@ class GitWorkplace:
                 if Path(known["worktree"]) == _real(folder.parent) / folder.name:
                     await self._keep_lost(folder.name, known.get("HEAD", ""))
             set_aside(folder, self._root / ".aside")
-            add = ("worktree", "add", "--quiet", "--force", "--force", "--detach")
+            add = (*LOGGED, "worktree", "add", "--quiet", "--force", "--force", "--detach")
             await self._home.run(*add, str(folder), await self._target.tip())
         made = await self._worktree(folder)
         if made is None:
@@ -355,7 +355,8 @@ class GitWorkplace:
         if not await self._home.commit_at(claim.branch):
             await self._home.set_ref(claim.branch, claim.base)
         async with self._alone():
-            await worktree.run("checkout", "--quiet", "--force", claim.branch.removeprefix("refs/heads/"), "--")
+            checkout = (*LOGGED, "checkout", "--quiet", "--force", claim.branch.removeprefix("refs/heads/"), "--")
+            await worktree.run(*checkout)
         await worktree.run("symbolic-ref", CLAIM, claim.branch)
 
     async def _collect(self, worktree: Git, claim: Claim, title: str) -> str:
