@@ -175,30 +175,113 @@ REFUSALS: Final = {
 }
 
 
+def _restore(ground: Ground, said: str) -> None:
+    """Put back what a refusal prints as the former text, exactly as it prints that."""
+    shown = said.partition("exactly:\n")[2].partition("  and accept")[0]
+    lines = [line.strip() for line in shown.splitlines()]
+    if lines[0] == "[[tasks]]":
+        ground.fleet.write_text(ground.fleet.read_text() + "\n" + "\n".join(lines) + "\n")
+        return
+    for line in lines:
+        place, _, key = line.partition(":  ")
+        header, _, named = place.partition(" ")
+        tables = re.split(r"(?m)^(?=\[)", ground.fleet.read_text())
+        there = ((n, each.splitlines()) for n, each in enumerate(tables))
+        (at,) = (n for n, each in there if each[:1] == [header] and named in {"", *each[1:3]})
+        name = key.removeprefix("without ").partition(" = ")[0]
+        kept = [each for each in tables[at].splitlines() if not each.startswith(f"{name} = ")]
+        kept[2:2] = [] if key.startswith("without ") else [key]
+        tables[at] = "\n".join([*kept, "", ""])
+        ground.fleet.write_text("".join(tables))
+
+
+def _put_back(ground: Ground, said: str, command: list[str]) -> None:
+    """Put the former text back, and type the command after it: then the file is the plan in force."""
+    _restore(ground, said)
+    assert command[0] == "plan"
+    assert command[-1] == "--accept"
+    assert "nothing has changed" in ground.call(*command).stdout
+
+
 @pytest.mark.parametrize("name", REFUSALS)
-def test_every_refusal_names_a_command_that_works(ground: Ground, name: str) -> None:
-    """The refusal names what cannot change, applies nothing, and what it names is typed here as it is."""
+def test_every_refusal_names_commands_that_work(ground: Ground, name: str) -> None:
+    """The refusal names what cannot change, and applies nothing. What it names is typed here as it is.
+
+    The former text is printed in full: put back, it leaves nothing to accept.
+    """
     _left(ground)
     old, new, what = REFUSALS[name]
     before = ground.json("tasks")
-    text = ground.fleet.read_text()
     _change(ground, old, new)
+    changed = ground.fleet.read_text()
     if name == "the repository":
         (ground.folder / ".gitignore").write_text("*\n")
     refused = ground.call("run", str(ground.fleet), "--accept", "--no-live", code=2)
     assert what in refused.stderr
     assert ground.json("tasks") == before
-    (command,) = _named(refused.stderr)
-    if "--accept" in command:
-        ground.fleet.write_text(text)  # it says to put that back
-        command.remove("--accept")
-    if name == "a foundation":
-        with ground.running("--db", command[-1]) as run:
-            run.until("lifefold approve")
-        return
-    if name == "the repository":
-        return
-    assert "tasks closed" in ground.call(*command, "--no-live").stdout
+    command, last = _named(refused.stderr)
+    _put_back(ground, refused.stderr, last)
+    ground.fleet.write_text(changed)
+    match command[0]:
+        case "why":
+            assert "plain-2 is IN_PROGRESS" in ground.call(*command).stdout
+        case "run" if name == "a foundation":
+            with ground.running("--db", command[-1]) as run:
+                run.until("lifefold approve")
+        case "run" if name != "the repository":
+            if name == "what an agent began with":
+                _restore(ground, refused.stderr)
+                command.remove("--accept")
+            assert "tasks closed" in ground.call(*command, "--no-live").stdout
+        case _:
+            assert name == "the repository"
+
+
+LONG: Final = "Write plain-2.txt, and then, in the same file, a second line which says that this was the second line"
+
+
+def test_a_task_that_has_closed_meanwhile_leaves_the_rest_of_an_edit_possible(ground: Ground) -> None:
+    """The refusal names the command that accepts the rest; the file is the plan in force then, without a further edit.
+
+    The former text of the closed task is printed in full, however long it is. Nothing is done again.
+    """
+    ground.prepare("plain-1", "plain-2", "plain-3", gates=("plain-3",))
+    _change(ground, 'prompt = "Write plain-2.txt"', f'prompt = "{LONG}"')
+    with ground.running() as run, ground.at_gate("plain-3"):
+        run.until("task plain-2", "CLOSED")
+        before = ground.fleet.read_text()
+        _change(ground, f'prompt = "{LONG}"', f'prompt = "{LONG}!"')
+        _remove(ground, "plain-1")
+        ground.fleet.write_text(ground.fleet.read_text() + NEW_TASK)
+        refused = ground.call("plan", str(ground.fleet), "--accept", code=2)
+        assert "tasks.plain-2: prompt: the task is CLOSED, so that has no effect" in refused.stderr
+        assert "tasks.plain-1: was removed, but it is CLOSED, and stays so" in refused.stderr
+        assert f'prompt = "{LONG}"\n' in refused.stderr
+        whole = ['id = "plain-1"', "max_retries = 3", "priority = 2", 'prompt = "Write plain-1.txt"', "verify = "]
+        assert "\n    ".join(whole) in refused.stderr
+        assert "tasks.plain-9: was added\n" in refused.stdout
+        rest, _ = _named(refused.stderr)
+        shown = ground.call(*rest).stdout
+        assert "tasks.plain-1: was removed  (without effect: the task is CLOSED)" in shown
+        assert "(without effect: the task is CLOSED)\n  tasks.plain-9: was added" in shown
+        assert "change 1: accepted, and in force" in shown
+        assert "nothing has changed" in ground.call("plan", str(ground.fleet)).stdout
+        ground.fleet.write_text(before + NEW_TASK)
+        assert "tasks.plain-1: was added" in ground.call("plan", str(ground.fleet), "--accept", "--rest").stdout
+    with ground.running() as run:
+        assert "4 of 4 tasks closed" in run.rest()
+    assert [ground.sessions(f"plain-{n}") for n in (1, 2, 9)] == [1, 1, 1]
+
+
+def test_a_removed_task_that_is_closed_is_put_back_as_its_text_is_printed(ground: Ground) -> None:
+    """The text is that of the whole task."""
+    _left(ground)
+    _remove(ground, "plain-1")
+    refused = ground.call("plan", str(ground.fleet), code=2).stderr
+    _, last = _named(refused)
+    _restore(ground, refused)
+    assert "tasks: the order was" in ground.call(*last).stdout
+    assert "nothing has changed" in ground.call("plan", str(ground.fleet)).stdout
 
 
 def test_a_task_at_work_is_cancelled_before_it_is_removed(ground: Ground) -> None:
@@ -207,10 +290,27 @@ def test_a_task_at_work_is_cancelled_before_it_is_removed(ground: Ground) -> Non
     _remove(ground, "plain-2")
     refused = ground.call("run", str(ground.fleet), "--accept", "--no-live", code=2)
     assert "tasks.plain-2: was removed, but it is IN_PROGRESS with agent; cancel it first" in refused.stderr
-    (command,) = _named(refused.stderr)
+    command, _ = _named(refused.stderr)
     assert "cancelled" in ground.call(*command).stdout
     assert "change 1: accepted" in (said := ground.call("run", str(ground.fleet), "--accept", "--no-live").stdout)
     assert "2 of 2 tasks closed" in said
+
+
+def test_work_that_waits_for_its_approval_is_rejected_before_its_task_is_removed(ground: Ground) -> None:
+    """As the refusal says; nothing of the work is merged then."""
+    ground.prepare("plain-1", "plain-2", gates=("plain-2",))
+    ground.demand("plain-1", 'approval = "merge"')
+    with ground.running() as run:
+        run.until("task plain-1", "PENDING_APPROVAL")
+        with ground.at_gate("plain-2"):
+            _remove(ground, "plain-1")
+            refused = ground.call("plan", str(ground.fleet), "--accept", code=2)
+            assert "was removed, but it is PENDING_APPROVAL; reject or approve its work first" in refused.stderr
+            command, _ = _named(refused.stderr)
+            assert "rejected" in ground.call(*command).stdout
+            assert "change 1: accepted" in ground.call("plan", str(ground.fleet), "--accept").stdout
+        assert "1 of 1 tasks closed" in run.rest()
+    assert len(ground.merges()) == 1
 
 
 def test_a_fleet_that_is_over_does_a_changed_file_in_a_new_log(ground: Ground) -> None:
@@ -292,13 +392,19 @@ def test_a_refusal_beside_a_runner_names_commands_that_work_beside_a_runner(grou
             run.until("task plain-1", "CLOSED")
             text = ground.fleet.read_text()
             _change(ground, '"plain-1.txt"]', '"plain-1.txt", "-a", "x"]')
-            back, fresh = _named(ground.call("plan", str(ground.fleet), code=2).stderr)
+            rest, back = _named(ground.call("plan", str(ground.fleet), code=2).stderr)
             ground.fleet.write_text(text)
             assert "nothing has changed" in ground.call(*back).stdout
+            assert "nothing has changed" in ground.call(*rest).stdout
             _change(ground, 'grace = "300ms"', 'grace = "300ms"\nstall_timeout = "9m"')
-            (command,) = _named(ground.call("run", str(ground.fleet), code=2).stderr)
+            command, _ = _named(ground.call("run", str(ground.fleet), code=2).stderr)
             ground.fleet.write_text(text)
             assert "nothing has changed" in ground.call(*command).stdout
+            _change(ground, 'name = "ground"\n', 'name = "ground"\napprove_plan = true\n')
+            refused = ground.call("run", str(ground.fleet), code=2).stderr
+            assert "after the runner has left (Ctrl-C):" in refused
+            fresh, _ = _named(refused)
+            ground.fleet.write_text(text)
         assert "2 of 2 tasks closed" in run.rest()
     assert "2 of 2 tasks closed" in ground.call(*fresh, "--no-live").stdout
 

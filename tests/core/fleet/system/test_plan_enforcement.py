@@ -13,7 +13,7 @@ from lifefold.core.fleet.dispatch import budgets
 from lifefold.core.fleet.system import plan_change, plan_enforcement
 from lifefold.core.fleet.system.board_properties import view_agrees
 from lifefold.core.fleet.system.plan import budget_of, fleet_task_of
-from lifefold.core.fleet.system.plan_adoption import adopted
+from lifefold.core.fleet.system.plan_adoption import adopted, raised
 from lifefold.core.fleet.system.plan_difference import difference, rules_of
 from lifefold.core.fleet.system.plan_obstacles import obstacles, over
 from lifefold.core.fleet.worker import assignment, desired_state
@@ -473,6 +473,26 @@ def test_a_changed_cap_of_the_file_is_in_force_whatever_an_operator_has_added_to
     accept(ask(of), new, replace(old, budget=replace(old.budget, caps=Caps(sessions=1, tokens=5))))
     assert budgets.caps_of(of.aggregate, budgets.FLEET) == Caps(sessions=1, tokens=6)
     assert budgets.caps_of(of.aggregate, "budget:task/T1") == Caps()
+
+
+def test_a_changed_cap_that_a_command_has_raised_is_named_with_both_amounts() -> None:
+    """Of the fleet, of an agent and of a task; an unchanged cap, and one that no command has raised, is not."""
+    few, own, more = Caps(sessions=5, tokens=9), Caps(sessions=2), Amounts(sessions=1)
+    old = plan(
+        t("T1", caps=own), t("T2", caps=own), agents=(replace(ANN, caps=own), BOB),
+        budget=Budget(few, Amounts(sessions=1, tokens=1)),
+    )  # fmt: skip
+    of = begun(old)
+    for ref in (budgets.FLEET, budgets.of_agent("ann"), budgets.of_task("T1")):
+        of.give(ref, budget.Raise(more))
+    new = replace(
+        plan(t("T1", caps=Caps(sessions=4)), t("T2", caps=Caps(sessions=4)), t("T3"), agents=(replace(ANN, caps=few),)),
+        budget=replace(old.budget, caps=Caps(sessions=8, tokens=8)),
+    )
+    here = Caps(sessions=3)
+    assert raised(of.aggregate, drafted(of, old, new)) == {
+        "fleet": (Caps(sessions=5), Caps(sessions=6)), "agents.ann": (own, here), "tasks.T1": (own, here),
+    }  # fmt: skip
 
 
 # Tasks that a command has added
