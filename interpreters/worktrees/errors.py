@@ -22,3 +22,11 @@ class InTheWayError(WorkplaceError):
 
 class MergeConflict(WorkplaceError):
     """The work and commits that were merged meanwhile change the same lines or files."""
+
+
+class TakenOverError(WorkplaceError):
+    """Another run, with the log ``log``, has taken over the name of the fleet in its repository."""
+
+    def __init__(self, what: str, where: Path, remedy: str, log: Path) -> None:
+        super().__init__(what, where, remedy)
+        self.log = log

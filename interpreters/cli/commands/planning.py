@@ -22,6 +22,7 @@ from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.operator_commands import Said
 from lifefold.interpreters.cli.wording import this_command
 from lifefold.interpreters.fleet_file import Agent, Fleet, FleetFileError, Service, load
+from lifefold.interpreters.fleet_runner.log_owner import fresh_log
 from lifefold.interpreters.fleet_runner.plan_changes import Proposed, proposed
 from lifefold.interpreters.fleet_runner.python_targets import unloadable
 from lifefold.interpreters.store import SqliteStore, StoreError
@@ -64,7 +65,7 @@ def look(fleet: Fleet, log: Path, *, partial: bool = False) -> Proposed | None:
     with logs.peek(str(log)) as store:
         owner = store.meta("fleet")
         if owner != fleet.name:
-            fresh = f"{this_command()} run {shlex.quote(str(fleet.source))} --db {shlex.quote(str(_fresh(log)))}"
+            fresh = f"{this_command()} run {shlex.quote(str(fleet.source))} --db {shlex.quote(str(fresh_log(log)))}"
             raise BadInput(f"{log}: is the log of the fleet {owner!r}, not of {fleet.name!r}; for a new log: {fresh}")
         of = logs.fold(store).aggregates.get(board.NAME)
         return None if of is None else _proposed(fleet, store, of, partial=partial)
@@ -157,17 +158,11 @@ def _instead(command: str, fleet: Fleet, log: Path, is_at_work: bool) -> str:  #
     if command in {plan_obstacles.ACCEPT, plan_obstacles.REST}:
         word = "plan" if is_at_work else "run"
         return f"{_command(word, fleet, log)} --accept{' --rest' * (command == plan_obstacles.REST)}"
-    typed = command.format(fleet=shlex.quote(str(fleet.source)), fresh=shlex.quote(str(_fresh(log))))
+    typed = command.format(fleet=shlex.quote(str(fleet.source)), fresh=shlex.quote(str(fresh_log(log))))
     names_file = "{fleet}" in command
     usual = logs.are_one(logs.default_log(fleet.source, fleet.name), log) if names_file else False
     typed = typed.replace("lifefold", this_command(), 1)
     return typed if "--db" in typed or usual else f"{typed}{logs.option(log)}"
-
-
-def _fresh(log: Path) -> Path:
-    """Return the path of a new log beside this one."""
-    names = (log.with_name(f"{log.stem}-anew{'' if number == 1 else f'-{number}'}.db") for number in range(1, 10_000))
-    return next(each for each in names if not each.exists())
 
 
 def _command(word: str, fleet: Fleet, log: Path) -> str:
@@ -284,6 +279,7 @@ _SINCE: Final[Mapping[tuple[str, str], str]] = {
     ("fleet", "retry.fatal_retries"): "from the next failure on",
     ("tasks", "verify"): "from its next verification on",
     ("tasks", "prompt"): "from its next claim on",
+    ("tasks", "on_nothing"): "from its next claim on",
     **dict.fromkeys(
         [
             ("agents", key)

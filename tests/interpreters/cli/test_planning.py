@@ -583,6 +583,96 @@ def test_a_renamed_fleet_beside_its_runner_is_told_commands_that_work_then(groun
     assert "1 of 1 tasks closed" in ground.call(*another, "--no-live").stdout
 
 
+def test_after_a_new_log_each_message_names_a_command_that_works(ground: Ground) -> None:
+    """The new log takes over the fleet's name. A command without a log names the log that was written last.
+
+    A run of the former log names the commands for that run, and for another new log.
+    """
+    _left(ground)
+    ground.demand("", "approve_plan = true")
+    fresh, _ = _named(ground.call("run", str(ground.fleet), code=2).stderr)
+    with ground.running("--db", fresh[-1]) as run:
+        run.until("lifefold approve")
+        (status,) = _named(ground.call("status", "--json", code=2).stderr)
+        assert status == ["status", "--json", "--db", ".lifefold/ground-anew.db"]
+        assert ground.call(*status).stdout.startswith("{")
+        run.signal(signal.SIGINT)
+        run.rest()
+    ground.settle("approve_plan = true\n", "")
+    refused = ground.call("run", str(ground.fleet), "--no-live", code=2).stderr
+    assert "Another run has taken over the name of the fleet 'ground'" in refused
+    there, anew = _named(refused)
+    assert there[-1] == fresh[-1]
+    assert anew[-1].endswith("ground-anew-2.db")
+    assert "3 of 3 tasks closed" in ground.call(*anew, "--no-live").stdout
+    Path(anew[-1]).unlink()
+    (again,) = _named(ground.call("run", str(ground.fleet), "--no-live", code=2).stderr)
+    assert again == anew, "the other log is gone"
+
+
+def _raised(ground: Ground) -> None:
+    """Leave a fleet with a budget of 4 sessions in its file, to which a command has added one."""
+    ground.prepare("plain-1", "plain-2", gates=("plain-2",)).demand("", "budget = { sessions = 4 }")
+    with ground.running() as run, ground.at_gate("plain-2"):
+        run.until("task plain-2", "IN_PROGRESS")
+        assert "raised" in ground.call("budget", "--add-sessions", "1").stdout
+        run.process.kill()
+    ground.kill_all()
+
+
+def test_a_budget_that_was_raised_by_command_is_compared_as_it_is_in_force(ground: Ground) -> None:
+    """The difference says what is in force and what the file said, and the file's new amount is in force then."""
+    _raised(ground)
+    ground.settle("sessions = 4", "sessions = 9")
+    said = ground.call("plan", str(ground.fleet), "--accept").stdout
+    raised = "the file said 4, and lifefold budget has raised that"
+    assert f"fleet.budget.sessions: was 5, is 9  ({raised})\n" in said
+    assert " of 9 sessions" in ground.call("budget").stdout
+
+
+def test_the_amount_of_a_raised_budget_is_written_into_the_file_without_a_confirmation(ground: Ground) -> None:
+    """It is in force already, so a run goes on."""
+    _raised(ground)
+    ground.settle("sessions = 4", "sessions = 5")
+    said = ground.call("run", str(ground.fleet), "--no-live").stdout
+    assert "was 4, is 5, which is in force already: lifefold budget has raised it  (nothing changes)" in said
+    assert "2 of 2 tasks closed" in said
+
+
+ADDED: Final = ("task", "add", "--id", "plain-9", "--prompt", "Write plain-9.txt", "--verify", "test -s plain-9.txt")
+
+
+def test_a_task_that_was_added_by_command_may_be_written_into_the_file(ground: Ground) -> None:
+    """The same definition changes nothing, and a run needs no confirmation of it; the task is done once."""
+    ground.prepare("plain-1", gates=("plain-1",))
+    with ground.running() as run, ground.at_gate("plain-1"):
+        assert "added" in ground.call(*ADDED).stdout
+        ground.fleet.write_text(ground.fleet.read_text() + NEW_TASK)
+        shown = ground.call("plan", str(ground.fleet)).stdout
+        same = "tasks.plain-9: is in the file now, as lifefold task add has added it  (nothing changes)"
+        assert shown.splitlines()[1:2] == [f"  {same}"]
+        run.process.kill()
+    ground.kill_all()
+    said = ground.call("run", str(ground.fleet), "--no-live").stdout
+    assert same in said
+    assert "2 of 2 tasks closed" in said
+    assert ground.sessions("plain-9") == 1
+
+
+def test_another_definition_of_a_task_that_was_added_by_command_is_a_change_of_it(ground: Ground) -> None:
+    """The difference has the keys that differ, and the task of the file is done."""
+    ground.prepare("plain-1", gates=("plain-1",))
+    with ground.running() as run:
+        with ground.at_gate("plain-1"):
+            ground.call(*ADDED)
+            ground.fleet.write_text(ground.fleet.read_text() + NEW_TASK.replace("Write", "Do write"))
+            said = ground.call("plan", str(ground.fleet), "--accept").stdout
+            line = 'tasks.plain-9.prompt: was "Write plain-9.txt", is "Do write plain-9.txt"  (from its next claim on)'
+            assert said.splitlines()[1:2] == [f"  {line}"]
+        assert "2 of 2 tasks closed" in run.rest()
+    assert "Do write plain-9.txt" in ground.git("show", "main:plain-9.txt")
+
+
 def test_a_task_that_is_added_to_a_finished_fleet_is_done_as_the_refusal_says(ground: Ground) -> None:
     """Nothing of the file is left to do before it is in the file."""
     ground.prepare("plain-1").run()
