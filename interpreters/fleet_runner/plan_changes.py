@@ -28,9 +28,9 @@ class Proposed(msgspec.Struct, frozen=True):
 
     ``same`` are differences of the file that are in force already, because a command has made them. ``failed`` are
     changed tasks that have failed for good. ``verified`` are tasks with other commands whose work was verified before
-    the change, and is not verified again. ``over`` are changed tasks without an effect, with the reason. ``raised`` are
-    caps that a command has raised, by their place, as the file said them before. ``former`` is the text to put back for
-    the obstacles.
+    the change, and whether it is verified again. ``over`` are changed tasks without an effect, with the reason.
+    ``raised`` are caps that a command has raised, by their place, as the file said them before. ``former`` is the text
+    to put back for the obstacles.
     """
 
     lines: tuple[str, ...]
@@ -39,7 +39,7 @@ class Proposed(msgspec.Struct, frozen=True):
     obstacles: tuple[plan_obstacles.Obstacle, ...]
     same: tuple[str, ...] = ()
     failed: frozenset[str] = frozenset()
-    verified: frozenset[str] = frozenset()
+    verified: Mapping[str, bool] = {}
     over: Mapping[str, str] = {}
     raised: Mapping[str, str] = {}
     former: tuple[str, ...] = ()
@@ -90,15 +90,14 @@ def proposed(fleet: Fleet, store: SqliteStore, of: Aggregate, *, partial: bool =
     over = {name: f"the task is {state}" for name, state in plan_obstacles.over(of, accepted).items()}
     over |= dict.fromkeys(earlier, "an earlier run has closed the task")
     is_sure = all(each.instead == plan_obstacles.REST for each in found)
-    failed, verified = (each(of, accepted) if is_sure else frozenset() for each in (failed_for_good, verified_before))
     return Proposed(
         describe_difference(here, fleet.meaning),
         number,
         accepted,
         tuple(sorted(found, key=lambda each: each.instead == plan_obstacles.REST)),
         tuple(_in_force_already(added, new, here, meaning, fleet.meaning)),
-        failed,
-        verified,
+        failed_for_good(of, accepted) if is_sure else frozenset(),
+        verified_before(of, accepted) if is_sure else {},
         over,
         {f"{place}.budget.{key}": said for place, (was, _) in caps.items() for key, said in _said(was)},
         tuple(line for each in found for line in former_text(here, fleet.meaning, each.what)),

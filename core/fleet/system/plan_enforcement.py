@@ -247,15 +247,19 @@ def _stays_failed(record: FleetTask, found: TaskChange, rules: Plan) -> bool:
     )
 
 
-def verified_before(board: Aggregate, of: PlanChange) -> frozenset[str]:
-    """Return the tasks with other commands whose work is verified already, and waits for its approval or its merge."""
+def verified_before(board: Aggregate, of: PlanChange) -> dict[str, bool]:
+    """Return the tasks with other commands whose work is verified already, and whether it is verified again.
+
+    Work that waits for its approval is. Approved work is merged, and without commands nothing is verified.
+    """
     pairs = ((each.was, each.now) for each in of.changes if isinstance(each, TaskChange))
-    others = (was.id for was, now in pairs if was is not None and now is not None and was.verify != now.verify)
-    return frozenset(name for name in others if _is_verified(board.record(f"task:{name}")))
-
-
-def _is_verified(record: FleetTask) -> bool:
-    return record.stage is task.Stage.MERGE and record.state in {task.State.PENDING_APPROVAL, task.State.DONE}
+    others = {was.id: now for was, now in pairs if was is not None and now is not None and was.verify != now.verify}
+    records: dict[str, FleetTask] = {name: board.record(f"task:{name}") for name in others}
+    return {
+        name: each.state is task.State.PENDING_APPROVAL and bool(others[name].verify)
+        for name, each in records.items()
+        if each.stage is task.Stage.MERGE and each.state in {task.State.PENDING_APPROVAL, task.State.DONE}
+    }
 
 
 _IN_ORDER: Final[tuple[Callable[[Aggregate, PlanChange], Iterator[RuleAction]], ...]] = (

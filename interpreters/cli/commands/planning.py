@@ -243,10 +243,14 @@ def _since(line: str, found: Proposed, log: Path) -> str:
     if kind == "tasks" and name in found.over:
         return f"without effect: {found.over[name]}"
     if kind == "tasks" and key == "verify" and name in found.verified:
-        return "not for its work, which was verified before and is not verified again"
+        is_verified_again = found.verified[name]
+        return _AGAIN if is_verified_again else "not for its work, which was verified before and is not verified again"
     if kind == "tasks" and name in found.failed and when:
         return f"{when}; it has failed for good, so that needs: {this_command()} retry {name}{logs.option(log)}"
     return when
+
+
+_AGAIN: Final = "at once: its work, which waits for your approval, is verified again"
 
 
 def since(line: str) -> str:

@@ -859,13 +859,42 @@ def test_a_changed_task_has_failed_for_good_unless_its_new_terms_leave_a_retry()
 
 
 def test_work_that_was_verified_before_its_commands_changed_is_named() -> None:
-    """It waits for its approval, or for its merge after that; other changes say nothing of it."""
-    old = plan(t("T1", asks=True), t("T2"))
+    """It waits for its approval, and is verified again; or for its merge after that, and is not."""
+    old = plan(t("T1", asks=True, verify=(("b",),)), t("T2"))
     of = park(ask(begun(old)), "T1")
     assert of.state("task:T1") == "PENDING_APPROVAL"
     new = plan(t("T1", asks=True, verify=(("a",),)), t("T2", verify=(("a",),)))
-    other = plan(replace(t("T1", asks=True), prompt="other"), t("T3"), agents=(ANN, BOB))
-    assert plan_enforcement.verified_before(of.aggregate, drafted(of, old, new)) == {"T1"}
-    assert plan_enforcement.verified_before(of.aggregate, drafted(of, old, other)) == frozenset()
+    other = plan(replace(old.tasks[0], prompt="other"), t("T3"), agents=(ANN, BOB))
+    none = plan(t("T1", asks=True), t("T2"))
+    assert plan_enforcement.verified_before(of.aggregate, drafted(of, old, new)) == {"T1": True}
+    assert plan_enforcement.verified_before(of.aggregate, drafted(of, old, other)) == {}
+    assert plan_enforcement.verified_before(of.aggregate, drafted(of, old, none)) == {"T1": False}
     of.give("task:T1", ApprovalGranted())
-    assert plan_enforcement.verified_before(of.aggregate, drafted(of, old, new)) == {"T1"}
+    assert plan_enforcement.verified_before(of.aggregate, drafted(of, old, new)) == {"T1": False}
+
+
+def test_work_that_waits_for_its_approval_is_verified_again_by_other_commands() -> None:
+    """An agent gets the kept work, and parks it again. Only then can it be approved, and it is merged as kept last."""
+    old, new = plan(t("T1", asks=True, verify=(("b",),))), plan(t("T1", asks=True, verify=(("a",),)))
+    of = park(ask(begun(old)), "T1")
+    kept = of.record("task:T1").result
+    accept(of, old, new)
+    assert (of.state("task:T1"), of.record("task:T1").stage) == ("DONE", task.Stage.REVERIFY)
+    assert isinstance(of.refuse("task:T1", ApprovalGranted()).reason, str)
+    given = brief(ask(of))
+    assert (given.stage, given.verify, given.result, given.asks) == (task.Stage.REVERIFY, (("a",),), kept, True)
+    say(of, "T1", fleet_task.Parked)
+    assert (of.state("task:T1"), of.record("task:T1").result) == ("PENDING_APPROVAL", given.epoch)
+    of.give("task:T1", ApprovalGranted())
+    assert brief(ask(of)).stage is task.Stage.MERGE
+
+
+def test_work_that_the_other_commands_refuse_is_not_merged() -> None:
+    """It has failed, as after any verification; without other commands the work goes on waiting."""
+    old, new = plan(t("T1", asks=True, verify=(("b",),))), plan(t("T1", asks=True, verify=(("a",),)))
+    of = accept(park(ask(begun(old)), "T1"), old, new)
+    say(ask(of), "T1", task.Rejected)
+    assert of.state("task:T1") == "FAILED"
+    still = park(ask(begun(old)), "T1")
+    accept(still, old, plan(t("T1", asks=True)))
+    assert still.state("task:T1") == "PENDING_APPROVAL"
