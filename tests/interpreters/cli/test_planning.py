@@ -555,17 +555,57 @@ def test_a_corrected_command_of_a_task_that_failed_for_good_names_its_retry(grou
         assert "2 of 2 tasks closed" in run.rest()
 
 
-def test_a_changed_command_of_work_that_waits_for_approval_is_said_not_to_verify_it_again(ground: Ground) -> None:
-    """It was verified before, and is merged as it is once an operator approves it."""
+@pytest.mark.parametrize("repository", [True, False], ids=["repository", "folders"])
+def test_work_that_waits_for_approval_is_verified_again_by_changed_commands(
+    ground: Ground,
+    repository: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    """The same work, without another session; it waits for its approval again, and is merged after that."""
+    ground.prepare("plain-1", "plain-2", gates=("plain-2",), repository=repository)
+    ground.demand("plain-1", 'approval = "merge"')
+    with ground.running() as run:
+        run.until("task plain-1", "PENDING_APPROVAL")
+        with ground.at_gate("plain-2"):
+            _change(ground, '["test", "-s", "plain-1.txt"]', '["test", "-f", "plain-1.txt"]')
+            shown = ground.call("plan", str(ground.fleet), "--accept").stdout
+            assert "(at once: its work, which waits for your approval, is verified again)" in shown
+            run.until("task plain-1", "DONE")
+            early = ground.call("approve", "plain-1", code=2)
+            assert "its commands were changed, so it is verified again first" in early.stdout
+            why = ground.call("why", "plain-1").stdout
+            assert "is DONE: its commands were changed while it waited for its approval" in why
+        run.until("task plain-1", "PENDING_APPROVAL")
+        ground.call("approve", "plain-1")
+        assert "2 of 2 tasks closed" in run.rest()
+    assert ground.sessions("plain-1") == 1
+
+
+def test_work_that_the_changed_commands_refuse_is_done_again(ground: Ground) -> None:
+    """It has failed, as after any verification. The approval of the former commands' result is not possible."""
+    ground.prepare("plain-1", "plain-2", gates=("plain-2",))
+    ground.demand("plain-1", 'approval = "merge"', "max_retries = 0")
+    with ground.running() as run:
+        run.until("task plain-1", "PENDING_APPROVAL")
+        with ground.at_gate("plain-2"):
+            _wrong(ground, "plain-1")
+            ground.call("plan", str(ground.fleet), "--accept")
+        run.until("task plain-1", "FAILED")
+        assert "approving completes nothing" in ground.call("approve", "plain-1", code=2).stdout
+        run.rest()
+    assert len(ground.merges()) == 1
+
+
+def test_approved_work_is_merged_as_it_was_approved(ground: Ground) -> None:
+    """A changed verification does not end an approval, and plan states that."""
     ground.prepare("plain-1", "plain-2", gates=("plain-2",))
     ground.demand("plain-1", 'approval = "merge"')
     with ground.running() as run:
         run.until("task plain-1", "PENDING_APPROVAL")
         with ground.at_gate("plain-2"):
+            ground.call("approve", "plain-1")
             _wrong(ground, "plain-1")
             shown = ground.call("plan", str(ground.fleet), "--accept").stdout
             assert "not for its work, which was verified before and is not verified again" in shown
-            ground.call("approve", "plain-1")
         assert "2 of 2 tasks closed" in run.rest()
 
 
