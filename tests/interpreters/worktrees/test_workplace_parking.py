@@ -78,7 +78,7 @@ async def test_kept_work_is_checked_out_for_another_claim_and_is_the_same_work(s
     base = scene.git("rev-parse", "refs/lifefold/fleet/base/T1/1")
     assert scene.git("rev-parse", "refs/lifefold/fleet/base/T1/2") == base
     assert await scene.workplace.park(agent, "T1", 2, "do T1") == kept
-    assert await scene.merge("b", "T1", 2, "do T1")
+    assert await scene.merge(agent, "T1", 2, "do T1")
     assert scene.git("show", "main:done", "main:more") == "do"
 
 
