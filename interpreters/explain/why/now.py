@@ -219,7 +219,7 @@ def _done(view: FleetView) -> str:
 _LEFT_BECAUSE: Final = {
     Stage.MERGE: "it is approved",
     Stage.VERIFY: "its parts are closed",
-    Stage.REVERIFY: "its commands were changed while it waited for its approval",
+    Stage.REVERIFY: "its verification has changed",
 }
 """Why done work without an owner has something left to do, by what that is."""
 

@@ -573,7 +573,7 @@ def test_work_that_waits_for_approval_is_verified_again_by_changed_commands(
             early = ground.call("approve", "plain-1", code=2)
             assert "its commands were changed, so it is verified again first" in early.stdout
             why = ground.call("why", "plain-1").stdout
-            assert "is DONE: its commands were changed while it waited for its approval" in why
+            assert "is DONE: its verification has changed" in why
         run.until("task plain-1", "PENDING_APPROVAL")
         ground.call("approve", "plain-1")
         assert "2 of 2 tasks closed" in run.rest()
