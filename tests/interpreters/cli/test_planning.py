@@ -14,6 +14,8 @@ import pytest
 
 from commands_run import LIFEFOLD
 from fleet_ground import HANG_S, Ground
+from lifefold.interpreters.cli.commands.planning import accept, look
+from lifefold.interpreters.fleet_file import load
 
 SECOND: Final = """
 [[agents]]
@@ -120,6 +122,14 @@ def test_on_a_terminal_a_change_is_asked_about(ground: Ground, answer: str, code
         run.process.kill()
     ground.kill_all()
     _change(ground, 'prompt = "Write plain-1.txt"', 'prompt = "Write it to plain-1.txt"')
+    shown, _, _ = _on_a_terminal(ground, answer, code).partition(b"accept this change? [y/N]")
+    assert b"tasks.plain-1.prompt: was" in shown
+    changed = ground.call("plan", str(ground.fleet)).stdout
+    assert ("nothing has changed" in changed) is (code == 0)
+
+
+def _on_a_terminal(ground: Ground, answer: str, code: int) -> bytes:
+    """Run the fleet on a terminal, give an answer, and return what is seen until the end with this exit code."""
     mine, its = pty.openpty()
     command = [*LIFEFOLD, "run", str(ground.fleet), "--no-live"]
     with subprocess.Popen(
@@ -132,10 +142,41 @@ def test_on_a_terminal_a_change_is_asked_about(ground: Ground, answer: str, code
             seen += more
         assert run_.wait(HANG_S) == code, seen
     os.close(mine)
-    shown, _, _ = seen.partition(b"accept this change? [y/N]")
-    assert b"tasks.plain-1.prompt: was" in shown, seen
-    changed = ground.call("plan", str(ground.fleet)).stdout
-    assert ("nothing has changed" in changed) is (code == 0)
+    return seen
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 2)])
+def test_on_a_terminal_the_rest_of_a_change_is_asked_about(ground: Ground, answer: str, code: int) -> None:
+    """A task of the change is closed. With a yes the rest is in force, and without one nothing is."""
+    _left(ground)
+    _change(ground, 'prompt = "Write plain-1.txt"', 'prompt = "Write it to plain-1.txt"')
+    ground.fleet.write_text(ground.fleet.read_text() + NEW_TASK)
+    seen = _on_a_terminal(ground, answer, code)
+    shown, _, after = seen.partition(b"accept the rest of this change? [y/N]")
+    assert b"(without effect: the task is CLOSED)" in shown, seen
+    assert (b"4 of 4 tasks closed" in after, b"--accept --rest" in after) == (code == 0, code == 2)
+
+
+def test_a_task_that_closes_before_the_rest_is_accepted_is_named_afterwards(
+    ground: Ground, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The operator saw a change that would hold: the answer says that it has no effect by now."""
+    ground.prepare("plain-1", "plain-2", "plain-3", gates=("plain-2", "plain-3"))
+    with ground.running() as run:
+        with ground.at_gate("plain-2"):
+            run.until("task plain-1", "CLOSED")
+            ground.fleet.write_text(ground.fleet.read_text().replace('"-s"', '"-f"'))
+            changed = load(ground.fleet, watch=True)
+            found = look(changed, ground.log, partial=True)
+            assert found is not None
+        with ground.at_gate("plain-3"):
+            run.until("task plain-2", "CLOSED")
+            accept(changed, ground.log, found)
+            said = capsys.readouterr().out
+            assert "accepted, and in force" in said
+            assert "tasks.plain-2: without effect, because the task is CLOSED by now" in said
+            assert "plain-1" not in said
+        assert "3 of 3 tasks closed" in run.rest()
 
 
 def _more(terminal: int) -> bytes:

@@ -46,7 +46,7 @@ def test_a_removed_task_is_printed_as_a_whole_and_without_what_it_does_not_say()
     }  # fmt: skip
 
 
-PARTS: Final = {
+PARTS: Final[dict[str, tuple[dict[str, Any], str, dict[str, Any]]]] = {
     "tasks.T1": ({"tasks__T1__prompt": "short"}, '[[tasks]] id = "T1"', {"prompt": LONG}),
     "tasks.T1.priority": ({"tasks__T1__priority": 1, "tasks__T1__prompt": ""}, '[[tasks]] id = "T1"', {"priority": 2}),
     "agents.ann.roles": ({"agents__ann__roles": []}, '[[agents]] name = "ann"', {"roles": ["a", "b"]}),
