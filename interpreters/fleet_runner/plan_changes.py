@@ -86,7 +86,8 @@ def proposed(fleet: Fleet, store: SqliteStore, of: Aggregate, *, partial: bool =
         *plan_obstacles.obstacles(of, accepted, is_anything_left=bool(_left(new, of, ended).tasks)),
     ]
     caps = raised(of, accepted)
-    here = in_force(meaning, added.values(), {place: now for place, (_, now) in caps.items()})
+    before = in_force(meaning, added.values(), {})
+    here = in_force(before, (), {place: now for place, (_, now) in caps.items()})
     over = {name: f"the task is {state}" for name, state in plan_obstacles.over(of, accepted).items()}
     over |= dict.fromkeys(earlier, "an earlier run has closed the task")
     is_sure = all(each.instead == plan_obstacles.REST for each in found)
@@ -100,7 +101,7 @@ def proposed(fleet: Fleet, store: SqliteStore, of: Aggregate, *, partial: bool =
         verified_before(of, accepted) if is_sure else {},
         over,
         {f"{place}.budget.{key}": said for place, (was, _) in caps.items() for key, said in _said(was)},
-        tuple(line for each in found for line in former_text(here, fleet.meaning, each.what)),
+        tuple(line for each in found for line in former_text(before, fleet.meaning, each.what)),
     )
 
 
@@ -111,14 +112,11 @@ def _in_force_already(added: Mapping[str, TaskPlan], new: Plan, here: str, old: 
         for each in new.tasks
         if added.get(each.id) == each
     )
-    left = set(describe_difference(here, now))
-    budgets_of = (each for each in describe_difference(old, now) if ".budget." in each.partition(": ")[0])
-    places = {each.partition(": ")[0] for each in left}
-    yield from (
-        f"{each}, which is in force already: lifefold budget has raised it"
-        for each in budgets_of
-        if each.partition(": ")[0] not in places
-    )
+    left = {line.partition(": ")[0] for line in describe_difference(here, now)}
+    for line in describe_difference(old, now):
+        place = line.partition(": ")[0]
+        if ".budget." in place and place not in left:
+            yield f"{line}, which is in force already: lifefold budget has raised it"
 
 
 def _said(caps: Caps) -> Iterator[tuple[str, str]]:
