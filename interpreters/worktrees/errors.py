@@ -52,3 +52,11 @@ class PipeError(GitError, InTheWayError):
 
 class LockedError(GitError, InTheWayError):
     """A git command failed because another one is running, or has died and left its lock file."""
+
+
+class TakenOverError(WorkplaceError):
+    """Another run, with the log ``log``, has taken over the name of the fleet in its repository."""
+
+    def __init__(self, what: str, where: Path, remedy: str, log: Path) -> None:
+        super().__init__(what, where, remedy)
+        self.log = log

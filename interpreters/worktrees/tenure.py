@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from lifefold.interpreters.worktrees.aside import make_own, make_room, read_regular
-from lifefold.interpreters.worktrees.errors import WorkplaceError
+from lifefold.interpreters.worktrees.errors import TakenOverError, WorkplaceError
 from lifefold.interpreters.worktrees.git import path_name
 from lifefold.interpreters.worktrees.locks import open_lock, try_to_take
 
@@ -49,11 +49,12 @@ class Tenure:
         os.fsync(self._descriptor)
 
     def must_be_of(self, run: str) -> None:
-        """Raise WorkplaceError if the name belongs to another run."""
+        """Raise TakenOverError if the name belongs to another run."""
         owner, log = self._owner()
         if owner not in {"", run}:
             what = f"Another run has taken over the name of the fleet {self._fleet!r} here, with the log {log}"
-            raise WorkplaceError(what, self._file, "Continue that run, or start a new one with another --db.")
+            remedy = "Continue that run, or start a new one with another --db."
+            raise TakenOverError(what, self._file, remedy, Path(log))
 
     def close(self) -> None:
         """Release the name for other runs."""
