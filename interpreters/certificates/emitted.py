@@ -9,14 +9,13 @@ from itertools import chain, count
 from typing import Any, Final
 from unittest import SkipTest
 
-from lifefold.core.kernel import ActivityEnded, Cause, Envelope, Machine, TimerFired, possible
+from lifefold.core.kernel import ActivityEnded, Cause, Envelope, Machine, SystemStep, TimerFired
 from lifefold.interpreters.certificates.source import Names, Unwritable
 from lifefold.interpreters.check.checking import NEVER_STUCK
 from lifefold.interpreters.replay import Retrace
 from lifefold.interpreters.search.report import Outcome, Report, Verdict
 from lifefold.interpreters.search.rule_error import ADDRESSED
 from lifefold.interpreters.search.trace import Attempt, CrashTrace, Trace
-from lifefold.interpreters.search.unreduced import Happening
 from lifefold.interpreters.targets.check_targets import Target
 
 WIDTH: Final = 110
@@ -113,22 +112,18 @@ def _body(target: Target, run: Retrace, trace: Trace, names: Names) -> Iterator[
         yield from _line(target, run, _chosen(run, choice, happening), names)
 
 
-def _choice(run: Retrace, happening: Happening) -> int:
+def _choice(run: Retrace, happening: SystemStep) -> int:
     """Return the number of a step among the possible ones; -1 for a message."""
     if happening.cause is Cause.MESSAGE:
         return -1
-    name = happening.aggregate
-    every = possible(run.system.type_of(name), run.world.aggregates[name], run.world.now_ms)
-    return next(n for n, each in enumerate(every) if each.envelope == happening.envelope)
+    return [*run.world.choices_of(happening.aggregate)].index(happening.given)
 
 
-def _chosen(run: Retrace, choice: int, happening: Happening) -> Happening:
+def _chosen(run: Retrace, choice: int, happening: SystemStep) -> SystemStep:
     """Return the same step in this run: the numbers in it may differ."""
-    name = happening.aggregate
     if choice < 0:
         return happening
-    every = list(possible(run.system.type_of(name), run.world.aggregates[name], run.world.now_ms))
-    return happening._replace(envelope=every[choice].envelope)
+    return happening._replace(envelope=[*run.world.choices_of(happening.aggregate)][choice].envelope)
 
 
 def _attempted(target: Target, run: Retrace, attempt: Attempt, names: Names) -> str:
@@ -144,7 +139,7 @@ def _attempted(target: Target, run: Retrace, attempt: Attempt, names: Names) -> 
     return f"    {_RUN}.{asked}"
 
 
-def _line(target: Target, run: Retrace, happening: Happening, names: Names) -> Iterator[str]:
+def _line(target: Target, run: Retrace, happening: SystemStep, names: Names) -> Iterator[str]:
     """Take a step, and yield its text."""
     method, arguments, options = _call(target, run, happening.aggregate, happening.cause, happening.envelope)
     before = len(run.taken)

@@ -23,7 +23,7 @@ from lifefold.interpreters.search.graph import Graph
 from lifefold.interpreters.search.independence import Liveness as LivenessApart
 from lifefold.interpreters.search.liveness import Flags, Lasso, Steps, assumptions, never
 from lifefold.interpreters.search.opening import Opening, opened, unopened
-from lifefold.interpreters.search.product_system import ProductSystem, Refused, World
+from lifefold.interpreters.search.product_system import ProductSystem, Refused, StateRow
 from lifefold.interpreters.search.report import Alike, Outcome, Report, Verdict
 from lifefold.interpreters.search.rule_error import ADDRESSED, ANSWERED, INERT, Place, RuleError, raised
 from lifefold.interpreters.search.symmetry import NotAlike
@@ -188,7 +188,7 @@ class _Check:
         outcome = Outcome.UNDECIDED if graph.truncated else Outcome.HOLDS
         return Verdict(self._system.name, name, property_kind, outcome)
 
-    def _settled(self, product_system: ProductSystem, world: World) -> bool:
+    def _settled(self, product_system: ProductSystem, world: StateRow) -> bool:
         return all(
             machine.settled(entity.record)
             for component, number in zip(product_system.components, world, strict=False)

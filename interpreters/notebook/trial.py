@@ -28,7 +28,7 @@ from lifefold.interpreters.simulate.report import (
     tried,
 )
 from lifefold.interpreters.simulate.simulation import Run
-from lifefold.interpreters.simulate.story import AROUND, happenings
+from lifefold.interpreters.simulate.story import AROUND, steps
 
 _GREEN: Final = "#1a7f37"
 _RED: Final = "#cf222e"
@@ -79,7 +79,7 @@ def finding_html(finding: Finding, picture: Picture) -> str:
 def story(finding: Finding) -> Trace:
     """Return the end of the shrunk run as a trace, such as a check finds, with the numbers of its text."""
     entries = finding.run.entries
-    return Trace(tuple(islice(happenings(finding.system, entries), max(0, len(entries) - AROUND), None)))
+    return Trace(tuple(islice(steps(finding.system, entries), max(0, len(entries) - AROUND), None)))
 
 
 class _Share(NamedTuple):

@@ -24,7 +24,7 @@ from lifefold.interpreters.search.component import Move
 from lifefold.interpreters.search.findings import Finding, Findings, Progress, Watch
 from lifefold.interpreters.search.graph import Graph, explore
 from lifefold.interpreters.search.independence import Alone, Liveness, Numbers, locals_of, may_be, number
-from lifefold.interpreters.search.product_system import ProductSystem, World
+from lifefold.interpreters.search.product_system import ProductSystem, StateRow
 from lifefold.interpreters.search.rule_error import RuleError
 
 Words = npt.NDArray[np.uint64]
@@ -68,7 +68,7 @@ class Product(Findings):
         """The number of states that were reached."""
         return self.met
 
-    def world(self, state: int) -> World:
+    def world(self, state: int) -> StateRow:
         """Return a state by its number."""
         return (*locals_of(state, len(self.alone)), *(0 for _ in self.product_system.channels))
 

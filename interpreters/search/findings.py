@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from lifefold.interpreters.search.component import Move
-from lifefold.interpreters.search.product_system import ProductSystem, World
+from lifefold.interpreters.search.product_system import ProductSystem, StateRow
 from lifefold.interpreters.search.rule_error import UNANSWERED, RuleError
 
 
@@ -68,7 +68,7 @@ class Findings(ABC):
         return len(self.levels) - 1
 
     @abstractmethod
-    def world(self, state: int) -> World:
+    def world(self, state: int) -> StateRow:
         """Return a state by its number."""
 
     @abstractmethod

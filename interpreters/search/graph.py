@@ -16,7 +16,7 @@ import numpy.typing as npt
 from lifefold.core.kernel import PropertyKind
 from lifefold.interpreters.search.component import Component, LocalStep, Move
 from lifefold.interpreters.search.findings import Finding, Findings, Progress, Watch
-from lifefold.interpreters.search.product_system import ProductSystem, World
+from lifefold.interpreters.search.product_system import ProductSystem, StateRow
 from lifefold.interpreters.search.rule_error import Place, RuleError
 from lifefold.interpreters.search.state_set import Change, Numbers, StateSet, Words
 from lifefold.interpreters.search.symmetry import Symmetry
@@ -50,7 +50,7 @@ class Graph(Findings):
         """The number of states that were reached."""
         return self.seen.count
 
-    def world(self, state: int) -> World:
+    def world(self, state: int) -> StateRow:
         """Return a state by its number."""
         return self.seen.row(state)
 

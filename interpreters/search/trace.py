@@ -14,12 +14,12 @@ from lifefold.core.kernel import (
     Opened,
     Record,
     RunnerRecovered,
+    SystemStep,
     TimerFired,
     Transition,
 )
 from lifefold.interpreters.search.canonical import NOW_MS
 from lifefold.interpreters.search.crash_model import Stage
-from lifefold.interpreters.search.unreduced import Happening
 
 WIDTH: Final = 80
 """The default width of a line, in characters."""
@@ -45,8 +45,8 @@ class Trace(msgspec.Struct, frozen=True):
     An ``attempt`` is the next input, which the rules cannot answer.
     """
 
-    steps: tuple[Happening, ...]
-    cycle: tuple[Happening, ...] | None = None
+    steps: tuple[SystemStep, ...]
+    cycle: tuple[SystemStep, ...] | None = None
     attempt: Attempt | None = None
     begins: tuple[tuple[str, Record], ...] = ()
     """If there are no steps: all entities of the opening, each with its record."""
@@ -95,7 +95,7 @@ class Incident(NamedTuple):
 
     stage: Stage
     words: str
-    happening: Happening | None = None
+    happening: SystemStep | None = None
 
 
 class CrashTrace(Trace, frozen=True):
@@ -126,7 +126,7 @@ def wrapped(first: str, text: str, width: int, max_lines: int | None = None) -> 
     return lines or [first.rstrip()]
 
 
-def _lines(number: int, what: str, happening: Happening, width: int) -> Iterator[str]:
+def _lines(number: int, what: str, happening: SystemStep, width: int) -> Iterator[str]:
     first = f"{number:>3}. "
     moved = "; ".join(_moved(happening.aggregate, step) for step in happening.reaction.transitions)
     if happening.reaction.refused is not None:

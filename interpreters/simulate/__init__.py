@@ -12,7 +12,7 @@ from lifefold.interpreters.simulate.campaign import Tally, campaign
 from lifefold.interpreters.simulate.choices import Choices, Name
 from lifefold.interpreters.simulate.environment import Environment, Said, Script
 from lifefold.interpreters.simulate.faults import NONE, SHIPPED, Fault, Faults
-from lifefold.interpreters.simulate.inputs import Counts, Entry
+from lifefold.interpreters.simulate.inputs import Counts
 from lifefold.interpreters.simulate.shrink import shrunk
 from lifefold.interpreters.simulate.simulation import Found, Limits, Run, hours, simulate
 
@@ -21,7 +21,6 @@ __all__ = [
     "SHIPPED",
     "Choices",
     "Counts",
-    "Entry",
     "Environment",
     "Fault",
     "Faults",

@@ -19,6 +19,7 @@ from lifefold.core.kernel import (
     Property,
     Record,
     State,
+    SystemStep,
     after,
     always,
     eventually,
@@ -44,7 +45,6 @@ from lifefold.interpreters.notebook import (
 from lifefold.interpreters.notebook.scrubber import Scrubber
 from lifefold.interpreters.search.report import Report
 from lifefold.interpreters.search.trace import Trace
-from lifefold.interpreters.search.unreduced import Happening
 from lifefold.interpreters.simulate import simulate
 from lifefold.interpreters.simulate.report import trial
 from lifefold.interpreters.simulate.simulation_targets import target
@@ -250,7 +250,7 @@ def test_a_message_that_is_refused_is_seen(history: History) -> None:
     assert twice[-1].reaction.refused is not None
     last = twice.stops()[-1]
     assert (last.before, last.words) == (last.after, f"{name_of(sent)}, refused: {twice[-1].reaction.refused.reason}")
-    happened = Happening(board.NAME, Cause.MESSAGE, again, twice[-1].reaction)
+    happened = SystemStep(board.NAME, again, twice[-1].reaction)
     (line,) = [line for arrow in way(Trace((happened,))).arrows for line in arrow.lines]
     assert line == f"1. {sent.sender}: {name_of(sent)}, refused"
     told = " ".join(" ".join(Trace((happened,)).lines()).split())

@@ -12,7 +12,7 @@ from lifefold.interpreters.simulate.cost import Cost, cost
 from lifefold.interpreters.simulate.faults import DEADLY
 from lifefold.interpreters.simulate.report import Report, crash_points, duration, facts, spread, working_ms
 from lifefold.interpreters.simulate.simulation_targets import named
-from lifefold.interpreters.simulate.story import happenings
+from lifefold.interpreters.simulate.story import steps
 
 AT_ONCE = Faults(dict.fromkeys(["early timer", "clock back", "slow", "slow store", *DEADLY], 0.0))
 """With these an input is on record when it happens, and its time is right."""
@@ -28,7 +28,7 @@ def sessions_by_task(run: Run) -> Counter[str]:
     """Count the sessions of each task as the worker's own records have it."""
     workers: dict[str, Aggregate] = {}
     counts: Counter[str] = Counter()
-    for each in happenings(named("fleet").system, run.entries):
+    for each in steps(named("fleet").system, run.entries):
         if isinstance(each.envelope.event, session.SessionStarted):
             work: assignment.Assignment = workers[each.aggregate].record("assignment")
             counts[work.brief.task] += 1

@@ -17,12 +17,11 @@ import pytest
 
 import kiln
 from lifefold.core import fleet
-from lifefold.core.kernel import Envelope, Event, Opened, RunnerRecovered, System, replace
+from lifefold.core.kernel import Envelope, Event, Input, Opened, RunnerRecovered, System, replace
 from lifefold.effects import Activity, CancelSession, Effect, RunSession, VerifyWork
 from lifefold.interpreters.engine import ActivityContext, EffectContext, Interpreter
 from lifefold.interpreters.simulate import Environment, Limits, Name, Run, simulate
 from lifefold.interpreters.simulate.fleet_plans import governed_plan
-from lifefold.interpreters.simulate.inputs import Entry
 from lifefold.interpreters.simulate.on_engine import ENACTABLE, Death, Enacted, enact, log_of, prompt, said_by_people
 from lifefold.interpreters.simulate.simulation import START_MS
 from lifefold.interpreters.simulate.simulation_targets import FLEET, Target, named
@@ -304,7 +303,7 @@ def test_a_run_can_be_cancelled_while_a_process_is_being_ended(backend: str) -> 
 
                 return Interpreter(activities={kiln.Fire: fire}).over(given)
 
-            doused = Entry("kiln/a", Envelope("kiln", kiln.Doused(), START_MS + 500))
+            doused = Input("kiln/a", Envelope("kiln", kiln.Doused(), START_MS + 500))
             await enact(
                 target.subject,
                 until_ms=SHORT_MS,
