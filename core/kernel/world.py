@@ -8,16 +8,14 @@ the same three things, and this module is the only place that does.
 2. What can happen. ``choices`` yields the possible next inputs, in a fixed order.
 3. What one input does. ``outcome`` asks the rules (``react``), ``after`` makes the next world, ``step`` is both.
 
-========================  ===============================================  ==================================
-cause of the input        possible                                         changes, besides the step itself
-========================  ===============================================  ==================================
-command                   an operator may send the event to the entity     is counted in ``commands``
-report                    the activity is live                             nothing
-timer                     the timer is pending                             the time is the deadline, or later
-confirmation              the activity was asked to end                    nothing
-recovery                  anything runs in the aggregate                   nothing
-message                   it is the first from its sender to its receiver  is no longer in flight
-========================  ===============================================  ==================================
+The causes of inputs, when each is possible, and what it changes besides the step itself:
+
+- command: an operator may send the event to the entity. It is counted in ``commands``.
+- report: the activity is live.
+- timer: the timer is pending. The time becomes the deadline, or is later already.
+- confirmation: the activity was asked to end.
+- recovery: anything runs in the aggregate.
+- message: it is the first in flight from its sender to its receiver. It is in flight no more.
 
 Every step replaces one aggregate by that of the reaction, and puts the messages of the reaction in flight. Time never
 goes back. A refused input changes nothing. A driver decides which input comes next, when it comes, and whether it comes
@@ -34,6 +32,7 @@ from lifefold.core.kernel.entity import Created, Entity, Envelope, Opened, Refus
 from lifefold.core.kernel.environment import Cause, cause_of, possible
 from lifefold.core.kernel.property import SystemState
 from lifefold.core.kernel.reaction import Reaction, react
+from lifefold.core.kernel.record import replace
 from lifefold.effects import Tell
 
 Channel: TypeAlias = tuple[str, str]
@@ -77,9 +76,9 @@ class World(msgspec.Struct, frozen=True):
     """A system at one moment. ``World(system)`` is the system before the first input of its aggregates.
 
     ``aggregates`` are those with an accepted input, in the order of their first ones. ``in_flight`` has the messages in
-    the order in which they were sent. ``now_ms`` is the latest time of an accepted input. ``commands`` counts the
-    operator commands, without the first inputs of the aggregates. Worlds are equal if all of these are; the order of
-    messages counts for each channel only.
+    the order in which they were sent. ``now_ms`` is the time: that of the latest accepted input, or later.
+    ``commands`` counts the operator commands, without the first inputs of the aggregates. Worlds are equal if all of
+    these are; the order of messages counts for each channel only.
     """
 
     system: System
@@ -124,6 +123,10 @@ class World(msgspec.Struct, frozen=True):
         if isinstance(outcome, Refusal):
             return outcome
         return self.after(given, outcome), SystemStep(*given, outcome)
+
+    def later(self, at_ms: int) -> "World":
+        """Return the world at this time, if it is later: time passes, and nothing happens."""
+        return self if at_ms <= self.now_ms else replace(self, now_ms=at_ms)
 
     def choices(self, later_ms: int = 0) -> Iterator[Input]:
         """Yield the possible next inputs, now or so much later: those of each aggregate, then the next messages."""

@@ -86,6 +86,9 @@ def test_an_aggregate_is_empty_before_its_first_input() -> None:
 def test_time_is_that_of_the_latest_input_and_never_goes_back() -> None:
     world = after(began(), Input(KILN, Envelope("kiln", Lit(), 90)), Input(TALLY, Envelope("tally", PutAway(), 40)))
     assert world.now_ms == 90
+    assert world.later(100).now_ms == 100
+    assert world.later(100).aggregates == world.aggregates
+    assert world.later(20) is world
 
 
 def test_operator_commands_are_counted_and_openings_are_not() -> None:
