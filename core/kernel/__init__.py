@@ -54,10 +54,11 @@ from lifefold.core.kernel.record import Event, Record, State, replace
 from lifefold.core.kernel.row import ANY, STAY, After, Does, Pattern, Row, after, does, row
 from lifefold.core.kernel.step import IllegalTransition, Step
 from lifefold.core.kernel.validation import InvalidMachine
-from lifefold.core.kernel.world import Input, SystemStep, World, delivery, sent_in
+from lifefold.core.kernel.world import START_MS, Input, SystemStep, World, delivery, sent_in
 
 __all__ = [
     "ANY",
+    "START_MS",
     "STAY",
     "ActivityEnded",
     "ActivityScope",

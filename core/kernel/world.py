@@ -23,7 +23,7 @@ twice. So a driver may give any input, not only one of ``choices``, and the rule
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -34,6 +34,9 @@ from lifefold.core.kernel.property import SystemState
 from lifefold.core.kernel.reaction import Reaction, react
 from lifefold.core.kernel.record import replace
 from lifefold.effects import Tell
+
+START_MS: Final = 1_000_000_000_000
+"""The time at which drivers with a virtual time begin. It is not 0, because some rules read that as "never"."""
 
 Channel: TypeAlias = tuple[str, str]
 """A pair of aggregates: the sender of messages, and their receiver."""

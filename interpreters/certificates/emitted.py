@@ -13,9 +13,9 @@ from lifefold.core.kernel import ActivityEnded, Cause, Envelope, Machine, System
 from lifefold.interpreters.certificates.source import Names, Unwritable
 from lifefold.interpreters.check.checking import NEVER_STUCK
 from lifefold.interpreters.replay import Retrace
+from lifefold.interpreters.report.trace import Attempt, CrashTrace, Trace
 from lifefold.interpreters.search.report import Outcome, Report, Verdict
 from lifefold.interpreters.search.rule_error import ADDRESSED
-from lifefold.interpreters.search.trace import Attempt, CrashTrace, Trace
 from lifefold.interpreters.targets.check_targets import Target
 
 WIDTH: Final = 110

@@ -11,6 +11,7 @@ from lifefold.core.kernel import Envelope, Machine, Property, PropertyKind, Syst
 from lifefold.core.kernel.property import properties_of
 from lifefold.interpreters.check.clocks import see_to_clocks
 from lifefold.interpreters.crash.crash_search import crashed, with_crashes
+from lifefold.interpreters.report.trace import Trace
 from lifefold.interpreters.search.bitset_search import Product, search
 from lifefold.interpreters.search.component import Carried
 from lifefold.interpreters.search.configuration import Bounds, Judge, NamedProperty, Subject
@@ -28,7 +29,6 @@ from lifefold.interpreters.search.report import Alike, Outcome, Report, Verdict
 from lifefold.interpreters.search.rule_error import ADDRESSED, ANSWERED, INERT, Place, RuleError, raised
 from lifefold.interpreters.search.symmetry import NotAlike
 from lifefold.interpreters.search.system_properties import SystemProperties
-from lifefold.interpreters.search.trace import Trace
 from lifefold.interpreters.search.witness import Witness
 
 NEVER_STUCK: Final = "what is not settled can go on"

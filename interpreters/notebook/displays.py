@@ -10,9 +10,9 @@ from lifefold.interpreters.notebook.history import History
 from lifefold.interpreters.notebook.space import Space
 from lifefold.interpreters.notebook.trial import finding_html, finding_text, report_html, run_html, run_text
 from lifefold.interpreters.notebook.way import way
-from lifefold.interpreters.search.display import html
+from lifefold.interpreters.report.html import html
+from lifefold.interpreters.report.trace import Trace
 from lifefold.interpreters.search.report import Report
-from lifefold.interpreters.search.trace import Trace
 from lifefold.interpreters.simulate.findings import Finding
 from lifefold.interpreters.simulate.report import Report as Trial
 from lifefold.interpreters.simulate.simulation import Run

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from lifefold.interpreters.notebook.space import FILLS
-from lifefold.interpreters.search.trace import WIDTH, Trace, wrapped
+from lifefold.interpreters.report.trace import WIDTH, Trace, wrapped
 from lifefold.interpreters.simulate.campaign import Tally, points
 from lifefold.interpreters.simulate.findings import Finding
 from lifefold.interpreters.simulate.report import (

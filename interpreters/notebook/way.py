@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from lifefold.core.kernel import ActivityEnded, Cause, RunnerRecovered, State, SystemStep, TimerFired
-from lifefold.interpreters.search.trace import Trace, placed
+from lifefold.interpreters.report.trace import Trace, placed
 from lifefold.interpreters.views.picture import Arrow, Box, Drawing, Tint
 
 NOTHING_MORE: Final = "nothing happens any more"

@@ -1,12 +1,9 @@
 """The entities of a replayed world, and the inputs that would change it."""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from lifefold.core.kernel import Aggregate, Cause, Entity, Input, Machine, Reaction, World, replace
-
-BEGIN_MS: Final = 1_000_000_000_000
-"""The time of the opening. It is not 0, because some rules read that as "never"."""
 
 
 def entities(world: World) -> Iterator[tuple[str, Machine[Any], Entity[Any]]]:

@@ -5,6 +5,7 @@ from typing import Any, Final
 from unittest import SkipTest
 
 from lifefold.core.kernel import (
+    START_MS,
     ActivityEnded,
     Entity,
     Envelope,
@@ -22,7 +23,7 @@ from lifefold.core.kernel import (
     alone,
     replace,
 )
-from lifefold.interpreters.replay.changes import BEGIN_MS, changes, entities
+from lifefold.interpreters.replay.changes import changes, entities
 from lifefold.interpreters.replay.property_held import Way, is_kept, properties
 
 
@@ -50,9 +51,9 @@ class Retrace:
         self._steps: Final[list[SystemStep]] = []
         self._mark: int | None = None
         self._lost = ""
-        world = World(self.system, now_ms=BEGIN_MS)
+        world = World(self.system, now_ms=START_MS)
         for name, envelope in openings.items():
-            begun = world.step(Input(name, replace(envelope, at_ms=BEGIN_MS)))
+            begun = world.step(Input(name, replace(envelope, at_ms=START_MS)))
             if isinstance(begun, Refusal):
                 raise SkipTest(f"{name} cannot begin any more: {begun.reason}")
             world, _ = begun

@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from lifefold.core.kernel import Aggregate, PropertyKind, SystemState, SystemStep, World, subject_of
+from lifefold.interpreters.report.trace import Trace
 from lifefold.interpreters.search.disagreement import Unsound, differing, disagreement
 from lifefold.interpreters.search.findings import Findings
 from lifefold.interpreters.search.graph import Graph
 from lifefold.interpreters.search.product_system import ProductSystem, StateRow
-from lifefold.interpreters.search.trace import Trace
 from lifefold.interpreters.search.unreduced import Unreduced
 
 Opinion = Mapping[tuple[int, str], tuple[bool, bool]]

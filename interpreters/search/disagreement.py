@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from lifefold.core.kernel import Aggregate, SystemStep
-from lifefold.interpreters.search.trace import Attempt, Trace, placed
+from lifefold.interpreters.report.trace import Attempt, Trace, placed
 
 CAUSE: Final = (
     "a record declares too much as identifiers, timestamps, opaque or horizon_ms, or its normal_form drops too much"

@@ -8,10 +8,10 @@ from typing import Final, NamedTuple
 import msgspec
 
 from lifefold.core.kernel import PropertyKind
+from lifefold.interpreters.report.html import html
+from lifefold.interpreters.report.trace import WIDTH, Trace, wrapped
 from lifefold.interpreters.search.configuration import Bounds
 from lifefold.interpreters.search.crash_model import SHIPPED, CrashBounds, Discipline
-from lifefold.interpreters.search.display import html
-from lifefold.interpreters.search.trace import WIDTH, Trace, wrapped
 
 MISSING_SHOWN: Final = 6
 """The most unused parts of the tables that a report names."""

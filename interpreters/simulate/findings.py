@@ -6,13 +6,13 @@ from typing import Final
 
 import msgspec
 
-from lifefold.core.kernel import System
+from lifefold.core.kernel import START_MS, System
 from lifefold.interpreters.search.rule_error import ANSWERED
 from lifefold.interpreters.simulate.campaign import Tally
 from lifefold.interpreters.simulate.choices import Name
 from lifefold.interpreters.simulate.faults import Faults
 from lifefold.interpreters.simulate.shrink import shrunk
-from lifefold.interpreters.simulate.simulation import START_MS, Found, Limits, Run, simulate
+from lifefold.interpreters.simulate.simulation import Found, Limits, Run, simulate
 from lifefold.interpreters.simulate.simulation_targets import Target, named
 from lifefold.interpreters.simulate.stopping import unless_stopped
 

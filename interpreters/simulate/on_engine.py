@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import anyio
 import msgspec
 
-from lifefold.core.kernel import Cause, Input, Machine, System, alone, replace
+from lifefold.core.kernel import START_MS, Cause, Input, Machine, System, alone, replace
 from lifefold.interpreters.engine import Decision, Engine, Interpreter, Ledger
 from lifefold.interpreters.simulate.actors import Actors
 from lifefold.interpreters.simulate.choices import Choices, Name
@@ -20,7 +20,6 @@ from lifefold.interpreters.simulate.environment import Chance, Environment
 from lifefold.interpreters.simulate.faults import NAMES, Faults
 from lifefold.interpreters.simulate.inputs import Opening
 from lifefold.interpreters.simulate.scheduler import WAITED, Order
-from lifefold.interpreters.simulate.simulation import START_MS
 from lifefold.interpreters.simulate.virtual_time import Attended, VirtualClock
 from lifefold.interpreters.store import Batch, EventStore, MemoryStore
 from lifefold.interpreters.store import Entry as Written

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from lifefold.core.kernel import Does
-from lifefold.interpreters.search.trace import WIDTH, wrapped
+from lifefold.interpreters.report.trace import WIDTH, wrapped
 from lifefold.interpreters.simulate.campaign import Tally, campaign
 from lifefold.interpreters.simulate.faults import DEADLY, NAMES, Faults
 from lifefold.interpreters.simulate.findings import Finding, first_of_each

@@ -17,6 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from lifefold.core.kernel import (
+    START_MS,
     AggregateType,
     Envelope,
     Event,
@@ -45,9 +46,6 @@ SECOND_MS: Final = 1_000
 
 OWED: Final = 8
 """Of so many due properties, any may be the first to be settled after healing."""
-
-START_MS: Final = 1_000_000_000_000
-"""The time at which runs begin. It is not 0, because some rules read that as "never"."""
 
 
 def hours(count: float) -> int:

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Final
 
 from lifefold.core.kernel import Input, Refusal, System, SystemStep, World
-from lifefold.interpreters.search.trace import WIDTH, Trace, wrapped
+from lifefold.interpreters.report.trace import WIDTH, Trace, wrapped
 from lifefold.interpreters.simulate.choices import Name
 from lifefold.interpreters.simulate.simulation import Run
 

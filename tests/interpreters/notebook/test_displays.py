@@ -43,8 +43,8 @@ from lifefold.interpreters.notebook import (
     way,
 )
 from lifefold.interpreters.notebook.scrubber import Scrubber
+from lifefold.interpreters.report.trace import Trace
 from lifefold.interpreters.search.report import Report
-from lifefold.interpreters.search.trace import Trace
 from lifefold.interpreters.simulate import simulate
 from lifefold.interpreters.simulate.report import trial
 from lifefold.interpreters.simulate.simulation_targets import target

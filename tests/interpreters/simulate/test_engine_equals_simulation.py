@@ -17,13 +17,12 @@ import pytest
 
 import kiln
 from lifefold.core import fleet
-from lifefold.core.kernel import Envelope, Event, Input, Opened, RunnerRecovered, System, replace
+from lifefold.core.kernel import START_MS, Envelope, Event, Input, Opened, RunnerRecovered, System, replace
 from lifefold.effects import Activity, CancelSession, Effect, RunSession, VerifyWork
 from lifefold.interpreters.engine import ActivityContext, EffectContext, Interpreter
 from lifefold.interpreters.simulate import Environment, Limits, Name, Run, simulate
 from lifefold.interpreters.simulate.fleet_plans import governed_plan
 from lifefold.interpreters.simulate.on_engine import ENACTABLE, Death, Enacted, enact, log_of, prompt, said_by_people
-from lifefold.interpreters.simulate.simulation import START_MS
 from lifefold.interpreters.simulate.simulation_targets import FLEET, Target, named
 from lifefold.interpreters.store import SqliteStore
 

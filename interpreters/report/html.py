@@ -5,8 +5,8 @@ from html import escape
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from lifefold.interpreters.report.trace import Trace
     from lifefold.interpreters.search.report import Message, Report, Verdict
-    from lifefold.interpreters.search.trace import Trace
 
 _COLOURS: Final = {"holds": "#1a7f37", "undecided": "#9a6700"}
 """The colour of each outcome; all others are red."""
