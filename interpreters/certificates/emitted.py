@@ -3,9 +3,7 @@
 Each trace is replayed before it is written, so the written test is known to fail.
 """
 
-import re
-from collections.abc import Container, Iterator, Sequence
-from itertools import chain, count
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 from unittest import SkipTest
 
@@ -13,14 +11,15 @@ from lifefold.core.kernel import ActivityEnded, Cause, Envelope, Machine, System
 from lifefold.interpreters.certificates.source import Names, Unwritable
 from lifefold.interpreters.check.checking import NEVER_STUCK
 from lifefold.interpreters.replay import Retrace
+from lifefold.interpreters.report.emitted_file import docstring, head, title
+from lifefold.interpreters.report.finding import Outcome, Verdict
 from lifefold.interpreters.report.trace import Attempt, CrashTrace, Trace
-from lifefold.interpreters.search.report import Outcome, Report, Verdict
+from lifefold.interpreters.search.report import Report
 from lifefold.interpreters.search.rule_error import ADDRESSED
 from lifefold.interpreters.targets.check_targets import Target
 
 WIDTH: Final = 110
 _RUN: Final = "run"
-_HEAD: Final = '"""Written by lifefold check --emit-test'
 
 Call = tuple[str, tuple[Any, ...], dict[str, Any]]
 
@@ -34,28 +33,17 @@ def emitted(checked: Sequence[tuple[Target, Report]]) -> tuple[str, tuple[str, .
         for verdict in report.verdicts:
             if verdict.outcome is Outcome.BROKEN and verdict.trace is not None:
                 try:
-                    title = _title(target, verdict, tests)
-                    tests[title] = "\n".join(_test(title, target, verdict, verdict.trace, names))
+                    name = title(target.name, verdict.name, tests)
+                    tests[name] = "\n".join(_test(name, target, verdict, verdict.trace, names))
                 except (Unwritable, SkipTest) as error:
                     without.append(f"{verdict.owner}: {verdict.name}: {error}")
     if not tests:
         return "", tuple(without)
-    head = f'{_HEAD}: traces on which a property is broken. Fails until they are fixed."""'
-    return "\n".join([head, "", *names.lines(), "", *tests.values(), ""]), tuple(without)
+    first = f'{head("check")}: traces on which a property is broken. Fails until they are fixed."""'
+    return "\n".join([first, "", *names.lines(), "", *tests.values(), ""]), tuple(without)
 
 
-def is_emitted(text: bytes) -> bool:
-    """Tell whether the text of a file was written here, by its head."""
-    return text.startswith(_HEAD.encode())
-
-
-def _title(target: Target, verdict: Verdict, taken: Container[str]) -> str:
-    name = re.sub(r"\W+", "_", f"test_{target.name}_{verdict.name}".lower()).strip("_")
-    names = chain([name], (f"{name}_{number}" for number in count(2)))
-    return next(each for each in names if each not in taken)
-
-
-def _test(title: str, target: Target, verdict: Verdict, trace: Trace, names: Names) -> Iterator[str]:
+def _test(name: str, target: Target, verdict: Verdict, trace: Trace, names: Names) -> Iterator[str]:
     if isinstance(trace, CrashTrace):
         raise Unwritable("it is about a runner, and no test of the rules can show that")
     if verdict.name == ADDRESSED:
@@ -66,8 +54,8 @@ def _test(title: str, target: Target, verdict: Verdict, trace: Trace, names: Nam
         lines.append(_attempted(target, retrace, trace.attempt, names))
     elif _is_kept(retrace, verdict):
         raise Unwritable("the property holds when its steps are taken alone")
-    yield f"\ndef {title}() -> None:"
-    yield f"    {_quoted(f'{verdict.owner}: {verdict.name}.')}"
+    yield f"\ndef {name}() -> None:"
+    yield f"    {docstring(f'{verdict.owner}: {verdict.name}.')}"
     yield f"    {_RUN} = {spelled}"
     yield from lines
     if trace.attempt is None:
@@ -199,8 +187,3 @@ def _question(verdict: Verdict, names: Names) -> str:
     if verdict.name == NEVER_STUCK:
         return f"{_RUN}.can_go_on()"
     return f"{_RUN}.keeps({names.expression(verdict.name)}, of={names.expression(verdict.owner)})"
-
-
-def _quoted(text: str) -> str:
-    safe = text.replace("\\", "\\\\").replace('"', "'")
-    return f'"""{safe}"""'

@@ -12,12 +12,13 @@ from lifefold.core.kernel import Envelope, Machine, PropertyKind, Reaction, Syst
 from lifefold.effects import Effect, Tell
 from lifefold.interpreters.crash.configurations import nearest
 from lifefold.interpreters.crash.runner_model import Runner
+from lifefold.interpreters.report.finding import Outcome, Verdict
 from lifefold.interpreters.report.trace import Attempt, CrashTrace, Incident, Trace
 from lifefold.interpreters.search.configuration import Bounds
 from lifefold.interpreters.search.crash_model import SHIPPED, CrashBounds, CrashModel, Discipline, Fault, Stage, Step
 from lifefold.interpreters.search.findings import Findings, Progress
 from lifefold.interpreters.search.product_system import ProductSystem, Refused, Unaddressed
-from lifefold.interpreters.search.report import CrashReport, Outcome, Report, Verdict
+from lifefold.interpreters.search.report import CrashReport, Report
 from lifefold.interpreters.search.rule_error import UNANSWERED, Place, RuleError, raised
 from lifefold.interpreters.search.witness import Witness
 

@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 
 from lifefold.core.kernel import Aggregate, PropertyKind, Record, SystemStep, World, replace, subject_of
+from lifefold.interpreters.report.finding import Message, Outcome, Verdict
 from lifefold.interpreters.report.trace import Attempt, Trace, placed
 from lifefold.interpreters.search.component import Move
 from lifefold.interpreters.search.dead_messages import Vain
@@ -14,7 +15,6 @@ from lifefold.interpreters.search.findings import Finding, Findings
 from lifefold.interpreters.search.graph import Graph
 from lifefold.interpreters.search.liveness import Lasso
 from lifefold.interpreters.search.product_system import ProductSystem, Refused, StateRow
-from lifefold.interpreters.search.report import Message, Outcome, Verdict
 from lifefold.interpreters.search.rule_error import Place, RuleError
 from lifefold.interpreters.search.unreduced import Unreduced
 

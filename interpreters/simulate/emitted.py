@@ -3,50 +3,37 @@
 It contains the deviations, not the seed: they have the same meaning with other faults and rates.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from pprint import pformat
 from typing import Final
 
-from lifefold.interpreters.simulate.findings import Finding
+from lifefold.interpreters.report.emitted_file import docstring, head, title
+from lifefold.interpreters.simulate.findings import SeedFinding
 
 WIDTH: Final = 110
-_HEAD: Final = '"""Written by lifefold simulate --emit-test'
 
 
-def emitted(findings: Sequence[Finding]) -> str:
+def emitted(findings: Sequence[SeedFinding]) -> str:
     """Return the file; an empty text if there is nothing to test."""
     if not findings:
         return ""
-    titles = _titles(findings)
-    tests = ["\n".join(_test(title, each)) for title, each in zip(titles, findings, strict=True)]
-    head = f'{_HEAD}: runs in which a property is broken. Fails until they are fixed."""'
+    tests: dict[str, str] = {}
+    for each in findings:
+        name = title(each.target.name, each.found.prop, tests)
+        tests[name] = "\n".join(_test(name, each))
+    first = f'{head("simulate")}: runs in which a property is broken. Fails until they are fixed."""'
     imports = (
         "from lifefold.interpreters.simulate import Limits, simulate",
         "from lifefold.interpreters.simulate.story import told",
         "from lifefold.interpreters.simulate.simulation_targets import named",
     )
-    return "\n".join([head, "", *imports, "", "", "\n\n\n".join(tests), ""])
+    return "\n".join([first, "", *imports, "", "", "\n\n\n".join(tests.values()), ""])
 
 
-def is_emitted(text: bytes) -> bool:
-    """Tell whether the text of a file was written here, by its head."""
-    return text.startswith(_HEAD.encode())
-
-
-def _titles(findings: Sequence[Finding]) -> list[str]:
-    titles: list[str] = []
-    for each in findings:
-        prop = each.run.found.prop if each.run.found else ""
-        name = re.sub(r"\W+", "_", f"test_{each.target.name}_{prop}".lower()).strip("_")
-        titles.append(name if name not in titles else f"{name}_{each.seed}")
-    return titles
-
-
-def _test(title: str, finding: Finding) -> Iterator[str]:
-    found, limits = finding.run.found, finding.limits
-    yield f"def {title}() -> None:"
-    yield f"    {_quoted(f'{found.owner}: {found.prop}.' if found else 'Nothing is found.')}"
+def _test(name: str, finding: SeedFinding) -> Iterator[str]:
+    found, limits = finding.found, finding.limits
+    yield f"def {name}() -> None:"
+    yield f"    {docstring(f'{found.owner}: {found.prop}.')}"
     yield f"    target = named({finding.target.name!r})"
     deviations = pformat(dict(finding.run.deviations), width=WIDTH - 4, sort_dicts=False).splitlines()
     yield f"    but = {deviations[0]}" if len(deviations) == 1 else f"    but = {deviations[0][0]}"
@@ -61,9 +48,3 @@ def _test(title: str, finding: Finding) -> Iterator[str]:
         " limits=limits, but=but)"
     )
     yield "    assert run.found is None, told(target.system, run)"
-
-
-def _quoted(text: str) -> str:
-    """Return any text as a docstring."""
-    safe = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"').replace("\r", "\\r").replace("\0", "\\0")
-    return f'"""{safe}"""'

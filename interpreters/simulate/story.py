@@ -25,10 +25,15 @@ def steps(system: System, entries: Iterable[Input]) -> Iterator[SystemStep]:
 
 def last_lines(system: System, entries: Sequence[Input], width: int = WIDTH) -> Iterator[str]:
     """Yield the last inputs with their transitions, after the number of inputs before them."""
-    before = max(0, len(entries) - AROUND)
-    if before:
+    before = len(entries) - AROUND
+    if before > 0:
         yield f"     {before:,} inputs before, and then:"
-    yield from Trace(tuple(islice(steps(system, entries), before, None))).lines(width)
+    yield from last_steps(system, entries).lines(width)
+
+
+def last_steps(system: System, entries: Sequence[Input]) -> Trace:
+    """Return the last steps of a run as a trace."""
+    return Trace(tuple(islice(steps(system, entries), max(0, len(entries) - AROUND), None)))
 
 
 def told(system: System, run: Run) -> str:

@@ -4,6 +4,7 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from shutil import get_terminal_size
 from time import perf_counter
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.written import see_to, write
+from lifefold.interpreters.report.emitted_file import is_written_by
 
 if TYPE_CHECKING:
     from lifefold.interpreters.simulate import Faults, Limits, Tally
@@ -30,7 +32,6 @@ SELDOM_S: Final = 60.0
 def simulate(arguments: Namespace) -> int:
     """Simulate a target with many seeds; return 0 if no property is broken, else 1. Raises ``BadInput``."""
     from lifefold.interpreters.simulate import Limits, hours  # noqa: PLC0415 - takes a while
-    from lifefold.interpreters.simulate.emitted import is_emitted  # noqa: PLC0415 - as above
     from lifefold.interpreters.simulate.stopping import until_stopped  # noqa: PLC0415 - as above
 
     target = _named(arguments.target)
@@ -38,7 +39,7 @@ def simulate(arguments: Namespace) -> int:
     if arguments.soak:
         return _soak(arguments, faults, limits)
     if arguments.emit_test:
-        see_to(Path(arguments.emit_test), "test", is_emitted)
+        see_to(Path(arguments.emit_test), "test", partial(is_written_by, "simulate"))
     with until_stopped() as is_stopped:
         report = _tried(arguments, target, faults, limits, is_stopped)
         left = is_stopped()
@@ -155,15 +156,14 @@ class _Progress:
 
 def _tell(report: "Report", *, is_json: bool) -> None:
     """Print the report over the last line of progress."""
-    from lifefold.interpreters.cli.search import WIDTH  # noqa: PLC0415 - takes a while
-    from lifefold.interpreters.simulate.report import facts, lines  # noqa: PLC0415 - as above
+    from lifefold.interpreters.cli.reports import tell  # noqa: PLC0415 - takes a while
 
     if sys.stderr.isatty():
         print(f"\r{' ' * (get_terminal_size().columns - 1)}", end="\r", file=sys.stderr, flush=True)
     if is_json:
-        print(json.dumps(facts(report), indent=2))
+        print(json.dumps(report.facts(), indent=2))
     else:
-        print("\n".join(lines(report.target, report.tally, report.findings, WIDTH)))
+        tell(report)
 
 
 def _emit(report: "Report", path: Path, *, is_quiet: bool) -> None:

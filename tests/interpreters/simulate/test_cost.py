@@ -10,7 +10,7 @@ from lifefold.core.lifecycles import session
 from lifefold.interpreters.simulate import NONE, Faults, Run, Tally, campaign, simulate
 from lifefold.interpreters.simulate.cost import Cost, cost
 from lifefold.interpreters.simulate.faults import DEADLY
-from lifefold.interpreters.simulate.report import Report, crash_points, duration, facts, spread, working_ms
+from lifefold.interpreters.simulate.report import Report, crash_points, duration, spread, working_ms
 from lifefold.interpreters.simulate.simulation_targets import named
 from lifefold.interpreters.simulate.story import steps
 
@@ -101,7 +101,7 @@ def test_a_campaign_says_what_all_runs_have_cost_and_where_runners_died() -> Non
     assert tally.session_ms == sum(each.session_ms for _, each in paid)
     assert sum(tally.task_sessions) == tally.sessions
     report = Report(named("fleet-2x3"), tally)
-    told = facts(report)
+    told = report.facts()
     assert told["cost"]["sessions"] == tally.sessions
     assert told["cost"]["microusd"] is None
     assert set(told["crash_points"]) == set(DEADLY)
