@@ -26,7 +26,7 @@ from lifefold.interpreters.report.finding import Outcome
 from lifefold.interpreters.search.configuration import Bounds, Judge
 from lifefold.interpreters.search.crash_model import CrashBounds
 from lifefold.interpreters.search.report import CrashReport, Report
-from lifefold.interpreters.targets.check_targets import Target
+from lifefold.interpreters.targets.target import Target
 
 FORMAT: Final = 4
 

@@ -16,7 +16,7 @@ from lifefold.interpreters.report.finding import Outcome, Verdict
 from lifefold.interpreters.report.trace import Attempt, CrashTrace, Trace
 from lifefold.interpreters.search.report import Report
 from lifefold.interpreters.search.rule_error import ADDRESSED
-from lifefold.interpreters.targets.check_targets import Target
+from lifefold.interpreters.targets.target import Target
 
 WIDTH: Final = 110
 _RUN: Final = "run"

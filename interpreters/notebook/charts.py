@@ -12,13 +12,13 @@ from typing import Any, Final
 import altair as alt
 
 from lifefold.core.kernel import START_MS, Machine
+from lifefold.interpreters.campaign.campaign import Tally
+from lifefold.interpreters.campaign.report import HOUR_MS, MINUTE_MS, SECOND_MS, duration, percentile_95, spread
 from lifefold.interpreters.notebook.figure import Figure
 from lifefold.interpreters.notebook.space import FILLS
-from lifefold.interpreters.simulate.campaign import Tally
-from lifefold.interpreters.simulate.report import HOUR_MS, MINUTE_MS, SECOND_MS, duration, percentile_95, spread
 from lifefold.interpreters.simulate.simulation import Run
-from lifefold.interpreters.simulate.simulation_targets import Target
 from lifefold.interpreters.simulate.story import steps
+from lifefold.interpreters.targets.target import Target
 
 WIDTH: Final = 560
 HEIGHT: Final = 150

@@ -5,6 +5,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from lifefold.core.kernel import Machine, System
+from lifefold.interpreters.campaign.findings import SeedFinding
+from lifefold.interpreters.campaign.report import Report as Trial
 from lifefold.interpreters.notebook.figure import Figure
 from lifefold.interpreters.notebook.history import History
 from lifefold.interpreters.notebook.space import Space
@@ -13,8 +15,6 @@ from lifefold.interpreters.notebook.way import way
 from lifefold.interpreters.report.html import html
 from lifefold.interpreters.report.trace import Trace
 from lifefold.interpreters.search.report import Report
-from lifefold.interpreters.simulate.findings import SeedFinding
-from lifefold.interpreters.simulate.report import Report as Trial
 from lifefold.interpreters.simulate.simulation import Run
 from lifefold.interpreters.views import plain
 from lifefold.interpreters.views.picture import Drawing, LayoutMissingError, overview, statechart, svg

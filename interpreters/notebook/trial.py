@@ -9,12 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import escape
 from typing import Final, NamedTuple
 
-from lifefold.interpreters.notebook.space import FILLS
-from lifefold.interpreters.report.report import MARGIN
-from lifefold.interpreters.report.trace import WIDTH, Trace, wrapped
-from lifefold.interpreters.simulate.campaign import Tally, points
-from lifefold.interpreters.simulate.findings import SeedFinding
-from lifefold.interpreters.simulate.report import (
+from lifefold.interpreters.campaign.campaign import Tally, points
+from lifefold.interpreters.campaign.findings import SeedFinding
+from lifefold.interpreters.campaign.report import (
     HOUR_MS,
     Report,
     conclusion,
@@ -26,6 +23,9 @@ from lifefold.interpreters.simulate.report import (
     times_in_words,
     tried,
 )
+from lifefold.interpreters.notebook.space import FILLS
+from lifefold.interpreters.report.report import MARGIN
+from lifefold.interpreters.report.trace import WIDTH, Trace, wrapped
 from lifefold.interpreters.simulate.simulation import Run
 
 _GREEN: Final = "#1a7f37"

@@ -18,7 +18,7 @@ from lifefold.interpreters.report.emitted_file import is_written_by
 
 if TYPE_CHECKING:
     from lifefold.interpreters.check import Bounds, CrashBounds, Report
-    from lifefold.interpreters.targets.check_targets import Target
+    from lifefold.interpreters.targets.target import Target
 
 EXTRA: Final = "lifefold check needs NumPy and SciPy, and {} is not installed: pip install 'lifefold[check]'"
 
@@ -104,10 +104,11 @@ def _tell_programs(found: "Sequence[tuple[Target, Report]]") -> None:
 def named(name: str) -> "Target":
     """Return the target of a name. Raises ``BadInput``."""
     from lifefold.interpreters.targets import check_targets  # noqa: PLC0415 - needs an extra
+    from lifefold.interpreters.targets.target import UnusableTarget  # noqa: PLC0415 - as above
 
     try:
         return check_targets.named(name)
-    except check_targets.UnusableTarget as error:
+    except UnusableTarget as error:
         raise BadInput(str(error)) from error
 
 

@@ -15,9 +15,10 @@ from lifefold.interpreters.cli.written import see_to, write
 from lifefold.interpreters.report.emitted_file import is_written_by
 
 if TYPE_CHECKING:
-    from lifefold.interpreters.simulate import Faults, Limits, Tally
-    from lifefold.interpreters.simulate.report import Report
-    from lifefold.interpreters.simulate.simulation_targets import Target
+    from lifefold.interpreters.campaign import Tally
+    from lifefold.interpreters.campaign.report import Report
+    from lifefold.interpreters.simulate import Faults, Limits
+    from lifefold.interpreters.targets.target import Target
 
 LEFT: Final = 130
 """The exit code after leaving early."""
@@ -31,8 +32,8 @@ SELDOM_S: Final = 60.0
 
 def simulate(arguments: Namespace) -> int:
     """Simulate a target with many seeds; return 0 if no property is broken, else 1. Raises ``BadInput``."""
+    from lifefold.interpreters.campaign.stopping import until_stopped  # noqa: PLC0415 - as above
     from lifefold.interpreters.simulate import Limits, hours  # noqa: PLC0415 - takes a while
-    from lifefold.interpreters.simulate.stopping import until_stopped  # noqa: PLC0415 - as above
 
     target = _named(arguments.target)
     faults, limits = _faults(arguments), Limits(until_ms=hours(arguments.hours))
@@ -53,7 +54,7 @@ def _tried(
     arguments: Namespace, target: "Target", faults: "Faults", limits: "Limits", is_stopped: Callable[[], bool]
 ) -> "Report":
     """Try the seeds of the options, until ``FOUND_AT_MOST`` have failed or the user leaves."""
-    from lifefold.interpreters.simulate.report import trial  # noqa: PLC0415 - takes a while
+    from lifefold.interpreters.campaign.report import trial  # noqa: PLC0415 - takes a while
 
     first: int = arguments.seed or 0
     seeds = range(first, first + (arguments.seeds or (100 if arguments.seed is None else 1)))
@@ -72,8 +73,8 @@ def _tried(
 
 def _soak(arguments: Namespace, faults: "Faults", limits: "Limits") -> int:
     """Try seeds until stopped; return 1 if any has failed. Raises ``BadInput``."""
-    from lifefold.interpreters.simulate.soak import Folder, Soak  # noqa: PLC0415 - takes a while
-    from lifefold.interpreters.simulate.stopping import until_stopped  # noqa: PLC0415 - as above
+    from lifefold.interpreters.campaign.soak import Folder, Soak  # noqa: PLC0415 - takes a while
+    from lifefold.interpreters.campaign.stopping import until_stopped  # noqa: PLC0415 - as above
 
     if arguments.seeds or arguments.emit_test:
         raise BadInput(
@@ -97,11 +98,12 @@ def _soak(arguments: Namespace, faults: "Faults", limits: "Limits") -> int:
 
 
 def _named(name: str) -> "Target":
-    from lifefold.interpreters.simulate import simulation_targets  # noqa: PLC0415 - takes a while
+    from lifefold.interpreters.targets import simulation_targets  # noqa: PLC0415 - takes a while
+    from lifefold.interpreters.targets.target import UnusableTarget  # noqa: PLC0415 - as above
 
     try:
         return simulation_targets.named(name)
-    except simulation_targets.UnusableTarget as error:
+    except UnusableTarget as error:
         raise BadInput(str(error)) from error
 
 
@@ -147,7 +149,7 @@ class _Progress:
                 print(said, file=sys.stderr, flush=True)
 
     def _said(self, tally: "Tally", rate: float) -> str:
-        from lifefold.interpreters.simulate.report import used  # noqa: PLC0415 - takes a while
+        from lifefold.interpreters.campaign.report import used  # noqa: PLC0415 - takes a while
 
         shares = ", ".join(f"{name} {count}/{of}" for name, count, of in used(self._target, tally))
         done = f"{tally.seeds:,}{self._of} seeds, {tally.inputs:,} inputs, {rate:,.0f}/s, {len(tally.found)} found"
@@ -167,7 +169,7 @@ def _tell(report: "Report", *, is_json: bool) -> None:
 
 
 def _emit(report: "Report", path: Path, *, is_quiet: bool) -> None:
-    from lifefold.interpreters.simulate.emitted import emitted  # noqa: PLC0415 - takes a while
+    from lifefold.interpreters.campaign.emitted import emitted  # noqa: PLC0415 - takes a while
 
     text = emitted(report.findings)
     if text:

@@ -7,16 +7,17 @@ import msgspec
 import pytest
 
 from lifefold.core.fleet.board import fleet_task
+from lifefold.interpreters.campaign import Tally, campaign
+from lifefold.interpreters.campaign.findings import SeedFinding
+from lifefold.interpreters.campaign.report import Report, duration, state_times
 from lifefold.interpreters.notebook import charts
 from lifefold.interpreters.notebook.displays import BUNDLES, picture_of
 from lifefold.interpreters.notebook.figure import Figure
 from lifefold.interpreters.notebook.trial import bars, finding_html, finding_text, run_html, run_text
-from lifefold.interpreters.simulate import NONE, Limits, Tally, campaign, hours, simulate
-from lifefold.interpreters.simulate.findings import SeedFinding
-from lifefold.interpreters.simulate.report import Report, duration, state_times
+from lifefold.interpreters.simulate import NONE, Limits, hours, simulate
 from lifefold.interpreters.simulate.simulation import Found
-from lifefold.interpreters.simulate.simulation_targets import named
 from lifefold.interpreters.simulate.story import AROUND
+from lifefold.interpreters.targets.simulation_targets import named
 
 ELSEWHERE: Final = re.compile(r"(?:src|href|url)\s*[=(]|<script|@import", re.IGNORECASE)
 """What loads something."""

@@ -29,6 +29,7 @@ from lifefold.core.kernel import (
 )
 from lifefold.core.lifecycles import session
 from lifefold.core.lifecycles.session import SessionExited, Success
+from lifefold.interpreters.campaign.report import trial
 from lifefold.interpreters.check import Bounds, check
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.notebook import (
@@ -46,9 +47,8 @@ from lifefold.interpreters.notebook.scrubber import Scrubber
 from lifefold.interpreters.report.trace import Trace
 from lifefold.interpreters.search.report import Report
 from lifefold.interpreters.simulate import simulate
-from lifefold.interpreters.simulate.report import trial
-from lifefold.interpreters.simulate.simulation_targets import target
 from lifefold.interpreters.store import Batch, MemoryStore
+from lifefold.interpreters.targets.simulation_targets import target
 from lifefold.interpreters.views import machines
 from lifefold.interpreters.views.picture import Tint, statechart
 

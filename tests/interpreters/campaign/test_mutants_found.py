@@ -4,11 +4,12 @@ import msgspec
 import pytest
 
 from lifefold.core import fleet
+from lifefold.interpreters.campaign.emitted import emitted
+from lifefold.interpreters.campaign.findings import SeedFinding, small
 from lifefold.interpreters.simulate import Faults, Limits, Run, simulate
-from lifefold.interpreters.simulate.emitted import emitted
-from lifefold.interpreters.simulate.findings import SeedFinding, small
 from lifefold.interpreters.simulate.simulation import Found
-from lifefold.interpreters.simulate.simulation_targets import FLEET, Target, named
+from lifefold.interpreters.targets.simulation_targets import FLEET, named
+from lifefold.interpreters.targets.target import Target
 from lost_rules import BOARD, WORKER, without
 
 SEEDS = 1_000

@@ -7,17 +7,18 @@ from typing import ClassVar, Final, cast
 import msgspec
 
 from lifefold.core.kernel import START_MS, System
+from lifefold.interpreters.campaign.campaign import Tally
+from lifefold.interpreters.campaign.shrink import shrunk
+from lifefold.interpreters.campaign.stopping import unless_stopped
 from lifefold.interpreters.report.finding import Finding
 from lifefold.interpreters.report.trace import WIDTH, Trace, wrapped
 from lifefold.interpreters.search.rule_error import ANSWERED
-from lifefold.interpreters.simulate.campaign import Tally
 from lifefold.interpreters.simulate.choices import Name
 from lifefold.interpreters.simulate.faults import Faults
-from lifefold.interpreters.simulate.shrink import shrunk
 from lifefold.interpreters.simulate.simulation import Found, Limits, Run, simulate
-from lifefold.interpreters.simulate.simulation_targets import Target, named
-from lifefold.interpreters.simulate.stopping import unless_stopped
 from lifefold.interpreters.simulate.story import deviation_lines, last_lines, last_steps
+from lifefold.interpreters.targets.simulation_targets import named
+from lifefold.interpreters.targets.target import Target
 
 SEEDS: Final = 100
 """The number of seeds for each smaller system."""

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from pprint import pformat
 from typing import Final
 
+from lifefold.interpreters.campaign.findings import SeedFinding
 from lifefold.interpreters.report.emitted_file import docstring, head, title
-from lifefold.interpreters.simulate.findings import SeedFinding
 
 WIDTH: Final = 110
 
@@ -25,7 +25,7 @@ def emitted(findings: Sequence[SeedFinding]) -> str:
     imports = (
         "from lifefold.interpreters.simulate import Limits, simulate",
         "from lifefold.interpreters.simulate.story import told",
-        "from lifefold.interpreters.simulate.simulation_targets import named",
+        "from lifefold.interpreters.targets.simulation_targets import named",
     )
     return "\n".join([first, "", *imports, "", "", "\n\n\n".join(tests.values()), ""])
 

@@ -7,12 +7,13 @@ import pytest
 from lifefold.core.fleet.worker import assignment
 from lifefold.core.kernel import Aggregate
 from lifefold.core.lifecycles import session
-from lifefold.interpreters.simulate import NONE, Faults, Run, Tally, campaign, simulate
-from lifefold.interpreters.simulate.cost import Cost, cost
+from lifefold.interpreters.campaign import Tally, campaign
+from lifefold.interpreters.campaign.cost import Cost, cost
+from lifefold.interpreters.campaign.report import Report, crash_points, duration, spread, working_ms
+from lifefold.interpreters.simulate import NONE, Faults, Run, simulate
 from lifefold.interpreters.simulate.faults import DEADLY
-from lifefold.interpreters.simulate.report import Report, crash_points, duration, spread, working_ms
-from lifefold.interpreters.simulate.simulation_targets import named
 from lifefold.interpreters.simulate.story import steps
+from lifefold.interpreters.targets.simulation_targets import named
 
 AT_ONCE = Faults(dict.fromkeys(["early timer", "clock back", "slow", "slow store", *DEADLY], 0.0))
 """With these an input is on record when it happens, and its time is right."""

@@ -19,14 +19,15 @@ from typing import Any, Final
 
 import msgspec
 
-from lifefold.interpreters.simulate.campaign import Order, Tally, run, work
-from lifefold.interpreters.simulate.emitted import emitted
+from lifefold.interpreters.campaign.campaign import Order, Tally, run, work
+from lifefold.interpreters.campaign.emitted import emitted
+from lifefold.interpreters.campaign.findings import SeedFinding, small
+from lifefold.interpreters.campaign.report import Report
+from lifefold.interpreters.campaign.stopping import SIGNALS, unless_stopped
 from lifefold.interpreters.simulate.faults import Faults
-from lifefold.interpreters.simulate.findings import SeedFinding, small
-from lifefold.interpreters.simulate.report import Report
 from lifefold.interpreters.simulate.simulation import Found, Limits
-from lifefold.interpreters.simulate.simulation_targets import Target, named
-from lifefold.interpreters.simulate.stopping import SIGNALS, unless_stopped
+from lifefold.interpreters.targets.simulation_targets import named
+from lifefold.interpreters.targets.target import Target
 
 SMALL_OF_EACH: Final = 3
 """The number of seeds with the same broken property that are shrunk."""

@@ -8,13 +8,14 @@ from typing import Any, Final
 import msgspec
 
 from lifefold.core.kernel import Does
+from lifefold.interpreters.campaign.campaign import Tally, campaign
+from lifefold.interpreters.campaign.findings import SeedFinding, Unshrunk, first_of_each
 from lifefold.interpreters.report.finding import Finding
 from lifefold.interpreters.report.report import ReportBase
-from lifefold.interpreters.simulate.campaign import Tally, campaign
 from lifefold.interpreters.simulate.faults import DEADLY, NAMES, Faults
-from lifefold.interpreters.simulate.findings import SeedFinding, Unshrunk, first_of_each
 from lifefold.interpreters.simulate.simulation import Limits
-from lifefold.interpreters.simulate.simulation_targets import Target, named
+from lifefold.interpreters.targets.simulation_targets import named
+from lifefold.interpreters.targets.target import Target
 
 SECOND_MS: Final = 1_000
 MINUTE_MS: Final = 60 * SECOND_MS
