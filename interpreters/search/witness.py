@@ -11,7 +11,7 @@ from lifefold.interpreters.report.trace import Attempt, Trace, placed
 from lifefold.interpreters.search.component import Move
 from lifefold.interpreters.search.dead_messages import Vain
 from lifefold.interpreters.search.disagreement import Unsound, differing, disagreement
-from lifefold.interpreters.search.findings import Finding, Findings
+from lifefold.interpreters.search.findings import BrokenAt, Findings
 from lifefold.interpreters.search.graph import Graph
 from lifefold.interpreters.search.liveness import Lasso
 from lifefold.interpreters.search.product_system import ProductSystem, Refused, StateRow
@@ -59,7 +59,7 @@ class Witness:
             )
         )
 
-    def finding(self, found: Finding, prop: int) -> Trace:
+    def finding(self, found: BrokenAt, prop: int) -> Trace:
         """Return the trace to a broken property; a transition property is broken by the last step.
 
         Raises ``Unsound``, with that trace, if the unreduced rules keep the property.
