@@ -24,5 +24,7 @@ def title(target: str, prop: str, taken: Container[str]) -> str:
 
 def docstring(text: str) -> str:
     """Return any text as a docstring."""
-    safe = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"').replace("\r", "\\r").replace("\0", "\\0")
-    return f'"""{safe}"""'
+    # A quotation mark at the end would be one of the closing ones.
+    body, last = (text[:-1], '\\"') if text.endswith('"') else (text, "")
+    safe = body.replace("\\", "\\\\").replace('"""', '\\"\\"\\"').replace("\r", "\\r").replace("\0", "\\0")
+    return f'"""{safe}{last}"""'
