@@ -19,7 +19,9 @@ def test_any_text_is_a_docstring_that_reads_as_the_text(text: str) -> None:
     assert ast.literal_eval(docstring(text)) == text
 
 
-@pytest.mark.parametrize("text", ['ends with "', '"', '""', '"""', 'a""""', 'has """ inside', "ends with \\", "\r", "\0"])
+@pytest.mark.parametrize(
+    "text", ['ends with "', '"', '""', '"""', 'a""""', 'has """ inside', "ends with \\", "\r", "\0"]
+)
 def test_quotes_and_control_characters_do_not_end_a_docstring(text: str) -> None:
     assert ast.literal_eval(docstring(text)) == text
 
