@@ -3,7 +3,8 @@
 from lifefold.core import fleet, kernel
 
 KERNEL = (
-    "ANY START_MS STAY ActivityEnded ActivityScope After Aggregate AggregateType Cause Codec Create Created"
+    "ANY LATE_OR_REPEATED START_MS STAY ActivityEnded ActivityScope After Aggregate AggregateType Cause Codec"
+    " Create Created"
     " DecisionError Dispatch Does Entity EntityQuarantined EntityReleased EntityStep Envelope Event"
     " Fairness HandlerFailed IllegalTransition Input InvalidMachine LifecycleEvent Machine Opened Pattern"
     " Phase Possible Projection Property PropertyKind Reaction Record Refusal RequestedEffect Row Rule"
