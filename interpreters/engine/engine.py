@@ -179,7 +179,7 @@ class Engine:
     async def answered(self, aggregate: str, envelope: Envelope) -> Reaction | Refusal:
         """Queue an input that has its own timestamp, and return its outcome as ``send`` does."""
         given = Input(aggregate, envelope, awaited=True)
-        if self.has_ended:
+        if self._stage is Stage.ENDED:
             return abandoned(envelope)
         self._awaited.add(given)
         self._put(given)

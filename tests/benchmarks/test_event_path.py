@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks import event_path
 
-FUNCTIONS: Final = 94
-FILES: Final = 26
+FUNCTIONS: Final = 84
+FILES: Final = 25
 
 
 @pytest.fixture(scope="module")
