@@ -12,6 +12,8 @@ from pyrsistent import PMap, pmap
 
 V = TypeVar("V")
 
+_new: Final = object.__new__
+
 RECENT: Final = 32
 """The most entries that are copied with a change."""
 
@@ -32,7 +34,7 @@ class PersistentMap(Mapping[str, V]):
 
     def draft(self) -> "PersistentMap[V]":
         """Return a copy that its owner changes with ``put``, and hands on or hashes only after that."""
-        made: PersistentMap[V] = PersistentMap.__new__(PersistentMap)
+        made: PersistentMap[V] = _new(PersistentMap)
         recent, below = self._recent, self._below
         if len(recent) > RECENT:
             evolver = (pmap() if below is None else below).evolver()

@@ -44,16 +44,16 @@ _URGENT: Final = session.UrgentMessage()
 
 def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Serve a session that waits for its prompt: ask for work, write the prompt, or report that it failed."""
-    work: assignment.Assignment = worker.record("assignment")
     if isinstance(transition.event, assignment.CheckoutFailed):
-        yield Dispatch(
-            "session", session_profiles.PromptFailed(f"no place for {work.brief.task}: {transition.event.reason}")
-        )
+        place = worker.record("assignment").brief.task
+        yield Dispatch("session", session_profiles.PromptFailed(f"no place for {place}: {transition.event.reason}"))
         return
-    waits = worker.record("session").state is session.State.BUILDING_PROMPT
+    if worker.record("session").state is not session.State.BUILDING_PROMPT:
+        return
     wanted = worker.record("desired_state").state
-    if not waits or wanted not in desired_state.WORKS or usage.is_counting(worker):
+    if wanted not in desired_state.WORKS or usage.is_counting(worker):
         return
+    work: assignment.Assignment = worker.record("assignment")
     if work.state is assignment.State.IDLE and wanted is desired_state.State.RUN and not _ending(worker):
         yield Dispatch("assignment", assignment.WorkRequested())
     elif work.state is assignment.State.WORKING and work.sessions and usage.is_used_up(worker):
