@@ -21,7 +21,7 @@ RECENT: Final = 32
 class PersistentMap(Mapping[str, V]):
     """An immutable map of texts to values.
 
-    ``set`` returns a changed map. A series of changes is made by ``put`` in a ``draft``, before another function gets it.
+    ``set`` returns a changed map. A series of changes is made by ``put`` in a ``draft``, before its owner hands it on.
     """
 
     __slots__ = ("_below", "_hash", "_recent")
