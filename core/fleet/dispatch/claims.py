@@ -9,7 +9,6 @@ to another worker, under the next epoch (E12).
 """
 
 from collections.abc import Iterator
-from typing import Final
 
 from lifefold.core.fleet.board import adaptive_timeout, budget, fleet_task, preemption_request, worker_slot
 from lifefold.core.fleet.board.fleet_task import FleetTask
@@ -30,17 +29,13 @@ def match(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     The rule gives out one pair. The next pair is found when the worker is at its task and its shares are reserved.
     While a plan change comes into force no task is given out: the whole change decides about claims.
     """
-    if isinstance(transition.event, _GIVING_OUT) or work_of(board).changing:
+    if isinstance(transition.event, task.Claimed | budget.Reserve) or work_of(board).changing:
         return
     pair = next_pair(board)
     if pair is not None:
         name, owner = pair
         is_open = board.record(f"task:{name}").state is task.State.OPEN
         yield Dispatch(f"task:{name}", _claim(board, owner) if is_open else fleet_task.Handed(owner))
-
-
-_GIVING_OUT: Final = (task.Claimed, budget.Reserve)
-"""Events by which a task is being given out; the next pair is found after them."""
 
 
 def next_pair(board: Aggregate) -> tuple[str, str] | None:

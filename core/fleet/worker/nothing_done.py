@@ -5,6 +5,7 @@ A task without commands is judged by its changes alone. So its worktree is inspe
 (``on_nothing``). Ignored files do not count as work, since git would not merge them.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 from lifefold.core.fleet.board import fleet_task
@@ -16,16 +17,15 @@ MOST_HIDDEN: Final = 5
 """How many ignored files a message names at most."""
 
 
-def told(transition: Transition) -> tuple[Tell, ...]:
-    """Return the message to the board about a task whose living session has changed nothing."""
+def told(transition: Transition) -> Iterator[Tell]:
+    """Yield the message to the board about a task whose living session has changed nothing."""
+    if transition.before is None or transition.entered is not assignment.State.IDLE:
+        return
+    was: assignment.Assignment = transition.before.record
     event = transition.event
-    if not isinstance(event, assignment.Inspected) or transition.entered is not assignment.State.IDLE:
-        return ()
-    was: assignment.Assignment = transition.was
-    if was.is_orphan:
-        return ()
-    done = fleet_task.NothingDone(was.brief.epoch, reason_of(event.hidden))
-    return (Tell("board", f"task:{was.brief.task}", done),)
+    if isinstance(event, assignment.Inspected) and not was.is_orphan:
+        to = f"task:{was.brief.task}"
+        yield Tell("board", to, fleet_task.NothingDone(was.brief.epoch, reason_of(event.hidden)))
 
 
 def reason_of(hidden: tuple[str, ...]) -> str:

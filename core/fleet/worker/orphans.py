@@ -71,22 +71,20 @@ def _is_alive(worker: Aggregate) -> bool:
     return any(part.slot == RunSession.__name__ for part in worker.entities["session"].running)
 
 
-def told(transition: Transition) -> tuple[Tell, ...]:
-    """Return the messages to the board about an orphan, under the epoch of its claim."""
+def told(transition: Transition) -> Iterator[Tell]:
+    """Yield the messages to the board about an orphan, under the epoch of its claim."""
     if transition.before is None:
-        return ()
+        return
     was: assignment.Assignment = transition.before.record
-    event, to, epoch = transition.event, f"task:{was.brief.task}", was.brief.epoch
-    if isinstance(event, assignment.SessionDied):
-        orphaned = Tell("board", to, task.Orphaned(epoch, event.reason, event.diagnosis))
-        released = Tell("board", to, task.Released(epoch, event.reason))
-        return (orphaned, released) if transition.entered is assignment.State.IDLE else (orphaned,)
-    if not assignment.is_orphan(was):
-        return ()
-    if transition.entered in _ADOPTED:
-        return (Tell("board", to, task.Salvaged(epoch)),)
-    found = _found(event)
-    return (Tell("board", to, task.Failed(epoch, f"{was.death}; {found}", was.diagnosis)),) if found else ()
+    to, epoch = f"task:{was.brief.task}", was.brief.epoch
+    if isinstance(transition.event, assignment.SessionDied):
+        yield Tell("board", to, task.Orphaned(epoch, transition.event.reason, transition.event.diagnosis))
+        if transition.entered is assignment.State.IDLE:
+            yield Tell("board", to, task.Released(epoch, transition.event.reason))
+    elif assignment.is_orphan(was) and transition.entered in _ADOPTED:
+        yield Tell("board", to, task.Salvaged(epoch))
+    elif assignment.is_orphan(was) and (found := _found(transition.event)):
+        yield Tell("board", to, task.Failed(epoch, f"{was.death}; {found}", was.diagnosis))
 
 
 _ADOPTED: Final = frozenset({assignment.State.PARKING, assignment.State.MERGING})
