@@ -66,7 +66,10 @@ class PersistentMap(Mapping[str, V]):
         """Return an entry, or the default if there is none."""
         if key in self._recent or self._below is None:
             return self._recent.get(key, default)
-        return self._below.get(key, default)
+        try:
+            return self._below[key]
+        except KeyError:
+            return default
 
     def __contains__(self, key: object) -> bool:
         """Tell whether there is an entry."""

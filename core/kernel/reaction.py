@@ -37,6 +37,7 @@ from lifefold.core.kernel.entity import (
 )
 from lifefold.core.kernel.failure import DecisionError, EntityQuarantined, EntityReleased, HandlerFailed
 from lifefold.core.kernel.machine import Machine
+from lifefold.core.kernel.persistent_map import PersistentMap
 from lifefold.core.kernel.record import Event, Record, replace
 from lifefold.core.kernel.row import After
 from lifefold.effects import Effect, Tell
@@ -82,7 +83,7 @@ def react(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Reacti
 def decide(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Reaction | Refusal:
     """Do the same as ``react``. An error is a ``DecisionError`` that names the entity, the row and the event."""
     if not envelope.sender:
-        return _macrostep(of, aggregate, envelope)
+        return _macrostep(of, aggregate, aggregate.received, envelope)
     expected = aggregate.received.get(envelope.sender, 0) + 1
     if envelope.ordinal != expected:
         kind = "duplicate" if envelope.ordinal < expected else "overtaking"
@@ -90,14 +91,18 @@ def decide(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> React
     if not of.reads(envelope.entity, envelope.event):
         name = type(envelope.event).__name__
         return Refusal(envelope, "unknown", f"{aggregate.name} knows no {name} for {envelope.entity!r}")
-    heard = replace(aggregate, received=aggregate.received.set(envelope.sender, envelope.ordinal))
-    reaction = _macrostep(of, heard, envelope)
+    received = aggregate.received.set(envelope.sender, envelope.ordinal)
+    reaction = _macrostep(of, aggregate, received, envelope)
     if isinstance(reaction, Refusal):
-        return Reaction(replace(heard, version=heard.version + 1), refusals=(reaction,))
+        heard = replace(aggregate, version=aggregate.version + 1, received=received)
+        return Reaction(heard, refusals=(reaction,))
     return reaction
 
 
-def _macrostep(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Reaction | Refusal:
+def _macrostep(
+    of: AggregateType, aggregate: Aggregate, received: PersistentMap[int], envelope: Envelope
+) -> Reaction | Refusal:
+    """Run one input to completion. ``received`` are the messages received, with this input if it is one."""
     steps = _first(of, aggregate, envelope)
     if isinstance(steps, Refusal):
         return steps
@@ -110,7 +115,7 @@ def _macrostep(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> R
             reason = f"{aggregate.name}: the rules run in a circle: {MACROSTEP_LIMIT} steps after {envelope.event!r}"
             return Refusal(envelope, "circle", reason)
         run.follow(*run.queue.pop())
-    return run.reaction()
+    return run.reaction(received)
 
 
 def _first(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Refusal | Sequence[EntityStep]:
@@ -362,12 +367,12 @@ class _Run:
         self.sent = self.sent.set(to, ordinal)
         self.effects.append(RequestedEffect("", replace(tell, ordinal=ordinal)))
 
-    def reaction(self) -> Reaction:
+    def reaction(self, received: PersistentMap[int]) -> Reaction:
         """Return the outcome of the macrostep."""
         before = self.before
         # Unchanged maps stay the same objects: a search then compares and hashes them once.
         entities = self.entities if self.changed else before.entities
         views = self.views if self.is_folded else before.views
         version = before.version + 1
-        now = Aggregate(before.name, version, entities, views, self.sent, before.received, before.quarantined)
+        now = Aggregate(before.name, version, entities, views, self.sent, received, before.quarantined)
         return Reaction(now, tuple(self.effects), tuple(self.transitions), tuple(self.refusals), tuple(self.changed))
