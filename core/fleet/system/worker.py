@@ -136,19 +136,21 @@ def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     if exited and session_profiles.may_go_on(transition.was, exited):
         return
     working = worker.record("assignment").state is assignment.State.WORKING
-    if transition.entered is session.State.SESSION_COMPLETE:
-        if working:
+    match transition.entered:
+        case session.State.SESSION_COMPLETE if working:
             brief: task.Brief = worker.record("assignment").brief
             yield Dispatch("assignment", assignment.WorkFinished(adaptive_timeout.took_ms(brief, transition)))
-        return
-    failed = stall_detector.told_with(worker, transition.event, session_profiles.said_to_fail(transition.event))
-    match transition.entered:
-        case session.State.COOLING_DOWN | session.State.STOPPED if failed and working:
+        case session.State.COOLING_DOWN | session.State.STOPPED if working and (failed := _failure(worker, transition)):
             yield Dispatch("assignment", orphans.ending(worker, transition, failed))
         case session.State.STOPPED if worker.record("assignment").state in _GIVEN_UP:
             yield Dispatch("assignment", assignment.Dropped(_stopped_by(worker, transition)))
         case _:
             pass
+
+
+def _failure(worker: Aggregate, transition: Transition) -> str:
+    """Return the reason why a session has failed; empty if it has not."""
+    return stall_detector.told_with(worker, transition.event, session_profiles.said_to_fail(transition.event))
 
 
 def _stopped_by(worker: Aggregate, transition: Transition) -> str:
