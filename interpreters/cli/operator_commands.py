@@ -17,10 +17,13 @@ import msgspec
 
 from lifefold.core.fleet import system
 from lifefold.core.fleet.system import board, worker
+from lifefold.core.fleet.system.rerun import is_over
 from lifefold.core.fleet.worker import mailbox
 from lifefold.core.kernel import Aggregate, Envelope, Event, replace
 from lifefold.interpreters.cli import inside, logs
+from lifefold.interpreters.cli.earlier import found_earlier
 from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.names import UnknownName
 from lifefold.interpreters.engine import ACCEPTED, REFUSED, CommandQueue
 from lifefold.interpreters.explain import status
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
@@ -76,7 +79,7 @@ def say_of_a_session(db: str | None, judge: Judge, hint: str) -> int:
 
 def _say(db: str | None, judge: Judge, hint: str) -> int:
     with logs.peek(db) as store:
-        judged = list(judge(_fleet(store)))
+        judged = list(_judged(store, judge))
         answers = anyio.run(partial(_tell, store, [each for each in judged if isinstance(each, Said)]))
         if any(answer.startswith(REFUSED) for answer in answers.values()):
             # Another command was decided first; now the reason is known.
@@ -91,6 +94,17 @@ def _say(db: str | None, judge: Judge, hint: str) -> int:
     if refused == len(judged):
         raise BadInput(f"nothing has changed; lifefold {hint} --db {path} shows the present state")
     return 0
+
+
+def _judged(store: SqliteStore, judge: Judge) -> Iterable[Said | Refused]:
+    """Judge a command. Raises ``BadInput`` for a log that another log continues, and says where an unknown task is."""
+    aggregates, then = _fleet(store), logs.next_log(store.path)
+    if then.exists() and is_over(aggregates):
+        raise BadInput(f"{store.path}: the fleet is over, and {then} continues it; give the command with --db {then}")
+    try:
+        return list(judge(aggregates))
+    except UnknownName as unknown:
+        raise found_earlier(store, unknown) from None
 
 
 def _fleet(store: SqliteStore) -> Mapping[str, Aggregate]:
@@ -130,9 +144,14 @@ async def _tell(store: SqliteStore, said: Sequence[Said]) -> dict[str, str]:
     """Give commands to the fleet, and return the answers by name."""
     now_ms, actor = time.time_ns() // 1_000_000, inside.actor() or f"operator:{login()}"
     commands = [(each.to, Envelope(each.entity, each.event, now_ms, actor)) for each in said]
-    queue = CommandQueue(store, system, partial(_unattended, FleetFolder(store.path)))
+    queue = CommandQueue(store, system, partial(_unattended, FleetFolder(store.path)), _accepted)
     answers = await queue.give(commands, ANSWER_TIMEOUT_S)
     return {each.name: _LEFT if answer is None else answer for each, answer in zip(said, answers, strict=True)}
+
+
+def _accepted(aggregates: Mapping[str, Aggregate]) -> str:
+    """Return the answer to a command that was accepted without a runner."""
+    return ACCEPTED if is_over(aggregates) else f"{ACCEPTED}; the next run acts on it"
 
 
 def _unattended(folder: FleetFolder, of: Aggregate | None, event: Event) -> Event:

@@ -7,7 +7,7 @@ from lifefold.interpreters.engine.engine import Engine, Observer
 from lifefold.interpreters.engine.failures import SKIP, STOP, OnError, Then
 from lifefold.interpreters.engine.interpreter import ActivityContext, EffectContext, Interpreter, Unreached, handles
 from lifefold.interpreters.engine.ledger import Decision, Ledger, LogMismatchError
-from lifefold.interpreters.engine.log_writer import ACCEPTED, REFUSED, LogWriter
+from lifefold.interpreters.engine.log_writer import ACCEPTED, REFUSED, Accepted, LogWriter
 from lifefold.interpreters.engine.misuse import EngineMisuseError
 from lifefold.interpreters.missing import MissingHandlersError
 
@@ -16,6 +16,7 @@ __all__ = [
     "REFUSED",
     "SKIP",
     "STOP",
+    "Accepted",
     "ActivityContext",
     "Clock",
     "CommandQueue",

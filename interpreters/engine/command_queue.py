@@ -16,7 +16,7 @@ from lifefold.core.kernel import Aggregate, Envelope, Event, System, encode, rep
 from lifefold.interpreters.engine.clock import WallClock
 from lifefold.interpreters.engine.inputs import Input
 from lifefold.interpreters.engine.ledger import Ledger
-from lifefold.interpreters.engine.log_writer import ACCEPTED, LogWriter
+from lifefold.interpreters.engine.log_writer import Accepted, LogWriter
 from lifefold.interpreters.store import Busy, Locked, SqliteStore
 
 PAUSE_S: Final = 0.05
@@ -29,11 +29,15 @@ Unattended: TypeAlias = Callable[[Aggregate | None, Event], Event]
 class CommandQueue:
     """Gives operator commands to one system through its log."""
 
-    def __init__(self, store: SqliteStore, system: System, unattended: Unattended) -> None:
-        """Use a log that is open for reading. ``unattended`` adapts the commands that are decided without a runner."""
+    def __init__(self, store: SqliteStore, system: System, unattended: Unattended, accepted: Accepted) -> None:
+        """Use a log that is open for reading.
+
+        Without a runner, ``unattended`` adapts the commands, and ``accepted`` answers the accepted ones.
+        """
         self._store: Final = store
         self._system: Final = system
         self._unattended: Final = unattended
+        self._accepted: Final = accepted
 
     async def give(self, commands: Sequence[tuple[str, Envelope]], timeout_s: float) -> list[str | None]:
         """Store commands for aggregates, and return their answers in order; None for one without an answer in time.
@@ -59,7 +63,7 @@ class CommandQueue:
                 ledger = Ledger(self._system)
                 for _ in ledger.fold(await store.read()):
                     pass
-                writer = LogWriter(ledger, store, WallClock(), accepted=f"{ACCEPTED}; the next run acts on it")
+                writer = LogWriter(ledger, store, WallClock(), accepted=self._accepted)
                 await writer.commit(self._adapted(ledger, await writer.commands()))
         except (Locked, Busy):
             return

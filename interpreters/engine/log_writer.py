@@ -5,11 +5,19 @@ Both therefore give the same guarantees: one transaction has the entries of a ba
 answer is durable if and only if its entry is. A store that another writer has opened since refuses the transaction.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
-from lifefold.core.kernel import DecisionError, EntityQuarantined, Envelope, Refusal, UnreadableEntry, replace
+from lifefold.core.kernel import (
+    Aggregate,
+    DecisionError,
+    EntityQuarantined,
+    Envelope,
+    Refusal,
+    UnreadableEntry,
+    replace,
+)
 from lifefold.interpreters.engine.clock import Clock
 from lifefold.interpreters.engine.inputs import Input
 from lifefold.interpreters.engine.ledger import Decision, Ledger
@@ -17,6 +25,9 @@ from lifefold.interpreters.store import Batch, EventStore, Post
 
 ACCEPTED: Final = "accepted"
 REFUSED: Final = "refused: "
+
+Accepted: TypeAlias = Callable[[Mapping[str, Aggregate]], str]
+"""Returns the answer to an accepted operator command, for the aggregates after all inputs of its batch."""
 
 _NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
 
@@ -34,8 +45,10 @@ class LogWriter:
     If a write fails, the ledger is ahead of the log, and both must be discarded.
     """
 
-    def __init__(self, ledger: Ledger, store: EventStore, clock: Clock, *, accepted: str = ACCEPTED) -> None:
-        """Write to an open store; ``accepted`` is the answer to an accepted operator command."""
+    def __init__(
+        self, ledger: Ledger, store: EventStore, clock: Clock, *, accepted: Accepted = lambda _aggregates: ACCEPTED
+    ) -> None:
+        """Write to an open store; ``accepted`` makes the answer to an accepted operator command."""
         self._ledger: Final = ledger
         self._store: Final = store
         self._clock: Final = clock
@@ -101,4 +114,6 @@ class LogWriter:
         return Decided(Input(given.aggregate, envelope), decision)
 
     def _answer(self, decision: Decision | Refusal) -> str:
-        return f"{REFUSED}{decision.reason}" if isinstance(decision, Refusal) else self._accepted
+        return (
+            f"{REFUSED}{decision.reason}" if isinstance(decision, Refusal) else self._accepted(self._ledger.aggregates)
+        )

@@ -1,6 +1,7 @@
 """The queue of operator commands gives the same guarantees with a runner and without one, by one writer of the log."""
 
 import ast
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -19,11 +20,15 @@ pytestmark = pytest.mark.anyio
 
 HANG_S: Final = 60.0
 
-ALONE: Final = f"{ACCEPTED}; the next run acts on it"
+ALONE: Final = "accepted without a runner, one of 2 aggregates"
 
 
 def as_it_is(_of: Aggregate | None, event: Event) -> Event:
     return event
+
+
+def alone(aggregates: Mapping[str, Aggregate]) -> str:
+    return f"{ACCEPTED} without a runner, one of {len(aggregates)} aggregates"
 
 
 def said(*words: str) -> list[tuple[str, Envelope]]:
@@ -51,7 +56,7 @@ async def test_without_a_runner_a_command_is_decided_and_durable_before_its_answ
     """Commands that were stored earlier are decided first, each for the state after the one before it."""
     with SqliteStore.peek(log) as store:
         await store.post("kiln/a", b"not json")
-        queue = CommandQueue(store, system, as_it_is)
+        queue = CommandQueue(store, system, as_it_is, alone)
         answers = await queue.give([*said("one"), ("kiln/a", Envelope("kiln", Lit(), 0)), *said("two")], HANG_S)
         assert answers == [ALONE] * 3
         (again,) = await queue.give([("kiln/a", Envelope("kiln", Lit(), 0))], HANG_S)
@@ -65,7 +70,7 @@ async def test_without_a_runner_a_command_is_decided_and_durable_before_its_answ
 async def test_a_repeated_key_is_refused_without_a_runner_too(log: Path) -> None:
     """An operator who is not sure of a command can give it again under its key."""
     with SqliteStore.peek(log) as store:
-        queue = CommandQueue(store, system, as_it_is)
+        queue = CommandQueue(store, system, as_it_is, alone)
         once = ("kiln/a", Envelope("kiln", Called("once"), 0, key="k1"))
         answers = [str(*(await queue.give([once], HANG_S))) for _ in range(2)]
     assert answers[0] == ALONE
@@ -83,7 +88,7 @@ async def test_a_command_is_adapted_to_the_state_after_the_commands_before_it(lo
 
     with SqliteStore.peek(log) as store:
         commands = [("kiln/a", Envelope("kiln", Lit(), 0)), *said("one"), ("kiln/z", Envelope("kiln", Lit(), 0))]
-        answers = await CommandQueue(store, system, adapt).give(commands, HANG_S)
+        answers = await CommandQueue(store, system, adapt, alone).give(commands, HANG_S)
     assert [str(answer).partition(":")[0] for answer in answers] == [ALONE, ALONE, "refused"]
     assert seen == ["Cold", "Firing", "nothing"]
     assert await words(log) == ["adapted"]
@@ -92,7 +97,7 @@ async def test_a_command_is_adapted_to_the_state_after_the_commands_before_it(lo
 async def test_while_another_process_writes_a_command_waits_and_stays_in_the_log(log: Path) -> None:
     """It has no answer in time then, and the next writer decides on it once."""
     with SqliteStore.peek(log) as store:
-        queue = CommandQueue(store, system, as_it_is)
+        queue = CommandQueue(store, system, as_it_is, alone)
         with SqliteStore.open(log):
             assert await queue.give(said("first"), 0.2) == [None]
         assert await words(log) == []
@@ -107,7 +112,7 @@ async def test_a_runner_at_work_answers_a_command(log: Path) -> None:
         engine = Engine(system, writing, hands.interpreter())
 
         async def ask() -> None:
-            heard.extend(await CommandQueue(store, system, as_it_is).give(said("one"), HANG_S))
+            heard.extend(await CommandQueue(store, system, as_it_is, alone).give(said("one"), HANG_S))
             engine.wake()
 
         engine.spawn(ask)
