@@ -6,7 +6,7 @@ and a large one shares most of its entries with its earlier versions.
 """
 
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from pyrsistent import PMap, pmap
 
@@ -34,10 +34,11 @@ class PersistentMap(Mapping[str, V]):
 
     def draft(self) -> "PersistentMap[V]":
         """Return a copy that its owner changes with ``put``, and hands on or hashes only after that."""
-        made: PersistentMap[V] = _new(PersistentMap)
+        made: PersistentMap[V] = _new(type(self))
         recent, below = self._recent, self._below
         if len(recent) > RECENT:
-            evolver = (pmap() if below is None else below).evolver()
+            lower: PMap[str, V] = pmap() if below is None else below
+            evolver = lower.evolver()
             for key, value in recent.items():
                 evolver.set(key, value)
             made._recent, made._below = {}, evolver.persistent()
@@ -105,7 +106,7 @@ class PersistentMap(Mapping[str, V]):
         """Compare the entries, in any order."""
         if isinstance(other, PersistentMap):
             return bool(self._all() == other._all())
-        return isinstance(other, Mapping) and self._all() == dict(other.items())
+        return isinstance(other, Mapping) and self._all() == dict(cast("Mapping[str, Any]", other).items())
 
     def __hash__(self) -> int:
         """Hash the entries; all values must be hashable."""
