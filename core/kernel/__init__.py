@@ -32,6 +32,7 @@ from lifefold.core.kernel.environment import Cause, Possible, alone, cause_of, l
 from lifefold.core.kernel.failure import DecisionError, EntityQuarantined, EntityReleased, HandlerFailed
 from lifefold.core.kernel.journal import LifecycleEvent, describe, journal
 from lifefold.core.kernel.machine import ActivityScope, Machine, anywhere
+from lifefold.core.kernel.persistent_map import PersistentMap
 from lifefold.core.kernel.property import (
     Fairness,
     Projection,
@@ -89,6 +90,7 @@ __all__ = [
     "Machine",
     "Opened",
     "Pattern",
+    "PersistentMap",
     "Phase",
     "Possible",
     "Projection",

@@ -21,6 +21,7 @@ from pyrsistent import PMap, pmap
 from lifefold.core.kernel.entity import ActivityEnded, Created, Entity, Opened, RunnerRecovered, TimerFired, Transition
 from lifefold.core.kernel.failure import EntityQuarantined, EntityReleased, HandlerFailed
 from lifefold.core.kernel.machine import Machine
+from lifefold.core.kernel.persistent_map import PersistentMap
 from lifefold.core.kernel.property import Property, SystemState, properties_of, unprojected
 from lifefold.core.kernel.record import Event, Record, State
 from lifefold.effects import Tell
@@ -50,10 +51,10 @@ class Aggregate(msgspec.Struct, frozen=True, gc=False):
 
     name: str
     version: int = 0
-    entities: PMap[str, Entity[Any]] = pmap()
-    views: PMap[str, Any] = pmap()
-    sent: PMap[str, int] = pmap()
-    received: PMap[str, int] = pmap()
+    entities: PersistentMap[Entity[Any]] = PersistentMap()
+    views: PersistentMap[Any] = PersistentMap()
+    sent: PersistentMap[int] = PersistentMap()
+    received: PersistentMap[int] = PersistentMap()
     quarantined: PMap[str, str] = pmap()
 
     @property
@@ -176,7 +177,9 @@ class AggregateType:
     of this kind; checks and simulations verify them.
     """
 
-    __slots__ = ("_peers", "_rules", "_triggered", "commands", "kind", "machines", "properties", "rules", "views")
+    __slots__ = (
+        "_peers", "_readable", "_rules", "_triggered", "commands", "kind", "machines", "properties", "rules", "views",
+    )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - the parts of a type, each with its name
         self,
@@ -208,11 +211,12 @@ class AggregateType:
             message = f"{kind}: commands to {name!r}; the machines are {', '.join(self.machines)}"
             raise ValueError(message)
         self._rules: Final = {name: tuple(each for each in self.rules if each.on == name) for name in self.machines}
+        self._readable: Final = {name: {*each.events, *_OF_ALL_MACHINES} for name, each in self.machines.items()}
         self._triggered: Final[dict[_Trigger, tuple[Rule, ...]]] = {}
 
     def start(self, name: str) -> Aggregate:
         """Return the empty aggregate of this name."""
-        return Aggregate(name, views=pmap({key: view.initial for key, view in self.views.items()}))
+        return Aggregate(name, views=PersistentMap({key: view.initial for key, view in self.views.items()}))
 
     def machine_of(self, ref: str) -> Machine[Any] | None:
         """Return the machine of an entity's reference."""
@@ -287,6 +291,8 @@ class AggregateType:
 
     def reads(self, ref: str, event: Event) -> bool:
         """Tell whether a log of this type can have an event for an entity of this reference, known or not."""
+        if type(event) in self._readable.get(ref.partition(":")[0], ()):
+            return True
         match event:
             case RunnerRecovered():
                 return not ref
@@ -295,8 +301,7 @@ class AggregateType:
             case Created(record=record):
                 return self.holds(ref, record)
             case _:
-                machine = self.machine_of(ref)
-                return machine is not None and (type(event) in machine.events or isinstance(event, _OF_ALL_MACHINES))
+                return False
 
     def holds(self, ref: str, record: Record) -> bool:
         """Tell whether an entity of this reference can have this record."""

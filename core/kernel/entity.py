@@ -16,6 +16,7 @@ The kernel's own inputs (``Created``, ``Opened``, ``TimerFired``, ``ActivityEnde
 the log beside the lifecycle's events.
 """
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, Final, Generic, TypeVar, cast
 
@@ -196,37 +197,30 @@ def create(machine: Machine[Any], ref: str, record: Record, at_ms: int, actor: s
 
 def advance(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> EntityStep | Refusal:
     """Let an entity take an event, and then the postponed events that its new state accepts."""
-    event = envelope.event
-    if isinstance(event, ActivityEnded):
-        return _confirm(machine, entity, envelope, event)
-    if isinstance(event, RunnerRecovered):
-        return _recover(machine, entity, envelope, event)
-    admitted = _elapse(machine, entity, envelope, event) if isinstance(event, TimerFired) else envelope
-    if isinstance(admitted, Refusal):
-        return admitted
-    # A report of an ended or replaced activity must not move the entity that has left its states (D12).
-    if admitted.slot and not _is_live(entity, admitted):
-        return _stale(entity, envelope, admitted.slot, admitted.generation)
-    # The event of a timer was just made by the kernel; only a report of an activity can be unsolicited.
-    if admitted is envelope and envelope.slot and not _may_say(machine, envelope):
-        return Refusal(envelope, "unsolicited", f"{envelope.slot} does not yield {type(event).__name__}")
-    return _settle(machine, entity, admitted)
+    special = _SPECIAL.get(type(envelope.event))
+    if special is not None:
+        return special(machine, entity, envelope, envelope.event)
+    if envelope.slot:
+        # A report of an ended or replaced activity must not move the entity that has left its states (D12).
+        if not _is_live(entity, envelope):
+            return _stale(entity, envelope, envelope.slot, envelope.generation)
+        # A timer reports only its deadline, with ``TimerFired``.
+        during = machine.spans[envelope.slot].during
+        if not (isinstance(during, Does) and type(envelope.event) in during.yields):
+            return Refusal(envelope, "unsolicited", f"{envelope.slot} does not yield {type(envelope.event).__name__}")
+    return _settle(machine, entity, envelope)
 
 
-def _may_say(machine: Machine[Any], envelope: Envelope) -> bool:
-    """Tell whether an activity yields this event. A timer reports only its deadline: ``TimerFired``."""
-    during = machine.spans[envelope.slot].during
-    return isinstance(during, Does) and type(envelope.event) in during.yields
-
-
-def _elapse(machine: Machine[Any], entity: Entity[Any], envelope: Envelope, event: TimerFired) -> Envelope | Refusal:
-    """Return the event of a timer, or a refusal before its deadline."""
+def _elapse(machine: Machine[Any], entity: Entity[Any], envelope: Envelope, event: TimerFired) -> EntityStep | Refusal:
+    """Let an entity take the event of its timer, not before the deadline (D20)."""
     timer, span = entity.find(event.slot), machine.spans.get(event.slot)
-    if timer is None or span is None or not isinstance(span.during, After):
+    is_live = timer is not None and timer.generation == event.generation
+    if timer is None or not is_live or span is None or not isinstance(span.during, After):
         return _stale(entity, envelope, event.slot, event.generation)
-    if timer.generation == event.generation and envelope.at_ms < timer.deadline_ms:
+    if envelope.at_ms < timer.deadline_ms:
         return Refusal(envelope, "early", f"{event.slot} is due in {timer.deadline_ms - envelope.at_ms} ms")
-    return replace(envelope, event=span.during.event(), slot=event.slot, generation=event.generation)
+    due = replace(envelope, event=span.during.event(), slot=event.slot, generation=event.generation)
+    return _settle(machine, entity, due)
 
 
 def _is_live(entity: Entity[Any], envelope: Envelope) -> bool:
@@ -241,14 +235,18 @@ def _stale(entity: Entity[Any], envelope: Envelope, slot: str, generation: int) 
 
 def _settle(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> EntityStep | Refusal:
     first = _take(machine, entity, envelope)
-    if isinstance(first, Refusal) or first.entity.record.state is entity.record.state or not entity.postponed:
+    if not entity.postponed or isinstance(first, Refusal) or first.entity.record.state is entity.record.state:
         return first
-    now = first
-    waiting = list(now.entity.postponed)
+    return _retry(machine, first, envelope.at_ms)
+
+
+def _retry(machine: Machine[Any], first: EntityStep, at_ms: int) -> EntityStep:
+    """Let an entity whose state has changed take its postponed events again, in their order (D14)."""
+    waiting = list(first.entity.postponed)
     # The queue is taken over as a whole: events that the new state postpones again line up in their old order.
-    now = replace(now, entity=replace(now.entity, postponed=()))
+    now = replace(first, entity=replace(first.entity, postponed=()))
     while waiting:
-        taken = replace(waiting.pop(0), at_ms=envelope.at_ms)
+        taken = replace(waiting.pop(0), at_ms=at_ms)
         if taken.slot and not _is_live(now.entity, taken):
             then: EntityStep | Refusal = _stale(now.entity, taken, taken.slot, taken.generation)
         else:
@@ -284,7 +282,7 @@ def _take(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> Ent
         requested += ends
     moved = became.state is not record.state
     # A step without a change of state derives nothing, unless its row restarts timers: the common case stays cheap.
-    if moved or (requested and type(requested[-1]) in _OF_TIMERS):
+    if requested and (moved or type(requested[-1]) in _OF_TIMERS):
         running, effects = _derive(machine, replace(entity, record=became, running=running), requested, version, at_ms)
     entered_ms = at_ms if moved else entity.entered_ms
     now = Entity(entity.ref, became, version, entered_ms, running, entity.postponed)
@@ -325,7 +323,7 @@ def _derive(
                 effects += _end(machine, running, slot)
             case Begin(slot=slot, activity=activity):
                 # A slot with an unconfirmed end is not free: two sessions must never share one worktree (D13).
-                free = all(part.slot != slot for part in running)
+                free = not running or all(part.slot != slot for part in running)
                 running.append(Running(slot, generation, activity, 0, Phase.LIVE if free else Phase.WAITING))
                 if free and slot not in machine.served:
                     effects.append(Begin(slot, activity, generation))
@@ -400,6 +398,14 @@ def _recover(machine: Machine[Any], entity: Entity[Any], envelope: Envelope, eve
         running.append(restored)
     now = replace(entity, running=tuple(running))
     return EntityStep(now, (), tuple(effects))
+
+
+_SPECIAL: Final[dict[type[Event], Callable[[Machine[Any], Entity[Any], Envelope, Any], EntityStep | Refusal]]] = {
+    ActivityEnded: _confirm,
+    RunnerRecovered: _recover,
+    TimerFired: _elapse,
+}
+"""The kernel's inputs that no row takes as they are."""
 
 
 def quarantine(machine: Machine[Any], entity: Entity[Any]) -> EntityStep:

@@ -13,11 +13,12 @@ Messages are numbered for each pair of aggregates. The receiver takes each numbe
 are repeated or overtake each other. A message that its entity refuses is in the log, too.
 """
 
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, cast
 
 import msgspec
 
-from lifefold.core.kernel.aggregate import Aggregate, AggregateType, Create, RuleAction, View
+from lifefold.core.kernel.aggregate import Aggregate, AggregateType, Dispatch, RuleAction, View
 from lifefold.core.kernel.entity import (
     ActivityEnded,
     Created,
@@ -36,7 +37,7 @@ from lifefold.core.kernel.entity import (
 )
 from lifefold.core.kernel.failure import DecisionError, EntityQuarantined, EntityReleased, HandlerFailed
 from lifefold.core.kernel.machine import Machine
-from lifefold.core.kernel.overlay import Overlay
+from lifefold.core.kernel.persistent_map import PersistentMap
 from lifefold.core.kernel.record import Event, Record, replace
 from lifefold.core.kernel.row import After
 from lifefold.effects import Effect, Tell
@@ -82,7 +83,7 @@ def react(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Reacti
 def decide(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Reaction | Refusal:
     """Do the same as ``react``. An error is a ``DecisionError`` that names the entity, the row and the event."""
     if not envelope.sender:
-        return _macrostep(of, aggregate, envelope)
+        return _macrostep(of, aggregate, aggregate.received, envelope)
     expected = aggregate.received.get(envelope.sender, 0) + 1
     if envelope.ordinal != expected:
         kind = "duplicate" if envelope.ordinal < expected else "overtaking"
@@ -90,46 +91,44 @@ def decide(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> React
     if not of.reads(envelope.entity, envelope.event):
         name = type(envelope.event).__name__
         return Refusal(envelope, "unknown", f"{aggregate.name} knows no {name} for {envelope.entity!r}")
-    heard = replace(aggregate, received=aggregate.received.set(envelope.sender, envelope.ordinal))
-    reaction = _macrostep(of, heard, envelope)
+    received = aggregate.received.set(envelope.sender, envelope.ordinal)
+    reaction = _macrostep(of, aggregate, received, envelope)
     if isinstance(reaction, Refusal):
-        return Reaction(replace(heard, version=heard.version + 1), refusals=(reaction,))
+        heard = replace(aggregate, version=aggregate.version + 1, received=received)
+        return Reaction(heard, refusals=(reaction,))
     return reaction
 
 
-def _macrostep(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Reaction | Refusal:
-    first = _first(of, aggregate, envelope)
-    if isinstance(first, Refusal):
-        return first
-    run = _Run(of, _isolating(aggregate, envelope), envelope.at_ms)
-    run.accept(*first)
+def _macrostep(
+    of: AggregateType, aggregate: Aggregate, received: PersistentMap[int], envelope: Envelope
+) -> Reaction | Refusal:
+    """Run one input to completion. ``received`` are the messages received, with this input if it is one."""
+    steps = _first(of, aggregate, envelope)
+    if isinstance(steps, Refusal):
+        return steps
+    if type(envelope.event) in _OF_FAILURES:
+        aggregate = _isolating(aggregate, envelope)
+    run = _Run(of, aggregate, envelope.at_ms)
+    run.accept(*steps)
     while run.queue:
         if len(run.transitions) > MACROSTEP_LIMIT:
             reason = f"{aggregate.name}: the rules run in a circle: {MACROSTEP_LIMIT} steps after {envelope.event!r}"
             return Refusal(envelope, "circle", reason)
-        run.follow(run.queue.pop())
-    return run.reaction()
+        run.follow(*run.queue.pop())
+    return run.reaction(received)
 
 
-def _first(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Refusal | list[EntityStep]:
-    event = envelope.event
-    if isinstance(event, _OF_ALL):
-        if envelope.entity:
-            reason = f"{type(event).__name__} is for all of {aggregate.name}, not for {envelope.entity!r}"
-            return Refusal(envelope, "unknown", reason)
-        return _open(of, aggregate, envelope, event) if isinstance(event, Opened) else _recover(of, aggregate, envelope)
-    if isinstance(event, _OF_FAILURES):
-        return _fail(of, aggregate, envelope)
+def _first(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Refusal | Sequence[EntityStep]:
+    """Give an input to its entity, or to all of them. Return the steps of the entities."""
+    special = _SPECIAL.get(type(envelope.event))
+    if special is not None:
+        return special(of, aggregate, envelope)
     machine = of.machine_of(envelope.entity)
-    if machine is not None and type(event) in machine.reports and not envelope.slot:
-        reason = f"{type(event).__name__} comes from an activity, not from {envelope.actor}"
+    if machine is not None and not envelope.slot and type(envelope.event) in machine.reports:
+        reason = f"{type(envelope.event).__name__} comes from an activity, not from {envelope.actor}"
         return Refusal(envelope, "unsolicited", reason)
-    done = _deliver(of, aggregate, envelope)
-    return done if isinstance(done, Refusal) else [done]
-
-
-_OF_ALL = (Opened, RunnerRecovered)
-_OF_FAILURES = (HandlerFailed, EntityQuarantined, EntityReleased)
+    step = _deliver(machine, aggregate, envelope)
+    return step if isinstance(step, Refusal) else (step,)
 
 
 def _isolating(aggregate: Aggregate, envelope: Envelope) -> Aggregate:
@@ -195,12 +194,12 @@ def _row_of(machine: Machine[Any], entity: Entity[Any], event: Event) -> str:
     return ""
 
 
-def _deliver(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> EntityStep | Refusal:
-    """Give an event to an entity, or create the entity."""
+def _deliver(machine: Machine[Any] | None, aggregate: Aggregate, envelope: Envelope) -> EntityStep | Refusal:
+    """Give an event to an entity, or create the entity. ``machine`` is the one of its reference, if it has one."""
     ref, event = envelope.entity, envelope.event
-    if ref in aggregate.quarantined and not isinstance(event, ActivityEnded):
+    if aggregate.quarantined and ref in aggregate.quarantined and not isinstance(event, ActivityEnded):
         return Refusal(envelope, "quarantined", f"{aggregate.name}: {ref!r}: {aggregate.quarantined[ref]}")
-    machine, entity = of.machine_of(ref), aggregate.entities.get(ref)
+    entity = aggregate.entities.get(ref)
     if machine is not None and entity is not None:
         if isinstance(event, Created):
             return Refusal(envelope, "duplicate", f"{aggregate.name}: {ref!r} exists already")
@@ -220,7 +219,9 @@ def _begin(machine: Machine[Any], ref: str, record: Record, envelope: Envelope) 
     return Refusal(envelope, "illegal", reason)
 
 
-def _recover(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> list[EntityStep]:
+def _recover(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Refusal | list[EntityStep]:
+    if envelope.entity:
+        return _of_all(aggregate, envelope)
     done: list[EntityStep] = []
     for ref, entity in sorted(aggregate.entities.items()):
         machine = of.machine_of(ref)
@@ -230,11 +231,13 @@ def _recover(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> lis
     return done
 
 
-def _open(of: AggregateType, aggregate: Aggregate, envelope: Envelope, event: Opened) -> Refusal | list[EntityStep]:
+def _open(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Refusal | list[EntityStep]:
+    if envelope.entity:
+        return _of_all(aggregate, envelope)
     if aggregate.entities:
         return Refusal(envelope, "duplicate", f"{aggregate.name} is open already")
     born: list[EntityStep] = []
-    for ref, record in event.records.items():
+    for ref, record in cast("Opened", envelope.event).records.items():
         machine = of.machine_of(ref)
         if machine is None:
             return Refusal(envelope, "unknown", f"{aggregate.name} has no machine for {ref!r}")
@@ -243,6 +246,21 @@ def _open(of: AggregateType, aggregate: Aggregate, envelope: Envelope, event: Op
             return first
         born.append(first)
     return born
+
+
+def _of_all(aggregate: Aggregate, envelope: Envelope) -> Refusal:
+    reason = f"{type(envelope.event).__name__} is for all of {aggregate.name}, not for {envelope.entity!r}"
+    return Refusal(envelope, "unknown", reason)
+
+
+_OF_FAILURES: Final[frozenset[type[Event]]] = frozenset({HandlerFailed, EntityQuarantined, EntityReleased})
+
+_SPECIAL: Final[dict[type[Event], Callable[[AggregateType, Aggregate, Envelope], Refusal | list[EntityStep]]]] = {
+    Opened: _open,
+    RunnerRecovered: _recover,
+    **dict.fromkeys(_OF_FAILURES, _fail),
+}
+"""The kernel's inputs that are not given to one entity as they are."""
 
 
 def _following(transition: Transition, what: str, error: Exception) -> DecisionError:
@@ -254,20 +272,24 @@ def _following(transition: Transition, what: str, error: Exception) -> DecisionE
 class _Run:
     """The inside of one macrostep: local to one call of ``react``.
 
-    ``aggregate`` is the one that rules see. Its maps are overlays, which become persistent once, at the end.
+    ``aggregate`` is the one that rules see. Its maps are drafts, which change during the macrostep and not after it.
     """
 
     __slots__ = (
-        "aggregate", "at_ms", "changed", "effects", "entities", "of", "queue", "refusals", "transitions", "views",
+        "aggregate", "at_ms", "before", "changed", "effects", "entities", "is_folded", "of", "queue", "refusals",
+        "sent", "transitions", "views",
     )  # fmt: skip
 
     def __init__(self, of: AggregateType, aggregate: Aggregate, at_ms: int) -> None:
         self.of = of
-        self.entities = Overlay(aggregate.entities)
-        self.views = Overlay(aggregate.views)
+        self.before = aggregate
+        self.entities = aggregate.entities.draft()
+        self.views = aggregate.views.draft() if of.views else aggregate.views
+        self.sent = aggregate.sent
         self.aggregate = replace(aggregate, entities=self.entities, views=self.views)
         self.at_ms = at_ms
         self.changed: dict[str, None] = {}
+        self.is_folded = False
         self.effects: list[RequestedEffect] = []
         self.transitions: list[Transition] = []
         self.refusals: list[Refusal] = []
@@ -276,59 +298,63 @@ class _Run:
     def accept(self, *steps: EntityStep) -> None:
         """Make steps part of the aggregate, then queue what their transitions entail, the first thing on top."""
         for step in steps:
-            self.entities.put(step.entity.ref, step.entity)
-            self.changed[step.entity.ref] = None
+            ref = step.entity.ref
+            self.entities.put(ref, step.entity)
+            self.changed[ref] = None
             for name, view in self.of.views.items():
                 self.fold(name, view, step.transitions)
             for effect in step.effects:
-                self.ask(step.entity, effect)
+                self.ask(ref, effect)
             self.transitions += step.transitions
             self.refusals += step.refusals
         actions: list[tuple[str, RuleAction]] = []
         for step in steps:
             for transition in step.transitions:
-                actions += self.actions(transition)
+                self.entail(transition, actions)
         self.queue += reversed(actions)
 
     def fold(self, name: str, view: View, transitions: tuple[Transition, ...]) -> None:
         """Fold transitions into a view. Raises ``DecisionError``."""
         for transition in transitions:
+            before = self.views[name]
             try:
-                self.views.put(name, view.fold(self.views[name], transition))
+                now = view.fold(before, transition)
             except Exception as error:
                 raise _following(transition, f"view {name}", error) from error
+            if now is not before:
+                self.views.put(name, now)
+                self.is_folded = True
 
-    def actions(self, transition: Transition) -> list[tuple[str, RuleAction]]:
-        """Return what rules ask for after a transition, each with the rule's name. Raises ``DecisionError``."""
-        actions: list[tuple[str, RuleAction]] = []
+    def entail(self, transition: Transition, actions: list[tuple[str, RuleAction]]) -> None:
+        """Add what rules ask for after a transition, each with the rule's name. Raises ``DecisionError``."""
+        aggregate = self.aggregate
         for each in self.of.triggered(transition):
             try:
-                for action in each.follow(self.aggregate, transition):
+                for action in each.follow(aggregate, transition):
                     actions.append((each.name, action))  # noqa: PERF401 - a rule that asks for nothing costs no list
             except Exception as error:
                 raise _following(transition, f"rule {each.name}", error) from error
-        return actions
 
-    def follow(self, requested: tuple[str, RuleAction]) -> None:
+    def follow(self, name: str, action: RuleAction) -> None:
         """Do what one rule asked for."""
-        name, action = requested
+        actor = f"rule:{name}"
         if isinstance(action, Tell):
-            self.send(action, f"rule:{name}")
+            self.send(action, actor)
             return
-        event = Created(action.record) if isinstance(action, Create) else action.event
-        envelope = Envelope(action.entity, event, self.at_ms, f"rule:{name}")
-        done = _deliver(self.of, self.aggregate, envelope)
+        event = action.event if isinstance(action, Dispatch) else Created(action.record)
+        ref = action.entity
+        done = _deliver(self.of.machine_of(ref), self.aggregate, Envelope(ref, event, self.at_ms, actor))
         if isinstance(done, Refusal):
             self.refusals.append(done)
         else:
             self.accept(done)
 
-    def ask(self, entity: Entity[Any], effect: Effect) -> None:
+    def ask(self, ref: str, effect: Effect) -> None:
         """Take in an effect of an entity. A message is sent like one of a rule."""
         if isinstance(effect, Tell):
-            self.send(effect, entity.ref)
+            self.send(effect, ref)
         else:
-            self.effects.append(RequestedEffect(entity.ref, effect))
+            self.effects.append(RequestedEffect(ref, effect))
 
     def send(self, tell: Tell, actor: str) -> None:
         """Number a message, if its receiver can read it; refuse it otherwise."""
@@ -336,17 +362,17 @@ class _Run:
             reason = f"{self.of.kind}: no {tell.aggregate!r} knows {type(tell.event).__name__} for {tell.entity!r}"
             self.refusals.append(Refusal(Envelope(tell.entity, tell.event, self.at_ms, actor), "unknown", reason))
             return
-        sent = self.aggregate.sent
-        ordinal = sent.get(tell.aggregate, 0) + 1
-        self.aggregate = replace(self.aggregate, sent=sent.set(tell.aggregate, ordinal))
+        to = tell.aggregate
+        ordinal = self.sent.get(to, 0) + 1
+        self.sent = self.sent.set(to, ordinal)
         self.effects.append(RequestedEffect("", replace(tell, ordinal=ordinal)))
 
-    def reaction(self) -> Reaction:
-        """Return the outcome of the macrostep, with persistent maps."""
-        now = replace(
-            self.aggregate,
-            version=self.aggregate.version + 1,
-            entities=self.entities.persistent(),
-            views=self.views.persistent(),
-        )
+    def reaction(self, received: PersistentMap[int]) -> Reaction:
+        """Return the outcome of the macrostep."""
+        before = self.before
+        # Unchanged maps stay the same objects: a search then compares and hashes them once.
+        entities = self.entities if self.changed else before.entities
+        views = self.views if self.is_folded else before.views
+        version = before.version + 1
+        now = Aggregate(before.name, version, entities, views, self.sent, received, before.quarantined)
         return Reaction(now, tuple(self.effects), tuple(self.transitions), tuple(self.refusals), tuple(self.changed))

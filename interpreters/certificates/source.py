@@ -9,6 +9,8 @@ from typing import Any, Final
 import msgspec
 from pyrsistent import PMap, PVector
 
+from lifefold.core.kernel import PersistentMap
+
 
 class Unwritable(ValueError):
     """A value has no expression, or its type cannot be imported; the message says which."""
@@ -106,6 +108,10 @@ def _pmap(names: Names, value: Mapping[Any, Any]) -> str:
     return f"{names.of('pyrsistent', 'pmap')}({_mapping(names, value)})"
 
 
+def _persistent_map(names: Names, value: Mapping[Any, Any]) -> str:
+    return f"{names.of('lifefold.core.kernel', 'PersistentMap')}({_mapping(names, value)})"
+
+
 def _pvector(names: Names, value: Iterable[Any]) -> str:
     return f"{names.of('pyrsistent', 'pvector')}({_list(names, value)})"
 
@@ -131,6 +137,7 @@ _WRITERS: Final[tuple[tuple[Any, Callable[[Names, Any], str]], ...]] = (
     (AbstractSet, _set),
     (dict, _mapping),
     (PMap, _pmap),
+    (PersistentMap, _persistent_map),
     (PVector, _pvector),
 )
 """The writers of each kind of value; the first that fits is used."""

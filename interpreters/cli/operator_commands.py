@@ -1,11 +1,7 @@
-"""Operator commands: they reach a fleet through its log, whether or not a runner is at work.
+"""Operator commands of the command line: what a command asks for, and what it prints.
 
-A command is first stored in the log as a *post*, durably. A runner takes posts and answers them there. Without a runner
-the command becomes the writer for a moment: it takes all posts in order, and decides them by the same rules. The next
-runner performs their effects. So two commands at once are decided one after the other. The next runner or command takes
-the posts of a runner that died.
-
-The actor of a command is the login name of its user; the permission to write the log authenticates it.
+The queue of the engine (``command_queue``) stores them in the log, whether or not a runner is at work, and returns the
+answers. The actor of a command is the login name of its user; the permission to write the log authenticates it.
 """
 
 import os
@@ -14,7 +10,6 @@ import shlex
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Final, TypeAlias
 
 import anyio
@@ -24,23 +19,20 @@ from lifefold.core.fleet import system
 from lifefold.core.fleet.system import board, worker
 from lifefold.core.fleet.system.rerun import is_over
 from lifefold.core.fleet.worker import mailbox
-from lifefold.core.kernel import Aggregate, Envelope, Event, Refusal, UnreadableEntry, encode, replace
+from lifefold.core.kernel import Aggregate, Envelope, Event, replace
 from lifefold.interpreters.cli import inside, logs
 from lifefold.interpreters.cli.earlier import found_earlier
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import UnknownName
-from lifefold.interpreters.engine import Ledger
+from lifefold.interpreters.engine import ACCEPTED, REFUSED, CommandQueue
 from lifefold.interpreters.explain import status
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.process_evidence import look
 from lifefold.interpreters.processes.command import plain
-from lifefold.interpreters.store import Batch, Busy, Entry, Locked, Post, SqliteStore
+from lifefold.interpreters.store import SqliteStore
 
 ANSWER_TIMEOUT_S: Final = 30.0
-PAUSE_S: Final = 0.05
-
-ACCEPTED: Final = "accepted"
-REFUSED: Final = "refused: "
+"""How long a command waits for its answer. Without one it stays in the log."""
 
 TEXT_CHARACTERS: Final = 10_000
 """The longest message or reason: it may become part of a prompt, and a prompt an argument of a command."""
@@ -149,60 +141,20 @@ _LEFT: Final = "stored in the log; the runner has not answered yet"
 
 
 async def _tell(store: SqliteStore, said: Sequence[Said]) -> dict[str, str]:
-    """Store posts, and wait until a runner, another command or this one has answered them."""
+    """Give commands to the fleet, and return the answers by name."""
     now_ms, actor = time.time_ns() // 1_000_000, inside.actor() or f"operator:{login()}"
-    numbers = {
-        await store.post(each.to, encode(Envelope(each.entity, each.event, now_ms, actor))): each.name for each in said
-    }
-    answers: dict[str, str] = {}
-    with anyio.move_on_after(ANSWER_TIMEOUT_S):
-        while len(answers) < len(numbers):
-            if not store.is_written():
-                await _take_all(store.path)
-            for post in await store.posts(unanswered=False):
-                if post.id in numbers and post.answer is not None:
-                    answers[numbers[post.id]] = post.answer
-            if len(answers) < len(numbers):
-                await anyio.sleep(PAUSE_S)
-    return {name: answers.get(name, _LEFT) for name in numbers.values()}
+    commands = [(each.to, Envelope(each.entity, each.event, now_ms, actor)) for each in said]
+    queue = CommandQueue(store, system, partial(_unattended, FleetFolder(store.path)), _accepted)
+    answers = await queue.give(commands, ANSWER_TIMEOUT_S)
+    return {each.name: _LEFT if answer is None else answer for each, answer in zip(said, answers, strict=True)}
 
 
-async def _take_all(log: Path) -> None:
-    """Answer all posts of a log as its writer; do nothing if another process is the writer, or the log is busy."""
-    try:
-        with SqliteStore.open(log, patient=False) as writing:
-            await _answer_all(writing)
-    except (Locked, Busy):
-        return
+def _accepted(aggregates: Mapping[str, Aggregate]) -> str:
+    """Return the answer to a command that was accepted without a runner."""
+    return ACCEPTED if is_over(aggregates) else f"{ACCEPTED}; the next run acts on it"
 
 
-async def _answer_all(writing: SqliteStore) -> None:
-    ledger = Ledger(system)
-    for _ in ledger.fold(await writing.read()):
-        pass
-    entries: list[Entry] = []
-    answers: dict[int, str] = {}
-    for post in await writing.posts():
-        answers[post.id] = _decide(ledger, post, entries, FleetFolder(writing.path))
-    await writing.append(Batch(entries, answers=answers))
-
-
-def _decide(ledger: Ledger, post: Post, entries: list[Entry], folder: FleetFolder) -> str:
-    """Return the answer to a post; an accepted one adds its entry."""
-    try:
-        envelope = ledger.codec.decode(post.stream, post.envelope)
-    except UnreadableEntry as error:
-        return f"{REFUSED}{error}"
-    now_ms = time.time_ns() // 1_000_000
-    event = _unattended(envelope.event, ledger.aggregates.get(post.stream), folder)
-    decision = ledger.decide(post.stream, replace(envelope, event=event, at_ms=now_ms))
-    if isinstance(decision, Refusal):
-        return f"{REFUSED}{decision.reason}"
-    entries.append(decision.entry)
-    return ACCEPTED if is_over(ledger.aggregates) else f"{ACCEPTED}; the next run acts on it"
-
-
-def _unattended(event: Event, of: Aggregate | None, folder: FleetFolder) -> Event:
+def _unattended(folder: FleetFolder, of: Aggregate | None, event: Event) -> Event:
     """Return an event as it applies without a runner: a message interrupts no session that has ended meanwhile.
 
     The next run interrupts a session that is alive, or whose process is unknown.

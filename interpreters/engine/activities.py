@@ -152,7 +152,7 @@ class Activities:
 class RunningActivity(ActivityContext):
     """An activity with a running handler."""
 
-    __slots__ = ("_attends", "_host", "over", "scope")
+    __slots__ = ("_attends", "_host", "_last", "over", "scope")
 
     def __init__(
         self, host: Host, begin: Begin, occasion: EffectContext, attends: Notice, *, cleanup_only: bool
@@ -161,6 +161,8 @@ class RunningActivity(ActivityContext):
         super().__init__(begin, occasion, cleanup_only=cleanup_only)
         self._host = host
         self._attends = attends
+        machine = host.ledger.system.type_of(occasion.within.name).machine_of(occasion.ref)
+        self._last = () if machine is None else machine.last[begin.slot]
         self.scope = anyio.CancelScope()
         self.over = False
 
@@ -172,12 +174,12 @@ class RunningActivity(ActivityContext):
 
     async def report(self, event: Event) -> bool:
         """Send an event to the entity. Return True once the event is durable, False if the entity refused it."""
-        self.attend()
-        name, ref, host = self.occasion.within.name, self.occasion.ref, self._host
-        slot = self.begin.slot
-        envelope = Envelope(ref, event, host.clock.now_ms(), slot, slot=slot, generation=self.generation)
-        machine = host.ledger.system.type_of(name).machine_of(ref)
-        last = machine is not None and type(event) in machine.last[slot]
+        if not self.attended:
+            self.attend()
+        begin, host, name = self.begin, self._host, self.occasion.within.name
+        at_ms, slot = host.clock.now_ms(), begin.slot
+        envelope = Envelope(self.occasion.ref, event, at_ms, slot, slot=slot, generation=begin.generation)
+        last = type(event) in self._last
         taken = False
         # The transition of the last report cancels this handler: the shield lets the handler get its answer.
         with anyio.CancelScope(shield=last):

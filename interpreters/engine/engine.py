@@ -11,7 +11,7 @@ they were performed are performed again.
 """
 
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 import anyio
@@ -19,15 +19,12 @@ from anyio.abc import TaskGroup
 
 from lifefold.core.kernel import (
     Aggregate,
-    DecisionError,
-    EntityQuarantined,
     Envelope,
     Reaction,
     Refusal,
     RequestedEffect,
     RunnerRecovered,
     System,
-    UnreadableEntry,
     replace,
 )
 from lifefold.effects import Begin, CancelTimer, End, StartTimer, Tell
@@ -38,10 +35,11 @@ from lifefold.interpreters.engine.failures import OnError
 from lifefold.interpreters.engine.inputs import Input, abandoned
 from lifefold.interpreters.engine.interpreter import EffectContext, Interpreter
 from lifefold.interpreters.engine.ledger import Decision, Ledger
+from lifefold.interpreters.engine.log_writer import LogWriter
 from lifefold.interpreters.engine.misuse import Stage, must_be
 from lifefold.interpreters.engine.retrying import Failures
 from lifefold.interpreters.engine.timers import Timers
-from lifefold.interpreters.store import Batch, EventStore, Post
+from lifefold.interpreters.store import EventStore
 
 BATCH_LIMIT: Final = 1_000
 """The largest number of inputs in one transaction."""
@@ -83,6 +81,7 @@ class Engine:
         self.has_heard = False
         """Whether the engine has read all operator commands that were in the store when it began."""
         self._store: Final = store
+        self._writer: Final = LogWriter(self.ledger, store, self.clock)
         self._interpreter: Final = interpreter
         self._observer: Final = observer
         self._inputs: Final[deque[Input]] = deque()
@@ -180,7 +179,7 @@ class Engine:
     async def answered(self, aggregate: str, envelope: Envelope) -> Reaction | Refusal:
         """Queue an input that has its own timestamp, and return its outcome as ``send`` does."""
         given = Input(aggregate, envelope, awaited=True)
-        if self.has_ended:
+        if self._stage is Stage.ENDED:
             return abandoned(envelope)
         self._awaited.add(given)
         self._put(given)
@@ -241,7 +240,7 @@ class Engine:
             for work in self._spawned:
                 tasks.start_soon(work)
             tasks.start_soon(self._timers.run)
-            tasks.start_soon(self._watch_posts)
+            tasks.start_soon(self._watch_commands)
             try:
                 await self._decide(until)
                 await self._drain()
@@ -264,34 +263,8 @@ class Engine:
                 self._arrived = anyio.Event()
                 await self._arrived.wait()
             batch = [self._inputs.popleft() for _ in range(min(len(self._inputs), BATCH_LIMIT))]
-            decided = [each for given in batch for each in self._decisions(given)]
-            entries = [decision.entry for _, decision in decided if isinstance(decision, Decision)]
-            answers = {given.post: _answer(decision) for given, decision in decided if given.post}
-            performed = self._take_performed()
-            # One transaction: a command is answered if and only if its entry is durable.
-            if entries or answers or performed:
-                await self._store.append(Batch(entries, performed, answers))
-            for given, decision in decided:
+            for given, decision in await self._writer.commit(batch, self._take_performed()):
                 self._release(given, decision)
-
-    def _decisions(self, given: Input) -> Iterator[tuple[Input, Decision | Refusal]]:
-        """Decide on an input. If a rule raises and no sender waits, quarantine the entity and decide again."""
-        while True:
-            try:
-                decision = self.ledger.decide(given.aggregate, given.envelope)
-            except DecisionError as failed:
-                yield self._quarantine(given, failed)
-            else:
-                yield given, decision
-                return
-
-    def _quarantine(self, given: Input, failed: DecisionError) -> tuple[Input, Decision]:
-        """Quarantine an entity whose rules have raised. Raises ``DecisionError`` if that is refused."""
-        envelope = Envelope(failed.entity, EntityQuarantined(str(failed)), given.envelope.at_ms, "engine")
-        decision = self.ledger.decide(given.aggregate, envelope)
-        if isinstance(decision, Refusal):
-            raise failed
-        return Input(given.aggregate, envelope), decision
 
     def _release(self, given: Input, decision: Decision | Refusal) -> None:
         """Perform the effects of a durable decision, and answer its sender."""
@@ -360,36 +333,17 @@ class Engine:
             queue.wait_no_more()
         for queue in self._queues.values():
             await queue.empty()
-        performed = self._take_performed()
-        if performed:
-            await self._store.append(Batch(performed=performed))
+        await self._writer.commit((), self._take_performed())
 
-    async def _watch_posts(self) -> None:
+    async def _watch_commands(self) -> None:
         """Queue operator commands from the store, and have performed effects recorded."""
-        taken: set[int] = set()
         while True:
-            posts = await self._store.posts()
-            for post in posts:
-                # A command stays in the store until its decision is durable, so later queries return it again.
-                if post.id not in taken:
-                    await self._take_post(post)
-            taken = {post.id for post in posts}
+            for given in await self._writer.commands():
+                self._put(given)
             if not self.has_heard:
                 self.has_heard = True
                 self.wake()
-            if any(queue.news for queue in self._queues.values()):
-                self.wake()  # an idle engine must record its performed effects too
+            # An idle engine must answer unreadable commands and record its performed effects, too.
+            if self._writer.has_unreadable or any(queue.news for queue in self._queues.values()):
+                self.wake()
             await self.clock.sleep_until(self.clock.now_ms() + POLL_MS)
-
-    async def _take_post(self, post: Post) -> None:
-        """Queue an operator command with the present time as its timestamp. Refuse it if it cannot be decoded."""
-        try:
-            envelope = self.ledger.codec.decode(post.stream, post.envelope)
-        except UnreadableEntry as error:
-            await self._store.append(Batch(answers={post.id: f"refused: {error}"}))
-        else:
-            self._put(Input(post.stream, replace(envelope, at_ms=self.clock.now_ms()), post.id))
-
-
-def _answer(decision: Decision | Refusal) -> str:
-    return f"refused: {decision.reason}" if isinstance(decision, Refusal) else "accepted"

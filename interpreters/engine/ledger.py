@@ -80,7 +80,13 @@ class Ledger:
         envelope = replace(envelope, at_ms=max(envelope.at_ms, self.last_ms))
         if (name, envelope.key) in self._keys:
             return Refusal(envelope, "duplicate", f"{name} has taken an input with the key {envelope.key!r} already")
-        reaction = self._react(name, envelope)
+        of = self.system.type_of(name)
+        try:
+            reaction = decide(of, self.aggregates.get(name) or of.start(name), envelope)
+        except DecisionError as failed:
+            if envelope.sender or envelope.slot or isinstance(envelope.event, _WITHOUT_SENDER):
+                raise
+            return Refusal(envelope, "failed", f"{name}: {failed}")
         if isinstance(reaction, Refusal):
             return reaction
         return Decision(envelope, self._accept(name, envelope, reaction), reaction)
@@ -113,19 +119,6 @@ class Ledger:
             raise LogMismatchError(message)
         return decision
 
-    def _react(self, name: str, envelope: Envelope) -> Reaction | Refusal:
-        of = self.system.type_of(name)
-        try:
-            return decide(of, self.aggregates.get(name) or of.start(name), envelope)
-        except DecisionError as failed:
-            if (
-                envelope.sender
-                or envelope.slot
-                or isinstance(envelope.event, TimerFired | ActivityEnded | RunnerRecovered)
-            ):
-                raise
-            return Refusal(envelope, "failed", f"{name}: {failed}")
-
     def _accept(self, name: str, envelope: Envelope, reaction: Reaction) -> Entry:
         """Make a decision the present state, and return its entry."""
         self.aggregates[name] = reaction.aggregate
@@ -139,3 +132,7 @@ class Ledger:
     def record(self, name: str, ref: str) -> Any:
         """Return the record of an entity. Raises ``KeyError`` if there is none."""
         return self.aggregates[name].record(ref)
+
+
+_WITHOUT_SENDER: Final = (TimerFired, ActivityEnded, RunnerRecovered)
+"""The inputs of the engine itself: no sender waits for an answer."""

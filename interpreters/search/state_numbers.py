@@ -7,9 +7,7 @@ brought into canonical form nor compared again.
 from collections.abc import Iterable
 from typing import Any, Final
 
-from pyrsistent import pmap
-
-from lifefold.core.kernel import Aggregate, Entity
+from lifefold.core.kernel import Aggregate, Entity, PersistentMap
 from lifefold.interpreters.search.canonical import NONE, Canonical, Found, Unusable, rewritten
 
 Key = tuple[Any, ...]
@@ -38,7 +36,7 @@ class Numbered:
         number = self._numbers.setdefault(_key(entities, aggregate), len(self.states))
         if number == len(self.states):
             kept = (self._entities[each] for each in entities)
-            of = pmap({entity.ref: entity for entity in kept})
+            of = PersistentMap({entity.ref: entity for entity in kept})
             self.states.append(Aggregate(aggregate.name, 0, of, aggregate.views))
         return number
 

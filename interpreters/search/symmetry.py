@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 from pyrsistent import PMap, PSet, PVector, pmap, pset, pvector
 
-from lifefold.core.kernel import replace
+from lifefold.core.kernel import PersistentMap, replace
 from lifefold.interpreters.search.component import Component, LocalStep
 from lifefold.interpreters.search.product_system import ProductSystem, StateRow
 from lifefold.interpreters.search.state_set import Numbers
@@ -59,8 +59,9 @@ class Renaming:
         if isinstance(value, msgspec.Struct):
             news = {name: self(getattr(value, name)) for name in value.__struct_fields__}
             return replace(value, **{name: new for name, new in news.items() if new is not getattr(value, name)})
-        if isinstance(value, PMap):
-            return pmap({self(key): self(held) for key, held in _items(value)})
+        if isinstance(value, _MAPS):
+            news = {self(key): self(held) for key, held in _items(value)}
+            return PersistentMap(news) if isinstance(value, PersistentMap) else pmap(news)
         made = map(self, value)
         if isinstance(value, tuple):
             return tuple(made) if kind is tuple else kind(*made)
@@ -70,7 +71,8 @@ class Renaming:
         return self._names[found[0]]
 
 
-_WITH_PARTS: Final = (msgspec.Struct, tuple, PMap, PVector, PSet, frozenset)
+_MAPS: Final = (PMap, PersistentMap)
+_WITH_PARTS: Final = (msgspec.Struct, tuple, *_MAPS, PVector, PSet, frozenset)
 
 
 def _has_parts(value: object) -> bool:
@@ -112,7 +114,7 @@ class Portrait:
     def _seen(self, value: Any) -> Hashable:
         if isinstance(value, msgspec.Struct):
             return (type(value), *(self(getattr(value, name)) for name in value.__struct_fields__))
-        if isinstance(value, PMap):
+        if isinstance(value, _MAPS):
             return frozenset(Counter((self(key), self(held)) for key, held in _items(value)).items())
         seen = map(self, value)
         return frozenset(Counter(seen).items()) if isinstance(value, PSet | frozenset) else tuple(seen)

@@ -1,8 +1,6 @@
 """The form of a whole aggregate, as ``canonical`` has it of entities: what ``numbered`` finds without making it."""
 
-from pyrsistent import pmap
-
-from lifefold.core.kernel import Aggregate
+from lifefold.core.kernel import Aggregate, PersistentMap
 from lifefold.interpreters.search.canonical import NONE, Canonical, rewritten
 
 
@@ -11,4 +9,4 @@ def in_form(form: Canonical, aggregate: Aggregate) -> Aggregate:
     alone = [form.alone(entity) for entity in aggregate.entities.values()]
     change = form.change(NONE.union(*map(form.identifiers_of, alone)))
     forms = alone if change is None else [rewritten(entity, change) for entity in alone]
-    return Aggregate(aggregate.name, 0, pmap({entity.ref: entity for entity in forms}), aggregate.views)
+    return Aggregate(aggregate.name, 0, PersistentMap({entity.ref: entity for entity in forms}), aggregate.views)

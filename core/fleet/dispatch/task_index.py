@@ -7,7 +7,7 @@ tasks.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -150,8 +150,9 @@ def _fold_task(work: TaskIndex, transition: Transition) -> TaskIndex:
         work = _introduce(work, now)
     elif (before.depends_on, before.files) != (now.depends_on, now.files):
         work = _reintroduce(work, before, now)
-    was_settled = before is None or task.settled(before)
-    work = replace(work, unsettled=work.unsettled + was_settled - task.settled(now))
+    was_settled, is_settled = before is None or task.settled(before), task.settled(now)
+    if was_settled is not is_settled:
+        work = replace(work, unsettled=work.unsettled + was_settled - is_settled)
     if now.owner and (before is None or before.owner != now.owner):
         work = replace(work, waiting=_without(work.waiting, f"worker_slot:{now.owner}"))
     work = _distrust(_offer(work, now.id, offer(now)), now)
@@ -333,8 +334,10 @@ def _close(work: TaskIndex, name: str) -> TaskIndex:
     return _hinder(replace(work, closed=work.closed.add(name)), work.dependents.get(name, _NOBODY), -1)
 
 
-def _hinder(work: TaskIndex, names: Iterable[str], by: int) -> TaskIndex:
+def _hinder(work: TaskIndex, names: Sequence[str], by: int) -> TaskIndex:
     """Change by this much how many things hinder each of these tasks."""
+    if not names:
+        return work
     hindered, ready = work.hindered, work.ready
     for each in names:
         before = hindered[each]

@@ -44,16 +44,16 @@ _URGENT: Final = session.UrgentMessage()
 
 def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Serve a session that waits for its prompt: ask for work, write the prompt, or report that it failed."""
-    work: assignment.Assignment = worker.record("assignment")
     if isinstance(transition.event, assignment.CheckoutFailed):
-        yield Dispatch(
-            "session", session_profiles.PromptFailed(f"no place for {work.brief.task}: {transition.event.reason}")
-        )
+        place = worker.record("assignment").brief.task
+        yield Dispatch("session", session_profiles.PromptFailed(f"no place for {place}: {transition.event.reason}"))
         return
-    waits = worker.record("session").state is session.State.BUILDING_PROMPT
+    if worker.record("session").state is not session.State.BUILDING_PROMPT:
+        return
     wanted = worker.record("desired_state").state
-    if not waits or wanted not in desired_state.WORKS or usage.is_counting(worker):
+    if wanted not in desired_state.WORKS or usage.is_counting(worker):
         return
+    work: assignment.Assignment = worker.record("assignment")
     if work.state is assignment.State.IDLE and wanted is desired_state.State.RUN and not _ending(worker):
         yield Dispatch("assignment", assignment.WorkRequested())
     elif work.state is assignment.State.WORKING and work.sessions and usage.is_used_up(worker):
@@ -136,17 +136,21 @@ def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     if exited and session_profiles.may_go_on(transition.was, exited):
         return
     working = worker.record("assignment").state is assignment.State.WORKING
-    failed = stall_detector.told_with(worker, transition.event, session_profiles.said_to_fail(transition.event))
     match transition.entered:
         case session.State.SESSION_COMPLETE if working:
             brief: task.Brief = worker.record("assignment").brief
             yield Dispatch("assignment", assignment.WorkFinished(adaptive_timeout.took_ms(brief, transition)))
-        case session.State.COOLING_DOWN | session.State.STOPPED if failed and working:
+        case session.State.COOLING_DOWN | session.State.STOPPED if working and (failed := _failure(worker, transition)):
             yield Dispatch("assignment", orphans.ending(worker, transition, failed))
         case session.State.STOPPED if worker.record("assignment").state in _GIVEN_UP:
             yield Dispatch("assignment", assignment.Dropped(_stopped_by(worker, transition)))
         case _:
             pass
+
+
+def _failure(worker: Aggregate, transition: Transition) -> str:
+    """Return the reason why a session has failed; empty if it has not."""
+    return stall_detector.told_with(worker, transition.event, session_profiles.said_to_fail(transition.event))
 
 
 def _stopped_by(worker: Aggregate, transition: Transition) -> str:

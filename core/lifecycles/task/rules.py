@@ -1,6 +1,6 @@
 """The guards and the actions of a task, and the condition of being settled."""
 
-from typing import Never, TypeVar
+from typing import Final, Never, TypeVar
 
 from lifefold.core.kernel import Step, replace
 from lifefold.core.lifecycles.task.model import (
@@ -106,8 +106,12 @@ def retry(t: T, _e: Retried) -> Step[T, Never]:
 
 def settled(t: Task) -> bool:
     """Nothing more happens to this task by itself (E18)."""
-    given_up = t.state is State.FAILED and not retries_left(t, Retried())
-    return given_up or t.state in {State.CLOSED, State.CANCELLED, State.BLOCKED}
+    if t.state is State.FAILED:
+        return not retries_left(t, Retried())
+    return t.state in _SETTLED
+
+
+_SETTLED: Final = frozenset({State.CLOSED, State.CANCELLED, State.BLOCKED})
 
 
 def rests(t: Task) -> bool:

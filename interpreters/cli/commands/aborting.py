@@ -20,7 +20,8 @@ from lifefold.interpreters.cli.commands.deciding import INSTEAD_OF_CANCELLING
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.logs import LOG
 from lifefold.interpreters.cli.names import must_be_there
-from lifefold.interpreters.cli.operator_commands import REFUSED, Refused, Said
+from lifefold.interpreters.cli.operator_commands import Refused, Said
+from lifefold.interpreters.engine import REFUSED
 
 
 def abort(arguments: Namespace) -> int:

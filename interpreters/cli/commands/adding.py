@@ -31,7 +31,8 @@ from lifefold.interpreters.cli.commands.budgeting import amounts
 from lifefold.interpreters.cli.commands.deciding import ADD_AND_AGAIN, PLAN, no_agent_left
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import must_be_there
-from lifefold.interpreters.cli.operator_commands import REFUSED, Refused, Said
+from lifefold.interpreters.cli.operator_commands import Refused, Said
+from lifefold.interpreters.engine import REFUSED
 from lifefold.interpreters.fleet_file import forms
 from lifefold.interpreters.fleet_file.budget import KEYS, FleetBudgetKeys, problems_of
 from lifefold.interpreters.fleet_file.config import ABORTS, AbortKeys, FleetKeys, RetryKeys

@@ -14,8 +14,9 @@ from lifefold.core.lifecycles.budget.amounts import Amounts, Resource
 from lifefold.interpreters.cli import awaited, logs, operator_commands
 from lifefold.interpreters.cli.commands.deciding import no_agent_left
 from lifefold.interpreters.cli.errors import BadInput
-from lifefold.interpreters.cli.operator_commands import REFUSED, Refused, Said
+from lifefold.interpreters.cli.operator_commands import Refused, Said
 from lifefold.interpreters.cli.wording import as_typed, clock_time, columns
+from lifefold.interpreters.engine import REFUSED
 from lifefold.interpreters.explain.accounts import Balance, balances
 from lifefold.interpreters.fleet_file.budget import KEYS
 from lifefold.interpreters.fleet_file.values import RefusedError, shortened

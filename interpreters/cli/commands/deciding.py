@@ -19,8 +19,9 @@ from lifefold.interpreters.cli import operator_commands
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.logs import FLEET_FILE, LOG
 from lifefold.interpreters.cli.names import must_be_there
-from lifefold.interpreters.cli.operator_commands import REFUSED, Refused, Said
+from lifefold.interpreters.cli.operator_commands import Refused, Said
 from lifefold.interpreters.cli.promotion import agent_to_promote
+from lifefold.interpreters.engine import REFUSED
 
 Verdict: TypeAlias = tuple[Event, str] | str
 """An event for a task with the text printed when it is accepted, or the reason of a refusal."""

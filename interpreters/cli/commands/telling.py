@@ -14,8 +14,9 @@ from lifefold.core.kernel import Aggregate, Event, replace
 from lifefold.interpreters.cli import operator_commands
 from lifefold.interpreters.cli.logs import LOG
 from lifefold.interpreters.cli.names import must_be_there
-from lifefold.interpreters.cli.operator_commands import REFUSED, Refused, Said
+from lifefold.interpreters.cli.operator_commands import Refused, Said
 from lifefold.interpreters.cli.wording import by_number
+from lifefold.interpreters.engine import REFUSED
 
 ALL: Final = "all"
 

@@ -11,7 +11,8 @@ from lifefold.core.policy.access import Trust, demoted, promoted, violated
 from lifefold.interpreters.cli import operator_commands
 from lifefold.interpreters.cli.commands.deciding import no_agent_left
 from lifefold.interpreters.cli.names import must_be_there
-from lifefold.interpreters.cli.operator_commands import REFUSED, Refused, Said
+from lifefold.interpreters.cli.operator_commands import Refused, Said
+from lifefold.interpreters.engine import REFUSED
 from lifefold.interpreters.explain.why.phrases import count
 
 _MOVES: Final[Mapping[str, tuple[type[worker_slot.Judged], Callable[[Trust], Trust]]]] = {

@@ -16,9 +16,8 @@ from threading import Lock
 from typing import Any, Final, Protocol, Self
 
 import msgspec
-from pyrsistent import pmap
 
-from lifefold.core.kernel import Aggregate, Entity
+from lifefold.core.kernel import Aggregate, Entity, PersistentMap
 from lifefold.core.lifecycles import status
 from lifefold.core.lifecycles.budget import agent as agent_budget
 from lifefold.core.lifecycles.budget import lease
@@ -94,8 +93,8 @@ class AgentState(msgspec.Struct, frozen=True):
             record = msgspec.structs.replace(record, reason=status.UNKNOWN)
         entities: dict[str, Entity[Any]] = {each.ref: each for each in self.leases}
         entities[agent_budget.STATUS] = Entity(agent_budget.STATUS, record, self.version, self.since_ms)
-        views = pmap({agent_budget.COST: self.spent_microusd, agent_budget.ADDED: self.added_microusd})
-        return Aggregate(f"{agent_budget.KIND}/{self.agent_id}", self.version, pmap(entities), views)
+        views = PersistentMap({agent_budget.COST: self.spent_microusd, agent_budget.ADDED: self.added_microusd})
+        return Aggregate(f"{agent_budget.KIND}/{self.agent_id}", self.version, PersistentMap(entities), views)
 
     @classmethod
     def of(cls, agent: Aggregate, version: int) -> Self:

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import pytest
-from pyrsistent import pmap
 
 from lifefold.core.fleet.board import budget, fleet_task, worker_slot
 from lifefold.core.fleet.dispatch import budgets
@@ -16,6 +15,7 @@ from lifefold.core.kernel import (
     Entity,
     Envelope,
     Opened,
+    PersistentMap,
     Reaction,
     Record,
     View,
@@ -59,7 +59,7 @@ def worker(name: str, **records: Record) -> Aggregate:
         "assignment": assignment.Assignment(assignment.State.WORKING),
     }
     entities = {ref: Entity(ref, record) for ref, record in (standard | records).items()}
-    return Aggregate(f"worker/{name}", entities=pmap(entities))
+    return Aggregate(f"worker/{name}", entities=PersistentMap(entities))
 
 
 def scene(

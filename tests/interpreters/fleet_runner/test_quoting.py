@@ -1,10 +1,9 @@
 """Reports of handlers: no value of a secret is in one, whichever handler makes it."""
 
 import pytest
-from pyrsistent import pmap
 
 from lifefold.core.fleet.worker import assignment
-from lifefold.core.kernel import Aggregate, Entity, Event
+from lifefold.core.kernel import Aggregate, Entity, Event, PersistentMap
 from lifefold.core.lifecycles import session
 from lifefold.effects import Begin, LogFatal, MergeWork
 from lifefold.interpreters.engine import SKIP, ActivityContext, EffectContext, Interpreter
@@ -22,7 +21,9 @@ class Kept(ActivityContext):
     """An activity that keeps what is reported of it."""
 
     def __init__(self) -> None:
-        within = Aggregate("worker/ann", entities=pmap({"assignment": Entity("assignment", assignment.Assignment())}))
+        within = Aggregate(
+            "worker/ann", entities=PersistentMap({"assignment": Entity("assignment", assignment.Assignment())})
+        )
         super().__init__(
             Begin("MergeWork", MERGE, resumed=True), EffectContext(within, "assignment", 1, 0), cleanup_only=False
         )

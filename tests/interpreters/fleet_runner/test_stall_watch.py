@@ -4,10 +4,9 @@ from collections.abc import Callable
 
 import anyio
 import trio.testing
-from pyrsistent import pmap
 
 from lifefold.core.fleet.worker.stall_detector import Limits, Silent, StallDetector, State, Stirred
-from lifefold.core.kernel import Aggregate, Entity, Event
+from lifefold.core.kernel import Aggregate, Entity, Event, PersistentMap
 from lifefold.effects import Begin, WatchOutput
 from lifefold.interpreters.engine import ActivityContext, EffectContext
 from lifefold.interpreters.fleet_runner.stall import watch
@@ -24,7 +23,7 @@ class Told(ActivityContext):
     def __init__(self, state: State, *, refuses: int = 0) -> None:
         within = Aggregate(
             "worker/ann",
-            entities=pmap({"stall_detector": Entity("stall_detector", StallDetector(state, Limits(*STEPS)))}),
+            entities=PersistentMap({"stall_detector": Entity("stall_detector", StallDetector(state, Limits(*STEPS)))}),
         )
         super().__init__(
             Begin("WatchOutput", WatchOutput(STEPS)), EffectContext(within, "stall_detector", 1, 0), cleanup_only=False

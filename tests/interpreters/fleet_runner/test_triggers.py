@@ -8,10 +8,9 @@ from typing import Any
 
 import anyio
 import pytest
-from pyrsistent import pmap
 
 from lifefold.core.fleet.service import trigger
-from lifefold.core.kernel import Aggregate, Entity, Event
+from lifefold.core.kernel import Aggregate, Entity, Event, PersistentMap
 from lifefold.effects import AwaitTrigger, Begin, Changed, Cron, Every
 from lifefold.interpreters.engine import ActivityContext, EffectContext
 from lifefold.interpreters.fleet_file import load
@@ -40,7 +39,7 @@ class Watch(ActivityContext):
 
     def __init__(self, record: trigger.Trigger, entered_ms: int = 0, most: int = 1_000) -> None:
         entity: Entity[Any] = Entity("trigger:1", record, 1, entered_ms)
-        within = Aggregate("service/web", entities=pmap({"trigger:1": entity}))
+        within = Aggregate("service/web", entities=PersistentMap({"trigger:1": entity}))
         occasion = EffectContext(within, "trigger:1", 1, 0)
         super().__init__(Begin("AwaitTrigger", AwaitTrigger(record.source), 1), occasion, cleanup_only=False)
         self.told: list[Any] = []

@@ -92,7 +92,7 @@ def why_not(of: Hand, old: Plan, new: Plan) -> list[tuple[str, str]]:
     of.give(plan_change.ref_of(number), Created(drafted(of, old, new)))
     assert of.state(plan_change.ref_of(number)) == "Refused"
     assert of.record(plan_change.ref_of(number)).reasons == tuple(map(str, found))
-    assert before.entities == of.aggregate.entities.remove(plan_change.ref_of(number))
+    assert {**of.aggregate.entities} == {**before.entities, (ref := plan_change.ref_of(number)): of.entity(ref)}
     assert of.told() == []
     return [(each.what, each.instead) for each in found]
 
