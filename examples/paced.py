@@ -23,7 +23,7 @@ from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening, system
 from lifefold.core.fleet.system import worker
 from lifefold.core.kernel import Event, Machine, State, System, after, leads_to, row
 from lifefold.core.lifecycles import session
-from lifefold.core.lifecycles.session.rules import increment
+from lifefold.core.lifecycles.session import increment
 from lifefold.interpreters.fleet_file import Fleet, load
 from lifefold.interpreters.fleet_runner import Runner, Verdict
 

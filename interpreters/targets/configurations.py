@@ -105,7 +105,7 @@ _PROCESS: Final = Question(
     ),
     bounds=Bounds(compared=500),
     properties=tuple(
-        ("lifefold.core.lifecycles.process.properties", name) for name in ("COMING_BACK", "IDLING", "RECYCLING")
+        ("lifefold.core.lifecycles.process_properties", name) for name in ("COMING_BACK", "IDLING", "RECYCLING")
     ),
     crashes=_ONE_INPUT,
 )

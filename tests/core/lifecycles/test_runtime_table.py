@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from lifefold.core.kernel import ActivityScope, After, Event, IllegalTransition, Machine, Step, replace
-from lifefold.core.lifecycles import runtime
+from lifefold.core.lifecycles import runtime, runtime_profiles
 from lifefold.core.lifecycles.runtime import (
     AT_WORK,
     SDK,
@@ -44,7 +44,7 @@ from lifefold.core.lifecycles.runtime import (
     WaitResources,
     machine,
 )
-from lifefold.core.lifecycles.runtime.preemption import Preemption, Section
+from lifefold.core.lifecycles.runtime_preemption import Preemption, Section
 from lifefold.effects import (
     CallHook,
     CancelTimer,
@@ -398,20 +398,22 @@ def test_the_profile_of_the_cited_source_has_seventeen_edges() -> None:
         ("COMPLETED", "RUNNABLE"),
         ("RECOVERING", "SHUTTING_DOWN"),
     }
-    assert len(edges(runtime.agentpy)) == 17
-    assert edges(runtime.agentpy) == EDGES - lacking
-    assert runtime.agentpy.final == {State.COMPLETED}
-    assert not runtime.agentpy.spans
+    assert len(edges(runtime_profiles.agentpy)) == 17
+    assert edges(runtime_profiles.agentpy) == EDGES - lacking
+    assert runtime_profiles.agentpy.final == {State.COMPLETED}
+    assert not runtime_profiles.agentpy.spans
 
 
 def test_the_graceful_profile_has_one_edge_more() -> None:
     """A shutdown may end in COMPLETED (A4)."""
-    assert edges(runtime.graceful) - EDGES == {("SHUTTING_DOWN", "COMPLETED")}
+    assert edges(runtime_profiles.graceful) - EDGES == {("SHUTTING_DOWN", "COMPLETED")}
     completed = in_state("COMPLETED", recoveries=0, is_over=True, task_id=None)
-    assert taken(in_state("SHUTTING_DOWN", **FAILED), Complete(), runtime.graceful).record == completed
+    assert taken(in_state("SHUTTING_DOWN", **FAILED), Complete(), runtime_profiles.graceful).record == completed
 
 
-@pytest.mark.parametrize("profile", [runtime.supervised, runtime.watched, runtime.auto_running(machine)])
+@pytest.mark.parametrize(
+    "profile", [runtime_profiles.supervised, runtime_profiles.watched, runtime_profiles.auto_running(machine)]
+)
 def test_the_other_profiles_have_the_documents_edges(profile: Machine[Runtime]) -> None:
     """What they add is who moves the agent, and who hears of it: no edge."""
     assert edges(profile) == EDGES

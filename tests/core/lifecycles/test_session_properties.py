@@ -6,8 +6,7 @@ import pytest
 
 from lifefold.core.kernel import InvalidMachine, Machine, Step, after, does, replace
 from lifefold.core.lifecycles import session
-from lifefold.core.lifecycles.session import BackoffElapsed, Limits, Session, State
-from lifefold.core.lifecycles.session.rules import count_error, run_session
+from lifefold.core.lifecycles.session import BackoffElapsed, Limits, Session, State, count_error, run_session
 from lifefold.core.lifecycles.session_profiles import WindowedSession, in_fleet, prompt_failures, windowed
 from property_ground import breaks, broken_by_birth, changed, keeps, never_postponing, without_timer
 

@@ -1,21 +1,54 @@
-"""The guards, the actions and the times of a lease."""
+"""A lease: a budget with a holder and an end. Usage needs ACTIVE, and the rest is returned.
+
+A lease begins ACTIVE, with its granted amount. It expires at the end of its time, or when the last of the money is used
+up. Within the grace, 60 seconds, it can be refreshed; after the grace it closes by itself. A lease can be closed or
+revoked at any time before, also when EXPIRED (B19). CLOSED and REVOKED are final.
+
+*The rest is returned at every end*: closing an expired lease returns granted less spent as closing an active one does,
+and so does a revocation (B19). Money that is still reserved then is not lost. It is settled when its work reports,
+in any state of the lease, and the difference is returned at that moment (B12).
+
+The end of its time is a timer of its state, so it is neither lost by a restart nor fired twice. An expiry by exhaustion
+needs something to have been spent. Its last step can be a settlement, a charge, or a refund of a reservation that only
+pays for another one. A lease of nothing is ACTIVE and admits nothing. The gate itself, its equation, and the effect of
+a settlement above its reservation are in ``budget.account.Account``.
+"""
 
 from typing import Never
 
-from lifefold.core.kernel import Event, Step, replace
+from lifefold.core.kernel import ANY, STAY, Event, Machine, Step, after, replace, row
 from lifefold.core.lifecycles.budget.account import Account
-from lifefold.core.lifecycles.budget.lease.model import (
+from lifefold.core.lifecycles.budget.lease_model import (
+    OPEN,
     AddBudget,
     Charge,
+    Close,
+    Expire,
+    GraceExceeded,
     Lease,
+    Limits,
     Refresh,
     Refund,
     Reserve,
     Revoke,
     Settle,
+    State,
     verdict,
 )
+from lifefold.core.lifecycles.budget.lease_properties import (
+    PROPERTIES,
+    account_is_sound,
+    cap_is_kept,
+    closed_with_the_lease,
+    is_over_when_used_up,
+)
 from lifefold.effects import ReturnBudget
+
+__all__ = [
+    "OPEN", "AddBudget", "Charge", "Close", "Expire", "GraceExceeded", "Lease", "Limits", "Refresh", "Refund",
+    "Reserve", "Revoke", "Settle", "State", "charge", "close", "duration", "fits", "grace", "grant", "has_something",
+    "is_more", "is_reserved", "machine", "refund", "reserve", "revoke", "settle", "uses_up", "verdict",
+]  # fmt: skip
 
 # Guards
 
@@ -105,3 +138,29 @@ def duration(x: Lease) -> int:
 def grace(x: Lease) -> int:
     """Return the time in which an expired lease can be refreshed, in milliseconds."""
     return x.limits.grace_ms
+
+
+machine = Machine(
+    "lease",
+    Lease(),
+    about="a budget with a holder and an end: active, expired, closed, revoked",
+    rows=(
+        row(State.ACTIVE, Expire, State.EXPIRED),
+        row(State.ACTIVE, Settle, State.EXPIRED, settle, when=uses_up),
+        row(State.ACTIVE, Refund, State.EXPIRED, refund, when=uses_up),
+        row(State.ACTIVE, Charge, State.EXPIRED, charge, when=uses_up),
+        row(State.EXPIRED, Refresh, State.ACTIVE, grant, when=has_something),
+        row(State.EXPIRED, GraceExceeded, State.CLOSED, close),
+        row(OPEN, Close, State.CLOSED, close),
+        row(OPEN, Revoke, State.REVOKED, revoke),
+        row(State.ACTIVE, Reserve, STAY, reserve, when=fits),
+        row(State.ACTIVE, AddBudget, STAY, grant, when=is_more),
+        row(OPEN, Charge, STAY, charge, when=is_more),
+        row(ANY, Settle, STAY, settle, when=is_reserved),
+        row(ANY, Refund, STAY, refund, when=is_reserved),
+    ),
+    final={State.CLOSED, State.REVOKED},
+    during={State.ACTIVE: after(duration, Expire), State.EXPIRED: after(grace, GraceExceeded)},
+    invariants=(cap_is_kept, account_is_sound, closed_with_the_lease, is_over_when_used_up),
+    properties=PROPERTIES,
+)

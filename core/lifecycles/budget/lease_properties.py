@@ -14,7 +14,7 @@ from lifefold.core.kernel import (
     sometimes,
     weakly,
 )
-from lifefold.core.lifecycles.budget.lease.model import (
+from lifefold.core.lifecycles.budget.lease_model import (
     OPEN,
     AddBudget,
     Charge,

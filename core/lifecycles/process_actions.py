@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Never
 
 from lifefold.core.kernel import Event, Step, replace
-from lifefold.core.lifecycles.process.model import (
+from lifefold.core.lifecycles.process_model import (
     BackoffElapsed,
     Crashed,
     Drained,
@@ -27,7 +27,7 @@ from lifefold.core.lifecycles.process.model import (
     SuspendRequested,
     TriggerArrived,
 )
-from lifefold.core.lifecycles.process.restart import Comeback
+from lifefold.core.lifecycles.process_restart import Comeback
 from lifefold.effects import Effect, NotifyProcess, PauseTriggers, ResumeTriggers
 from lifefold.effects.process import ProcessNews
 

@@ -19,10 +19,7 @@ from lifefold.core.kernel import (
     sometimes,
 )
 from lifefold.core.lifecycles.property_forms import enters, lasts_only
-from lifefold.core.lifecycles.runtime.events import Complete, Ready, Recover, Resume, Run, Shutdown, TimedOut
-from lifefold.core.lifecycles.runtime.properties import AT_ALL_TIMES, ENDING, READY, STEPS, answers
-from lifefold.core.lifecycles.runtime.record import Runtime, State
-from lifefold.core.lifecycles.runtime.table import (
+from lifefold.core.lifecycles.runtime import (
     BESIDE,
     DURING,
     INVARIANTS,
@@ -32,6 +29,18 @@ from lifefold.core.lifecycles.runtime.table import (
     may_recover,
     task_failed,
 )
+from lifefold.core.lifecycles.runtime_model import (
+    Complete,
+    Ready,
+    Recover,
+    Resume,
+    Run,
+    Runtime,
+    Shutdown,
+    State,
+    TimedOut,
+)
+from lifefold.core.lifecycles.runtime_properties import AT_ALL_TIMES, ENDING, READY, STEPS, answers
 from lifefold.effects import LogFatal, ReportStuck, ReportTaskFailed, StartTimer
 
 

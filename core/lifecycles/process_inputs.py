@@ -7,7 +7,7 @@ hand, a process accepts moves only.
 from typing import Any, Final
 
 from lifefold.core.kernel import Entity, Property, Transition, accepts, always, always_step
-from lifefold.core.lifecycles.process.model import (
+from lifefold.core.lifecycles.process_model import (
     DOWN,
     SERVING,
     BackoffElapsed,
@@ -28,7 +28,7 @@ from lifefold.core.lifecycles.process.model import (
     SuspendRequested,
     TriggerArrived,
 )
-from lifefold.core.lifecycles.process.restart import Comeback
+from lifefold.core.lifecycles.process_restart import Comeback
 from lifefold.core.lifecycles.property_forms import enters, goes_on, lasts_only
 
 

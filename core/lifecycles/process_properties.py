@@ -18,9 +18,9 @@ from lifefold.core.kernel import (
     sometimes,
     weakly,
 )
-from lifefold.core.lifecycles.process.accepted import ACCEPTED
-from lifefold.core.lifecycles.process.edges import MOVES, follows_the_edges, goes_where_it_is_driven
-from lifefold.core.lifecycles.process.model import (
+from lifefold.core.lifecycles.process_edges import MOVES, follows_the_edges, goes_where_it_is_driven
+from lifefold.core.lifecycles.process_inputs import ACCEPTED
+from lifefold.core.lifecycles.process_model import (
     AT_REST,
     DOWN,
     SERVING,
@@ -40,7 +40,7 @@ from lifefold.core.lifecycles.process.model import (
     SuspendReason,
     TriggerArrived,
 )
-from lifefold.core.lifecycles.process.restart import Comeback
+from lifefold.core.lifecycles.process_restart import Comeback
 from lifefold.core.lifecycles.property_forms import (
     asks_once,
     ends_confirmed,

@@ -219,8 +219,12 @@ class Task(Record, frozen=True):
         """Return it without the reason, which is for people, and without data that only a further attempt needs."""
         if self.state in _OVER:
             return replace(self, owner="", reason="", failure="", trouble=Trouble.OTHER, commit="", kept=0)
-        exhausted = self.state is State.FAILED and self.retries >= self.allowed_retries
-        return replace(self, reason="", kept=0 if exhausted else self.kept)
+        return replace(self, reason="", kept=0 if self.exhausted else self.kept)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the task has failed, and may not be retried once more (E5)."""
+        return self.state is State.FAILED and self.retries >= self.allowed_retries
 
     @property
     def allowed_retries(self) -> int:
@@ -229,6 +233,11 @@ class Task(Record, frozen=True):
 
 
 _OVER = frozenset({State.CLOSED, State.CANCELLED})
+
+
+def settled(t: Task) -> bool:
+    """Nothing more happens to this task by itself (E18)."""
+    return t.exhausted or t.state in {*_OVER, State.BLOCKED}
 
 
 class Stage(StrEnum):

@@ -1,10 +1,37 @@
-"""The guards and the actions of an agent's coarse status."""
+"""The coarse status for operators and budgets: RUNNING, STOPPED, FAILED. The table is document 001's.
 
-from typing import Annotated, Never
+Its first line, Spawn Agent, creates the record: ``spawned`` makes it, with the effects of that line. The other four are
+rows of ``table``; the FAILED line stands for every event there is. A row without a State as target (``STAY``) is no
+line of the document. Such rows are for tasks, and for reports that come too late. There is no IDLE, though the
+document's purpose mentions it (B18).
 
-from lifefold.core.kernel import Event, Step, replace
-from lifefold.core.lifecycles.status.model import (
+*Stop has a guard*, "no active tasks", and the document leaves the other case open. It is refused (B2), unless the stop
+is forced. In the profile ``draining`` the stop may wait, too. Then no new task is accepted, and the agent stops with
+its last task, which is the document's line for Stop Agent, taken late. Stopping a stopped agent changes nothing and is
+not reported (B3).
+
+*FAILED has a producer*, ``FatalError`` (B20), and is immutable: it accepts every event and ignores it, be it a stop
+(B4) or a restart. A request for a restart is answered with the advice to replace the agent (B8). The reason of the
+failure and its exit code are in the record and in ``agent_failed`` (B13, B14). A fatal error that is reported of a
+stopped agent is counted, and changes nothing else (B15). So is personal data that was found before it stopped. The end
+of a task that a forced stop has cut off changes nothing at all.
+
+*A restart keeps the id*, counts the incarnation, and keeps the counters (B6, B7). ``successor`` is the other way: a new
+id, new counters, and the name of its predecessor (B8).
+
+*Saved, then reported.* ``SaveState`` comes before ``EmitTelemetry`` in every step (B10). Its interpreter commits the
+transition by saving it, so a transition that cannot be saved has not happened (B11). The hook ``launch`` comes before
+both.
+
+Money is not in this record: an agent's incarnation has a ``lease``; see ``budget.agent`` for the two together.
+"""
+
+from typing import Annotated, Final, Never
+
+from lifefold.core.kernel import STAY, Event, Machine, Row, Step, replace, row
+from lifefold.core.lifecycles.status_model import (
     LAUNCH,
+    ORPHANED,
     RELEASE,
     UNKNOWN,
     FatalError,
@@ -16,7 +43,21 @@ from lifefold.core.lifecycles.status.model import (
     TaskBegan,
     TaskEnded,
 )
+from lifefold.core.lifecycles.status_properties import (
+    DRAINING_PROPERTIES,
+    PROPERTIES,
+    drains_for_something,
+    failure_is_explained,
+    works_only_while_running,
+)
 from lifefold.effects import CallHook, EmitTelemetry, SaveState
+
+__all__ = [
+    "EVENTS", "LAUNCH", "ORPHANED", "RELEASE", "ROWS", "UNKNOWN", "FatalError", "PiiDetected", "Spawn", "State",
+    "Status", "Stop", "TaskBegan", "TaskEnded", "Told", "begin_draining", "begin_task", "count_pii", "draining",
+    "drains", "end_task", "fail", "finish_draining", "has_task", "ignore", "is_replaceable", "machine", "may_stop",
+    "record_late", "restart", "spawned", "stop", "successor", "takes_tasks", "was_last_of_draining",
+]  # fmt: skip
 
 # Guards
 
@@ -144,3 +185,37 @@ def successor(a: Status, agent_id: str) -> Status:
 def is_replaceable(a: Status) -> bool:
     """Tell whether another agent may take this one's place: only if it does not run (B8, B9)."""
     return a.state is not State.RUNNING
+
+
+EVENTS: Final[tuple[type[Event], ...]] = (Spawn, Stop, FatalError, TaskBegan, TaskEnded, PiiDetected)
+
+ROWS: tuple[Row[Status], ...] = (
+    row(State.RUNNING, Stop, State.STOPPED, stop, when=may_stop),
+    row(State.RUNNING, FatalError, State.FAILED, fail),
+    row(State.STOPPED, Spawn, State.RUNNING, restart),
+    *(row(State.FAILED, event, State.FAILED, ignore) for event in EVENTS),
+    row(State.RUNNING, TaskBegan, STAY, begin_task, when=takes_tasks),
+    row(State.RUNNING, TaskEnded, STAY, end_task, when=has_task),
+    row(State.RUNNING, PiiDetected, STAY, count_pii),
+    row(State.STOPPED, Stop, STAY, ignore),
+    row(State.STOPPED, FatalError, STAY, record_late),
+    row(State.STOPPED, TaskEnded, STAY, ignore),
+    row(State.STOPPED, PiiDetected, STAY, count_pii),
+)
+
+machine = Machine(
+    "status",
+    Status(),
+    about="an agent for operators and budgets: running, stopped, failed",
+    rows=ROWS,
+    final={State.FAILED},
+    invariants=(works_only_while_running, drains_for_something, failure_is_explained),
+    properties=PROPERTIES,
+)
+
+draining = machine.with_rows(
+    row(State.RUNNING, TaskEnded, State.STOPPED, finish_draining, when=was_last_of_draining),
+    row(State.RUNNING, Stop, STAY, begin_draining, when=drains),
+    name="status-draining",
+).with_properties(*DRAINING_PROPERTIES)
+"""The profile in which a stop may wait for the active tasks: the agent stops with the last of them (B2)."""

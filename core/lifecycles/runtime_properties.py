@@ -5,13 +5,15 @@ its scheduler; their fairness is assumed.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from lifefold.core.kernel import (
+    ANY,
     Entity,
     Event,
     Property,
     Transition,
+    accepts,
     always,
     always_step,
     leads_to,
@@ -20,8 +22,8 @@ from lifefold.core.kernel import (
     weakly,
 )
 from lifefold.core.lifecycles.property_forms import asks_once, enters, is_transient, keeps_time, leads_where
-from lifefold.core.lifecycles.runtime.accepted import ABORTS, ACCEPTED
-from lifefold.core.lifecycles.runtime.events import (
+from lifefold.core.lifecycles.runtime_model import (
+    AT_WORK,
     Complete,
     CompleteRecovery,
     DeadlinePassed,
@@ -36,21 +38,70 @@ from lifefold.core.lifecycles.runtime.events import (
     ResourceTimedOut,
     Resume,
     Run,
+    Runtime,
     Schedule,
     SectionEntered,
     SectionLeft,
     Shutdown,
     ShutdownTimedOut,
     Start,
+    State,
     Suspend,
     SuspendTimedOut,
     TimedOut,
     Wait,
     WaitResources,
+    due_ms,
 )
-from lifefold.core.lifecycles.runtime.preemption import Preemption, Section
-from lifefold.core.lifecycles.runtime.record import AT_WORK, Runtime, State
+from lifefold.core.lifecycles.runtime_preemption import Preemption, Section
 from lifefold.effects import CallHook, LogFailure, ReportTaskFailed, SignalPreemption
+
+
+def is_within_a_section(e: Entity[Runtime]) -> bool:
+    """Tell whether a section is running."""
+    return bool(e.record.preemption.sections)
+
+
+def is_within_none(e: Entity[Runtime]) -> bool:
+    """Tell whether no section is running."""
+    return not is_within_a_section(e)
+
+
+def is_due(e: Entity[Runtime]) -> bool:
+    """Tell whether a deadline is due."""
+    due = due_ms(e.record)
+    return due is not None and due <= e.record.at_ms
+
+
+ACCEPTED: Final[tuple[Property[Any], ...]] = (
+    accepts(
+        "a request to yield is accepted in every state",
+        {ANY: (PreemptionRequested,), State.RUNNING: (PreemptionForced,)},
+    ),
+    accepts("a section can begin in every state", {ANY: (SectionEntered,)}, when=is_within_none),
+    accepts("a section can end in every state", {ANY: (SectionLeft,)}, when=is_within_a_section),
+    accepts(
+        "a failure at work, at shutdown or at recovery can be reported",
+        {(State.RUNNING, State.SHUTTING_DOWN): (Fail,), State.RECOVERING: (Fail, FailRecovery)},
+    ),
+    accepts(
+        "every edge of the document is accepted",
+        {
+            State.INITIALIZING: (Start,),
+            State.RUNNABLE: (Schedule,),
+            (State.SCHEDULED, State.WAITING, State.WAITING_RESOURCES, State.RESUMED): (Run,),
+            State.RUNNING: (Wait, WaitResources, Suspend, Complete, Shutdown),
+            State.SUSPENDED: (Resume,),
+            State.RECOVERING: (CompleteRecovery,),
+        },
+    ),
+    accepts("a due deadline is accepted", {State.RUNNING: (DeadlinePassed,)}, when=is_due),
+)
+"""Properties of all profiles."""
+
+ABORTS: Final[Property[Any]] = accepts("a recovering agent can be shut down", {State.RECOVERING: (Shutdown,)})
+"""A property of the profiles in which a shutdown may abort a recovery."""
+
 
 TIMED: Final = (
     State.INITIALIZING, State.WAITING_RESOURCES, State.SUSPENDED, State.SHUTTING_DOWN, State.RECOVERING,

@@ -5,7 +5,7 @@ from typing import Final
 
 from lifefold.core.kernel import Event, Record, replace
 from lifefold.core.kernel import State as AnyLifecycleState
-from lifefold.core.lifecycles.process.restart import Comeback, Limits
+from lifefold.core.lifecycles.process_restart import Comeback, Limits
 
 
 class State(AnyLifecycleState):

@@ -13,7 +13,7 @@ from lifefold.core.kernel import (
     sometimes,
     weakly,
 )
-from lifefold.core.lifecycles.status.model import (
+from lifefold.core.lifecycles.status_model import (
     LAUNCH,
     RELEASE,
     UNKNOWN,

@@ -13,7 +13,7 @@ from lifefold.core.kernel import (
     sometimes,
     weakly,
 )
-from lifefold.core.lifecycles.agent.model import (
+from lifefold.core.lifecycles.agent_model import (
     LADDER,
     Agent,
     Died,

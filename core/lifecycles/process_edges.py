@@ -6,7 +6,7 @@ from typing import Any, Final
 from lifefold.core.kernel import Event, Pattern, Transition
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.kernel.row import Source
-from lifefold.core.lifecycles.process.model import (
+from lifefold.core.lifecycles.process_model import (
     SERVING,
     BackoffElapsed,
     Crashed,
@@ -30,7 +30,7 @@ from lifefold.core.lifecycles.process.model import (
     SuspendRequested,
     TriggerArrived,
 )
-from lifefold.core.lifecycles.process.restart import Comeback
+from lifefold.core.lifecycles.process_restart import Comeback
 
 EDGES: Final[Mapping[AnyLifecycleState, frozenset[State]]] = {
     State.CREATED: frozenset({State.STARTING, State.STOPPED}),

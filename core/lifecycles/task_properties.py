@@ -16,7 +16,7 @@ from lifefold.core.kernel import (
     weakly,
 )
 from lifefold.core.lifecycles.property_forms import asks_once
-from lifefold.core.lifecycles.task.model import (
+from lifefold.core.lifecycles.task_model import (
     Approved,
     Blocked,
     Cancelled,
@@ -38,8 +38,8 @@ from lifefold.core.lifecycles.task.model import (
     Task,
     Unblocked,
     Verified,
+    settled,
 )
-from lifefold.core.lifecycles.task.rules import settled
 from lifefold.core.policy.ends import Trouble
 from lifefold.effects import KeepDeadLetter
 

@@ -30,7 +30,7 @@ from lifefold.core.lifecycles.property_forms import (
     leads_where,
     rests_in,
 )
-from lifefold.core.lifecycles.session.model import (
+from lifefold.core.lifecycles.session_model import (
     ERROR,
     SESSION_LIVES,
     SUCCESS,
