@@ -17,9 +17,9 @@ request the end of the session (``AbortSession``), so that a dead agent leaves n
 accepts ``Died`` in every state, over the edges of the document.
 """
 
-from typing import Never
+from typing import Final, Never
 
-from lifefold.core.kernel import STAY, Machine, Step, after, replace, row
+from lifefold.core.kernel import STAY, Machine, Row, Step, after, replace, row
 from lifefold.core.lifecycles.agent_model import (
     LADDER,
     Agent,
@@ -42,6 +42,7 @@ from lifefold.core.lifecycles.agent_properties import (
     ends_with_a_reason_only_when_dead,
     is_idle_without_a_task,
 )
+from lifefold.core.lifecycles.property_forms import follows_table
 from lifefold.effects import AbortSession, EscalateSilence, KillOverdue
 
 __all__ = [
@@ -114,23 +115,25 @@ def idle_timeout(a: Agent) -> int:
     return a.limits.idle_ms
 
 
+ROWS: Final[tuple[Row[Agent], ...]] = (
+    row(State.STARTING, Heartbeat, State.WORKING, hear),
+    row(State.STARTING, SpawnFailed, State.DEAD, die),
+    row(State.WORKING, TaskFinished, State.IDLE, rest),
+    row(State.WORKING, Died, State.DEAD, die),
+    row(State.IDLE, TaskAssigned, State.WORKING, assign),
+    row(State.IDLE, Recycled, State.DEAD, die),
+    row((State.WORKING, State.IDLE), Heartbeat, STAY, hear),
+    row(State.WORKING, Watched, STAY, watch),
+)
+
 machine = Machine(
     "agent",
     Agent(),
     about="a worker: starting, working, idle, dead",
-    rows=(
-        row(State.STARTING, Heartbeat, State.WORKING, hear),
-        row(State.STARTING, SpawnFailed, State.DEAD, die),
-        row(State.WORKING, TaskFinished, State.IDLE, rest),
-        row(State.WORKING, Died, State.DEAD, die),
-        row(State.IDLE, TaskAssigned, State.WORKING, assign),
-        row(State.IDLE, Recycled, State.DEAD, die),
-        row((State.WORKING, State.IDLE), Heartbeat, STAY, hear),
-        row(State.WORKING, Watched, STAY, watch),
-    ),
+    rows=ROWS,
     final={State.DEAD},
     invariants=(ends_with_a_reason_only_when_dead, is_idle_without_a_task),
-    properties=PROPERTIES,
+    properties=(*PROPERTIES, *follows_table(ROWS)),
 )
 
 

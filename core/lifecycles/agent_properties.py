@@ -145,14 +145,6 @@ def rests_with_nothing(step: Transition) -> bool:
     return (a.task, a.allowed_ms, a.overdue) == ("", 0, False)
 
 
-def life_changes_no_place(step: Transition) -> bool:
-    """The first sign of life after a launch makes the agent WORKING; later ones, and ``Watched``, change no state."""
-    if step.before is None or not isinstance(step.event, Heartbeat | Watched):
-        return True
-    begins = step.before.state is State.STARTING
-    return step.after.state is (State.WORKING if begins else step.before.state)
-
-
 def death_has_a_reason(step: Transition) -> bool:
     """An ended agent has the reported reason; an agent that is given up has the exceeded limit as its reason."""
     a: Agent = step.after.record
@@ -179,26 +171,10 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("a task that takes longer than the longest time is overdue", time_is_bounded),
     always_step("a working agent dies by the end of its process only", dies_with_its_process),
     always_step("an agent that is reported dead is dead", death_is_believed),
-    leads_where(
-        "an agent with a task works, an agent after its task is idle, an ended agent is dead",
-        {
-            TaskAssigned: (State.WORKING,),
-            TaskFinished: (State.IDLE,),
-            SpawnFailed: (State.DEAD,),
-            Died: (State.DEAD,),
-            Recycled: (State.DEAD,),
-            SpawnOverdue: (State.DEAD,),
-        },
-    ),
-    always_step("the first sign of life begins the work, and no later one changes the state", life_changes_no_place),
     always_step("a sign of life is recorded when it comes", life_is_noted),
     always_step("no time of a finished task is left", rests_with_nothing),
     always_step("a task over its time gets more after a sign of life, and is overdue otherwise", is_held_to_its_time),
     always_step("an ended agent has the reason of its end", death_has_a_reason),
-    accepts(
-        "a death and a sign of life are accepted",
-        {State.STARTING: (SpawnFailed,), State.WORKING: (Died, Heartbeat, Watched), State.IDLE: (Heartbeat, Recycled)},
-    ),
     asks_once(),
     *exits_on(State.STARTING, Heartbeat),
     *exits_on(State.WORKING, TaskFinished),
@@ -230,6 +206,7 @@ def idle_is_given_up_for_its_limit(step: Transition) -> bool:
 
 SUPERVISED_PROPERTIES: Final[tuple[Property[Any], ...]] = (
     accepts("a death is accepted in every state", {(State.STARTING, State.IDLE): (Died,)}),
+    leads_where("an agent that is not launched in time is dead", {SpawnOverdue: (State.DEAD,)}),
     always_step("an agent that is given up has its session ended", given_up_is_aborted),
     always_step("the reason of an agent that is given up for idleness names the time", idle_is_given_up_for_its_limit),
     always_step("a launch is given up after its time limit, or on request", launch_has_its_time),

@@ -35,7 +35,6 @@ from typing import Final
 
 from lifefold.core.kernel import STAY, Machine, Pattern, Row, after, always_step, does, row
 from lifefold.core.lifecycles import process_actions as do
-from lifefold.core.lifecycles.process_edges import stops_a_failed_process
 from lifefold.core.lifecycles.process_model import (
     AT_REST,
     DOWN,
@@ -64,8 +63,14 @@ from lifefold.core.lifecycles.process_model import (
     TriggerArrived,
     found,
 )
-from lifefold.core.lifecycles.process_properties import AT_ALL_TIMES, STEPS, STOPS_FAILED, WHEN_DRIVEN
+from lifefold.core.lifecycles.process_properties import (
+    AT_ALL_TIMES,
+    STEPS,
+    WHEN_DRIVEN,
+    stops_a_failed_process,
+)
 from lifefold.core.lifecycles.process_restart import Comeback, Limits
+from lifefold.core.lifecycles.property_forms import follows_table, goes_along, with_own_table
 from lifefold.effects import DrainProcess, ServeTriggers, StartProcess
 
 __all__ = [
@@ -196,6 +201,21 @@ DRIVEN: Final[tuple[Row[Process], ...]] = (
 )
 """The rows that move a process along those edges, or change other fields of the record."""
 
+CONDITIONS: Final = (
+    do.is_idle,
+    do.goes_on,
+    do.failed_too_often,
+    do.comes_back,
+    do.will_suspend,
+    do.comes_back_suspended,
+)
+"""The guards that may refuse an event in its state."""
+
+_STOP_FAILED: Final = move(State.FAILED, State.STOPPING, do.want_stop)
+
+ALONG: Final = goes_along("a process moves along the edges of the document", (*TABLE, _STOP_FAILED))
+"""Its rows are those of the profile, too, in which a failed process can be stopped (C3)."""
+
 
 def stays_stopped(p: Process) -> bool:
     """While a stop stands, the process is stopping or down, and no start is planned (C7)."""
@@ -250,7 +270,7 @@ machine = Machine(
         DOWN: after(backoff_ms, BackoffElapsed),
     },
     invariants=INVARIANTS,
-    properties=(*AT_ALL_TIMES, *WHEN_DRIVEN, *STEPS),
+    properties=(*AT_ALL_TIMES, *WHEN_DRIVEN, *STEPS, ALONG, *follows_table((*TABLE, *DRIVEN), but=CONDITIONS)),
 )
 
 by_hand = Machine(
@@ -259,20 +279,17 @@ by_hand = Machine(
     about="process, moved by requests only: the document's own interface",
     rows=(*TABLE, ORPHANED),
     invariants=INVARIANTS,
-    properties=STEPS,
+    properties=(*STEPS, ALONG, *follows_table((*TABLE, ORPHANED))),
 )
 """The profile without timers and activities: the process moves on request only."""
 
-_STOP_FAILED: Final = move(State.FAILED, State.STOPPING, do.want_stop)
-
-promptise_1_5 = machine.with_rows(
-    _STOP_FAILED,
-    row(State.FAILED, StopRequested, State.STOPPING, do.want_stop),
-    name="process-promptise-1.5",
-).with_properties(
-    always_step("a failed process that is asked to stop is stopped", stops_a_failed_process), STOPS_FAILED
-)
+promptise_1_5 = with_own_table(
+    machine.with_rows(
+        _STOP_FAILED, row(State.FAILED, StopRequested, State.STOPPING, do.want_stop), name="process-promptise-1.5"
+    ),
+    CONDITIONS,
+).with_properties(always_step("a failed process that is asked to stop is stopped", stops_a_failed_process))
 """The profile in which a failed process can be stopped (C3)."""
 
-by_hand_1_5 = by_hand.with_rows(_STOP_FAILED, name="process-by-hand-1.5").with_properties(STOPS_FAILED)
+by_hand_1_5 = with_own_table(by_hand.with_rows(_STOP_FAILED, name="process-by-hand-1.5"))
 """The profile ``by_hand`` in which a failed process can be stopped (C3)."""

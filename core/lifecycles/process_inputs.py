@@ -11,16 +11,12 @@ from lifefold.core.lifecycles.process_model import (
     DOWN,
     SERVING,
     BackoffElapsed,
-    Crashed,
-    Drained,
     IdleElapsed,
     LifetimeElapsed,
     Process,
-    QueueEmptied,
     ResumeRequested,
     RunFailed,
     RunSucceeded,
-    StartRequested,
     State,
     StopRequested,
     SuspendDue,
@@ -110,15 +106,6 @@ def has_its_time_before_it(e: Entity[Process]) -> bool:
 
 
 ACCEPTED: Final[tuple[Property[Any], ...]] = (
-    accepts(
-        "every report of serving triggers is accepted, also without a consequence",
-        {
-            SERVING: (TriggerArrived, QueueEmptied, RunSucceeded, RunFailed, Crashed),
-            State.STOPPING: (RunSucceeded, RunFailed, Crashed, Drained),
-        },
-    ),
-    accepts("a process that is not up can be started", {(State.CREATED, *DOWN): (StartRequested,)}),
-    accepts("a stop can be requested in every state", {tuple(State): (StopRequested,)}),
     accepts("a process that is up, or will be, can be suspended", {tuple(State): (SuspendRequested,)}, when=is_coming),
     accepts("a suspension can be ended", {tuple(State): (ResumeRequested,)}, when=has_a_suspension_to_end),
     always_step("every failed run counts until one succeeds", counts_failed_runs),

@@ -8,17 +8,14 @@ from typing import Any, Final
 
 from lifefold.core.kernel import (
     Entity,
-    Pattern,
     Property,
     Transition,
-    accepts,
     always,
     always_step,
     leads_to,
     sometimes,
     weakly,
 )
-from lifefold.core.lifecycles.process_edges import MOVES, follows_the_edges, goes_where_it_is_driven
 from lifefold.core.lifecycles.process_inputs import ACCEPTED
 from lifefold.core.lifecycles.process_model import (
     AT_REST,
@@ -32,6 +29,8 @@ from lifefold.core.lifecycles.process_model import (
     MoveRequested,
     Orphaned,
     Process,
+    QueueEmptied,
+    RunFailed,
     RunSucceeded,
     StartRequested,
     State,
@@ -60,6 +59,42 @@ from lifefold.effects import (
     StartProcess,
     StartTimer,
 )
+
+
+def moves_as_requested(t: Transition) -> bool:
+    """A requested move leads to its target, if the state is the expected one."""
+    if t.before is None or not isinstance(t.event, MoveRequested):
+        return True
+    return t.event.expected_from in {None, t.before.state} and t.entered is t.event.target
+
+
+def goes_where_it_is_driven(t: Transition) -> bool:
+    """An event with two ways leads where the plans and the counts of the process say."""
+    if t.before is None:
+        return True
+    p: Process = t.before.record
+    match t.event:
+        case TriggerArrived():
+            wakes = p.suspended_for is SuspendReason.IDLE or p.state is State.AWAITING
+            to = State.RUNNING if wakes else p.state
+        case QueueEmptied():
+            to = State.AWAITING if p.suspended_for is None and p.state is State.RUNNING else p.state
+        case RunFailed():
+            given_up = p.state in SERVING and p.consecutive_failures + 1 >= p.limits.max_consecutive_failures
+            to = State.FAILED if given_up else p.state
+        case SuspendDue():
+            to = p.state if p.suspended_for is None else State.SUSPENDED
+        case BackoffElapsed():
+            to = p.state if p.comeback is Comeback.NONE else State.STARTING
+        case _:
+            return True
+    return t.after.state is to
+
+
+def stops_a_failed_process(t: Transition) -> bool:
+    """A failed process that is asked to stop does so (C3)."""
+    failed = t.before is not None and t.before.state is State.FAILED
+    return not (failed and isinstance(t.event, StopRequested)) or t.entered is State.STOPPING
 
 
 def keeps_the_stop(t: Transition) -> bool:
@@ -197,17 +232,9 @@ def _asks_for_a_start(t: Transition) -> bool:
     return wanted or isinstance(t.event, StartRequested)
 
 
-STOPS_FAILED: Final = accepts(
-    "a stop of a failed process can be requested",
-    {State.FAILED: (Pattern(MoveRequested, "Stopping", lambda e: e.target is State.STOPPING),)},
-)
-"""The property of the profiles in which a failed process can be stopped (C3)."""
-
 STEPS: Final[tuple[Property[Any], ...]] = (
-    always_step("a process moves along the edges of the document, and as requested", follows_the_edges),
-    accepts("every edge of the document can be requested", MOVES),
-    accepts("a missing runner can be reported", {(State.STARTING, *SERVING, State.STOPPING): (Orphaned,)}),
-    always_step("every event leads to its state", goes_where_it_is_driven),
+    always_step("a process moves as requested", moves_as_requested),
+    always_step("an event with two ways leads where the process's plans say", goes_where_it_is_driven),
     *keeps_time(
         {
             LifetimeElapsed: (SERVING, lambda p: p.limits.max_lifetime_ms),

@@ -28,6 +28,7 @@ from typing import Annotated, Final, Never
 
 from lifefold.core.kernel import ANY, STAY, After, Event, Machine, Row, Step, after, replace, row
 from lifefold.core.kernel.row import Source
+from lifefold.core.lifecycles.property_forms import follows_table
 from lifefold.core.lifecycles.runtime_model import (
     AT_WORK,
     SDK,
@@ -284,6 +285,9 @@ BESIDE: tuple[Row[Runtime], ...] = (
 )
 """The events beside the state: none of them is an edge."""
 
+CONDITIONS: Final = (is_overdue, grace_is_over, is_new, is_inside)
+"""The guards that may refuse an event in its state."""
+
 
 def has_a_task_at_work(a: Runtime) -> bool:
     """From SCHEDULED to RESUMED the agent has a task; before it is scheduled, and once completed, it has none."""
@@ -347,5 +351,5 @@ machine: Machine[Runtime] = Machine(
     rows=(*ROWS, *BESIDE),
     during=DURING,
     invariants=INVARIANTS,
-    properties=(*AT_ALL_TIMES, READY, *ENDING, *STEPS),
+    properties=(*AT_ALL_TIMES, READY, *ENDING, *STEPS, *follows_table((*ROWS, *BESIDE), but=CONDITIONS)),
 )

@@ -18,9 +18,10 @@ from lifefold.core.kernel import (
     row,
     sometimes,
 )
-from lifefold.core.lifecycles.property_forms import enters, lasts_only
+from lifefold.core.lifecycles.property_forms import enters, follows_table, lasts_only
 from lifefold.core.lifecycles.runtime import (
     BESIDE,
+    CONDITIONS,
     DURING,
     INVARIANTS,
     ROWS,
@@ -132,14 +133,16 @@ def _in_agentpy(of: Row[Runtime]) -> bool:
     return not (aborts or of.event is Ready or issubclass(of.event, TimedOut))
 
 
+_AGENTPY: Final = (*(each for each in ROWS if _in_agentpy(each)), *BESIDE)
+
 agentpy: Final[Machine[Runtime]] = Machine(
     "runtime-sw4rm-agentpy",
     Runtime(),
     about="runtime with the seventeen edges of the source that the document cites: no timeouts, COMPLETED is final",
-    rows=(*(each for each in ROWS if _in_agentpy(each)), *BESIDE),
+    rows=_AGENTPY,
     final={State.COMPLETED},
     invariants=INVARIANTS,
-    properties=(*AT_ALL_TIMES, answers(Run, Resume), *STEPS),
+    properties=(*AT_ALL_TIMES, answers(Run, Resume), *STEPS, *follows_table(_AGENTPY, but=CONDITIONS)),
 )
 """The profile for what was written against that source (A1)."""
 
@@ -160,6 +163,7 @@ graceful: Final[Machine[Runtime]] = Machine(
         READY,
         *ENDING,
         *STEPS,
+        *follows_table((*ROWS, *BESIDE), but=(*CONDITIONS, Ready)),
         always_step("an agent that is over accepts nothing more", takes_nothing_more),
         sometimes("an agent shuts down and completes", lambda e: e.record.is_over),
     ),
@@ -184,6 +188,7 @@ supervised: Final[Machine[Runtime]] = Machine(
         READY,
         *ENDING,
         *STEPS,
+        *follows_table((*ROWS, *BESIDE), but=(*CONDITIONS, Recover)),
         always_step("no agent recovers beyond the budget", recovers_within_the_budget),
         always_step("an agent that gives up is reported", reports_that_it_gives_up),
         always_step("a recovery has its pause before it", pauses_before_it_recovers),
@@ -211,6 +216,7 @@ watched: Final[Machine[Runtime]] = Machine(
         READY,
         *ENDING,
         *STEPS,
+        *follows_table((*ROWS, *BESIDE), but=CONDITIONS),
         always_step("a stuck agent is reported", reports_a_stuck_agent),
         always_step("a scheduled or waiting agent is reported in time", times_a_stuck_agent),
         lasts_only(Overdue.__name__, *_MAY_BE_STUCK),

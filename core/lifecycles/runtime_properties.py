@@ -21,11 +21,10 @@ from lifefold.core.kernel import (
     strongly,
     weakly,
 )
-from lifefold.core.lifecycles.property_forms import asks_once, enters, is_transient, keeps_time, leads_where
+from lifefold.core.lifecycles.property_forms import asks_once, enters, is_transient, keeps_time
 from lifefold.core.lifecycles.runtime_model import (
     AT_WORK,
     Complete,
-    CompleteRecovery,
     DeadlinePassed,
     Fail,
     FailRecovery,
@@ -33,24 +32,17 @@ from lifefold.core.lifecycles.runtime_model import (
     PreemptionForced,
     PreemptionRequested,
     Ready,
-    Recover,
     RecoveryTimedOut,
     ResourceTimedOut,
-    Resume,
     Run,
     Runtime,
     Schedule,
     SectionEntered,
     SectionLeft,
-    Shutdown,
     ShutdownTimedOut,
-    Start,
     State,
-    Suspend,
     SuspendTimedOut,
     TimedOut,
-    Wait,
-    WaitResources,
     due_ms,
 )
 from lifefold.core.lifecycles.runtime_preemption import Preemption, Section
@@ -74,34 +66,11 @@ def is_due(e: Entity[Runtime]) -> bool:
 
 
 ACCEPTED: Final[tuple[Property[Any], ...]] = (
-    accepts(
-        "a request to yield is accepted in every state",
-        {ANY: (PreemptionRequested,), State.RUNNING: (PreemptionForced,)},
-    ),
     accepts("a section can begin in every state", {ANY: (SectionEntered,)}, when=is_within_none),
     accepts("a section can end in every state", {ANY: (SectionLeft,)}, when=is_within_a_section),
-    accepts(
-        "a failure at work, at shutdown or at recovery can be reported",
-        {(State.RUNNING, State.SHUTTING_DOWN): (Fail,), State.RECOVERING: (Fail, FailRecovery)},
-    ),
-    accepts(
-        "every edge of the document is accepted",
-        {
-            State.INITIALIZING: (Start,),
-            State.RUNNABLE: (Schedule,),
-            (State.SCHEDULED, State.WAITING, State.WAITING_RESOURCES, State.RESUMED): (Run,),
-            State.RUNNING: (Wait, WaitResources, Suspend, Complete, Shutdown),
-            State.SUSPENDED: (Resume,),
-            State.RECOVERING: (CompleteRecovery,),
-        },
-    ),
     accepts("a due deadline is accepted", {State.RUNNING: (DeadlinePassed,)}, when=is_due),
 )
 """Properties of all profiles."""
-
-ABORTS: Final[Property[Any]] = accepts("a recovering agent can be shut down", {State.RECOVERING: (Shutdown,)})
-"""A property of the profiles in which a shutdown may abort a recovery."""
-
 
 TIMED: Final = (
     State.INITIALIZING, State.WAITING_RESOURCES, State.SUSPENDED, State.SHUTTING_DOWN, State.RECOVERING,
@@ -304,12 +273,6 @@ def _may_be_asked(e: Entity[Runtime]) -> bool:
     return e.state not in {State.INITIALIZING, State.RUNNABLE}
 
 
-def stays_where_it_is(t: Transition) -> bool:
-    """Requests and sections change no state."""
-    beside = isinstance(t.event, PreemptionRequested | PreemptionForced | SectionEntered | SectionLeft)
-    return not beside or t.entered is None
-
-
 _TIMEOUTS: Final[Mapping[type[Event], tuple[tuple[State, ...], Callable[[Runtime], int]]]] = {
     InitTimedOut: ((State.INITIALIZING,), lambda a: a.limits.init_timeout_ms),
     ResourceTimedOut: ((State.WAITING_RESOURCES,), lambda a: a.limits.resource_timeout_ms),
@@ -336,28 +299,6 @@ STEPS: Final = (
     always_step("a signal names the grace", signals_once),
     always_step("a deadline is accepted when it is due, and not before", hears_the_deadline),
     always_step("the time to answer begins as soon as an answer is possible", begins_to_count),
-    leads_where(
-        "every event leads to the document's state",
-        {
-            Start: (State.RUNNABLE,),
-            **dict.fromkeys(_TIMEOUTS, (State.FAILED,)),
-            Schedule: (State.SCHEDULED,),
-            Run: (State.RUNNING,),
-            Wait: (State.WAITING,),
-            WaitResources: (State.WAITING_RESOURCES,),
-            Suspend: (State.SUSPENDED,),
-            Resume: (State.RESUMED,),
-            Complete: (State.COMPLETED,),
-            Ready: (State.RUNNABLE,),
-            Fail: (State.FAILED,),
-            Shutdown: (State.SHUTTING_DOWN,),
-            Recover: (State.RECOVERING,),
-            CompleteRecovery: (State.RUNNABLE,),
-            FailRecovery: (State.FAILED,),
-            DeadlinePassed: (State.RUNNING, State.FAILED),
-        },
-    ),
-    always_step("requests and sections change no state", stays_where_it_is),
     *keeps_time(_TIMEOUTS),
     asks_once(),
     always_step("no agent is failed before its signal and its grace", forces_in_time),
@@ -390,8 +331,8 @@ def answers(*given: type[Event]) -> Property[Entity[Runtime]]:
     )
 
 
-ENDING: Final = (answers(Run), ABORTS, *(is_transient(state) for state in TIMED))
-"""Properties of the profiles whose states have timers, and whose recoveries may be aborted."""
+ENDING: Final = (answers(Run), *(is_transient(state) for state in TIMED))
+"""Properties of the profiles whose states have timers."""
 
 READY: Final[Property[Entity[Runtime]]] = leads_to(
     "a completed agent can take the next task, unless it is over",

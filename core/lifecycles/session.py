@@ -24,6 +24,7 @@ urgent message waits while the session is spawning and interrupts it right after
 from typing import Never
 
 from lifefold.core.kernel import ANY, Event, Machine, Pattern, Row, Step, after, does, replace, row
+from lifefold.core.lifecycles.property_forms import follows_table
 from lifefold.core.lifecycles.session_model import (
     ERROR,
     SESSION_LIVES,
@@ -231,5 +232,5 @@ machine = Machine(
     },
     postpone={State.SPAWNING: UrgentMessage},
     invariants=(counts_within_thresholds,),
-    properties=(*PROPERTIES, *STEPS),
+    properties=(*PROPERTIES, *STEPS, *follows_table(ROWS)),
 )

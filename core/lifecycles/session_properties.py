@@ -7,12 +7,10 @@ work is assumed; a state with a timer needs no assumption.
 from typing import Final
 
 from lifefold.core.kernel import (
-    ANY,
     Entity,
     Phase,
     Property,
     Transition,
-    accepts,
     always,
     always_step,
     eventually,
@@ -27,7 +25,6 @@ from lifefold.core.lifecycles.property_forms import (
     exits_on,
     is_transient,
     lasts_only,
-    leads_where,
     rests_in,
 )
 from lifefold.core.lifecycles.session_model import (
@@ -49,7 +46,6 @@ from lifefold.core.lifecycles.session_model import (
     Suspended,
     Timeout,
     UrgentMessage,
-    WorktreeReady,
 )
 from lifefold.effects import (
     BuildPrompt,
@@ -292,21 +288,6 @@ STEPS: Final = (
     always_step("every attempt has its own number", numbers_every_attempt),
     always_step("a start counts for the spawned session", starts_what_was_spawned),
     always_step("only a success completes a session", completes_by_success),
-    leads_where(
-        "every event leads to the document's state",
-        {
-            WorktreeReady: (State.BUILDING_PROMPT,),
-            PromptReady: (State.SPAWNING,),
-            SessionStarted: (State.RUNNING,),
-            UrgentMessage: (State.INTERRUPTING,),
-            GraceExceeded: (State.BUILDING_PROMPT,),
-            BackoffElapsed: (State.BUILDING_PROMPT,),
-            OperatorStop: (State.STOPPED,),
-            FatalError: (State.STOPPED,),
-        },
-    ),
-    accepts("a stop and a fatal error are accepted in every state", {ANY: (OperatorStop, FatalError)}),
-    accepts("any end of an interrupted session is accepted", {State.INTERRUPTING: (SUCCESS, ERROR, TIMEOUT)}),
     asks_once(),
 )
 """Properties of every transition."""

@@ -29,6 +29,7 @@ Money is not in this record: an agent's incarnation has a ``lease``; see ``budge
 from typing import Annotated, Final, Never
 
 from lifefold.core.kernel import STAY, Event, Machine, Row, Step, replace, row
+from lifefold.core.lifecycles.property_forms import follows_table, with_own_table
 from lifefold.core.lifecycles.status_model import (
     LAUNCH,
     ORPHANED,
@@ -210,12 +211,15 @@ machine = Machine(
     rows=ROWS,
     final={State.FAILED},
     invariants=(works_only_while_running, drains_for_something, failure_is_explained),
-    properties=PROPERTIES,
+    properties=(*PROPERTIES, *follows_table(ROWS, but=(takes_tasks, has_task))),
 )
 
-draining = machine.with_rows(
-    row(State.RUNNING, TaskEnded, State.STOPPED, finish_draining, when=was_last_of_draining),
-    row(State.RUNNING, Stop, STAY, begin_draining, when=drains),
-    name="status-draining",
+draining = with_own_table(
+    machine.with_rows(
+        row(State.RUNNING, TaskEnded, State.STOPPED, finish_draining, when=was_last_of_draining),
+        row(State.RUNNING, Stop, STAY, begin_draining, when=drains),
+        name="status-draining",
+    ),
+    but=(takes_tasks, has_task, was_last_of_draining),
 ).with_properties(*DRAINING_PROPERTIES)
 """The profile in which a stop may wait for the active tasks: the agent stops with the last of them (B2)."""

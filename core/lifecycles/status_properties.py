@@ -19,7 +19,6 @@ from lifefold.core.lifecycles.status_model import (
     UNKNOWN,
     FatalError,
     PiiDetected,
-    Spawn,
     State,
     Status,
     Stop,
@@ -175,14 +174,6 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("an agent's tasks are those that began and have not ended", tasks_are_known),
     always_step("personal data and late errors count, each once", counts_are_kept),
     always_step("a failure is kept with its reason and exit code", failure_is_kept_whole),
-    accepts(
-        "every event is accepted, also when the agent has stopped or failed",
-        {
-            State.RUNNING: (FatalError, PiiDetected),
-            State.STOPPED: (Spawn, Stop, FatalError, TaskEnded, PiiDetected),
-            State.FAILED: (Spawn, Stop, FatalError, TaskBegan, TaskEnded, PiiDetected),
-        },
-    ),
     accepts(
         "the end of an agent's task is accepted",
         {State.RUNNING: (TaskEnded,)},

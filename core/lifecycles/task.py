@@ -12,9 +12,10 @@ is PENDING_APPROVAL (E4).
 No row enters or leaves PENDING_APPROVAL (E2); it belongs to the approval operation.
 """
 
-from typing import Never, TypeVar
+from typing import Final, Never, TypeVar
 
-from lifefold.core.kernel import Machine, Step, replace, row
+from lifefold.core.kernel import Machine, Row, Step, replace, row
+from lifefold.core.lifecycles.property_forms import follows_table
 from lifefold.core.lifecycles.task_model import (
     Approved,
     Blocked,
@@ -43,11 +44,11 @@ from lifefold.core.lifecycles.task_model import (
     Verified,
     settled,
 )
-from lifefold.core.lifecycles.task_properties import OWNED, PROPERTIES
+from lifefold.core.lifecycles.task_properties import OWNED, PROPERTIES, is_kept
 from lifefold.core.policy.ends import Trouble
 
 __all__ = [
-    "OWNED", "PROPERTIES", "Approved", "Blocked", "Brief", "Cancelled", "Claimed", "Completed", "Declined",
+    "OWNED", "Approved", "Blocked", "Brief", "Cancelled", "Claimed", "Completed", "Declined",
     "Decomposed", "Failed", "OnDeath", "OnNothing", "Orphaned", "OwnerReport", "Rejected", "Released", "Retried",
     "Salvaged", "Stage", "Started", "State", "SubtasksCompleted", "SubtasksOverdue", "Task", "Unblocked", "Verified",
     "block_overdue", "claim", "close", "explain", "fail", "failed", "give_back", "is_not_of_another_claim",
@@ -138,44 +139,46 @@ def rests(t: Task) -> bool:
     return settled(t) or t.state is State.OPEN
 
 
+ROWS: Final[tuple[Row[Task], ...]] = (
+    row(State.PLANNED, Approved, State.OPEN),
+    row(State.PLANNED, Declined, State.CANCELLED, explain),
+    row(State.OPEN, Claimed, State.CLAIMED, claim),
+    row(State.OPEN, Decomposed, State.WAITING_FOR_SUBTASKS, when=is_of_no_claim),
+    row(State.OPEN, Cancelled, State.CANCELLED, explain),
+    row(State.CLAIMED, Started, State.IN_PROGRESS, when=is_owner),
+    row(State.CLAIMED, Released, State.OPEN, give_back, when=is_owner),
+    row(State.CLAIMED, Completed, State.DONE, when=is_owner),
+    row(State.CLAIMED, Failed, State.FAILED, fail, when=is_owner),
+    row(State.CLAIMED, Cancelled, State.CANCELLED, explain),
+    row(State.CLAIMED, Decomposed, State.WAITING_FOR_SUBTASKS, when=is_owner),
+    row(State.CLAIMED, Blocked, State.BLOCKED, explain, when=is_not_of_another_claim),
+    row(State.IN_PROGRESS, Completed, State.DONE, when=is_owner),
+    row(State.IN_PROGRESS, Failed, State.FAILED, fail, when=is_owner),
+    row(State.IN_PROGRESS, Blocked, State.BLOCKED, explain, when=is_not_of_another_claim),
+    row(State.IN_PROGRESS, Decomposed, State.WAITING_FOR_SUBTASKS, when=is_owner),
+    row(State.IN_PROGRESS, Released, State.OPEN, give_back, when=is_owner),
+    row(State.IN_PROGRESS, Cancelled, State.CANCELLED, explain),
+    row(State.IN_PROGRESS, Orphaned, State.ORPHANED, when=is_owner),
+    row(State.ORPHANED, Salvaged, State.DONE, when=is_owner),
+    row(State.ORPHANED, Failed, State.FAILED, fail, when=is_owner),
+    row(State.ORPHANED, Released, State.OPEN, give_back, when=is_owner),
+    row(State.BLOCKED, Unblocked, State.OPEN, resume),
+    row(State.BLOCKED, Cancelled, State.CANCELLED, explain),
+    row(State.WAITING_FOR_SUBTASKS, SubtasksCompleted, State.DONE),
+    row(State.WAITING_FOR_SUBTASKS, SubtasksOverdue, State.BLOCKED, block_overdue),
+    row(State.WAITING_FOR_SUBTASKS, Cancelled, State.CANCELLED, explain),
+    row(State.FAILED, Retried, State.OPEN, retry, when=retries_left),
+    row(State.DONE, Verified, State.CLOSED, close, when=is_owner),
+    row(State.DONE, Rejected, State.FAILED, fail, when=is_owner),
+)
+
 machine = Machine(
     "task",
     Task(),
     about="a unit of work: planned, claimed, done, verified, closed",
-    rows=(
-        row(State.PLANNED, Approved, State.OPEN),
-        row(State.PLANNED, Declined, State.CANCELLED, explain),
-        row(State.OPEN, Claimed, State.CLAIMED, claim),
-        row(State.OPEN, Decomposed, State.WAITING_FOR_SUBTASKS, when=is_of_no_claim),
-        row(State.OPEN, Cancelled, State.CANCELLED, explain),
-        row(State.CLAIMED, Started, State.IN_PROGRESS, when=is_owner),
-        row(State.CLAIMED, Released, State.OPEN, give_back, when=is_owner),
-        row(State.CLAIMED, Completed, State.DONE, when=is_owner),
-        row(State.CLAIMED, Failed, State.FAILED, fail, when=is_owner),
-        row(State.CLAIMED, Cancelled, State.CANCELLED, explain),
-        row(State.CLAIMED, Decomposed, State.WAITING_FOR_SUBTASKS, when=is_owner),
-        row(State.CLAIMED, Blocked, State.BLOCKED, explain, when=is_not_of_another_claim),
-        row(State.IN_PROGRESS, Completed, State.DONE, when=is_owner),
-        row(State.IN_PROGRESS, Failed, State.FAILED, fail, when=is_owner),
-        row(State.IN_PROGRESS, Blocked, State.BLOCKED, explain, when=is_not_of_another_claim),
-        row(State.IN_PROGRESS, Decomposed, State.WAITING_FOR_SUBTASKS, when=is_owner),
-        row(State.IN_PROGRESS, Released, State.OPEN, give_back, when=is_owner),
-        row(State.IN_PROGRESS, Cancelled, State.CANCELLED, explain),
-        row(State.IN_PROGRESS, Orphaned, State.ORPHANED, when=is_owner),
-        row(State.ORPHANED, Salvaged, State.DONE, when=is_owner),
-        row(State.ORPHANED, Failed, State.FAILED, fail, when=is_owner),
-        row(State.ORPHANED, Released, State.OPEN, give_back, when=is_owner),
-        row(State.BLOCKED, Unblocked, State.OPEN, resume),
-        row(State.BLOCKED, Cancelled, State.CANCELLED, explain),
-        row(State.WAITING_FOR_SUBTASKS, SubtasksCompleted, State.DONE),
-        row(State.WAITING_FOR_SUBTASKS, SubtasksOverdue, State.BLOCKED, block_overdue),
-        row(State.WAITING_FOR_SUBTASKS, Cancelled, State.CANCELLED, explain),
-        row(State.FAILED, Retried, State.OPEN, retry, when=retries_left),
-        row(State.DONE, Verified, State.CLOSED, close, when=is_owner),
-        row(State.DONE, Rejected, State.FAILED, fail, when=is_owner),
-    ),
+    rows=ROWS,
     final={State.CLOSED, State.CANCELLED},
     detached={State.PENDING_APPROVAL},
-    properties=PROPERTIES,
+    properties=(*PROPERTIES, *follows_table(ROWS, but=(Claimed, retries_left), unless=is_kept)),
     rests=rests,
 )

@@ -1,13 +1,10 @@
 """The properties of a task, for its owner and its dependents: at all times, and of every transition."""
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from lifefold.core.kernel import (
-    Event,
     Property,
     Transition,
-    accepts,
     always,
     always_step,
     leads_to,
@@ -17,7 +14,6 @@ from lifefold.core.kernel import (
 )
 from lifefold.core.lifecycles.property_forms import asks_once
 from lifefold.core.lifecycles.task_model import (
-    Approved,
     Blocked,
     Cancelled,
     Claimed,
@@ -30,7 +26,6 @@ from lifefold.core.lifecycles.task_model import (
     Rejected,
     Released,
     Retried,
-    Salvaged,
     Started,
     State,
     SubtasksCompleted,
@@ -121,39 +116,14 @@ def failures_are_retried_one_by_one(step: Transition) -> bool:
     return step.entered is State.OPEN and isinstance(step.event, Retried) and counted
 
 
-def leads_where_it_says(step: Transition) -> bool:
-    """Every event leads to the document's state, from any state; a report that is only kept leads nowhere."""
-    kept = any(isinstance(each, KeepDeadLetter) for each in step.effects)
-    return step.before is None or kept or step.after.state is _AFTER.get(type(step.event), step.after.state)
-
-
-_AFTER: Final[Mapping[type[Event], State]] = {
-    Approved: State.OPEN,
-    Declined: State.CANCELLED,
-    Claimed: State.CLAIMED,
-    Started: State.IN_PROGRESS,
-    Released: State.OPEN,
-    Completed: State.DONE,
-    Failed: State.FAILED,
-    Rejected: State.FAILED,
-    Verified: State.CLOSED,
-    Retried: State.OPEN,
-    Blocked: State.BLOCKED,
-    Unblocked: State.OPEN,
-    Cancelled: State.CANCELLED,
-    Decomposed: State.WAITING_FOR_SUBTASKS,
-    SubtasksCompleted: State.DONE,
-    SubtasksOverdue: State.BLOCKED,
-    Orphaned: State.ORPHANED,
-    Salvaged: State.DONE,
-}
-"""The targets of the document's events."""
+def is_kept(step: Transition) -> bool:
+    """The report is only kept: it is of a claim that is over (E12)."""
+    return any(isinstance(each, KeepDeadLetter) for each in step.effects)
 
 
 def keeps_what_was_reported(step: Transition) -> bool:
     """A task has its owner, the reason of its state, the failure of the last attempt, and the commit of its merge."""
     t: Task = step.after.record
-    kept = any(isinstance(each, KeepDeadLetter) for each in step.effects)
     match step.event:
         case Claimed(owner=owner):
             as_reported = (t.owner, t.reason) == (owner, "")
@@ -169,7 +139,7 @@ def keeps_what_was_reported(step: Transition) -> bool:
             as_reported = not t.owner and bool(t.reason)
         case _:
             as_reported = not isinstance(step.event, Unblocked) or not t.reason
-    return kept or as_reported
+    return is_kept(step) or as_reported
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
@@ -181,20 +151,6 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("the kept state of unfinished work is continued from", kept_is_not_forgotten),
     always_step("a claimed task cannot be claimed again", claims_an_unclaimed_task),
     always_step("a settled task stays settled without a request", settled_stays_settled),
-    always_step("every event leads to the document's state", leads_where_it_says),
-    accepts(
-        "every event that the document lists for a state is accepted there",
-        {
-            State.PLANNED: (Approved, Declined),
-            State.OPEN: (Decomposed, Cancelled),
-            State.CLAIMED: (Started, Released, Completed, Failed, Cancelled, Decomposed, Blocked),
-            State.IN_PROGRESS: (Completed, Failed, Blocked, Decomposed, Released, Cancelled, Orphaned),
-            State.ORPHANED: (Salvaged, Failed, Released),
-            State.BLOCKED: (Unblocked, Cancelled),
-            State.WAITING_FOR_SUBTASKS: (SubtasksCompleted, SubtasksOverdue, Cancelled),
-            State.DONE: (Verified, Rejected),
-        },
-    ),
     always_step("a task knows its owner, its reason and its commit", keeps_what_was_reported),
     asks_once(),
     sometimes("a task is retried as often as it may be", lambda e: e.record.retries == e.record.max_retries),

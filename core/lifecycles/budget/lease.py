@@ -14,9 +14,9 @@ pays for another one. A lease of nothing is ACTIVE and admits nothing. The gate 
 a settlement above its reservation are in ``budget.account.Account``.
 """
 
-from typing import Never
+from typing import Final, Never
 
-from lifefold.core.kernel import ANY, STAY, Event, Machine, Step, after, replace, row
+from lifefold.core.kernel import ANY, STAY, Event, Machine, Row, Step, after, replace, row
 from lifefold.core.lifecycles.budget.account import Account
 from lifefold.core.lifecycles.budget.lease_model import (
     OPEN,
@@ -42,6 +42,7 @@ from lifefold.core.lifecycles.budget.lease_properties import (
     closed_with_the_lease,
     is_over_when_used_up,
 )
+from lifefold.core.lifecycles.property_forms import follows_table
 from lifefold.effects import ReturnBudget
 
 __all__ = [
@@ -140,27 +141,29 @@ def grace(x: Lease) -> int:
     return x.limits.grace_ms
 
 
+ROWS: Final[tuple[Row[Lease], ...]] = (
+    row(State.ACTIVE, Expire, State.EXPIRED),
+    row(State.ACTIVE, Settle, State.EXPIRED, settle, when=uses_up),
+    row(State.ACTIVE, Refund, State.EXPIRED, refund, when=uses_up),
+    row(State.ACTIVE, Charge, State.EXPIRED, charge, when=uses_up),
+    row(State.EXPIRED, Refresh, State.ACTIVE, grant, when=has_something),
+    row(State.EXPIRED, GraceExceeded, State.CLOSED, close),
+    row(OPEN, Close, State.CLOSED, close),
+    row(OPEN, Revoke, State.REVOKED, revoke),
+    row(State.ACTIVE, Reserve, STAY, reserve, when=fits),
+    row(State.ACTIVE, AddBudget, STAY, grant, when=is_more),
+    row(OPEN, Charge, STAY, charge, when=is_more),
+    row(ANY, Settle, STAY, settle, when=is_reserved),
+    row(ANY, Refund, STAY, refund, when=is_reserved),
+)
+
 machine = Machine(
     "lease",
     Lease(),
     about="a budget with a holder and an end: active, expired, closed, revoked",
-    rows=(
-        row(State.ACTIVE, Expire, State.EXPIRED),
-        row(State.ACTIVE, Settle, State.EXPIRED, settle, when=uses_up),
-        row(State.ACTIVE, Refund, State.EXPIRED, refund, when=uses_up),
-        row(State.ACTIVE, Charge, State.EXPIRED, charge, when=uses_up),
-        row(State.EXPIRED, Refresh, State.ACTIVE, grant, when=has_something),
-        row(State.EXPIRED, GraceExceeded, State.CLOSED, close),
-        row(OPEN, Close, State.CLOSED, close),
-        row(OPEN, Revoke, State.REVOKED, revoke),
-        row(State.ACTIVE, Reserve, STAY, reserve, when=fits),
-        row(State.ACTIVE, AddBudget, STAY, grant, when=is_more),
-        row(OPEN, Charge, STAY, charge, when=is_more),
-        row(ANY, Settle, STAY, settle, when=is_reserved),
-        row(ANY, Refund, STAY, refund, when=is_reserved),
-    ),
+    rows=ROWS,
     final={State.CLOSED, State.REVOKED},
     during={State.ACTIVE: after(duration, Expire), State.EXPIRED: after(grace, GraceExceeded)},
     invariants=(cap_is_kept, account_is_sound, closed_with_the_lease, is_over_when_used_up),
-    properties=PROPERTIES,
+    properties=(*PROPERTIES, *follows_table(ROWS, but=(fits, is_reserved, has_something, uses_up))),
 )

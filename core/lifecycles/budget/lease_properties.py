@@ -18,7 +18,6 @@ from lifefold.core.lifecycles.budget.lease_model import (
     OPEN,
     AddBudget,
     Charge,
-    Close,
     Expire,
     GraceExceeded,
     Lease,
@@ -29,7 +28,7 @@ from lifefold.core.lifecycles.budget.lease_model import (
     Settle,
     State,
 )
-from lifefold.core.lifecycles.property_forms import asks_once, goes_on, is_transient, keeps_time, leads_where
+from lifefold.core.lifecycles.property_forms import asks_once, goes_on, is_transient, keeps_time
 from lifefold.effects import ReturnBudget
 
 # Properties of every lease
@@ -186,8 +185,6 @@ ACCEPTED: Final[tuple[Property[Any], ...]] = (
     accepts("free money can be reserved", {State.ACTIVE: (Reserve,)}, when=something_fits),
     accepts("the cost of work can be settled, also when the lease is over", {ANY: (Settle,)}, when=work_can_be_settled),
     accepts("a reservation can be refunded, also when the lease is over", {ANY: (Refund,)}, when=work_can_be_refunded),
-    accepts("an open lease can be charged, closed and revoked", {OPEN: (Charge, Close, Revoke)}),
-    accepts("an active lease can be granted more", {State.ACTIVE: (AddBudget,)}),
     accepts("an expired lease can be refreshed with more", {State.EXPIRED: (_WITH_MORE,)}, when=owes_nothing),
     accepts(
         "a lease with something left can be refreshed as it is", {State.EXPIRED: (_AS_IT_IS,)}, when=has_something_left
@@ -205,18 +202,6 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("an admitted amount is reserved under its name", reserves_the_admitted_amount),
     always_step("a lease that has paid its last is over", ends_when_it_is_used_up),
     always_step("a revoked lease has the reason", keeps_the_reason_of_its_revocation),
-    leads_where(
-        "every event leads to its state",
-        {
-            Expire: (State.EXPIRED,),
-            Refresh: (State.ACTIVE,),
-            Reserve: (State.ACTIVE,),
-            AddBudget: (State.ACTIVE,),
-            GraceExceeded: (State.CLOSED,),
-            Close: (State.CLOSED,),
-            Revoke: (State.REVOKED,),
-        },
-    ),
     *keeps_time(
         {
             Expire: ((State.ACTIVE,), lambda x: x.limits.duration_ms),
