@@ -48,7 +48,7 @@ agent: Final[Machine[Any]] = (
         added=Rest,
         during={Rest.RESTING: after(REST_MS, Rested)},
     )
-    .without_properties("a completed session counts once", "every event leads to the document's state")
+    .without_properties("a completed session counts once", "every event of the table leads where the table says")
     .with_properties(
         leads_to("who rests goes on", lambda now: now.state is Rest.RESTING, lambda now: now.state is not Rest.RESTING)
     )

@@ -1,6 +1,7 @@
 """Forms of properties that many lifecycles share, for their own activities and states."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cache
 from typing import Any, Final
 
 from lifefold.core.kernel import (
@@ -107,13 +108,16 @@ def follows_table(
         for state in (ANY,) if each.sources is None else sorted(each.sources):
             accepted[state] = (*accepted.get(state, ()), each.pattern or each.event)
 
-    def leads(step: Transition) -> bool:
-        named = by_event.get(type(step.event), ())
-        if step.before is None or not named or unless(step):
-            return True
-        state: State = step.before.state
+    @cache
+    def targets(state: State, event: type[Event]) -> frozenset[State]:
+        named = by_event.get(event, ())
         here = [each for each in named if each.sources is None or state in each.sources]
-        return step.after.state in {each.goes(state) for each in here or named}
+        return frozenset(each.goes(state) for each in here or named)
+
+    def leads(step: Transition) -> bool:
+        if step.before is None or type(step.event) not in by_event or unless(step):
+            return True
+        return step.after.state in targets(step.before.state, type(step.event))
 
     return always_step(LEADS, leads), accepts(ACCEPTS, accepted)
 

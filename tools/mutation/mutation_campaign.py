@@ -1,10 +1,11 @@
-"""The campaign of mutants of the shipped lifecycles: each is refused, killed, equivalent, undetected or survives."""
+"""The campaign of mutants of the shipped lifecycles: what finds each of them, and which survive."""
 
 from collections.abc import Iterator
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from lifefold.core.kernel import Aggregate, AggregateType, InvalidMachine, Machine, Reaction, alone, replace
+from lifefold.core.lifecycles.property_forms import OF_TABLES
 from lifefold.interpreters import views
 from lifefold.interpreters.check import Bounds, check
 from lifefold.interpreters.search.configuration import Judge
@@ -26,6 +27,7 @@ class Fate(StrEnum):
 
     REFUSED = "refused"
     KILLED = "killed"
+    TABULATED = "tabulated"
     EQUIVALENT = "equivalent"
     UNDETECTED = "undetected"
     SURVIVED = "survived"
@@ -80,10 +82,16 @@ class Campaign:
             return Verdict(mutant, Fate.REFUSED, invalid.problems[0])
         if mutant.kind not in BEYOND and self.table.is_equivalent(machine):
             return Verdict(mutant, Fate.EQUIVALENT)
-        refuses_more = self.table.refuses_more(machine)
+        derived = [each.name for each in machine.properties if each.name in OF_TABLES]
+        by = self._killer(machine.without_properties(*derived))
+        if by or not derived:
+            return Verdict(mutant, Fate.KILLED if by else self._left(machine), by)
         by = self._killer(machine)
-        survived = Fate.UNDETECTED if refuses_more else Fate.SURVIVED
-        return Verdict(mutant, Fate.KILLED if by else survived, by)
+        return Verdict(mutant, Fate.TABULATED if by else self._left(machine), by)
+
+    def _left(self, machine: Machine[Any]) -> Fate:
+        """Return the fate of a mutant that breaks no property."""
+        return Fate.UNDETECTED if self.table.refuses_more(machine) else Fate.SURVIVED
 
     def _killer(self, machine: Machine[Any]) -> str:
         """Return a broken property; an empty text if there is none. Invariants and transition properties come first."""
