@@ -55,7 +55,7 @@ def broken(machine: Machine[Any]) -> set[str]:
 @pytest.mark.parametrize(
     ("profile", "names"),
     [
-        (row(Light.OFF, Turned, Light.GONE), {LEADS}),
+        (row(Light.ON, Turned, Light.GONE), {LEADS}),
         (row(Light.ON, Dimmed, Light.OFF), {LEADS}),
         (row(Light.OFF, Dimmed, Light.ON), {LEADS}),
         (row(Light.OFF, Dimmed, STAY), set[str]()),
