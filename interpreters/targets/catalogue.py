@@ -32,6 +32,7 @@ from lifefold.core.lifecycles import (
     runtime_profiles,
     session,
     session_profiles,
+    session_windowed,
     status,
     task,
     task_profiles,
@@ -64,7 +65,7 @@ class UnknownNameError(LookupError):
 _FLEET_TASK = fleet_task.machine.starting(fleet_task.machine.initial, "task-in-fleet")
 MACHINES: tuple[Entry[Machine[Any]], ...] = (
     Entry("session", session.machine.about, session.machine),
-    Entry("session-windowed", "session, but old errors no longer count", session_profiles.windowed),
+    Entry("session-windowed", "session, but old errors no longer count", session_windowed.windowed),
     Entry("session-prompt-failures", "session, but writing a prompt may fail", session_profiles.prompt_failures),
     Entry(
         "session-in-fleet",
