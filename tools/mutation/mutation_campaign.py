@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from enum import StrEnum
+from inspect import signature
 from typing import Any, Final, NamedTuple
 
 from lifefold.core.kernel import Aggregate, AggregateType, InvalidMachine, Machine, Reaction, alone, replace
@@ -82,12 +83,11 @@ class Campaign:
             return Verdict(mutant, Fate.REFUSED, invalid.problems[0])
         if mutant.kind not in BEYOND and self.table.is_equivalent(machine):
             return Verdict(mutant, Fate.EQUIVALENT)
-        derived = [each.name for each in machine.properties if each.name in OF_TABLES]
-        by = self._killer(machine.without_properties(*derived))
-        if by or not derived:
-            return Verdict(mutant, Fate.KILLED if by else self._left(machine), by)
-        by = self._killer(machine)
-        return Verdict(mutant, Fate.TABULATED if by else self._left(machine), by)
+        for fate, held_to in ((Fate.KILLED, without_derived(machine)), (Fate.TABULATED, machine)):
+            by = self._killer(held_to)
+            if by:
+                return Verdict(mutant, fate, by)
+        return Verdict(mutant, self._left(machine))
 
     def _left(self, machine: Machine[Any]) -> Fate:
         """Return the fate of a mutant that breaks no property."""
@@ -101,6 +101,13 @@ class Campaign:
         system, openings = alone(machine)
         report = check(system, opening=tuple(openings.items()), bounds=self._bounds)
         return next((f"{each.name}: {each.outcome}" for each in report.broken()), "")
+
+
+def without_derived(machine: Machine[Any]) -> Machine[Any]:
+    """Return a machine of the same class without the properties that are derived from its table."""
+    parts = {part: getattr(machine, part) for part in signature(Machine).parameters}
+    independent = [each for each in machine.properties if each.name not in OF_TABLES]
+    return type(machine)(**{**parts, "properties": independent})
 
 
 def first_broken(machine: Machine[Any], bounds: Bounds) -> str:
