@@ -105,9 +105,9 @@ class Campaign:
 
 def without_derived(machine: Machine[Any]) -> Machine[Any]:
     """Return a machine of the same class without the properties that are derived from its table."""
-    parts = {part: getattr(machine, part) for part in signature(Machine).parameters}
+    parts: dict[str, Any] = {part: getattr(machine, part) for part in signature(Machine).parameters}
     independent = [each for each in machine.properties if each.name not in OF_TABLES]
-    return type(machine)(**{**parts, "properties": independent})
+    return type(machine)(**(parts | {"properties": independent}))
 
 
 def first_broken(machine: Machine[Any], bounds: Bounds) -> str:

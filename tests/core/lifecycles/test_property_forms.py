@@ -97,5 +97,5 @@ def test_a_profile_can_follow_its_own_table_instead() -> None:
 def test_a_change_of_state_that_is_no_edge_is_found_whatever_its_event() -> None:
     """The rows of one interface are the edges of another one."""
     assert broken(lamp(goes_along("along", ROWS[:3]))) == {"along"}
-    burns = row((Light.OFF, Light.ON), Burnt, Light.GONE)
+    burns: Row[Lamp] = row((Light.OFF, Light.ON), Burnt, Light.GONE)
     assert broken(lamp(goes_along("along", (*ROWS[:3], burns)))) == set()
