@@ -106,8 +106,8 @@ class Campaign:
 def without_derived(machine: Machine[Any]) -> Machine[Any]:
     """Return a machine of the same class without the properties that are derived from its table."""
     parts: dict[str, Any] = {part: getattr(machine, part) for part in signature(Machine).parameters}
-    independent = [each for each in machine.properties if each.name not in OF_TABLES]
-    return type(machine)(**(parts | {"properties": independent}))
+    parts["properties"] = [each for each in machine.properties if each.name not in OF_TABLES]
+    return type(machine)(**parts)
 
 
 def first_broken(machine: Machine[Any], bounds: Bounds) -> str:

@@ -49,7 +49,7 @@ def test_the_rows_are_the_documents_lines_and_no_more(name: str) -> None:
     assert {state for state, _ in cells} <= set(machine.states)
 
 
-@pytest.mark.parametrize("name", [name for name, (document, *more) in DOCUMENTS.items() if name == document])
+@pytest.mark.parametrize("name", [name for name, of in DOCUMENTS.items() if name == of[0]])
 def test_the_rows_stand_in_the_documents_order(name: str) -> None:
     """The table can be compared with the document line by line; a line from several states may be several rows."""
     moving = [line for line in lines(name) if len(line.sources) == len(line.events) == 1 and line.targets != ("=",)]
@@ -113,7 +113,7 @@ def targets(name: str, state: str, event: Event) -> set[str]:
     variant = type(getattr(event, "outcome", event)).__name__
     cells = quoted(MACHINES[name], name)
     spelled = {short, f"{short}({variant})", f"{short}(*)", type(event).label()}
-    return set().union(*(cells.get((state, label), ()) for label in spelled))
+    return {target for label in spelled for target in cells.get((state, label), ())}
 
 
 def placed(name: str, state: str, event: Event) -> tuple[Record, Event]:

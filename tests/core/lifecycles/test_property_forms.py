@@ -52,16 +52,15 @@ def broken(machine: Machine[Any]) -> set[str]:
     return {each.name for each in check(machine).broken()}
 
 
-@pytest.mark.parametrize(
-    ("profile", "names"),
-    [
-        (row(Light.ON, Turned, Light.GONE), {LEADS}),
-        (row(Light.ON, Dimmed, Light.OFF), {LEADS}),
-        (row(Light.OFF, Dimmed, Light.ON), {LEADS}),
-        (row(Light.OFF, Dimmed, STAY), set[str]()),
-    ],
-    ids=str,
+ELSEWHERE: Final[tuple[tuple[Row[Lamp], set[str]], ...]] = (
+    (row(Light.ON, Turned, Light.GONE), {LEADS}),
+    (row(Light.ON, Dimmed, Light.OFF), {LEADS}),
+    (row(Light.OFF, Dimmed, Light.ON), {LEADS}),
+    (row(Light.OFF, Dimmed, STAY), set()),
 )
+
+
+@pytest.mark.parametrize(("profile", "names"), ELSEWHERE, ids=str)
 def test_a_profile_whose_events_lead_elsewhere_breaks_the_table(profile: Row[Lamp], names: set[str]) -> None:
     """In a state of the table an event leads to its targets there, in another one to any of its targets."""
     base = lamp(*follows_table(ROWS))
