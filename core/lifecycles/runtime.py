@@ -66,7 +66,7 @@ from lifefold.core.lifecycles.runtime_model import (
     safe_point,
 )
 from lifefold.core.lifecycles.runtime_preemption import Preemption, Section
-from lifefold.core.lifecycles.runtime_properties import AT_ALL_TIMES, ENDING, READY, STEPS
+from lifefold.core.lifecycles.runtime_properties import USUAL
 from lifefold.effects import CallHook, LogFailure, ReportTaskFailed, SignalPreemption
 
 __all__ = [
@@ -351,5 +351,5 @@ machine: Machine[Runtime] = Machine(
     rows=(*ROWS, *BESIDE),
     during=DURING,
     invariants=INVARIANTS,
-    properties=(*AT_ALL_TIMES, READY, *ENDING, *STEPS, *follows_table((*ROWS, *BESIDE), but=CONDITIONS)),
+    properties=(*USUAL, *follows_table((*ROWS, *BESIDE), but=CONDITIONS)),
 )

@@ -41,7 +41,7 @@ from lifefold.core.lifecycles.runtime_model import (
     State,
     TimedOut,
 )
-from lifefold.core.lifecycles.runtime_properties import AT_ALL_TIMES, ENDING, READY, STEPS, answers
+from lifefold.core.lifecycles.runtime_properties import AT_ALL_TIMES, STEPS, USUAL, answers
 from lifefold.effects import LogFatal, ReportStuck, ReportTaskFailed, StartTimer
 
 
@@ -159,10 +159,7 @@ graceful: Final[Machine[Runtime]] = Machine(
     during=DURING,
     invariants=INVARIANTS,
     properties=(
-        *AT_ALL_TIMES,
-        READY,
-        *ENDING,
-        *STEPS,
+        *USUAL,
         *follows_table((*ROWS, *BESIDE), but=(*CONDITIONS, Ready)),
         always_step("an agent that is over accepts nothing more", takes_nothing_more),
         sometimes("an agent shuts down and completes", lambda e: e.record.is_over),
@@ -184,10 +181,7 @@ supervised: Final[Machine[Runtime]] = Machine(
     during={**DURING, State.FAILED: after(retry_delay_ms, RecoveryDue)},
     invariants=INVARIANTS,
     properties=(
-        *AT_ALL_TIMES,
-        READY,
-        *ENDING,
-        *STEPS,
+        *USUAL,
         *follows_table((*ROWS, *BESIDE), but=(*CONDITIONS, Recover)),
         always_step("no agent recovers beyond the budget", recovers_within_the_budget),
         always_step("an agent that gives up is reported", reports_that_it_gives_up),
@@ -212,10 +206,7 @@ watched: Final[Machine[Runtime]] = Machine(
     during={**DURING, _MAY_BE_STUCK: after(stuck_after_ms, Overdue)},
     invariants=INVARIANTS,
     properties=(
-        *AT_ALL_TIMES,
-        READY,
-        *ENDING,
-        *STEPS,
+        *USUAL,
         *follows_table((*ROWS, *BESIDE), but=CONDITIONS),
         always_step("a stuck agent is reported", reports_a_stuck_agent),
         always_step("a scheduled or waiting agent is reported in time", times_a_stuck_agent),

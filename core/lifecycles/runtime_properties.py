@@ -340,3 +340,6 @@ READY: Final[Property[Entity[Runtime]]] = leads_to(
     lambda e: e.state is not State.COMPLETED or e.record.is_over,
     given=weakly(Ready),
 )
+
+USUAL: Final[tuple[Property[Any], ...]] = (*AT_ALL_TIMES, READY, *ENDING, *STEPS)
+"""Properties of all profiles but the one of the cited source."""
