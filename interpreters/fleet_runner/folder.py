@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from lifefold.interpreters.processes.private import make_private
+from lifefold.interpreters.processes.shim.durable import OUTPUT
 from lifefold.interpreters.store.place import COPY
 
 _OF_A_COPY: Final = tuple(COPY + end for end in ("", "-wal", "-shm", ".lock", ".new"))
@@ -41,6 +42,10 @@ class FleetFolder:
         """Return the folder of a session's last start, or of its first start if there was none."""
         starts = sorted(self.session(agent, attempt).glob("start-*"), key=lambda path: int(path.name.partition("-")[2]))
         return starts[-1] if starts else self.next_start(agent, attempt)
+
+    def output(self, agent: str, attempt: int) -> Path:
+        """Return the file with the output of the last start of an agent's n-th session."""
+        return self.last_start(agent, attempt) / OUTPUT
 
     def prompt(self, agent: str, attempt: int) -> Path:
         """Return the file of the prompt of an agent's n-th session."""

@@ -145,16 +145,17 @@ class GitWorkplace:
             return await worktree.tree_of("HEAD") != await worktree.tree_of(claim.base)
 
     async def ignored(self, agent: str, task: str, epoch: int) -> tuple[str, ...]:
-        """Return the ignored files and folders of the worktree; a folder stands for its contents.
+        """Return the ignored files and folders that have changed since the claim's check-out.
 
-        They are those that have changed since the claim's check-out; if none has, all of them.
+        A folder stands for its contents. Earlier claims have left the others, which are not this claim's.
         """
         del task, epoch
         async with self._place(agent) as worktree:
-            names = await worktree.ignored()
             pins = worktree.pins
             since = None if pins is None else changed_ns(pins.directory / CLAIM)
-            return names if since is None else await to_thread.run_sync(changed_since, worktree.folder, names, since)
+            if since is None:
+                return ()
+            return await to_thread.run_sync(changed_since, worktree.folder, await worktree.ignored(), since)
 
     async def park(self, agent: str, task: str, epoch: int, title: str) -> str:
         """Commit the changes of the claim; return that commit, which is the result to be merged.
