@@ -28,6 +28,7 @@ DOCUMENTS: Final[dict[str, tuple[str, ...]]] = {
     "lease": ("lease",),
     "task": ("task",),
     "task-bernstein-1.9": ("task", "task-bernstein-1.9"),
+    "task-governed": ("task", "task-governed"),
     "agent": ("agent",),
     "agent-supervised": ("agent", "agent-supervised"),
     "turn": ("turn", "turn"),
@@ -36,7 +37,15 @@ DOCUMENTS: Final[dict[str, tuple[str, ...]]] = {
 """By lifecycle: the document, and the sections of it that hold for a profile."""
 
 MACHINES: Final = machines()
-PAIRS: Final = {"task": 30, "agent": 6, "runtime": 22, "process-by-hand": 19, "lease": 6}
+PAIRS: Final = {
+    "task": 30,
+    "task-bernstein-1.9": 34,
+    "task-governed": 30,
+    "agent": 6,
+    "runtime": 22,
+    "process-by-hand": 19,
+    "lease": 6,
+}
 """The number of different edges, from state to state, of the documents that count them."""
 
 
