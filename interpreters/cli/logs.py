@@ -12,7 +12,7 @@ import anyio
 
 from lifefold.core.fleet import system
 from lifefold.interpreters.cli.account import Account
-from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.errors import Ambiguous, BadInput
 from lifefold.interpreters.cli.wording import as_typed
 from lifefold.interpreters.engine import Decision, Ledger, LogMismatchError
 from lifefold.interpreters.store import Busy, Entry, NotAStore, SqliteStore, StoreError
@@ -70,7 +70,15 @@ def find_log(db: str | None) -> Path:
         raise BadInput(
             f"there is no log in {Path(FOLDER).absolute()}; go to the folder of the fleet file, or name it: --db PATH"
         )
-    raise BadInput(f"there are several logs in {FOLDER}: {', '.join(map(str, found))}; name one: --db PATH")
+    latest = max(found, key=_written_ns)
+    message = f"there are several logs in {FOLDER}: {', '.join(map(str, found))}; the one that was written last"
+    raise Ambiguous(message, f"--db {shlex.quote(str(latest))}")
+
+
+def _written_ns(log: Path) -> int:
+    """Return when a log was written last, in nanoseconds; new entries are in a file beside it at first."""
+    files = (log, log.with_name(f"{log.name}-wal"))
+    return max(each.stat().st_mtime_ns for each in files if each.exists())
 
 
 def named(db: str) -> Path:

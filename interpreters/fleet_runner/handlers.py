@@ -206,7 +206,8 @@ class Handlers:
             return
         agent, task = context.occasion.within.key, activity.task
         try:
-            check_out = partial(self.workplace.check_out, agent, task, activity.epoch)
+            kept = (activity.result, activity.commit)
+            check_out = partial(self.workplace.check_out, agent, task, activity.epoch, kept)
             await self._placed(agent, f"check out {task}", check_out)
         except (WorkplaceError, OSError) as error:
             await context.report(assignment.CheckoutFailed(str(error)))

@@ -70,7 +70,7 @@ def run(arguments: Namespace) -> int:
         before = NONE_BEFORE
         if arguments.again:
             before, log = again(fleet, log)
-        elif settle(fleet, log, accepted=arguments.accept):
+        elif settle(fleet, log, accepted=arguments.accept, partial=arguments.rest):
             return 0
         show = partial(display, out=out, live=not arguments.no_live)
         prepare = _do_not_wait if arguments.no_wait else None
