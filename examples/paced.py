@@ -23,7 +23,7 @@ from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening, system
 from lifefold.core.fleet.system import worker
 from lifefold.core.kernel import Event, Machine, State, System, after, leads_to, row
 from lifefold.core.lifecycles import session
-from lifefold.core.lifecycles.session.rules import increment
+from lifefold.core.lifecycles.session import increment
 from lifefold.interpreters.fleet_file import Fleet, load
 from lifefold.interpreters.fleet_runner import Runner, Verdict
 
@@ -48,7 +48,7 @@ agent: Final[Machine[Any]] = (
         added=Rest,
         during={Rest.RESTING: after(REST_MS, Rested)},
     )
-    .without_properties("a completed session counts once", "every event leads to the document's state")
+    .without_properties("a completed session counts once", "every event of the table leads where the table says")
     .with_properties(
         leads_to("who rests goes on", lambda now: now.state is Rest.RESTING, lambda now: now.state is not Rest.RESTING)
     )

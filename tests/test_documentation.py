@@ -71,7 +71,7 @@ def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
 def test_the_rows_in_the_readme_are_rows_of_the_session() -> None:
     """The README shows the real table."""
     readme = (ROOT / "README.md").read_text()
-    source = (ROOT / "core" / "lifecycles" / "session" / "table.py").read_text()
+    source = (ROOT / "core" / "lifecycles" / "session.py").read_text()
     shown = [" ".join(line.split()) for line in readme.splitlines() if line.startswith("row(")]
     assert shown
     assert [line for line in shown if line not in source] == []
@@ -81,7 +81,7 @@ def test_the_readme_shows_what_the_checker_says_of_a_forgotten_timer() -> None:
     """The line that it leaves out is in the table, and the way is one of those that are found."""
     readme = (ROOT / "docs" / "tutorial-lifecycle.md").read_text()
     forgotten = next(line for line in readme.splitlines() if line.strip().startswith("State.INTERRUPTING: after"))
-    source = (ROOT / "core" / "lifecycles" / "session" / "table.py").read_text()
+    source = (ROOT / "core" / "lifecycles" / "session.py").read_text()
     assert f"{forgotten}\n" in source
     copy: dict[str, Any] = {"__name__": "mine"}
     exec(compile(source.replace(f"{forgotten}\n", ""), "mine.py", "exec"), copy)  # noqa: S102 - a copy of our own

@@ -1,22 +1,28 @@
 """Forms of properties that many lifecycles share, for their own activities and states."""
 
-from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cache
+from typing import Any, Final
 
 from lifefold.core.kernel import (
+    ANY,
     Entity,
     Event,
     Fairness,
+    Machine,
     Pattern,
     Phase,
     Property,
+    Row,
     State,
     Transition,
+    accepts,
     always,
     always_step,
     leads_to,
     weakly,
 )
+from lifefold.core.kernel.row import Source
 from lifefold.effects import Activity, Begin, StartTimer
 
 
@@ -73,6 +79,64 @@ def rests_in(*states: State) -> Property[Any]:
         lambda e: e.state in states,
         lambda e: e.state not in states or not e.running,
     )
+
+
+LEADS: Final = "every event of the table leads where the table says"
+ACCEPTS: Final = "every event of the table is accepted in its states"
+OF_TABLES: Final = (LEADS, ACCEPTS)
+"""The properties that are derived from a table. The table itself cannot break them: ``tests/documents`` tests it."""
+
+
+def follows_table(
+    rows: Iterable[Row[Any]],
+    *,
+    but: Collection[type[Event] | Callable[[Any, Any], bool]] = (),
+    unless: Callable[[Transition], bool] = lambda _step: False,
+) -> tuple[Property[Any], ...]:
+    """Declare that these rows are kept, by the profiles of their table and by the rows beside it.
+
+    Each event leads to a target of its rows, and is accepted in their states. An event without a row is free. ``but``
+    are the guards that may refuse all examples, and the events that a profile may refuse. Steps for which ``unless``
+    holds may lead elsewhere.
+    """
+    by_event: dict[type[Event], tuple[Row[Any], ...]] = {}
+    accepted: dict[Source, tuple[type[Event] | Pattern[Any], ...]] = {}
+    for each in rows:
+        by_event[each.event] = (*by_event.get(each.event, ()), each)
+        if each.event in but or each.when in but:
+            continue
+        for state in (ANY,) if each.sources is None else sorted(each.sources):
+            accepted[state] = (*accepted.get(state, ()), each.pattern or each.event)
+
+    @cache
+    def targets(state: State, event: type[Event]) -> frozenset[State]:
+        named = by_event.get(event, ())
+        here = [each for each in named if each.sources is None or state in each.sources]
+        return frozenset(each.goes(state) for each in here or named)
+
+    def leads(step: Transition) -> bool:
+        if step.before is None or type(step.event) not in by_event or unless(step):
+            return True
+        return step.after.state in targets(step.before.state, type(step.event))
+
+    return always_step(LEADS, leads), accepts(ACCEPTS, accepted)
+
+
+def with_own_table(
+    profile: Machine[Any], but: Collection[type[Event] | Callable[[Any, Any], bool]] = ()
+) -> Machine[Any]:
+    """Return a profile that follows its own rows, and not those of the table that it leads elsewhere."""
+    return profile.without_properties(*OF_TABLES).with_properties(*follows_table(profile.rows, but=but))
+
+
+def goes_along(name: str, rows: Iterable[Row[Any]]) -> Property[Any]:
+    """Declare that every change of state is an edge of these rows, by whatever event."""
+    edges = {(source, each.target) for each in rows for source in each.sources or ()}
+
+    def is_an_edge(step: Transition) -> bool:
+        return step.before is None or step.entered is None or (step.before.state, step.entered) in edges
+
+    return always_step(name, is_an_edge)
 
 
 def leads_where(name: str, targets: Mapping[type[Event], Collection[State]]) -> Property[Any]:

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Final, Never
 
 from lifefold.core.kernel import Event, Property, Row, Step, Transition, accepts, always_step, replace, row
 from lifefold.core.lifecycles.property_forms import leads_where
-from lifefold.core.lifecycles.session import Session, SessionStarted, State, UrgentMessage, is_expected
-from lifefold.core.lifecycles.session.rules import begin, cancel
+from lifefold.core.lifecycles.session import Session, SessionStarted, State, UrgentMessage, begin, cancel, is_expected
 from lifefold.core.policy.reasons import AbortReason, TransitionReason
 from lifefold.effects import CancelSession, StartTimer
 

@@ -309,7 +309,7 @@ governed: Machine[Any] = Machine(
         row(ANY, Blocked, STAY, keep_report, when=is_late),
     ),
     final=task.machine.final,
-    properties=(*task.PROPERTIES, *PROPERTIES),
+    properties=(*task.machine.properties, *PROPERTIES),
     rests=task.rests,
     detached=task.machine.detached,
     during={

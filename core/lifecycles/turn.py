@@ -12,7 +12,6 @@ also when the turn is over. The last ``SEEN_LIMIT`` ids are remembered.
 of an earlier turn are refused.
 """
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Never
 
 from lifefold.core.kernel import (
@@ -22,6 +21,7 @@ from lifefold.core.kernel import (
     Machine,
     Property,
     Record,
+    Row,
     Step,
     Transition,
     accepts,
@@ -33,7 +33,7 @@ from lifefold.core.kernel import (
     weakly,
 )
 from lifefold.core.kernel import State as AnyLifecycleState
-from lifefold.core.lifecycles.property_forms import exits_on
+from lifefold.core.lifecycles.property_forms import exits_on, follows_table
 from lifefold.core.policy.reasons import AbortReason, TransitionReason
 
 SEEN_LIMIT: Final = 256
@@ -217,30 +217,9 @@ def reports_are_remembered(step: Transition) -> bool:
     return not step.event.id or step.event.id in step.after.record.seen
 
 
-def leads_where_it_says(step: Transition) -> bool:
-    """Every new report leads to the document's state: four of the nine depend on the present state (E25)."""
-    before, event = step.before, step.event
-    if before is None or not isinstance(event, _Report) or event.id in before.record.seen:
-        return True
-    where = (before.state, type(event))
-    return step.after.state is _AFTER.get(where if where in _AFTER else (None, type(event)))
-
-
-_AFTER: Final[Mapping[tuple[object, type[Event]], State]] = {
-    (None, TaskClaimed): State.CLAIMING,
-    (None, AgentSpawned): State.RUNNING,
-    (State.CLAIMING, AgentSpawned): State.SPAWNING,
-    (None, ToolStarted): State.TOOL_USE,
-    (None, ToolCompleted): State.RUNNING,
-    (None, CompactNeeded): State.COMPACTING,
-    (State.VERIFYING, CompactNeeded): State.RUNNING,
-    (None, VerifyRequested): State.VERIFYING,
-    (State.COMPACTING, VerifyRequested): State.RUNNING,
-    (None, TaskCompleted): State.COMPLETING,
-    (None, TaskFailed): State.FAILED,
-    (None, AgentReaped): State.REAPED,
-}
-"""The target of a report, for some by the present state."""
+def is_no_news(step: Transition) -> bool:
+    """The report is a repetition (E26)."""
+    return step.before is not None and isinstance(step.event, _Report) and step.event.id in step.before.record.seen
 
 
 def counts_what_is_done(step: Transition) -> bool:
@@ -275,7 +254,6 @@ def _came_from(step: Transition, *states: State) -> bool:
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("a repeated report, or one of another turn, changes nothing", repetitions_change_nothing),
     always_step("every report that can be repeated is remembered", reports_are_remembered),
-    always_step("every new report leads to the document's state", leads_where_it_says),
     always_step("every tool call and every compaction counts", counts_what_is_done),
     always_step("a turn completes only from its verification", is_verified_first),
     always_step("a turn is reaped only when it has completed or failed", is_reaped_at_the_end),
@@ -296,34 +274,39 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
 )
 
 
+ROWS: Final[tuple[Row[Turn], ...]] = (
+    row(State.IDLE, TaskClaimed, State.CLAIMING, take_on, when=is_news),
+    row(State.CLAIMING, AgentSpawned, State.SPAWNING, remember, when=is_news),
+    row(State.CLAIMING, TaskFailed, State.FAILED, fail, when=is_news),
+    row(State.SPAWNING, AgentSpawned, State.RUNNING, remember, when=is_news),
+    row(State.SPAWNING, TaskFailed, State.FAILED, fail, when=is_news),
+    row(State.RUNNING, ToolStarted, State.TOOL_USE, use_tool, when=is_news),
+    row(State.RUNNING, CompactNeeded, State.COMPACTING, compact, when=is_news),
+    row(State.RUNNING, VerifyRequested, State.VERIFYING, remember, when=is_news),
+    row(State.RUNNING, TaskFailed, State.FAILED, fail, when=is_news),
+    row(State.TOOL_USE, ToolCompleted, State.RUNNING, remember, when=is_news),
+    row(State.TOOL_USE, TaskFailed, State.FAILED, fail, when=is_news),
+    row(State.COMPACTING, VerifyRequested, State.RUNNING, remember, when=is_news),
+    row(State.COMPACTING, TaskFailed, State.FAILED, fail, when=is_news),
+    row(State.VERIFYING, TaskCompleted, State.COMPLETING, remember, when=is_news),
+    row(State.VERIFYING, CompactNeeded, State.RUNNING, remember, when=is_news),
+    row(State.VERIFYING, TaskFailed, State.FAILED, fail, when=is_news),
+    row(State.COMPLETING, AgentReaped, State.REAPED, remember, when=is_news),
+    row(State.FAILED, AgentReaped, State.REAPED, remember, when=is_news),
+)
+"""The document's eighteen lines."""
+
 machine = Machine(
     "turn",
     Turn(),
     about="one handling of one task by one worker",
     rows=(
-        row(State.IDLE, TaskClaimed, State.CLAIMING, take_on, when=is_news),
-        row(State.CLAIMING, AgentSpawned, State.SPAWNING, remember, when=is_news),
-        row(State.CLAIMING, TaskFailed, State.FAILED, fail, when=is_news),
-        row(State.SPAWNING, AgentSpawned, State.RUNNING, remember, when=is_news),
-        row(State.SPAWNING, TaskFailed, State.FAILED, fail, when=is_news),
-        row(State.RUNNING, ToolStarted, State.TOOL_USE, use_tool, when=is_news),
-        row(State.RUNNING, CompactNeeded, State.COMPACTING, compact, when=is_news),
-        row(State.RUNNING, VerifyRequested, State.VERIFYING, remember, when=is_news),
-        row(State.RUNNING, TaskFailed, State.FAILED, fail, when=is_news),
-        row(State.TOOL_USE, ToolCompleted, State.RUNNING, remember, when=is_news),
-        row(State.TOOL_USE, TaskFailed, State.FAILED, fail, when=is_news),
-        row(State.COMPACTING, VerifyRequested, State.RUNNING, remember, when=is_news),
-        row(State.COMPACTING, TaskFailed, State.FAILED, fail, when=is_news),
-        row(State.VERIFYING, TaskCompleted, State.COMPLETING, remember, when=is_news),
-        row(State.VERIFYING, CompactNeeded, State.RUNNING, remember, when=is_news),
-        row(State.VERIFYING, TaskFailed, State.FAILED, fail, when=is_news),
-        row(State.COMPLETING, AgentReaped, State.REAPED, remember, when=is_news),
-        row(State.FAILED, AgentReaped, State.REAPED, remember, when=is_news),
+        *ROWS,
         *(row(ANY, event, STAY, when=is_repeated) for event in EVENTS),
     ),
     final={State.REAPED},
     invariants=(failed_only_with_a_reason, remembers_within_bounds),
-    properties=PROPERTIES,
+    properties=(*PROPERTIES, *follows_table(ROWS, unless=is_no_news)),
 )
 
 completing_fails = machine.with_rows(

@@ -10,7 +10,7 @@ from cronsim import CronSim, CronSimError
 from msgspec.structs import replace
 
 from lifefold.core.lifecycles import session
-from lifefold.core.lifecycles.process.restart import Limits, RestartPolicy
+from lifefold.core.lifecycles.process_restart import Limits, RestartPolicy
 from lifefold.effects.service import Changed, Cron, Every, Source
 from lifefold.interpreters.fleet_file import forms, values
 from lifefold.interpreters.fleet_file.forms import Form, array_of

@@ -17,7 +17,8 @@ from lifefold.core.lifecycles import agent, process, runtime, session
 from lifefold.core.lifecycles.budget import lease
 from lifefold.core.lifecycles.budget.account import Account
 from lifefold.core.lifecycles.budget.amounts import Resource
-from lifefold.core.lifecycles.session_profiles import SupervisedSession, WindowedSession
+from lifefold.core.lifecycles.session_profiles import SupervisedSession
+from lifefold.core.lifecycles.session_windowed import WindowedSession
 from lifefold.core.policy.abort import AbortPolicy
 from lifefold.core.policy.access import AccessLevel, Trust
 from lifefold.core.policy.recovery import Retry
@@ -105,7 +106,7 @@ _PROCESS: Final = Question(
     ),
     bounds=Bounds(compared=500),
     properties=tuple(
-        ("lifefold.core.lifecycles.process.properties", name) for name in ("COMING_BACK", "IDLING", "RECYCLING")
+        ("lifefold.core.lifecycles.process_properties", name) for name in ("COMING_BACK", "IDLING", "RECYCLING")
     ),
     crashes=_ONE_INPUT,
 )

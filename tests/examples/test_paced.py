@@ -29,7 +29,7 @@ def test_the_properties_that_are_given_up_would_be_broken() -> None:
     strict = of.with_machine(worker.KIND, agent.with_properties(*worker.agent.properties))
     assert {each.name for each in check(strict, opening=opening, bounds=Bounds(commands=1)).broken()} == {
         "a completed session counts once",
-        "every event leads to the document's state",
+        "every event of the table leads where the table says",
     }
 
 

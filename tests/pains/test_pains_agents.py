@@ -5,10 +5,10 @@ from typing import Any, Final
 from declared import instead, rebuilt
 from lifefold.core.kernel import STAY, Step, after, replace, row
 from lifefold.core.lifecycles import agent, process, session, status, turn
+from lifefold.core.lifecycles import process_actions as do
 from lifefold.core.lifecycles.agent import Agent, Heartbeat, State, Watched, silent_ms
 from lifefold.core.lifecycles.process import Process, StartRequested, StopRequested
-from lifefold.core.lifecycles.process import rules as do
-from lifefold.core.lifecycles.session.rules import complete
+from lifefold.core.lifecycles.session import complete
 from lifefold.effects import CallHook
 from planted import ALL, STUCK, lasting, shipped, way_to
 from property_ground import changed

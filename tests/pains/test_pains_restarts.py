@@ -4,8 +4,8 @@ from typing import Any, Final
 
 from lifefold.core.kernel import Machine, Step, after, does, replace
 from lifefold.core.lifecycles import process, session
+from lifefold.core.lifecycles import process_actions as do
 from lifefold.core.lifecycles.process import Comeback, Limits, Process
-from lifefold.core.lifecycles.process import rules as do
 from lifefold.effects import ServeTriggers
 from planted import lasting, shipped, way_to
 from property_ground import changed

@@ -7,10 +7,9 @@ from lifefold.core.kernel import STAY, Row, Step, after, replace, row
 from lifefold.core.lifecycles import agent, process, session, task_profiles
 from lifefold.core.lifecycles.agent import Heartbeat, SpawnOverdue, TaskFinished
 from lifefold.core.lifecycles.process import Process
-from lifefold.core.lifecycles.process.properties import COMING_BACK
-from lifefold.core.lifecycles.process.restart import Limits
-from lifefold.core.lifecycles.session import GraceExceeded
-from lifefold.core.lifecycles.session.rules import force_stop
+from lifefold.core.lifecycles.process_properties import COMING_BACK
+from lifefold.core.lifecycles.process_restart import Limits
+from lifefold.core.lifecycles.session import GraceExceeded, force_stop
 from lifefold.core.lifecycles.task import Approved, Claimed, Started, State, Task
 from lifefold.core.lifecycles.task_profiles import LeaseExpired
 from planted import ALL, STUCK, lasting, shipped, way_to

@@ -1,10 +1,12 @@
-"""The campaign of mutants of the shipped lifecycles: each is refused, killed, equivalent, undetected or survives."""
+"""The campaign of mutants of the shipped lifecycles: what finds each of them, and which survive."""
 
 from collections.abc import Iterator
 from enum import StrEnum
+from inspect import signature
 from typing import Any, Final, NamedTuple
 
 from lifefold.core.kernel import Aggregate, AggregateType, InvalidMachine, Machine, Reaction, alone, replace
+from lifefold.core.lifecycles.property_forms import OF_TABLES
 from lifefold.interpreters import views
 from lifefold.interpreters.check import Bounds, check
 from lifefold.interpreters.search.configuration import Judge
@@ -26,6 +28,7 @@ class Fate(StrEnum):
 
     REFUSED = "refused"
     KILLED = "killed"
+    TABULATED = "tabulated"
     EQUIVALENT = "equivalent"
     UNDETECTED = "undetected"
     SURVIVED = "survived"
@@ -80,10 +83,15 @@ class Campaign:
             return Verdict(mutant, Fate.REFUSED, invalid.problems[0])
         if mutant.kind not in BEYOND and self.table.is_equivalent(machine):
             return Verdict(mutant, Fate.EQUIVALENT)
-        refuses_more = self.table.refuses_more(machine)
-        by = self._killer(machine)
-        survived = Fate.UNDETECTED if refuses_more else Fate.SURVIVED
-        return Verdict(mutant, Fate.KILLED if by else survived, by)
+        for fate, held_to in ((Fate.KILLED, without_derived(machine)), (Fate.TABULATED, machine)):
+            by = self._killer(held_to)
+            if by:
+                return Verdict(mutant, fate, by)
+        return Verdict(mutant, self._left(machine))
+
+    def _left(self, machine: Machine[Any]) -> Fate:
+        """Return the fate of a mutant that breaks no property."""
+        return Fate.UNDETECTED if self.table.refuses_more(machine) else Fate.SURVIVED
 
     def _killer(self, machine: Machine[Any]) -> str:
         """Return a broken property; an empty text if there is none. Invariants and transition properties come first."""
@@ -93,6 +101,13 @@ class Campaign:
         system, openings = alone(machine)
         report = check(system, opening=tuple(openings.items()), bounds=self._bounds)
         return next((f"{each.name}: {each.outcome}" for each in report.broken()), "")
+
+
+def without_derived(machine: Machine[Any]) -> Machine[Any]:
+    """Return a machine of the same class without the properties that are derived from its table."""
+    parts: dict[str, Any] = {part: getattr(machine, part) for part in signature(Machine).parameters}
+    parts["properties"] = [each for each in machine.properties if each.name not in OF_TABLES]
+    return type(machine)(**parts)
 
 
 def first_broken(machine: Machine[Any], bounds: Bounds) -> str:

@@ -29,6 +29,8 @@ for each mistake that a program can make (`tools/mutation/mutation.py`).
 
 - *refused*: the machine is invalid, and its construction fails;
 - *killed*: `lifefold check` finds a broken property within the bounds of the certificates;
+- *tabulated*: it breaks only a property that is derived from the table itself. Such a property finds no mistake in the
+  table; the quoted document does (`tests/core/lifecycles/test_documents.py`);
 - *equivalent*: every input has the same outcome in every state within the bounds, by a comparison state by state. An
   input without a change and without an effect may be refused instead;
 - *undetected*: it only refuses events that the original accepts, and no property `accepts` them. The tests of the

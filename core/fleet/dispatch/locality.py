@@ -7,11 +7,9 @@ near the worker slots of its present and its last owner. A worker slot is near i
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from pyrsistent import pmap
-
 from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.fleet.dispatch.task_index import work_of
-from lifefold.core.kernel import Aggregate, Entity, Transition, replace
+from lifefold.core.kernel import Aggregate, Entity, PersistentMap, Transition, replace
 
 
 def on_board(of: Aggregate, _name: str, transitions: Iterable[Transition]) -> Aggregate:
@@ -55,4 +53,4 @@ def part(of: Aggregate, refs: Iterable[str]) -> Aggregate:
         worker_slot = f"worker_slot:{each}"
         if each and worker_slot not in there and worker_slot in entities:
             there[worker_slot] = entities[worker_slot]
-    return replace(of, entities=pmap(there))
+    return replace(of, entities=PersistentMap(there))

@@ -32,8 +32,8 @@ from lifefold.core.lifecycles.property_forms import (
     goes_on,
     leads_where,
 )
-from lifefold.core.lifecycles.session.model import SUCCESS
-from lifefold.core.lifecycles.session.rules import describe
+from lifefold.core.lifecycles.session import describe
+from lifefold.core.lifecycles.session_model import SUCCESS
 from lifefold.effects import LogFatal, RunSession, StorePrompt
 
 REF: Final = "invocation"

@@ -6,7 +6,7 @@ from lifefold.core.fleet.service import invocation
 from lifefold.core.fleet.worker import desired_state
 from lifefold.core.kernel import Aggregate, Phase
 from lifefold.core.lifecycles import process
-from lifefold.core.lifecycles.process.restart import Comeback
+from lifefold.core.lifecycles.process_restart import Comeback
 from lifefold.effects import RunSession
 
 KIND: Final = "service"

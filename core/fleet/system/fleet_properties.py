@@ -22,7 +22,7 @@ from lifefold.core.kernel import (
     weakly,
 )
 from lifefold.core.lifecycles import task
-from lifefold.core.lifecycles.session.model import SUCCESS
+from lifefold.core.lifecycles.session_model import SUCCESS
 from lifefold.effects import CheckOutWork, InspectWork, MergeWork, ParkWork, PrepareWorktree, RunSession, VerifyWork
 
 WORK_ENDS = (

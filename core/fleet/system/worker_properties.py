@@ -6,7 +6,7 @@ from lifefold.core.fleet.worker import assignment, desired_state, orphans, resta
 from lifefold.core.fleet.worker.shutdown import is_ending, settled
 from lifefold.core.kernel import Aggregate, Property, always, leads_to, sometimes, strongly, weakly
 from lifefold.core.lifecycles import session, task
-from lifefold.core.lifecycles.session.model import SUCCESS
+from lifefold.core.lifecycles.session_model import SUCCESS
 from lifefold.effects import InspectWork, MergeWork, ParkWork, RunSession, VerifyWork
 
 

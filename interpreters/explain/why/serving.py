@@ -10,7 +10,7 @@ from lifefold.core.fleet.service import inbox, trigger
 from lifefold.core.fleet.worker import desired_state
 from lifefold.core.kernel import Aggregate, Entity
 from lifefold.core.lifecycles.process import Process, State, SuspendReason
-from lifefold.core.lifecycles.process.restart import Comeback
+from lifefold.core.lifecycles.process_restart import Comeback
 from lifefold.effects import Changed, Cron, Every
 from lifefold.interpreters.explain.why.phrases import brief, count, duration, enumerated, in_brackets, in_time
 

@@ -17,7 +17,7 @@ from threading import Lock
 from typing import Any, Final, Generic, Self, TypeVar, overload
 
 from lifefold.core.kernel import Event, LifecycleEvent, Machine, Transition, journal, replace
-from lifefold.core.lifecycles import runtime
+from lifefold.core.lifecycles import runtime, runtime_profiles
 from lifefold.core.lifecycles.runtime import SEED, Limits, Numbering, Runtime, State
 from lifefold.effects import CallHook, LogFailure, LogFatal, ReportStuck, ReportTaskFailed, SignalPreemption
 from lifefold.interpreters.facades.arguments import string
@@ -61,10 +61,10 @@ class _Given(Generic[T]):
 class Agent:
     """A cooperative agent. Override its hooks, and call its methods from its work.
 
-    ``machine`` is ``runtime.machine`` or a profile of it, such as ``runtime.graceful``. The default is
-    ``runtime.machine``, and ``runtime.graceful`` in a fleet (A4). With ``auto_run``, ``resume`` continues to RUNNING
-    (A10). ``clock`` returns Unix time in milliseconds. ``numbering`` maps states to integers. ``audit`` gets the
-    journal's entry for every transition and for the retirement.
+    ``machine`` is ``runtime.machine`` or a profile of it, such as ``runtime_profiles.graceful``. The default is
+    ``runtime.machine``, and ``runtime_profiles.graceful`` in a fleet (A4). With ``auto_run``, ``resume`` continues to
+    RUNNING (A10). ``clock`` returns Unix time in milliseconds. ``numbering`` maps states to integers. ``audit`` gets
+    the journal's entry for every transition and for the retirement.
 
     Every method that moves the agent raises ``StateTransitionError`` if the state forbids it, and ``HookError`` if a
     hook prevents it. It raises ``AgentRetiredError`` if the agent was retired, and ``TypeError`` or ``ValueError`` for
@@ -108,7 +108,7 @@ class Agent:
             ReportTaskFailed: lambda e: self.on_task_failed(e.task_id, e.reason),
             SignalPreemption: lambda e: self.on_preempt_overdue(e.reason, e.grace_ms),
         }
-        lived = runtime.auto_running(profile) if auto_run else profile
+        lived = runtime_profiles.auto_running(profile) if auto_run else profile
         self.__life: Final = Driver(lived, born, performers, observer=self.__observe, clock=clock)
 
     # What it is

@@ -18,7 +18,7 @@ from lifefold.core.fleet.board import fleet_task, worker_slot
 from lifefold.core.fleet.service import inbox
 from lifefold.core.fleet.worker import assignment, stall_detector
 from lifefold.core.kernel import Aggregate, Codec, Event, IllegalTransition, Machine, Record, Row, Step, encode
-from lifefold.core.lifecycles import process, runtime, session, session_profiles
+from lifefold.core.lifecycles import process, runtime, session, session_profiles, session_windowed
 from lifefold.core.policy import access
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.store import Entry
@@ -29,7 +29,7 @@ SOON = session.Limits(max_consecutive_errors=2, max_total_errors=2)
 RESTARTING = process.Process(limits=process.Limits(restart_policy="always", max_restarts=1, max_consecutive_failures=2))
 NEAR: dict[str, Record] = {
     "session": session.Session(limits=SOON),
-    "session-windowed": session_profiles.WindowedSession(limits=SOON),
+    "session-windowed": session_windowed.WindowedSession(limits=SOON),
     "session-prompt-failures": session.Session(limits=SOON),
     "session-in-fleet": session.Session(limits=SOON),
     "session-supervised": session_profiles.SupervisedSession(limits=SOON, supervised=True),

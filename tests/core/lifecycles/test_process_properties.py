@@ -7,7 +7,7 @@ import pytest
 from lifefold.core.kernel import Machine, Step, replace
 from lifefold.core.lifecycles import process
 from lifefold.core.lifecycles.process import Comeback, Limits, Process, State, SuspendReason
-from lifefold.core.lifecycles.process.properties import COMING_BACK, IDLING, RECYCLING
+from lifefold.core.lifecycles.process_properties import COMING_BACK, IDLING, RECYCLING
 from lifefold.effects import NotifyProcess, ResumeTriggers
 from property_ground import breaks, broken_by_birth, changed, keeps, without_timer
 

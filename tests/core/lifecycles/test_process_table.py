@@ -1,15 +1,15 @@
-"""The process's table against its document: every pair of a state and a target, and every pair of a state and an event.
+"""What each state of a process makes of each event: effects, activities, and the guards both ways.
 
-``DOCUMENT`` is the document's own "Valid Transitions". ``GRID`` was filled in by hand: what each state makes of each
-event that drives a process, when no limit is near and nothing is to come. A dot is an illegal pair, an equals sign one
-that leaves the state as it is.
+``test_documents`` compares the rows with the document. ``GRID`` has what a process does with no limit near and nothing
+planned. A dot is an illegal pair, an equals sign one that leaves the state as it is.
 """
 
 from typing import Final
 
 import pytest
 
-from lifefold.core.kernel import Event, IllegalTransition, Machine, Step, replace
+from document_tables import lines
+from lifefold.core.kernel import Event, IllegalTransition, Step, replace
 from lifefold.core.lifecycles import process
 from lifefold.core.lifecycles.process import (
     BackoffElapsed,
@@ -52,22 +52,10 @@ from lifefold.effects import (
     StartTimer,
 )
 
-DOCUMENT: Final = """
-CREATED STARTING, STOPPED
-STARTING RUNNING, FAILED, STOPPING
-RUNNING SUSPENDED, STOPPING, FAILED, AWAITING
-SUSPENDED RUNNING, STOPPING, FAILED
-AWAITING RUNNING, STOPPING, FAILED
-STOPPING STOPPED, FAILED
-STOPPED STARTING
-FAILED STARTING
-"""
-
 EDGES: Final = {
-    (State[source], State[target])
-    for source, targets in (line.split(maxsplit=1) for line in DOCUMENT.strip().splitlines())
-    for target in targets.split(", ")
+    (State(line.sources[0]), State(line.targets[0])) for line in lines("process") if line.events != ("Orphaned",)
 }
+"""The document's nineteen pairs of states."""
 
 EVENTS: Final[tuple[Event, ...]] = (
     StartRequested(),
@@ -132,29 +120,6 @@ def taken(record: Process, event: Event) -> Step[Process, Effect]:
     step = machine.step(record, event)
     assert isinstance(step, Step), str(step)
     return step
-
-
-def test_the_document_has_nineteen_edges_and_the_table_has_them_in_its_order() -> None:
-    """The default table is literal: no edge more and none less, a line for each (C4, C5)."""
-    printed = [(set(row.sources or ()), row.target) for row in process.TABLE]
-    listed = [
-        ({State[source]}, State[target])
-        for source, targets in (line.split(maxsplit=1) for line in DOCUMENT.strip().splitlines())
-        for target in targets.split(", ")
-    ]
-    assert len(listed) == len(EDGES) == 19
-    assert printed == listed
-
-
-def test_whatever_drives_a_process_goes_along_the_documents_edges() -> None:
-    """No row of the machine leads from a state to another one that the document does not allow."""
-    led = {
-        (source, row.target)
-        for row in machine.rows
-        for source in machine.sources(row)
-        if row.target is not None and row.target is not source
-    }
-    assert led == EDGES
 
 
 @pytest.mark.parametrize("target", State)
@@ -302,18 +267,6 @@ def test_activities_are_told_what_they_need() -> None:
         if isinstance(effect, Begin)
     ]
     assert activities == [StartProcess(2), ServeTriggers(7, 8), ServeTriggers(1, 1_000, paused=True), DrainProcess()]
-
-
-@pytest.mark.parametrize("profile", [process.promptise_1_5, process.by_hand_1_5], ids=lambda m: m.name)
-def test_the_later_profile_has_one_edge_more_and_nothing_else(profile: Machine[Process]) -> None:
-    """FAILED to STOPPING, which the diagram draws and the table does not have (C3)."""
-    led = {
-        (source, row.target)
-        for row in profile.rows
-        for source in profile.sources(row)
-        if row.target is not None and row.target is not source
-    }
-    assert led == EDGES | {(State.FAILED, State.STOPPING)}
 
 
 def test_by_hand_nothing_happens_but_what_is_asked_for() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifefold.core.kernel import EntityStep, Event
-from lifefold.core.lifecycles import runtime
+from lifefold.core.lifecycles import runtime, runtime_profiles
 from lifefold.core.lifecycles.runtime import (
     Complete,
     CompleteRecovery,
@@ -136,7 +136,13 @@ def test_no_agent_evades_preemption_by_keeping_busy(moves: list[Event], ms: int)
 @given(MOVES)
 def test_every_profile_keeps_its_invariants(moves: list[tuple[Event, int]]) -> None:
     """Whatever is sent, in whatever order."""
-    for machine in (runtime.machine, runtime.agentpy, runtime.graceful, runtime.supervised, runtime.watched):
+    for machine in (
+        runtime.machine,
+        runtime_profiles.agentpy,
+        runtime_profiles.graceful,
+        runtime_profiles.supervised,
+        runtime_profiles.watched,
+    ):
         life = AgentLife(machine)
         working = (Start(), Schedule("T1"), Run())
         for event, ms in [*((event, 0) for event in working), *moves]:

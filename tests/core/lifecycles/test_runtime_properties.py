@@ -22,7 +22,17 @@ from lifefold.core.kernel import (
     replace,
 )
 from lifefold.core.lifecycles import runtime
-from lifefold.core.lifecycles.runtime import Limits, Runtime, State, agentpy, graceful, supervised, watched
+from lifefold.core.lifecycles.runtime import (
+    Limits,
+    Runtime,
+    State,
+)
+from lifefold.core.lifecycles.runtime_profiles import (
+    agentpy,
+    graceful,
+    supervised,
+    watched,
+)
 from lifefold.core.policy.recovery import Retry
 from lifefold.interpreters.check import Bounds
 from lifefold.interpreters.search.canonical import NOW_MS, Canonical

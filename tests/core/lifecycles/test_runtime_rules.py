@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifefold.core.kernel import EntityStep, Machine, Refusal
-from lifefold.core.lifecycles import runtime
+from lifefold.core.lifecycles import runtime, runtime_profiles
 from lifefold.core.lifecycles.runtime import (
     AT_WORK,
     Complete,
@@ -18,12 +18,10 @@ from lifefold.core.lifecycles.runtime import (
     Fail,
     FailRecovery,
     Limits,
-    Overdue,
     PreemptionForced,
     PreemptionRequested,
     Ready,
     Recover,
-    RecoveryDue,
     Resume,
     Run,
     Schedule,
@@ -36,6 +34,10 @@ from lifefold.core.lifecycles.runtime import (
     due_ms,
     may_recover,
     safe_point,
+)
+from lifefold.core.lifecycles.runtime_profiles import (
+    Overdue,
+    RecoveryDue,
 )
 from lifefold.core.policy.recovery import Retry, fixed_ms, jittered_ms
 from lifefold.effects import (
@@ -339,7 +341,7 @@ def test_waiting_has_no_timeout_and_no_quiet_way_out() -> None:
 @pytest.mark.parametrize("state", [State.SCHEDULED, State.WAITING])
 def test_a_watched_agent_that_is_stuck_is_reported_once_and_stays(state: State) -> None:
     """A diagnostic, no invented edge (A8, A26; Untrivial-ai/agent-orchestrator#1187: dead, and shown as working)."""
-    life = in_state(state, runtime.watched)
+    life = in_state(state, runtime_profiles.watched)
     life.elapse("Overdue")
     assert life.effects == (ReportStuck(state, 3_600_000),)
     assert (life.state, life.entity.running) == (state, ())
@@ -348,7 +350,7 @@ def test_a_watched_agent_that_is_stuck_is_reported_once_and_stays(state: State) 
 
 def test_an_auto_running_agent_goes_on_at_once() -> None:
     """RESUMED becomes RUNNING "automatically", in the profile; by run() otherwise (A10)."""
-    life = in_state(State.RESUMED, runtime.auto_running(runtime.machine))
+    life = in_state(State.RESUMED, runtime_profiles.auto_running(runtime.machine))
     life.elapse("Run")
     assert (life.state, life.now_ms) == (State.RUNNING, 0)
     assert in_state(State.RESUMED).entity.running == ()
@@ -398,22 +400,22 @@ def test_a_recovery_ends_only_where_one_goes_on(state: State) -> None:
 def test_a_graceful_shutdown_may_complete_in_its_profile_only() -> None:
     """The default table has only FAILED (A4)."""
     assert in_state(State.SHUTTING_DOWN).refuses(Complete())
-    assert in_state(State.SHUTTING_DOWN, runtime.graceful).take(Complete()).state is State.COMPLETED
+    assert in_state(State.SHUTTING_DOWN, runtime_profiles.graceful).take(Complete()).state is State.COMPLETED
 
 
 def test_an_agent_that_completed_its_shutdown_has_not_failed_and_takes_no_further_task() -> None:
     """Neither an aborted recovery nor its count is left, and the end is the end, in this profile (A4, A5)."""
-    life = in_state(State.RECOVERING, runtime.graceful).take(Shutdown(), Complete())
+    life = in_state(State.RECOVERING, runtime_profiles.graceful).take(Shutdown(), Complete())
     assert (life.record.failure_reason, life.record.error_code, life.record.recoveries) == (None, "", 0)
     assert life.refuses(Ready())
-    assert in_state(State.COMPLETED, runtime.graceful).take(Ready()).state is State.RUNNABLE
+    assert in_state(State.COMPLETED, runtime_profiles.graceful).take(Ready()).state is State.RUNNABLE
 
 
-@pytest.mark.parametrize("machine", [runtime.machine, runtime.graceful], ids=lambda each: str(each.name))
+@pytest.mark.parametrize("machine", [runtime.machine, runtime_profiles.graceful], ids=lambda each: str(each.name))
 def test_a_completed_task_is_not_in_hand_any_more(machine: Machine[runtime.Runtime]) -> None:
     """Nothing is the agent's current task once it is COMPLETED, after a shutdown neither (A23)."""
     assert in_state(State.RUNNING, machine).take(Complete()).record.task_id is None
-    assert in_state(State.SHUTTING_DOWN, runtime.graceful).take(Complete()).record.task_id is None
+    assert in_state(State.SHUTTING_DOWN, runtime_profiles.graceful).take(Complete()).record.task_id is None
 
 
 def test_a_completed_agent_must_be_ready_before_it_is_scheduled_again() -> None:
@@ -436,7 +438,7 @@ def test_recovery_has_no_limit_in_the_default_table() -> None:
 
 def test_a_supervised_agent_recovers_by_itself_five_times_and_then_stays_failed() -> None:
     """With doubling delays; then an alert, once, and its task is given back (A24; block/buzz#5327: a restart storm)."""
-    life = in_state(State.FAILED, runtime.supervised)
+    life = in_state(State.FAILED, runtime_profiles.supervised)
     delays: list[int] = []
     for _ in range(5):
         since_ms = life.now_ms
@@ -452,13 +454,13 @@ def test_a_supervised_agent_recovers_by_itself_five_times_and_then_stays_failed(
     )
     assert (life.state, life.record.task_id, life.entity.running) == (State.FAILED, None, ())
     assert life.refuses(Recover())
-    assert State.RECOVERING not in open_targets(runtime.supervised, life.record)
+    assert State.RECOVERING not in open_targets(runtime_profiles.supervised, life.record)
     assert in_state(State.FAILED).refuses(RecoveryDue())
 
 
 def test_a_recovery_that_succeeds_and_fails_again_at_once_spends_the_budget() -> None:
     """bobmatnyc/trusty-tools#3631, hivecommons/hive#6578: a cap that the restart itself resets never gives up (A24)."""
-    life = in_state(State.FAILED, runtime.supervised)
+    life = in_state(State.FAILED, runtime_profiles.supervised)
     for _ in range(5):
         life.take(Recover(), CompleteRecovery(), Schedule("T2"), Run(), Fail("again"))
     assert life.refuses(Recover())
@@ -472,7 +474,7 @@ def test_a_completed_task_gives_the_budget_back() -> None:
 
 def test_an_alert_says_the_code_if_there_is_no_reason() -> None:
     """Whatever is known of the failure."""
-    life = AgentLife(runtime.supervised, Limits(max_recoveries=0)).take(*in_path())
+    life = AgentLife(runtime_profiles.supervised, Limits(max_recoveries=0)).take(*in_path())
     life.elapse("RecoveryDue")
     assert life.asked(LogFatal) == [LogFatal("a stays FAILED after 0 recoveries: ")]
 

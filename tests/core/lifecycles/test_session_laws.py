@@ -38,7 +38,8 @@ from lifefold.core.kernel import (
 )
 from lifefold.core.lifecycles import session
 from lifefold.core.lifecycles.session import Limits, Session, State
-from lifefold.core.lifecycles.session_profiles import PromptFailed, WindowedSession, prompt_failures, windowed
+from lifefold.core.lifecycles.session_profiles import PromptFailed, prompt_failures
+from lifefold.core.lifecycles.session_windowed import WindowedSession, windowed
 from lifefold.effects import Begin, CancelTimer, Effect, End, LogFatal, StartTimer
 from session_life import Life
 

@@ -29,7 +29,8 @@ from lifefold.core.lifecycles.session import (
     UrgentMessage,
     WorktreeReady,
 )
-from lifefold.core.lifecycles.session_profiles import PromptFailed, WindowedSession, in_fleet, prompt_failures, windowed
+from lifefold.core.lifecycles.session_profiles import PromptFailed, in_fleet, prompt_failures
+from lifefold.core.lifecycles.session_windowed import WindowedSession, windowed
 from lifefold.core.policy.reasons import AbortReason
 from lifefold.effects import (
     Begin,

@@ -1,17 +1,15 @@
-"""The session's table against its document: all 88 pairs of a state and an event, and the rows as they are printed.
+"""What the rows of a session do: effects, counters, thresholds, and the work that begins and ends with a state.
 
-``DOCUMENT`` and ``GLOBAL`` are the document's own lines. ``GRID`` was filled in from them by hand: what each state
-makes of each event. A dot is an illegal pair, ``wait`` one that is postponed (decision D14). The tests hold the lines
-against the grid, so that a slip in either shows, and the machine against both.
+``test_documents`` compares the rows with the document.
 """
 
 import re
-from collections.abc import Iterator
 from typing import Final
 
-import msgspec
 import pytest
 
+from document_tables import Line, lines
+from lifefold import effects
 from lifefold.core.kernel import Event, IllegalTransition, Record, Step, replace
 from lifefold.core.lifecycles import session
 from lifefold.core.lifecycles.session import (
@@ -46,73 +44,31 @@ from lifefold.effects import (
     StorePrompt,
 )
 
-DOCUMENT: Final = (
-    "Initializing | WorktreeReady | BuildingPrompt | None",
-    "BuildingPrompt | PromptReady(prompt) | Spawning | StorePrompt(prompt)",
-    "Spawning | SessionStarted(seq) | Running { session_seq: seq } | None (resets consecutive_errors to 0)",
-    "Spawning | SessionExited(Error) | CoolingDown or Stopped | None or LogFatal (if threshold reached)",
-    "Spawning | SessionExited(Timeout) | CoolingDown or Stopped | None or LogFatal (if threshold reached)",
-    "Running | SessionExited(Success) | SessionComplete | None (resets consecutive_errors to 0)",
-    "Running | SessionExited(Error) | CoolingDown or Stopped | None or LogFatal (if threshold reached)",
-    "Running | SessionExited(Timeout) | CoolingDown or Stopped | None or LogFatal (if threshold reached)",
-    "Running | UrgentMessage | Interrupting { session_seq } | CancelSession",
-    "Interrupting | SessionExited(*) | BuildingPrompt | None (no error increment)",
-    "Interrupting | GraceExceeded | BuildingPrompt | ForceStopSession",
-    "SessionComplete | WorktreeReady | BuildingPrompt | IncrementSession (bumps session_seq)",
-    "CoolingDown | BackoffElapsed | BuildingPrompt | None",
-)
-
-GLOBAL: Final = (
-    "OperatorStop | Stopped | CancelSession if currently Running or Interrupting; None otherwise",
-    "FatalError(msg) | Stopped | LogFatal(msg)",
-)
-
 EVENTS: Final[dict[str, Event]] = {
     "WorktreeReady": WorktreeReady(),
-    "PromptReady": PromptReady("the prompt"),
-    "SessionStarted": SessionStarted(3),
-    "Success": SessionExited(Success()),
-    "Error": SessionExited(Error("exit status 1")),
-    "Timeout": SessionExited(Timeout()),
+    "PromptReady(prompt)": PromptReady("the prompt"),
+    "SessionStarted(seq)": SessionStarted(3),
+    "SessionExited(Success)": SessionExited(Success()),
+    "SessionExited(Error)": SessionExited(Error("exit status 1")),
+    "SessionExited(Timeout)": SessionExited(Timeout()),
     "UrgentMessage": UrgentMessage(),
     "GraceExceeded": GraceExceeded(),
     "BackoffElapsed": BackoffElapsed(),
     "OperatorStop": OperatorStop(),
-    "FatalError": FatalError("the message"),
+    "FatalError(msg)": FatalError("the message"),
 }
 
-GRID: Final = """
-                Worktree Prompt   Session                    Urgent  Grace    Backoff Operator Fatal
-                Ready    Ready    Started Success Error   Timeout Message Exceeded TimerFired Stop     Error
-Initializing    Building .        .       .       .       .       .       .        .       Stopped  Stopped
-BuildingPrompt  .        Spawning .       .       .       .       .       .        .       Stopped  Stopped
-Spawning        .        .        Running .       Cooling Cooling wait    .        .       Stopped  Stopped
-Running         .        .        .       Complete Cooling Cooling Interr  .       .       Stopped  Stopped
-Interrupting    .        .        .       Building Building Building .    Building .       Stopped  Stopped
-SessionComplete Building .        .       .       .       .       .       .        .       Stopped  Stopped
-CoolingDown     .        .        .       .       .       .       .       .        Building Stopped Stopped
-Stopped         .        .        .       .       .       .       .       .        .       Stopped  Stopped
-"""
+OUTCOMES: Final = [label for label in EVENTS if label.startswith("SessionExited")]
 
-SHORT: Final = {
-    "Building": "BuildingPrompt",
-    "Spawning": "Spawning",
-    "Running": "Running",
-    "Complete": "SessionComplete",
-    "Interr": "Interrupting",
-    "Cooling": "CoolingDown",
-    "Stopped": "Stopped",
+EFFECTS: Final = {
+    (source, event): (line.targets[0], line.effect.partition(" (")[0])
+    for line in lines("session")
+    for source in (State if line.sources == ("ANY",) else line.sources)
+    for event in (OUTCOMES if line.events == ("SessionExited(*)",) else line.events)
 }
+"""By state and event of the document: the target below every threshold, and the words for the effects."""
 
-CELLS: Final = {
-    (words[0], event): SHORT.get(word, word)
-    for words in (line.split() for line in GRID.splitlines()[3:])
-    for event, word in zip(EVENTS, words[1:], strict=True)
-}
-"""The target of each state and event, below every threshold."""
-
-LEGAL: Final = {pair: target for pair, target in CELLS.items() if target not in {".", "wait"}}
-ILLEGAL: Final = [pair for pair, target in CELLS.items() if target == "."]
+LEGAL: Final = {pair: target for pair, (target, _) in EFFECTS.items()}
 
 DERIVED: Final = (Begin, End, StartTimer, CancelTimer)
 BEFORE: Final = Session(
@@ -137,42 +93,8 @@ def own(step: Step[Session, Effect]) -> tuple[Effect, ...]:
     return tuple(effect for effect in step.effects if not isinstance(effect, DERIVED))
 
 
-def lines() -> Iterator[tuple[str, str, str, str]]:
-    """Yield the document's lines, a global one once for every state: source, event, target, side effect."""
-    for line in DOCUMENT:
-        source, event, target, effect = line.split(" | ")
-        yield source, event, target, effect
-    for line in GLOBAL:
-        event, target, effect = line.split(" | ")
-        for state in State:
-            yield state.value, event, target, effect
-
-
-def columns(label: str) -> list[str]:
-    """Return the columns of the grid that an event of the document means."""
-    name, variant = (re.match(r"(\w+)(?:\((.+)\))?", label) or [label]).groups()  # type: ignore[union-attr]
-    if name != "SessionExited":
-        return [name]
-    return ["Success", "Error", "Timeout"] if variant == "*" else [variant]
-
-
-def test_the_grid_has_eight_states_and_eleven_events() -> None:
-    """All 88 pairs are compared with the machine."""
-    assert [state.value for state in State] == [line.split()[0] for line in GRID.splitlines()[3:]]
-    assert len(CELLS) == 88
-    assert {type(event) for event in EVENTS.values()} == set(machine.events)
-
-
-def test_the_grid_says_what_the_document_says() -> None:
-    """Each line fills its cells of the grid, and no other cell has a target (D18: 57 pairs are unlisted)."""
-    listed = {(source, column): target.split()[0] for source, event, target, _ in lines() for column in columns(event)}
-    assert listed == LEGAL
-    assert len(CELLS) - len(listed) == 57
-
-
 def own_effects_of_the_document(source: str, column: str) -> tuple[Effect, ...]:
     """Return the side effects that the document writes in a pair's line, below every threshold."""
-    (words,) = {effect for state, event, _, effect in lines() if state == source and column in columns(event)}
     meaning: dict[str, tuple[Effect, ...]] = {
         "None": (),
         "None or LogFatal": (),
@@ -185,7 +107,7 @@ def own_effects_of_the_document(source: str, column: str) -> tuple[Effect, ...]:
         ),
         "LogFatal(msg)": (LogFatal("the message"),),
     }
-    return meaning[words.partition(" (")[0]]
+    return meaning[EFFECTS[source, column][1]]
 
 
 @pytest.mark.parametrize(("source", "column"), LEGAL, ids=lambda word: word)
@@ -197,13 +119,13 @@ def test_a_listed_pair_goes_where_the_document_says_with_its_side_effects(source
 
 
 CHANGES: Final[dict[tuple[str, str], dict[str, object]]] = {
-    ("BuildingPrompt", "PromptReady"): {"prompt": "the prompt", "attempt": 5},
-    ("Spawning", "SessionStarted"): {"consecutive_errors": 0},
-    ("Spawning", "Error"): {"consecutive_errors": 2, "total_errors": 3},
-    ("Spawning", "Timeout"): {"consecutive_errors": 2, "total_errors": 3},
-    ("Running", "Success"): {"consecutive_errors": 0},
-    ("Running", "Error"): {"consecutive_errors": 2, "total_errors": 3},
-    ("Running", "Timeout"): {"consecutive_errors": 2, "total_errors": 3},
+    ("BuildingPrompt", "PromptReady(prompt)"): {"prompt": "the prompt", "attempt": 5},
+    ("Spawning", "SessionStarted(seq)"): {"consecutive_errors": 0},
+    ("Spawning", "SessionExited(Error)"): {"consecutive_errors": 2, "total_errors": 3},
+    ("Spawning", "SessionExited(Timeout)"): {"consecutive_errors": 2, "total_errors": 3},
+    ("Running", "SessionExited(Success)"): {"consecutive_errors": 0},
+    ("Running", "SessionExited(Error)"): {"consecutive_errors": 2, "total_errors": 3},
+    ("Running", "SessionExited(Timeout)"): {"consecutive_errors": 2, "total_errors": 3},
     ("SessionComplete", "WorktreeReady"): {"session_seq": 4},
 }
 
@@ -215,22 +137,8 @@ def test_a_listed_pair_changes_the_counters_that_the_document_names_and_nothing_
     assert step.record == in_state(LEGAL[source, column], **CHANGES.get((source, column), {}))
 
 
-@pytest.mark.parametrize(("source", "column"), ILLEGAL, ids=lambda word: word)
-def test_an_unlisted_pair_is_illegal_and_changes_nothing(source: str, column: str) -> None:
-    """Every pair that the document does not list is refused, with the events that the state would take (D18)."""
-    record = in_state(source)
-    before = msgspec.json.encode(record)
-    answer = machine.step(record, EVENTS[column])
-    possible = [type(EVENTS[c]).__name__ for s, c in CELLS if s == source and CELLS[s, c] != "."]
-    assert isinstance(answer, IllegalTransition)
-    assert (answer.machine, answer.state, answer.event) == ("session", source, EVENTS[column])
-    assert set(answer.allowed) == set(possible) == set(machine.allowed(State(source)))
-    assert msgspec.json.encode(record) == before
-
-
 def test_an_urgent_message_waits_while_the_session_is_spawning() -> None:
     """The one pair that is neither taken nor refused (D14)."""
-    assert [pair for pair, target in CELLS.items() if target == "wait"] == [("Spawning", "UrgentMessage")]
     step = taken(in_state("Spawning"), UrgentMessage())
     assert step == Step(in_state("Spawning"), (Postpone(UrgentMessage()),))
     assert {state: machine.postponed(state) for state in State if machine.postponed(state)} == {
@@ -244,7 +152,7 @@ def test_a_start_of_another_session_is_illegal(seq: int) -> None:
     assert isinstance(machine.step(in_state("Spawning"), SessionStarted(seq)), IllegalTransition)
 
 
-@pytest.mark.parametrize("column", ["Error", "Timeout"])
+@pytest.mark.parametrize("column", ["SessionExited(Error)", "SessionExited(Timeout)"])
 @pytest.mark.parametrize("source", ["Spawning", "Running"])
 @pytest.mark.parametrize(
     ("consecutive", "total", "named"),
@@ -262,7 +170,7 @@ def test_an_error_cools_down_below_the_thresholds_and_stops_at_one(
     """The guard of each ``CoolingDown or Stopped`` line, both ways, and the text of LogFatal (D1, D4)."""
     step = taken(in_state(source, consecutive_errors=consecutive, total_errors=total), EVENTS[column])
     target = "CoolingDown" if named is None else "Stopped"
-    last = {"Error": "Error(exit status 1)", "Timeout": "Timeout"}[column]
+    last = "Timeout" if "Timeout" in column else "Error(exit status 1)"
     assert step.record == in_state(target, consecutive_errors=consecutive + 1, total_errors=total + 1)
     assert own(step) == (() if named is None else (LogFatal(f"{named}; the last was {last}"),))
 
@@ -282,8 +190,8 @@ def test_work_begins_and_ends_with_the_states_it_belongs_to(source: str, column:
     }
     last = {
         "WorktreeReady": {"PrepareWorktree", "RefreshWorktree"},
-        "PromptReady": {"BuildPrompt"},
-        **{outcome: {"RunSession"} for outcome in ("Success", "Error", "Timeout")},
+        "PromptReady(prompt)": {"BuildPrompt"},
+        **{outcome: {"RunSession"} for outcome in OUTCOMES},
     }
     over = last.get(column, {column})
     target = LEGAL[source, column]
@@ -298,52 +206,14 @@ def test_work_begins_and_ends_with_the_states_it_belongs_to(source: str, column:
     assert step.effects == own(step) + tuple(derived)
 
 
-PRINTED: Final = (
-    ("Initializing", "WorktreeReady", "BuildingPrompt", ""),
-    ("BuildingPrompt", "PromptReady(prompt)", "Spawning", "StorePrompt"),
-    ("Spawning", "SessionStarted(seq)", "Running", ""),
-    ("Spawning", "SessionExited(Error)", "Stopped", "LogFatal"),
-    ("Spawning", "SessionExited(Error)", "CoolingDown", ""),
-    ("Spawning", "SessionExited(Timeout)", "Stopped", "LogFatal"),
-    ("Spawning", "SessionExited(Timeout)", "CoolingDown", ""),
-    ("Running", "SessionExited(Success)", "SessionComplete", ""),
-    ("Running", "SessionExited(Error)", "Stopped", "LogFatal"),
-    ("Running", "SessionExited(Error)", "CoolingDown", ""),
-    ("Running", "SessionExited(Timeout)", "Stopped", "LogFatal"),
-    ("Running", "SessionExited(Timeout)", "CoolingDown", ""),
-    ("Running", "UrgentMessage", "Interrupting", "CancelSession"),
-    ("Interrupting", "SessionExited(*)", "BuildingPrompt", ""),
-    ("Interrupting", "GraceExceeded", "BuildingPrompt", "ForceStopSession"),
-    ("SessionComplete", "WorktreeReady", "BuildingPrompt", "IncrementSession"),
-    ("CoolingDown", "BackoffElapsed", "BuildingPrompt", ""),
-    ("Interrupting | Running", "OperatorStop", "Stopped", "CancelSession"),
-    ("ANY", "OperatorStop", "Stopped", ""),
-    ("ANY", "FatalError(msg)", "Stopped", "LogFatal"),
-)
-
-
-def test_the_rows_are_printed_as_the_document_spells_them() -> None:
-    """Source, event, target and effects of every row, in the document's order and words."""
-    printed = [
-        (row.source_label, row.event_label, row.target_label, ", ".join(effect.__name__ for effect in row.effects))
-        for row in machine.rows
-    ]
-    assert printed == list(PRINTED)
-
-
-def test_the_printed_rows_come_to_the_documents_lines() -> None:
-    """Two rows for each ``CoolingDown or Stopped``; otherwise a row for every line of the first table, in its order."""
-    merged: dict[tuple[str, str], tuple[str, str]] = {}
-    for source, event, target, effect in reversed(PRINTED[:17]):
-        before = merged.get((source, event))
-        line = (target, effect or "None")
-        merged[source, event] = line if before is None else (f"{before[0]} or {line[0]}", f"{before[1]} or {line[1]}")
-    rendered = [(source, event, *merged[source, event]) for source, event in reversed(merged)]
-    document = [
-        (source, event, target.partition(" {")[0], effect.partition(" (")[0].partition("(")[0])
-        for source, event, target, effect in (line.split(" | ") for line in DOCUMENT)
-    ]
-    assert rendered == document
+@pytest.mark.parametrize("line", lines("session"), ids=str)
+def test_the_table_prints_the_side_effects_of_the_document(line: Line) -> None:
+    """They come from the annotations of the actions, so a page can be compared with the document."""
+    rows = [row for row in machine.rows if line.events == (row.event_label,)]
+    from_here = [row for row in rows if line.sources in {("ANY",), (row.source_label,)}]
+    printed = {effect.__name__ for row in from_here for effect in row.effects}
+    assert printed == {word for word in re.findall(r"[A-Z]\w+", line.effect) if word in vars(effects)}
+    assert from_here
 
 
 def test_only_the_thresholds_and_the_expected_start_are_conditions() -> None:

@@ -1,8 +1,7 @@
-"""The status against document 001: its five lines, every pair of a state and an event, every guard both ways.
+"""What each state of a status makes of each event, with every guard both ways, and the order of its effects.
 
-``DOCUMENT`` has the document's own lines. ``GRID`` was filled in from them and the decisions by hand: what each state
-makes of each event of an agent with no active task. A dot is an illegal pair, ``stay`` one that changes at most what
-stands beside the state.
+``test_documents`` compares the rows with document 001. ``GRID`` has an agent without an active task. A dot is an
+illegal pair, ``stay`` one that changes at most other fields.
 """
 
 from typing import Final
@@ -24,14 +23,6 @@ from lifefold.core.lifecycles.status import (
     machine,
 )
 from lifefold.effects import CallHook, Effect, EmitTelemetry, SaveState
-
-DOCUMENT: Final = (
-    "- | Spawn Agent | RUNNING",
-    "RUNNING | Stop Agent | STOPPED",
-    "RUNNING | Fatal Error | FAILED",
-    "STOPPED | Spawn Agent | RUNNING",
-    "FAILED | (any event) | FAILED",
-)
 
 EVENTS: Final[dict[str, Event]] = {
     "Spawn": Spawn(),
@@ -124,20 +115,6 @@ def test_the_grid_covers_the_machine() -> None:
     """No state and no event is left out."""
     assert [state.value for state in State] == list(dict.fromkeys(state for state, _, _ in cells(GRID)))
     assert {type(event) for event in EVENTS.values()} == set(machine.events) == set(status.EVENTS)
-
-
-def test_the_edges_are_the_documents_and_no_more() -> None:
-    """Each line but the first, which is the birth, is a row that leads to a state, and each such row is a line."""
-    spelling = {"Spawn": "Spawn Agent", "Stop": "Stop Agent", "FatalError": "Fatal Error"}
-    written = [
-        (source.value, "(any event)" if source is State.FAILED else spelling[row.event.__name__], row.target.value)
-        for row in machine.rows
-        if row.target
-        for source in machine.sources(row)
-    ]
-    assert set(written) == {tuple(line.split(" | ")) for line in DOCUMENT if not line.startswith("-")}
-    assert len(written) - len(set(written)) == len(machine.events) - 1
-    assert machine.initial.state is State.RUNNING
 
 
 TELL = EmitTelemetry

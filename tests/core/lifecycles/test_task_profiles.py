@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from document_tables import lines
 from lifefold.core.kernel import (
     Entity,
     EntityStep,
     Envelope,
     Event,
     IllegalTransition,
-    Machine,
     Refusal,
     Step,
     TimerFired,
@@ -46,28 +46,8 @@ from lifefold.core.lifecycles.task_profiles import (
 from lifefold.core.policy.retry import RetryPolicy
 from lifefold.effects import AbortSession, Effect, KeepDeadLetter
 
-MORE: Final = [
-    ("PLANNED", "FAILED"),
-    ("OPEN", "FAILED"),
-    ("BLOCKED", "FAILED"),
-    ("WAITING_FOR_SUBTASKS", "FAILED"),
-]
-
-
-def edges(machine: Machine[Any]) -> set[tuple[str, str]]:
-    """Return the edges of a table, from and to."""
-    found: set[tuple[str, str]] = set()
-    for row in machine.rows:
-        if row.target is not None:
-            found |= {(state.value, row.target.value) for state in machine.sources(row)}
-    return found
-
-
-def test_version_1_9_has_four_edges_more() -> None:
-    """Thirty-four in all (E1)."""
-    assert edges(bernstein_1_9) == edges(task.machine) | set(MORE)
-    assert len(edges(bernstein_1_9)) == len(bernstein_1_9.rows) == 34
-    assert bernstein_1_9.rows[4:] == task.machine.rows
+MORE: Final = [(line.sources[0], line.targets[0]) for line in lines("task", "task-bernstein-1.9")]
+"""The further edges of version 1.9 (E1)."""
 
 
 @pytest.mark.parametrize("state", State, ids=str)
@@ -82,9 +62,8 @@ def test_only_a_task_without_work_can_be_given_up(state: State) -> None:
     assert isinstance(task.machine.step(record, GivenUp()), IllegalTransition)
 
 
-def test_the_governed_profile_has_the_documents_edges() -> None:
-    """All thirty and no other."""
-    assert edges(governed) == edges(task.machine)
+def test_the_governed_profile_ends_where_the_document_does() -> None:
+    """``test_documents`` compares its edges: all thirty and no other."""
     assert governed.final == task.machine.final
     assert governed.detached == task.machine.detached
 

@@ -16,6 +16,7 @@ from pyrsistent import pmap, pvector
 import kiln
 from lifefold.core.kernel import Event, Property, Record, System, SystemState, always
 from lifefold.core.lifecycles import session
+from lifefold.effects import CancelSession
 from lifefold.interpreters.certificates.emitted import emitted
 from lifefold.interpreters.certificates.source import Names, Unwritable
 from lifefold.interpreters.check import Bounds, Outcome, Report, check
@@ -358,9 +359,16 @@ def test_a_system_without_a_function_is_opened_by_what_is_written() -> None:
     assert _tested() == ("skipped", "pottery does not have this property any more: nobody says anything")
 
 
+def test_a_name_that_a_package_exports_is_imported_from_the_package() -> None:
+    """The module inside the package, which may move, is not in a written test."""
+    names = Names()
+    assert names.expression(CancelSession()) == "CancelSession()"
+    assert names.lines() == ["from lifefold.effects import CancelSession"]
+
+
 @pytest.mark.usefixtures("folder")
 def test_a_machine_begins_as_it_did_when_it_was_checked() -> None:
-    """A starting record that is not the machine's own is written; what packages export comes from there."""
+    """A starting record that is not the machine's own is written."""
     record = session.Session(name="ann", limits=session.Limits(max_total_errors=2))
     false = session.machine.starting(record).with_properties(
         always("it never builds", lambda found: not found.version > 1)
@@ -370,8 +378,7 @@ def test_a_machine_begins_as_it_did_when_it_was_checked() -> None:
     text, _ = emitted([(target, check(false, bounds=bounds))])
     began = 'machines()["session"].starting(Session(name="ann", limits=Limits(max_total_errors=2)))'
     assert f"    run = Retrace({began})\n" in text
-    assert "from lifefold.core.lifecycles.session import " in text
-    assert "core.session.model" not in text
+    assert "from lifefold.core.lifecycles.session_model import " in text
     Path("test_found.py").write_text(text)
     assert _tested() == ("skipped", "session does not have this property any more: it never builds")
 

@@ -111,7 +111,7 @@ machine: Machine[Any] = Machine(
         *CHANGES,
     ),
     final=task.machine.final,
-    properties=(*task.PROPERTIES, *PROPERTIES, *OF_CHANGES),
+    properties=(*task.machine.properties, *PROPERTIES, *OF_CHANGES),
     rests=rests,
     during={
         State.FAILED: after(rest, Rested),

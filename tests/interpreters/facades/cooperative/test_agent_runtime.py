@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from lifefold.core.kernel import LifecycleEvent
-from lifefold.core.lifecycles import runtime
+from lifefold.core.lifecycles import runtime_profiles
 from lifefold.core.lifecycles.runtime import SDK, Limits, State
 from lifefold.interpreters.facades.cooperative import (
     Agent,
@@ -351,7 +351,7 @@ def test_with_auto_run_resume_goes_on_to_running() -> None:
 def test_a_supervised_agent_recovers_as_time_goes_on_and_gives_up(caplog: pytest.LogCaptureFixture) -> None:
     """The budget of the profile, with an alert at its end (A24)."""
     clock = VirtualClock()
-    agent = running(clock=clock, machine=runtime.supervised, limits=Limits(max_recoveries=2))
+    agent = running(clock=clock, machine=runtime_profiles.supervised, limits=Limits(max_recoveries=2))
     agent.calls["on_recovery_start"] = lambda: agent.fail_recovery("still broken")
     agent.fail("it broke")
     for _ in range(20):
@@ -368,7 +368,7 @@ def test_a_supervised_agent_recovers_as_time_goes_on_and_gives_up(caplog: pytest
 def test_a_watched_agent_that_is_stuck_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     """A diagnostic (A8, A26)."""
     clock = VirtualClock()
-    agent = running(clock=clock, machine=runtime.watched, limits=Limits(stuck_after_ms=1_000))
+    agent = running(clock=clock, machine=runtime_profiles.watched, limits=Limits(stuck_after_ms=1_000))
     agent.wait()
     clock.sleep(1)
     agent.tick()
