@@ -138,6 +138,23 @@ def test_a_task_that_is_removed_is_not_done_and_may_come_back() -> None:
     assert plan_change.removed(of.aggregate) == set()
 
 
+@pytest.mark.parametrize("name", ["T1", "T2"])
+def test_a_removed_task_stays_removed_until_a_change_of_its_own_puts_it_back(name: str) -> None:
+    """T1 has failed, and T2 was not begun. Other tasks, their places and the fleet's rules put neither back."""
+    old = plan(t("T1"), t("T2"), t("T3"))
+    without = plan(*(each for each in old.tasks if each.id != name))
+    of = accept(fail(ask(begun(old)), "T1"), old, without)
+    later = plan(t("T0"), *without.tasks)
+    accept(of, without, later)
+    slower = replace(later, retry=RetryPolicy(backoff_base_ms=7))
+    accept(of, later, slower)
+    assert of.record(f"task:{name}").removed
+    back = replace(slower, tasks=(*slower.tasks, t(name)))
+    accept(of, slower, back)
+    assert not of.record(f"task:{name}").removed
+    assert of.record(f"task:{name}").retry == RetryPolicy(backoff_base_ms=7)
+
+
 def test_what_is_removed_is_not_counted_and_says_so() -> None:
     """Also what had failed: its failure is said, too."""
     old, new = plan(t("T1"), t("T2"), t("T3")), plan(t("T3"))
