@@ -137,7 +137,7 @@ def _in_hand(view: FleetView) -> str:
         return f"{view.name} goes on when an operator resumes {owner}"
     if wanted is desired_state.State.HOLD:
         return f"{view.name} goes on when a runner is at work: {owner} is held until then"
-    limit_ms = view.assignment(owner).brief.timeout_ms or view.session(owner).limits.session_timeout_ms
+    limit_ms = view.time_limit_ms(owner)
     limit = f"; each is ended after {duration(limit_ms)} at the latest" if limit_ms else ""
     return f"{view.name} goes on when a session of {view.task.owner} has ended{limit}"
 

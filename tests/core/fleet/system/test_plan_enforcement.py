@@ -167,6 +167,15 @@ def test_what_is_removed_is_not_counted_and_says_so() -> None:
     ]
 
 
+def test_closed_work_is_counted_also_when_its_task_is_no_longer_in_the_plan() -> None:
+    """Its removal has no effect. A cancelled task that is removed is not counted: an operator wanted neither."""
+    old, new = plan(t("T1"), t("T2"), t("T3")), plan(t("T3"))
+    of = close(ask(begun(old).give("task:T2", task.Cancelled("no"))), "T1")
+    accept(of, old, new, partial=True)
+    found = status.tasks({"board": of.aggregate})
+    assert [(each.id, each.state) for each in status.counted(found)] == [("T1", "CLOSED"), ("T3", "OPEN")]
+
+
 def test_a_removed_task_that_rests_is_not_tried_again_until_it_is_back() -> None:
     """Its rest runs out, and changes nothing; back in the plan it has the retry that it had."""
     old, new = plan(t("T1", max_retries=1), t("T2")), plan(t("T2"))
