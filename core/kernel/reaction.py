@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from lifefold.core.kernel.aggregate import Aggregate, AggregateType, Create, RuleAction, View
+from lifefold.core.kernel.aggregate import Aggregate, AggregateType, Create, Rule, RuleAction, View
 from lifefold.core.kernel.entity import (
     ActivityEnded,
     Created,
@@ -53,13 +53,17 @@ class RequestedEffect(msgspec.Struct, frozen=True, gc=False):
 
 
 class Reaction(msgspec.Struct, frozen=True, gc=False):
-    """The outcome of one accepted input. ``changed`` names the changed entities in order."""
+    """The outcome of one accepted input. ``changed`` names the changed entities in order.
+
+    ``rules`` has the rules that asked for something, each once for every transition that it answered.
+    """
 
     aggregate: Aggregate
     effects: tuple[RequestedEffect, ...] = ()
     transitions: tuple[Transition, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     changed: tuple[str, ...] = ()
+    rules: tuple[Rule, ...] = ()
 
     @property
     def refused(self) -> Refusal | None:
@@ -258,7 +262,8 @@ class _Run:
     """
 
     __slots__ = (
-        "aggregate", "at_ms", "changed", "effects", "entities", "of", "queue", "refusals", "transitions", "views",
+        "aggregate", "at_ms", "changed", "effects", "entities", "of", "queue", "refusals", "rules", "transitions",
+        "views",
     )  # fmt: skip
 
     def __init__(self, of: AggregateType, aggregate: Aggregate, at_ms: int) -> None:
@@ -271,6 +276,7 @@ class _Run:
         self.effects: list[RequestedEffect] = []
         self.transitions: list[Transition] = []
         self.refusals: list[Refusal] = []
+        self.rules: list[Rule] = []
         self.queue: list[tuple[str, RuleAction]] = []
 
     def accept(self, *steps: EntityStep) -> None:
@@ -302,11 +308,14 @@ class _Run:
         """Return what rules ask for after a transition, each with the rule's name. Raises ``DecisionError``."""
         actions: list[tuple[str, RuleAction]] = []
         for each in self.of.triggered(transition):
+            before = len(actions)
             try:
                 for action in each.follow(self.aggregate, transition):
                     actions.append((each.name, action))  # noqa: PERF401 - a rule that asks for nothing costs no list
             except Exception as error:
                 raise _following(transition, f"rule {each.name}", error) from error
+            if len(actions) > before:
+                self.rules.append(each)
         return actions
 
     def follow(self, requested: tuple[str, RuleAction]) -> None:
@@ -349,4 +358,11 @@ class _Run:
             entities=self.entities.persistent(),
             views=self.views.persistent(),
         )
-        return Reaction(now, tuple(self.effects), tuple(self.transitions), tuple(self.refusals), tuple(self.changed))
+        return Reaction(
+            now,
+            tuple(self.effects),
+            tuple(self.transitions),
+            tuple(self.refusals),
+            tuple(self.changed),
+            tuple(self.rules),
+        )
