@@ -121,6 +121,7 @@ class _Check:
         verdicts += [] if told is None else [witness.rule_error(told)]
         if compared.steps is not None:
             verdicts = self._of_no_proof(verdicts, compared.steps)
+        used = product_system.coverage.used
         return Report(
             target=self._system.name,
             verdicts=tuple(verdicts),
@@ -135,8 +136,9 @@ class _Check:
             walked=compared[:2],
             bounds=self._bounds,
             renumbered=tuple(sorted(product_system.identifiers)),
-            coverage=product_system.coverage.counts(),
-            missing=tuple(product_system.coverage.missing()),
+            coverage=used.counts(self._system),
+            missing=tuple(used.missing(self._system)),
+            unused_rules=tuple(used.unused_rules(self._system)),
             messages=messages,
             alike=_alike(graph, exchanged, unasked),
         )

@@ -30,6 +30,7 @@ def facts(target: Target, report: Report) -> dict[str, Any]:
         "alike": None if report.alike is None else report.alike._asdict(),
         "coverage": {name: list(each) for name, each in report.coverage.items()},
         "missing": list(report.missing),
+        "unused_rules": list(report.unused_rules),
         "crashes": None if report.crashes is None else _of_crashes(report.crashes),
         "properties": [
             {

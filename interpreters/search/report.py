@@ -11,10 +11,7 @@ from lifefold.core.kernel import PropertyKind
 from lifefold.interpreters.search.configuration import Bounds
 from lifefold.interpreters.search.crash_model import SHIPPED, CrashBounds, Discipline
 from lifefold.interpreters.search.display import html
-from lifefold.interpreters.search.trace import WIDTH, Trace, wrapped
-
-MISSING_SHOWN: Final = 6
-"""The most unused parts of the tables that a report names."""
+from lifefold.interpreters.search.trace import WIDTH, Trace, unused_lines, wrapped
 
 
 class Outcome(StrEnum):
@@ -127,6 +124,8 @@ class Report(msgspec.Struct, frozen=True):
     renumbered: tuple[str, ...]
     coverage: Mapping[str, tuple[int, int]]
     missing: tuple[str, ...]
+    unused_rules: tuple[str, ...] = ()
+    """The rules that never asked for anything, in words."""
     alike: Alike | None = None
     """The aggregates that were treated as alike, if there are any."""
     crashes: "CrashReport | None" = None
@@ -161,15 +160,19 @@ class Report(msgspec.Struct, frozen=True):
         """Show the report in a notebook."""
         return {"text/plain": str(self), "text/html": html(self)}
 
-    def lines(self, width: int = WIDTH) -> Iterator[str]:
-        """Yield the lines of the report: the size of the search, every property, and the conclusion."""
+    def lines(self, width: int = WIDTH, *, shows_unused: bool = False) -> Iterator[str]:
+        """Yield the lines of the report: the size of the search, every property, and the conclusion.
+
+        Of the unused rows and rules it shows the first few, or all if ``shows_unused``.
+        """
         rate = f" ({self.states / self.seconds:,.0f} states/s)" if self.seconds else ""
         met = f"{self.states:,} states, {self.steps:,} steps, {self.depth} deep, in {self.seconds:.1f} s{rate}"
         yield from wrapped(f"{self.target}: ", met, width)
         for what, said in self.said():
             yield from wrapped(f"  {what:<13}", said, width)
             if what == "used":
-                yield from self._unused(width)
+                yield from unused_lines(self.missing, width, "missing", shows_all=shows_unused)
+                yield from unused_lines(self.unused_rules, width, "unused_rules", shows_all=shows_unused)
         yield ""
         verdicts = self.sorted()
         first_failing = len(verdicts) - len(self.broken())
@@ -178,13 +181,6 @@ class Report(msgspec.Struct, frozen=True):
             yield from (f"  {line}" for line in each.lines(width - 2, of=self.target))
         yield ""
         yield from wrapped(f"{self.target}: ", self.conclusion(), width)
-
-    def _unused(self, width: int) -> Iterator[str]:
-        left = len(self.missing) - MISSING_SHOWN
-        for line in self.missing[:MISSING_SHOWN]:
-            yield from wrapped("    - ", line, width)
-        if left > 0:
-            yield f"    - and {left} more, in `missing`"
 
     def sorted(self) -> list[Verdict]:
         """Return the verdicts: held properties first, then undecided, then broken ones."""

@@ -30,6 +30,7 @@ from lifefold.core.kernel import (
     encode,
 )
 from lifefold.interpreters.search.coverage import Coverage
+from lifefold.interpreters.search.used_parts import UsedParts
 from lifefold.interpreters.simulate.choices import Choices, Name
 from lifefold.interpreters.simulate.environment import Chance, Environment
 from lifefold.interpreters.simulate.faults import Faults
@@ -86,7 +87,7 @@ class Run(msgspec.Struct, frozen=True):
     found: Found | None
     counts: Counts
     struck: Mapping[str, int]
-    covered: Coverage
+    used: UsedParts
     seen: frozenset[tuple[str, str]]
     state_ms: Mapping[tuple[str, str], int]
     """By machine and state: the time of all entities in it, in milliseconds."""
@@ -180,7 +181,7 @@ class _Simulation:
             found=found,
             counts=self._runner.counts,
             struck=dict(self._chance.struck),
-            covered=self._coverage,
+            used=self._coverage.used,
             seen=frozenset(self._vigil.seen),
             state_ms=dict(self._state_ms),
             recovery_ms=tuple(self._runner.recovery_ms),
