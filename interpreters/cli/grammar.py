@@ -276,9 +276,14 @@ def _add_showing(commands: _Commands) -> None:
         default="plain",
         help="json has the transitions only; the others have activities, timers and special states, too",
     )
-    diagram = _add(commands, "diagram", "showing:diagram", "print the state diagram of a lifecycle")
+    diagram = _add(
+        commands,
+        "diagram",
+        "showing:diagram",
+        "print the diagram of a lifecycle, or of a system: its machines, rules and messages",
+    )
     diagram.add_argument("machine", metavar="MACHINE", help=_KNOWN)
-    diagram.add_argument("--format", choices=("mermaid", "dot", "scxml", "xstate"), default="mermaid")
+    diagram.add_argument("--format", choices=("mermaid", "dot", "svg", "scxml", "xstate"), default="mermaid")
 
 
 def _add_simulate(commands: _Commands) -> None:
