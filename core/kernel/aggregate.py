@@ -12,6 +12,7 @@ A *view* is a value folded over the transitions, so that a rule need not search.
 the entities at any time.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -23,6 +24,7 @@ from lifefold.core.kernel.failure import EntityQuarantined, EntityReleased, Hand
 from lifefold.core.kernel.machine import Machine
 from lifefold.core.kernel.property import Property, SystemState, properties_of, unprojected
 from lifefold.core.kernel.record import Event, Record, State
+from lifefold.core.kernel.shown import counted, listed, shown
 from lifefold.effects import Tell
 
 T = TypeVar("T")
@@ -55,6 +57,12 @@ class Aggregate(msgspec.Struct, frozen=True, gc=False):
     sent: PMap[str, int] = pmap()
     received: PMap[str, int] = pmap()
     quarantined: PMap[str, str] = pmap()
+
+    def __repr__(self) -> str:
+        """Return its name, its version and its entities by machine."""
+        counts = Counter(ref.partition(":")[0] for ref in self.entities)
+        entities = listed(f"{count} {name}" for name, count in sorted(counts.items()))
+        return shown(f"Aggregate {self.name!r}: version {self.version}, {entities or 'no entities'}")
 
     @property
     def kind(self) -> str:
@@ -90,6 +98,13 @@ class Rule(msgspec.Struct, frozen=True, gc=False):
     events: tuple[type[Event], ...] = ()
     leaves: frozenset[State] = frozenset()
     enters: frozenset[State] = frozenset()
+
+    def __repr__(self) -> str:
+        """Return its name, its machine and its triggers."""
+        parts = ["event " + "/".join(each.__name__ for each in self.events)] if self.events else []
+        parts += ["leaves " + "/".join(sorted(self.leaves))] if self.leaves else []
+        parts += ["enters " + "/".join(sorted(self.enters))] if self.enters else []
+        return shown(f"Rule {self.name} on {self.on}: {', '.join(parts) or 'every transition'}")
 
     def __call__(self, aggregate: Aggregate, transition: Transition) -> Iterable[RuleAction]:
         """Return what follows from a transition; nothing from one that does not trigger the rule."""
@@ -209,6 +224,10 @@ class AggregateType:
             raise ValueError(message)
         self._rules: Final = {name: tuple(each for each in self.rules if each.on == name) for name in self.machines}
         self._triggered: Final[dict[_Trigger, tuple[Rule, ...]]] = {}
+
+    def __repr__(self) -> str:
+        """Return its kind, its machines and the number of its rules."""
+        return shown(f"AggregateType {self.kind!r}: {listed(self.machines)}; {counted(len(self.rules), 'rule')}")
 
     def start(self, name: str) -> Aggregate:
         """Return the empty aggregate of this name."""
@@ -339,6 +358,10 @@ class System:
         self.aggregates: Final[dict[str, AggregateType]] = {}
         kinds = _by_name(f"{name}: kind", ((each.kind, each) for each in aggregates))
         self.aggregates.update((kind, each.among(self.aggregates)) for kind, each in kinds.items())
+
+    def __repr__(self) -> str:
+        """Return its name and its kinds of aggregates."""
+        return shown(f"System {self.name!r}: {listed(self.aggregates)}")
 
     def with_properties(self, *properties: Property[SystemState]) -> "System":
         """Return this system with these properties, too."""

@@ -39,6 +39,7 @@ from lifefold.core.kernel.machine import Machine
 from lifefold.core.kernel.overlay import Overlay
 from lifefold.core.kernel.record import Event, Record, replace
 from lifefold.core.kernel.row import After
+from lifefold.core.kernel.shown import counted, listed, shown
 from lifefold.effects import Effect, Tell
 
 MACROSTEP_LIMIT: Final = 100_000
@@ -64,6 +65,13 @@ class Reaction(msgspec.Struct, frozen=True, gc=False):
     refusals: tuple[Refusal, ...] = ()
     changed: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
+
+    def __repr__(self) -> str:
+        """Return its aggregate, its transitions, and the number of effects and refusals."""
+        steps = listed(f"{each.entity} {type(each.event).__name__} → {each.after.state}" for each in self.transitions)
+        more = [(len(self.effects), "effect"), (len(self.refusals), "refusal")]
+        parts = [steps or "no transition", *(counted(count, noun) for count, noun in more if count)]
+        return shown(f"Reaction of {self.aggregate.name!r}, version {self.aggregate.version}: {'; '.join(parts)}")
 
     @property
     def refused(self) -> Refusal | None:

@@ -16,6 +16,7 @@ from typing import Any, Generic, Literal, Never, TypeVar
 import msgspec
 
 from lifefold.core.kernel.record import Event, Record, State
+from lifefold.core.kernel.shown import shown
 from lifefold.core.kernel.step import Step
 from lifefold.effects import Activity, Effect
 
@@ -95,6 +96,10 @@ class Row(msgspec.Struct, Generic[R], frozen=True):
         when = f" when {self.when.__name__}" if self.when else ""
         restart = ", restart" if self.restart else ""
         return f"row({self.source_label}, {self.event_label}, {self.target_label}{when}{restart})"
+
+    def __repr__(self) -> str:
+        """Return the row as a line of its table, on one short line."""
+        return shown(str(self))
 
     def goes(self, state: State) -> State:
         """Return the target of the row from one of its sources."""

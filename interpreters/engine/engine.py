@@ -30,6 +30,7 @@ from lifefold.core.kernel import (
     UnreadableEntry,
     replace,
 )
+from lifefold.core.kernel.shown import counted, shown
 from lifefold.effects import Begin, CancelTimer, End, StartTimer, Tell
 from lifefold.interpreters.engine.activities import Activities
 from lifefold.interpreters.engine.clock import Clock, WallClock
@@ -99,6 +100,11 @@ class Engine:
         self._performed: dict[str, int] = {}
         self._untold: Final[dict[tuple[str, str, int], Tell]] = {}
         self._tasks: TaskGroup | None = None
+
+    def __repr__(self) -> str:
+        """Return its system, its stage and its number of aggregates."""
+        size = counted(len(self.aggregates), "aggregate")
+        return shown(f"Engine of {self.ledger.system.name!r}: {size}; it {self._stage}")
 
     @property
     def aggregates(self) -> dict[str, Aggregate]:

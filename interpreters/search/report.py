@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from lifefold.core.kernel import PropertyKind
+from lifefold.core.kernel.shown import shown
 from lifefold.interpreters.search.configuration import Bounds
 from lifefold.interpreters.search.crash_model import SHIPPED, CrashBounds, Discipline
 from lifefold.interpreters.search.display import html
@@ -154,7 +155,7 @@ class Report(msgspec.Struct, frozen=True):
     def __repr__(self) -> str:
         """Return the broken properties in a few words, as a test runner shows them; ``print`` shows the rest."""
         wrong = "".join(f", {each.mark} {each.words(of=self.target)}" for each in self.broken())
-        return f"<{self.target}: {self.conclusion()}{wrong}>"
+        return shown(f"{self.target}: {self.conclusion()}{wrong}")
 
     def _repr_mimebundle_(self, **_kinds: object) -> dict[str, str]:
         """Show the report in a notebook."""

@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from lifefold.core.kernel import System
+from lifefold.core.kernel.shown import counted, shown
 from lifefold.interpreters.search.rule_error import ANSWERED
 from lifefold.interpreters.simulate.campaign import Tally
 from lifefold.interpreters.simulate.choices import Name
@@ -30,6 +31,13 @@ class Finding(msgspec.Struct, frozen=True):
     seed: int
     run: Run
     limits: Limits
+
+    def __repr__(self) -> str:
+        """Return the broken property, the system and the seed."""
+        found = self.run.found
+        broken = "no property" if found is None else f"{found.owner}: {found.prop}"
+        inputs = counted(len(self.run.entries), "input")
+        return shown(f"Finding: {broken}; {self.target.name}, seed {self.seed}, {inputs}")
 
     @property
     def system(self) -> System:

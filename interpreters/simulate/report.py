@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from lifefold.core.kernel import Does
+from lifefold.core.kernel.shown import shown
 from lifefold.interpreters.search.trace import WIDTH, unused_lines, wrapped
 from lifefold.interpreters.search.used_parts import machines_of
 from lifefold.interpreters.simulate.campaign import Tally, campaign
@@ -37,6 +38,10 @@ class Report(msgspec.Struct, frozen=True):
     def ok(self) -> bool:
         """Whether no property is broken."""
         return not self.tally.found
+
+    def __repr__(self) -> str:
+        """Return the target and the conclusion."""
+        return shown(f"Report of {self.target.name}: {conclusion(self.tally)}")
 
     def __str__(self) -> str:
         return "\n".join(lines(self.target, self.tally, self.findings))

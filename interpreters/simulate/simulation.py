@@ -29,6 +29,7 @@ from lifefold.core.kernel import (
     alone,
     encode,
 )
+from lifefold.core.kernel.shown import counted, shown
 from lifefold.interpreters.search.coverage import Coverage
 from lifefold.interpreters.search.used_parts import UsedParts
 from lifefold.interpreters.simulate.choices import Choices, Name
@@ -94,6 +95,11 @@ class Run(msgspec.Struct, frozen=True):
     recovery_ms: tuple[int, ...]
     until_ms: int
     """The end of the run, in virtual milliseconds from its beginning."""
+
+    def __repr__(self) -> str:
+        """Return its seed, its size and its finding."""
+        found = "no property is broken" if self.found is None else f"broken: {self.found.owner}: {self.found.prop}"
+        return shown(f"Run of seed {self.seed}: {counted(len(self.entries), 'input')}, {found}")
 
     @property
     def ok(self) -> bool:
