@@ -139,6 +139,14 @@ def rule(
 
     Raises ``ValueError``, with the name of the rule, for an event or a state that the machine does not have, and for an
     empty trigger.
+
+    >>> from lifefold import rule
+    >>> from lifefold.core.fleet.board import intake
+    >>> @rule(on=intake.machine, enters=intake.State.CLOSED)
+    ... def report(board, transition):
+    ...     return ()
+    >>> report
+    <Rule report on intake: enters Closed>
     """
     events = event if isinstance(event, tuple) else () if event is None else (event,)
     known_events: tuple[type[Event], ...] = (*on.events, *_OF_ENTITIES)
@@ -189,6 +197,11 @@ class AggregateType:
     ``commands`` has by machine the events that operators may send to its entities. A machine without an entry accepts
     all of its events from operators, except those that only activities report. ``properties`` hold of every aggregate
     of this kind; checks and simulations verify them.
+
+    >>> from lifefold import AggregateType
+    >>> from lifefold.core.fleet.board import intake
+    >>> AggregateType("board", machines=(intake.machine,), commands={"intake": (intake.LastTaskIn,)})
+    <AggregateType 'board': intake; 0 rules>
     """
 
     __slots__ = ("_peers", "_rules", "_triggered", "commands", "kind", "machines", "properties", "rules", "views")
@@ -347,7 +360,12 @@ def _by_name(what: str, named: Iterable[tuple[str, T]]) -> dict[str, T]:
 
 
 class System:
-    """A set of aggregate types that exchange messages. ``properties`` hold of each of its ``SystemState`` values."""
+    """A set of aggregate types that exchange messages. ``properties`` hold of each of its ``SystemState`` values.
+
+    >>> from lifefold import AggregateType, System
+    >>> System("fleet", AggregateType("board", machines=()))
+    <System 'fleet': board>
+    """
 
     __slots__ = ("aggregates", "name", "properties")
 

@@ -71,6 +71,11 @@ class Envelope(msgspec.Struct, frozen=True, gc=False):
 
     ``at_ms`` is Unix time in milliseconds. ``key`` makes a repeated delivery recognisable. An activity's event has the
     ``slot`` and ``generation`` of the activity, a message of another aggregate its ``sender`` and ``ordinal``.
+
+    >>> from lifefold import Envelope
+    >>> from lifefold.core.fleet.board.intake import LastTaskIn
+    >>> Envelope("intake", LastTaskIn(), at_ms=1_700_000_000_000).actor
+    'operator'
     """
 
     entity: str

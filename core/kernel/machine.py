@@ -54,6 +54,23 @@ class Machine(Generic[R]):
     A record is ``settled`` if nothing more must happen to it: in final states, and where ``rests`` says so. With
     ``anywhere`` that is every record. The states are those of the enumeration of the initial record's state, and the
     ``added`` ones of other enumerations.
+
+    >>> from lifefold import Event, Machine, Record, State, row
+    >>> class Door(State):
+    ...     OPEN = "Open"
+    ...     SHUT = "Shut"
+    >>> class Opened(Event, frozen=True): ...
+    >>> class Closed(Event, frozen=True): ...
+    >>> class Lobby(Record, frozen=True):
+    ...     state: Door = Door.SHUT
+    >>> machine = Machine(
+    ...     "lobby", Lobby(), rows=(row(Door.SHUT, Opened, Door.OPEN), row(Door.OPEN, Closed, Door.SHUT))
+    ... )
+    >>> lobby, effects = machine.reduce(Lobby(), Opened()).unwrap()
+    >>> print(lobby.state, effects)
+    Open ()
+    >>> print(machine.reduce(lobby, Opened()).failure())
+    lobby: Opened is not possible in Open (possible: Closed)
     """
 
     __slots__ = (

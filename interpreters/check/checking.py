@@ -56,6 +56,12 @@ def check(  # noqa: PLR0913 - what may be chosen, each with its name
     Raises ``TypeError`` if the target or a property is of another type. Raises ``ValueError`` for a wrong opening, for
     an aggregate that refuses it, or if one machine of a system reads the time while another one lets it pass (see
     ``clocks``). Raises ``NotAlike`` for symmetry without alike aggregates.
+
+    >>> from lifefold import check
+    >>> from lifefold.core.fleet.board import intake
+    >>> report = check(intake.machine)
+    >>> report.ok, report.states
+    (True, 2)
     """
     if isinstance(target, Machine):
         unopened(opening)

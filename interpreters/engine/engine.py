@@ -61,6 +61,18 @@ class Engine:
 
     ``run`` loads the log and continues at its end. A caller that reads ``aggregates`` before the run begins can call
     ``load`` and ``resume`` itself. Calls in the wrong order raise ``EngineMisuseError``.
+
+    >>> import anyio
+    >>> from lifefold import Engine, Interpreter, MemoryStore, alone
+    >>> from lifefold.core.fleet.board import intake
+    >>> system, opening = alone(intake.machine)
+    >>> async def live():
+    ...     engine = Engine(system, MemoryStore(), Interpreter())  # it needs the event loop
+    ...     engine.offer("intake", opening["intake"])
+    ...     await engine.run(until=lambda engine: "intake" in engine.aggregates)
+    ...     print(engine)
+    >>> anyio.run(live)
+    <Engine of 'intake': 1 aggregate; it has ended>
     """
 
     def __init__(  # noqa: PLR0913 - the parts of an engine, each with its name

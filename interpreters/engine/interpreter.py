@@ -154,6 +154,13 @@ def handles(*kinds: Any, on_error: OnError | None = None) -> Any:
 
     ``on_error`` is the policy for its errors; the default is the engine's. ``Interpreter.of`` turns an instance of the
     class into an interpreter. A method that overrides a marked one needs no mark.
+
+    >>> from lifefold import Effect, handles
+    >>> class Ring(Effect, frozen=True): ...
+    >>> class Bells:
+    ...     @handles(Ring)
+    ...     async def ring(self, effect, context):
+    ...         print("ding")
     """
     if not kinds or not any(all(isinstance(kind, type) and issubclass(kind, of) for kind in kinds) for of in _TAKEN):
         raise TypeError(f"handles{kinds!r}: accepted: types of effects, or types of activities, at least one, not both")
@@ -177,7 +184,15 @@ def _must_be_async(method: object, called: str, handled: str) -> None:
 
 
 class Interpreter:
-    """A set of handlers. ``a.over(b)`` uses the handlers of ``a`` first."""
+    """A set of handlers. ``a.over(b)`` uses the handlers of ``a`` first.
+
+    >>> from lifefold import Effect, Interpreter
+    >>> class Ring(Effect, frozen=True): ...
+    >>> async def ring(effect, context):
+    ...     print("ding")
+    >>> [kind.__name__ for kind in Interpreter({Ring: ring}).effects]
+    ['Ring']
+    """
 
     def __init__(
         self,

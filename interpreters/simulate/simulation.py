@@ -130,7 +130,14 @@ def simulate(  # noqa: PLR0913 - what may be chosen, each with its name
 
     A system needs its ``opening``: the first input of each of its aggregates. With a ``seed``, ``faults`` happen at
     their rates; without one everything is orderly, ``but`` for these deviations. ``properties`` are additional
-    properties: of the entity for a machine, of the ``SystemState`` for a system.
+    properties: of the entity for a machine, of the ``SystemState`` for a system. Raises ``TypeError`` for a system
+    without an opening.
+
+    >>> from lifefold import simulate
+    >>> from lifefold.core.lifecycles import session
+    >>> run = simulate(session.machine, seed=7)
+    >>> run.ok, len(run.entries) > 1
+    (True, True)
     """
     if isinstance(target, Machine):
         more = tuple(properties)

@@ -45,7 +45,10 @@ OF, TOWER = tower(pull, bells=2)
         (machine, "<Machine 'oven': 4 states, 10 rows, starts in Cold>"),
         (machine.rows[4], "<row(Baking, Knocked, Cold when is_hot)>"),
         (pull, "<Rule pull on bell: enters Ringing>"),
-        (rule(bell, event=Created, leaves=Sound.RINGING)(lambda _a, _t: ()), "<Rule <lambda> on bell: event Created, leaves Ringing>"),
+        (
+            rule(bell, event=Created, leaves=Sound.RINGING)(lambda _a, _t: ()),
+            "<Rule <lambda> on bell: event Created, leaves Ringing>",
+        ),
         (rule(bell)(lambda _a, _t: ()), "<Rule <lambda> on bell: every transition>"),
         (OF, "<AggregateType 'tower': bell, oven; 1 rule>"),
         (System("town", OF), "<System 'town': tower>"),
