@@ -79,7 +79,7 @@ def take_away(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Release the task of a worker that is preempted."""
     requested = cast("preemption_request.PreemptionRequested", transition.event)
     of: FleetTask = board.record(f"task:{requested.of}")
-    yield Dispatch(f"task:{of.id}", task.Released(of.epoch, f"it makes room for {requested.task}"))
+    yield Dispatch(f"task:{of.id}", task.Released(of.epoch, f"preempted for {requested.task}"))
 
 
 @rule(on=fleet_task.machine, enters=task.State.CLAIMED)

@@ -61,7 +61,7 @@ def busy(*priorities: int, **options: Any) -> Hand:
 def test_a_task_that_comes_first_takes_the_place_of_one_that_is_at_work() -> None:
     """The other one is open again under its used number, has not failed, and says for what it has made room."""
     of = add(busy(2, worker_slots=("ann",)), "X", 1)
-    before, reason = make("L1", priority=2), "it makes room for X"
+    before, reason = make("L1", priority=2), "preempted for X"
     assert recalled(of) == [("worker/ann", assignment.Recalled("L1", 1, reason, DEADLINE_MS))]
     now: fleet_task.FleetTask = of.record("task:L1")
     assert states(of, "L1", "X") == ["OPEN", "OPEN"]
@@ -303,7 +303,7 @@ def test_a_part_of_what_is_cancelled_has_nobody_make_room() -> None:
 
 def recalled_worker(of: Hand, within_ms: int = DEADLINE_MS) -> Hand:
     """Let the board take the task from its owner, whose session has so long to end."""
-    return of.hear("board", "assignment", assignment.Recalled("T1", 2, "it makes room for X", within_ms))
+    return of.hear("board", "assignment", assignment.Recalled("T1", 2, "preempted for X", within_ms))
 
 
 @pytest.mark.parametrize(("within_ms", "has_ms"), [(DEADLINE_MS, DEADLINE_MS), (0, session.Limits().grace_ms)])
@@ -339,7 +339,7 @@ def test_the_next_session_has_its_grace_again() -> None:
 def test_a_recall_of_what_is_not_in_hand_is_harmless() -> None:
     """Late, or for another claim."""
     of = wanting()
-    of.dismiss("board", "assignment", assignment.Recalled("T1", 2, "it makes room for X", DEADLINE_MS))
+    of.dismiss("board", "assignment", assignment.Recalled("T1", 2, "preempted for X", DEADLINE_MS))
     assert shutdown.quiet(of.aggregate)
 
 
@@ -394,7 +394,7 @@ def test_why_says_who_makes_room_and_why_what_had_to_go_is_open() -> None:
     of, agent = add(busy(2, worker_slots=("ann",)), "X", 1), running().aggregate
     both = {"board": of.aggregate, agent.name: agent}
     assert "no agent is free: ann is preempted for X" in why.explain(why.look(both, "X", 0), why.Story("X")).sentence
-    assert "it makes room for X" in why.explain(why.look(both, "L1", 0), why.Story("L1")).sentence
+    assert "preempted for X" in why.explain(why.look(both, "L1", 0), why.Story("L1")).sentence
 
 
 @pytest.mark.parametrize(("stage", "is_so"), [(task.Stage.WORK, False), (task.Stage.VERIFY, True)])
