@@ -352,13 +352,13 @@ def _to_be_approved(aggregate: Aggregate, every: tuple[TaskStatus, ...]) -> Iter
 def _out_of_money(aggregate: Aggregate) -> Iterator[Waiting]:
     every = sorted(tasks_of(aggregate), key=lambda each: (each.ordinal, each.id))
     blocked = [each for each in every if each.state is task.State.BLOCKED]
-    for ref in sorted(dict.fromkeys(each.lacks for each in blocked if each.lacks.startswith(fleet_task.PURSE))):
+    for ref in sorted(dict.fromkeys(each.lacks for each in blocked if each.lacks.startswith(fleet_task.BUDGET))):
         names = tuple(each.id for each in blocked if each.lacks == ref)
         entity: Entity[budget.Budget] = aggregate.entities[ref]
         yield Waiting(
             Awaited.BUDGET, names, budgets.raising(entity), entity.entered_ms, reason=budgets.reason_of(entity)
         )
-    for ref in sorted(each for each in aggregate.entities if each.startswith(f"{fleet_task.PURSE}agent/")):
+    for ref in sorted(each for each in aggregate.entities if each.startswith(f"{fleet_task.BUDGET}agent/")):
         entity, name = aggregate.entities[ref], ref.partition("/")[2]
         if (
             budget.is_spent_for_good(entity.record)

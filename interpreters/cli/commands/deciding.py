@@ -245,7 +245,7 @@ def _lack(of: Aggregate, each: fleet_task.FleetTask) -> str:
         return f"it was {fleet_task.NOT_IN_THE_PLAN}; it goes on when the file has it again, {_CHANGE}"
     if each.lacks.startswith((fleet_task.ROLE, fleet_task.LEVEL)):
         return f"it {each.reason}; {_how_an_agent_may(of, each)}"
-    if each.lacks.startswith(fleet_task.PURSE):
+    if each.lacks.startswith(fleet_task.BUDGET):
         return f"{each.reason}; more may be spent: lifefold {budgets.raising(of.entities[each.lacks])}{LOG}"
     return _root(of, each)
 

@@ -113,7 +113,7 @@ def _when_an_agent_may(view: FleetView) -> str:
 
 def _when_there_is_more(view: FleetView, lacking: Entity[budget.Budget]) -> str:
     """Return when a budget has a share left again."""
-    kind, _, name = lacking.ref.removeprefix(fleet_task.PURSE).partition("/")
+    kind, _, name = lacking.ref.removeprefix(fleet_task.BUDGET).partition("/")
     whose = f"the budget of {name}" if name else f"the {kind}'s budget"
     left_ms = refill_ms(view, lacking)
     by_itself = [] if left_ms is None else [f"{whose} is refilled, {in_time(left_ms)}"]
@@ -176,7 +176,7 @@ def _blocked(view: FleetView) -> str:
         return _put_back(view)
     if view.task.lacks.startswith(fleet_task.ROLE):
         return f"{view.name} goes on when the fleet file has an agent that may take it, {_ACCEPTED}"
-    if view.task.lacks.startswith(fleet_task.PURSE):
+    if view.task.lacks.startswith(fleet_task.BUDGET):
         return f"{view.name} goes on when an operator raises the budget"
     if view.task.lacks.startswith(fleet_task.LEVEL):
         level = view.task.level.word
@@ -245,7 +245,7 @@ def _let_go_on(view: FleetView) -> Iterator[Way]:
 
 def _more(ref: str, lacking: Entity[budget.Budget] | None, about: str) -> Way:
     """Return the command that raises a budget, for the resources without a share left."""
-    kind, _, name = ref.removeprefix(fleet_task.PURSE).partition("/")
+    kind, _, name = ref.removeprefix(fleet_task.BUDGET).partition("/")
     lines = () if lacking is None else lacking.record.lines
     short = [each for each in lines if not each.suffices] or lines
     options = " ".join(f"--add-{_WORDS[each.resource]} ..." for each in short)
@@ -277,7 +277,7 @@ def _grant(view: FleetView) -> Iterator[Way]:
 
 
 def _unblock(view: FleetView) -> Iterator[Way]:
-    if view.task.lacks.startswith(fleet_task.PURSE):
+    if view.task.lacks.startswith(fleet_task.BUDGET):
         lacking = view.aggregates[board.NAME].entities.get(view.task.lacks)
         yield _more(view.task.lacks, lacking, "more may be spent, and it goes on")
     elif view.task.lacks.startswith(fleet_task.LEVEL):

@@ -688,7 +688,7 @@ ONWARD: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
         [],
     ),
     "blocked for want of money": (
-        scene(make(State.BLOCKED, lacks=f"{fleet_task.PURSE}agent/ann"), make(State.OPEN, "T0")),
+        scene(make(State.BLOCKED, lacks=f"{fleet_task.BUDGET}agent/ann"), make(State.OPEN, "T0")),
         "T1 goes on when an operator raises the budget.",
         [("budget", "--agent ann"), ("cancel", "T1")],
     ),
