@@ -43,7 +43,7 @@ class AgentStatus(msgspec.Struct, frozen=True):
 
     ``stall_detector`` is the progress of its session, empty without a stall detector. ``silent_since_ms`` is the
     approximate time of the last progress of a session on the ladder, otherwise 0. ``supervisor`` is the state of its
-    restarts, empty without restarts; ``reason`` is then the reason of a quarantine. ``makes_room_for`` is the task that
+    restarts, empty without restarts; ``reason`` is then the reason of a quarantine. ``preempted_for`` is the task that
     it is preempted for, until it is free; otherwise empty.
 
     For a service (``kind``), the state is that of its process, and ``reason`` says why it is down. ``doing`` is the
@@ -72,7 +72,7 @@ class AgentStatus(msgspec.Struct, frozen=True):
     stall_detector: str = ""
     silent_since_ms: int = 0
     supervisor: str = ""
-    makes_room_for: str = ""
+    preempted_for: str = ""
     kind: str = worker.KIND
     waiting: int = 0
     triggers: tuple["TriggerStatus", ...] = ()
@@ -262,7 +262,7 @@ def _on_board(agent: AgentStatus, aggregate: Aggregate) -> AgentStatus:
     """Return the status with what the board knows of the agent."""
     slot: worker_slot.WorkerSlot = aggregate.record(f"worker_slot:{agent.name}")
     if slot.state is worker_slot.State.WORKING:
-        agent = replace(agent, makes_room_for=work_of(aggregate).makes_room.get(agent.name, ""))
+        agent = replace(agent, preempted_for=work_of(aggregate).preempted.get(agent.name, ""))
     trust = slot.trust
     if trust is None:
         return agent

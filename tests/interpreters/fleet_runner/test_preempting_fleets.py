@@ -141,7 +141,7 @@ def test_the_operator_sees_a_preempted_agent_while_it_lasts(tmp_path: Path) -> N
             assert "no agent is free: agent is preempted for urgent" in ground.call("why", "urgent").stdout
             assert "preempted for urgent" in ground.call("why", "low").stdout
             (agent,) = ground.json("status")["agents"]
-            assert agent["makes_room_for"] == "urgent"
+            assert agent["preempted_for"] == "urgent"
         assert "2 of 2 tasks closed" in run.rest()
     assert order(ground) == ["low", "urgent", "low"]
     ended_well(ground)

@@ -45,7 +45,7 @@ def add(of: Hand, name: str, priority: int, *needs: str, **fields: Any) -> Hand:
 
 def asked(of: Hand) -> dict[str, str]:
     """Return who makes room, and for what."""
-    return dict(work_of(of.aggregate).makes_room)
+    return dict(work_of(of.aggregate).preempted)
 
 
 def busy(*priorities: int, **options: Any) -> Hand:
@@ -96,7 +96,7 @@ def test_nothing_makes_room_in_a_fleet_that_does_not_say_so() -> None:
     of.give("task:X", Created(make("X", priority=1)))
     assert recalled(of) == []
     work = work_of(of.aggregate)
-    assert (work.is_preempting, dict(work.at), dict(work.makes_room)) == (False, {}, {})
+    assert (work.is_preempting, dict(work.at), dict(work.preempted)) == (False, {}, {})
 
 
 def test_nobody_makes_room_while_somebody_is_free_who_may_take_it() -> None:
@@ -255,8 +255,8 @@ def test_only_who_is_trusted_so_far_makes_room() -> None:
     assert (asked(of), states(of, "L1", "L2")) == ({"ann": "X"}, ["OPEN", "CLAIMED"])
 
 
-@pytest.mark.parametrize(("sessions", "makes_room"), [(1, {}), (2, {"ann": "X"})])
-def test_nobody_makes_room_for_what_no_share_is_left_for(sessions: int, makes_room: dict[str, str]) -> None:
+@pytest.mark.parametrize(("sessions", "preempted"), [(1, {}), (2, {"ann": "X"})])
+def test_nobody_makes_room_for_what_no_share_is_left_for(sessions: int, preempted: dict[str, str]) -> None:
     """What is at work would be lost for nothing; the share that its owner holds is not counted."""
     caps = Caps(sessions=sessions)
     ((ref, limited),) = budget_of(budgets.FLEET, caps, Budget(caps, Amounts(sessions=1)))
@@ -268,7 +268,7 @@ def test_nobody_makes_room_for_what_no_share_is_left_for(sessions: int, makes_ro
             **preemption.preemption_requests(("ann",), 0),
         )
     )
-    assert asked(add(of, "X", 1)) == makes_room
+    assert asked(add(of, "X", 1)) == preempted
 
 
 def test_a_retry_that_comes_first_has_somebody_make_room_when_it_has_rested() -> None:
@@ -366,12 +366,12 @@ def test_a_plan_says_whether_tasks_make_room_and_without_it_nothing_is_there() -
 def test_status_says_for_what_an_agent_makes_room_until_it_is_free() -> None:
     of, agent = add(busy(2, worker_slots=("ann",)), "X", 1), running().aggregate
     seen = projection.agents({"board": of.aggregate, agent.name: agent})
-    assert [each.makes_room_for for each in seen] == ["X"]
+    assert [each.preempted_for for each in seen] == ["X"]
     of.give("task:X", task.Cancelled())
     of.give("task:L1", task.Cancelled())
     ask(of)
     seen = projection.agents({"board": of.aggregate, agent.name: agent})
-    assert [each.makes_room_for for each in seen] == [""]
+    assert [each.preempted_for for each in seen] == [""]
 
 
 @pytest.mark.no_cover
