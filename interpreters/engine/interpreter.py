@@ -82,10 +82,10 @@ class Unreached(Exception):
 class ActivityContext(ABC):
     """An activity as its handler sees it."""
 
-    __slots__ = ("attended", "begin", "cleanup_only", "ending", "occasion")
+    __slots__ = ("attended", "begin", "cleanup_only", "ending", "origin")
 
-    def __init__(self, begin: Begin, occasion: EffectContext, *, cleanup_only: bool) -> None:
-        """Describe the activity of ``begin``, requested in the context ``occasion``.
+    def __init__(self, begin: Begin, origin: EffectContext, *, cleanup_only: bool) -> None:
+        """Describe the activity of ``begin``, requested in the context ``origin``.
 
         With ``cleanup_only`` the handler ends the remains of a crash, begins nothing, and returns. ``ending`` says
         whether the end is requested. A handler that is cancelled without ``ending`` may leave its work to the next
@@ -93,7 +93,7 @@ class ActivityContext(ABC):
         """
         self.attended = False
         self.begin: Final = begin
-        self.occasion: Final = occasion
+        self.origin: Final = origin
         self.cleanup_only: Final = cleanup_only
         self.ending = cleanup_only
 

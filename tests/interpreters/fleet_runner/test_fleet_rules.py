@@ -76,7 +76,7 @@ def broken(names: set[str], standard: list[Runner]) -> Interpreter:
     """Return an interpreter on which some agents can make no place for any task."""
 
     async def check_out(activity: CheckOutWork, context: ActivityContext) -> None:
-        if context.occasion.within.key in names:
+        if context.origin.within.key in names:
             await context.report(assignment.CheckoutFailed("no space left"))
         else:
             await standard[0].handlers.check_out(activity, context)

@@ -195,7 +195,7 @@ def test_a_runner_that_dies_before_it_says_that_work_is_parked_parks_it_once(gro
     runners: list[Runner] = []
 
     async def park(activity: ParkWork, context: ActivityContext) -> None:
-        workplace, agent = runners[0].handlers.workplace, context.occasion.within.key
+        workplace, agent = runners[0].handlers.workplace, context.origin.within.key
         await workplace.park(agent, activity.task, activity.epoch, activity.title)
         raise Died
 

@@ -41,8 +41,8 @@ class Watch(ActivityContext):
     def __init__(self, record: trigger.Trigger, entered_ms: int = 0, most: int = 1_000) -> None:
         entity: Entity[Any] = Entity("trigger:1", record, 1, entered_ms)
         within = Aggregate("service/web", entities=pmap({"trigger:1": entity}))
-        occasion = EffectContext(within, "trigger:1", 1, 0)
-        super().__init__(Begin("AwaitTrigger", AwaitTrigger(record.source), 1), occasion, cleanup_only=False)
+        origin = EffectContext(within, "trigger:1", 1, 0)
+        super().__init__(Begin("AwaitTrigger", AwaitTrigger(record.source), 1), origin, cleanup_only=False)
         self.told: list[Any] = []
         self.most = most
         self.news = anyio.Event()

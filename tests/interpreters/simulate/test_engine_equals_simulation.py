@@ -332,7 +332,7 @@ class Twice(ActivityContext):
     """An activity that reports everything twice."""
 
     def __init__(self, inner: ActivityContext) -> None:
-        super().__init__(inner.begin, inner.occasion, cleanup_only=inner.cleanup_only)
+        super().__init__(inner.begin, inner.origin, cleanup_only=inner.cleanup_only)
         self._inner = inner
 
     async def report(self, event: Event) -> bool:

@@ -132,12 +132,12 @@ def watched_engine(run: Run, entries: int, monkeypatch: pytest.MonkeyPatch) -> l
             {kind: partial(lives, handler) for kind, handler in given.activities.items()},
         )
 
-    async def performs(handler: Callable[..., Any], effect: Effect, occasion: EffectContext) -> None:
-        await handler(effect, occasion)
-        deeds.append((type(effect).__name__, occasion.within.name))
+    async def performs(handler: Callable[..., Any], effect: Effect, context: EffectContext) -> None:
+        await handler(effect, context)
+        deeds.append((type(effect).__name__, context.within.name))
 
     async def lives(handler: Callable[..., Any], activity: Activity, context: ActivityContext) -> None:
-        deeds.append((f"{type(activity).__name__} is taken up", context.occasion.within.name))
+        deeds.append((f"{type(activity).__name__} is taken up", context.origin.within.name))
         await handler(activity, context)
 
     monkeypatch.setattr(Engine, "resume", resumes)
@@ -192,8 +192,8 @@ def test_an_engine_that_performs_what_is_owed_first_is_found(killed: Killed, mon
     resume = Engine.resume
 
     def hasty(self: Engine) -> None:
-        for name, asked, occasion in self._owed:
-            self._queue(name).put(asked, occasion)
+        for name, asked, origin in self._owed:
+            self._queue(name).put(asked, origin)
         self._owed.clear()
         resume(self)
 
