@@ -39,7 +39,7 @@ def test_a_blocked_task_is_explained_down_to_what_has_failed(ground: Ground) -> 
     assert "failed: not accepted: The command `test -f x`" in story
     explained = ground.json("why", "plain-3")
     assert list(explained) == [
-        "task", "state", "since_ms", "owner", "sentence", "reason", "causes", "story", "onward", "ways", "runner",
+        "task", "state", "since_ms", "owner", "sentence", "reason", "causes", "story", "onward", "options", "runner",
         "doubts", "in_the_way", "unmerged",
     ]  # fmt: skip
     assert [each["task"] for each in explained["causes"]] == ["plain-3", "plain-2", "plain-1"]
