@@ -1,8 +1,9 @@
 """Why a task is in its state, in sentences for an operator: a projection of a fleet's log.
 
 An explanation has the present state, the tasks that cause it (``chain``), and the history (``story``). It also has what
-would move the task on, and what an operator can do (``options``). All of it comes from the log: ``Story`` is folded over
-the transitions, and the rest is computed from the aggregates. Evidence about runners and processes is no part of it.
+would move the task on, and what an operator can do (``options``). All of it comes from the log: ``Story`` is folded
+over the transitions, and the rest is computed from the aggregates. Evidence about runners and processes is no part of
+it.
 """
 
 from lifefold.interpreters.explain.why.chain import Link, chain, roots

@@ -21,8 +21,8 @@ class Cause(msgspec.Struct, frozen=True):
 class Explanation(msgspec.Struct, frozen=True):
     """Why a task is in its state. ``sentence`` shortens ``reason``; times are Unix time in milliseconds.
 
-    ``causes`` begins with the task itself. ``onward`` names what would move the task on, and ``options`` has the commands
-    that an operator can give.
+    ``causes`` begins with the task itself. ``onward`` names what would move the task on, and ``options`` has the
+    commands that an operator can give.
     """
 
     task: str
