@@ -36,7 +36,7 @@ from lifefold.interpreters.simulate.choices import Choices, Name
 from lifefold.interpreters.simulate.environment import Chance, Environment
 from lifefold.interpreters.simulate.faults import Faults
 from lifefold.interpreters.simulate.inputs import Counts, Entry, Opening
-from lifefold.interpreters.simulate.operators import HOUR_MS, People
+from lifefold.interpreters.simulate.operators import HOUR_MS, Operators
 from lifefold.interpreters.simulate.property_monitor import Debt, PropertyMonitor, Violation
 from lifefold.interpreters.simulate.runner import Runner
 from lifefold.interpreters.simulate.scheduler import Agenda
@@ -167,7 +167,7 @@ class _Simulation:
         self._vigil = PropertyMonitor(system, properties)
         self._coverage = Coverage(system)
         self._runner = Runner(system, opening, chance, self._agenda, self._watch)
-        self._people = People(system, self._runner, self._agenda, chance)
+        self._operators = Operators(system, self._runner, self._agenda, chance)
         self._entered: dict[tuple[str, str], tuple[tuple[str, str], int]] = {}
         self._state_ms: Counter[tuple[str, str]] = Counter()
 
@@ -179,7 +179,7 @@ class _Simulation:
         try:
             self._vigil.begin({name: self._system.type_of(name) for name, _ in self._runner.opening})
             self._runner.start()
-            self._people.tick()
+            self._operators.tick()
             self._let_pass(until_ms)
             self._agenda.now_ms = until_ms
             self._heal()
@@ -270,7 +270,7 @@ class _Simulation:
         """Give the inputs that a property assumes, where possible; tell whether there was one."""
         said = False
         for name in list(self._runner.aggregates):
-            for envelope in self._people.sayable(name):
+            for envelope in self._operators.sayable(name):
                 if _is_of(relied_on, envelope.event):
                     entries = len(self._runner.entries)
                     self._runner.post(name, envelope)

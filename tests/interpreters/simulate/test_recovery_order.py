@@ -17,7 +17,7 @@ from lifefold.interpreters.engine import ActivityContext, EffectContext, Interpr
 from lifefold.interpreters.engine.engine import Engine
 from lifefold.interpreters.simulate import Limits, Name, Run, simulate
 from lifefold.interpreters.simulate.activities import Activities
-from lifefold.interpreters.simulate.on_engine import ENACTABLE, Death, enact, log_of, prompt, said_by_people
+from lifefold.interpreters.simulate.on_engine import ENACTABLE, Death, enact, log_of, operator_inputs, prompt
 from lifefold.interpreters.simulate.runner import Runner
 from lifefold.interpreters.simulate.scheduler import Part
 from lifefold.interpreters.simulate.simulation_targets import FLEET, named
@@ -25,7 +25,7 @@ from lifefold.interpreters.simulate.simulation_targets import FLEET, named
 FEW: Final = CrashBounds(inputs=2, crashes=1, batch=1)
 TARGET: Final = named("fleet-2x3")
 UNTIL_MS: Final = 120_000
-WORLD: Final = msgspec.structs.replace(prompt(FLEET), people_ms=(5_000, 20_000))
+WORLD: Final = msgspec.structs.replace(prompt(FLEET), operators_ms=(5_000, 20_000))
 SLOT: Final = RunSession.__name__
 POINT: Final = Death(0).point
 Deed = tuple[str, str]
@@ -148,7 +148,7 @@ def watched_engine(run: Run, entries: int, monkeypatch: pytest.MonkeyPatch) -> l
         until_ms=UNTIL_MS,
         but=run.deviations,
         environment=WORLD,
-        people=said_by_people(run.entries),
+        operators=operator_inputs(run.entries),
         dies=[Death(entries)],
         altered=altered,
     )
