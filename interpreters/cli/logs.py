@@ -35,6 +35,13 @@ def next_log(log: Path) -> Path:
     return log.with_name(f"{name}.run-{number + 1}.db")
 
 
+def earlier_logs(log: Path) -> Iterator[Path]:
+    """Yield the logs of the runs before this one that exist, the latest first."""
+    name, number = _run_of(log)
+    every = (log.with_name(f"{name}{f'.run-{each}' if each > 1 else ''}.db") for each in range(number - 1, 0, -1))
+    yield from (each for each in every if each.exists())
+
+
 def _latest(log: Path) -> Path:
     """Return the log of the latest run after this one, or this one."""
     while (then := next_log(log)).exists():

@@ -42,12 +42,12 @@ import anyio
 from anyio import to_thread
 
 from lifefold.interpreters.worktrees.aside import is_taken, make_own, make_room, move_into, set_aside
-from lifefold.interpreters.worktrees.branch_guard import BranchGuard
+from lifefold.interpreters.worktrees.branch_guard import LOGGED, BranchGuard
 from lifefold.interpreters.worktrees.claim_commit import CLAIM, Claim, one_line
-from lifefold.interpreters.worktrees.errors import MergeConflict, WorkplaceError
+from lifefold.interpreters.worktrees.errors import GitError, MergeConflict, WorkplaceError
 from lifefold.interpreters.worktrees.excludes import CHANGED, RULES, copy_rules, rules_have_changed
 from lifefold.interpreters.worktrees.fast_forward import Forward
-from lifefold.interpreters.worktrees.git import Git, GitError, path_name, remove_locks, shown
+from lifefold.interpreters.worktrees.git import Git, path_name, remove_locks, shown
 from lifefold.interpreters.worktrees.hidden import changed_ns, changed_since
 from lifefold.interpreters.worktrees.locks import holding
 from lifefold.interpreters.worktrees.pinned import remove_pipes, repository_at
@@ -145,16 +145,17 @@ class GitWorkplace:
             return await worktree.tree_of("HEAD") != await worktree.tree_of(claim.base)
 
     async def ignored(self, agent: str, task: str, epoch: int) -> tuple[str, ...]:
-        """Return the ignored files and folders of the worktree; a folder stands for its contents.
+        """Return the ignored files and folders that have changed since the claim's check-out.
 
-        They are those that have changed since the claim's check-out; if none has, all of them.
+        A folder stands for its contents. Earlier claims have left the others, which are not this claim's.
         """
         del task, epoch
         async with self._place(agent) as worktree:
-            names = await worktree.ignored()
             pins = worktree.pins
             since = None if pins is None else changed_ns(pins.directory / CLAIM)
-            return names if since is None else await to_thread.run_sync(changed_since, worktree.folder, names, since)
+            if since is None:
+                return ()
+            return await to_thread.run_sync(changed_since, worktree.folder, await worktree.ignored(), since)
 
     async def park(self, agent: str, task: str, epoch: int, title: str) -> str:
         """Commit the changes of the claim; return that commit, which is the result to be merged.
@@ -278,7 +279,7 @@ class GitWorkplace:
                 if Path(known["worktree"]) == _real(folder.parent) / folder.name:
                     await self._keep_lost(folder.name, known.get("HEAD", ""))
             set_aside(folder, self._root / ".aside")
-            add = ("worktree", "add", "--quiet", "--force", "--force", "--detach")
+            add = (*LOGGED, "worktree", "add", "--quiet", "--force", "--force", "--detach")
             await self._home.run(*add, str(folder), await self._target.tip())
         made = await self._worktree(folder)
         if made is None:
@@ -354,7 +355,8 @@ class GitWorkplace:
         if not await self._home.commit_at(claim.branch):
             await self._home.set_ref(claim.branch, claim.base)
         async with self._alone():
-            await worktree.run("checkout", "--quiet", "--force", claim.branch.removeprefix("refs/heads/"), "--")
+            checkout = (*LOGGED, "checkout", "--quiet", "--force", claim.branch.removeprefix("refs/heads/"), "--")
+            await worktree.run(*checkout)
         await worktree.run("symbolic-ref", CLAIM, claim.branch)
 
     async def _collect(self, worktree: Git, claim: Claim, title: str) -> str:

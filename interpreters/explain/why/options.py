@@ -49,8 +49,12 @@ def options(view: FleetView) -> tuple[Option, ...]:
     ends = () if view.is_over else roots(chain(view))
     found = [option for each in ends if each in view.tasks for option in _options(view.about(each))]
     if view.task.state in fleet_task.CANCELLABLE:
-        found.append(Option("cancel", view.name, "it is not done, and tasks that depend on it are blocked"))
+        found.append(Option("cancel", view.name, _LEFT_OUT if view.is_over else _NOT_DONE))
     return tuple(dict.fromkeys(found))
+
+
+_NOT_DONE: Final = "it is not done, and tasks that depend on it are blocked"
+_LEFT_OUT: Final = "a run with --again leaves it out, with the tasks that depend on it"
 
 
 def _nothing(view: FleetView, left: Sequence[str]) -> str:
