@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from textwrap import dedent
 from types import FunctionType, ModuleType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from lifefold.core.kernel import (
     ActivityEnded,
@@ -226,7 +226,7 @@ class _Reader(ast.NodeVisitor):
         elif isinstance(value, Event | Record):
             self.classes.add(type(value))
         elif isinstance(value, tuple):
-            for each in value:
+            for each in cast("tuple[Any, ...]", value):
                 self._note(each)
 
     def _value(self, node: ast.expr) -> Any:

@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -146,7 +145,6 @@ def check_of_two_rooms() -> Report:
 @pytest.fixture
 def target(monkeypatch: pytest.MonkeyPatch) -> str:
     """Return the name of this system for the command line."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parent))
     monkeypatch.setitem(sys.modules, "used_rules_here", sys.modules[__name__])
     return "used_rules_here:room"
 
