@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from textwrap import dedent
 from types import FunctionType, ModuleType
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
 from lifefold.core.kernel import (
     ActivityEnded,
@@ -225,8 +225,8 @@ class _Reader(ast.NodeVisitor):
             self.functions.append(value)
         elif isinstance(value, Event | Record):
             self.classes.add(type(value))
-        elif isinstance(value, tuple):
-            for each in cast("tuple[Any, ...]", value):
+        else:
+            for each in _parts(value):
                 self._note(each)
 
     def _value(self, node: ast.expr) -> Any:
@@ -237,6 +237,11 @@ class _Reader(ast.NodeVisitor):
             home = self._value(node.value)
             return getattr(home, node.attr, _MISSING) if isinstance(home, ModuleType) else _MISSING
         return _MISSING
+
+
+def _parts(value: Any) -> tuple[Any, ...]:
+    """Return the values of a tuple, such as a table of functions that a rule runs one after the other."""
+    return value if type(value) is tuple else ()
 
 
 def _is_plain(function: Any) -> bool:

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from fleet_ground import Ground
-from fleet_person import run, say, when
+from fleet_operator import run, say, when
 from lifefold.core.fleet.worker import assignment, desired_state
 from lifefold.core.lifecycles import task
 from lifefold.effects import CheckOutWork

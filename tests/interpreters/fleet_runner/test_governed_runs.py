@@ -11,7 +11,7 @@ import pytest
 
 from back_ends import LATER, on_asyncio_first, on_both_later, on_trio_first
 from fleet_ground import Ground
-from fleet_person import run, say, when
+from fleet_operator import run, say, when
 from lifefold.core.fleet.board import worker_slot
 from lifefold.core.fleet.dispatch import plan_approval
 from lifefold.core.fleet.worker import desired_state
