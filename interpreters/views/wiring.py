@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from textwrap import dedent
 from types import FunctionType, ModuleType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeGuard
 
 from lifefold.core.kernel import (
     ActivityEnded,
@@ -225,8 +225,8 @@ class _Reader(ast.NodeVisitor):
             self.functions.append(value)
         elif isinstance(value, Event | Record):
             self.classes.add(type(value))
-        else:
-            for each in _parts(value):
+        elif _is_tuple(value):
+            for each in value:
                 self._note(each)
 
     def _value(self, node: ast.expr) -> Any:
@@ -239,9 +239,9 @@ class _Reader(ast.NodeVisitor):
         return _MISSING
 
 
-def _parts(value: Any) -> tuple[Any, ...]:
-    """Return the values of a tuple, such as a table of functions that a rule runs one after the other."""
-    return value if type(value) is tuple else ()
+def _is_tuple(value: object) -> TypeGuard[tuple[Any, ...]]:
+    """Tell whether a value is a tuple, such as a table of functions that a rule runs one after the other."""
+    return isinstance(value, tuple)
 
 
 def _is_plain(function: Any) -> bool:
