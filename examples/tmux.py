@@ -119,9 +119,7 @@ class Tmux:
     @handles(RunSession)
     async def run_session(self, activity: RunSession, context: ActivityContext) -> None:
         """Start the session or find it again, report its start, wait, and report its end; or clean it up."""
-        window = self.window(
-            context.origin, activity.attempt, begins=not context.resumed and not context.cleanup_only
-        )
+        window = self.window(context.origin, activity.attempt, begins=not context.resumed and not context.cleanup_only)
         try:
             if context.cleanup_only:
                 await self._end(window, activity.grace_ms)
