@@ -32,7 +32,8 @@ _ERRORS: Final = {
 }
 """The outcomes of LiteLLM's classes of errors."""
 
-_ERROR: Final = re.compile(r"^litellm\.(\w{1,60}): ?(?:\w{1,60}: ?)?(.*)")
+_ERROR: Final = re.compile(r"^litellm\.(\w{1,60}): ?(?:\w{1,60}: ?)?(?:\w{1,60}Exception - )?(.*)")
+_TOO_LONG: Final = re.compile(r"^Model .{1,200} has hit a token limit!")
 _EDIT: Final = re.compile(r"^Applied edit to (.{1,400})$")
 _NUMBER: Final = r"(\d{1,9}(?:\.\d{1,9})?[kM]?)"
 _SENT: Final = re.compile(rf"^Tokens: .{{0,200}}?{_NUMBER} sent\b")
@@ -41,6 +42,7 @@ _HIT: Final = re.compile(rf"\b{_NUMBER} cache hit\b")
 _RECEIVED: Final = re.compile(rf"\b{_NUMBER} received\b")
 _SESSION: Final = re.compile(r"\bCost: \$[\d.,]{1,20} message, \$([\d.]{1,20}) session\.")
 _UNITS: Final = {"k": 1_000, "M": 1_000_000}
+_COMPLETE: Final = ("received.", "session.")
 _GOES_ON: Final = ("Tokens:", "litellm.")
 
 
@@ -79,33 +81,35 @@ class Aider:
         elif paragraph and text and not text.startswith("Retrying in"):
             paragraph = f"{paragraph} {text}"[: reading.SENTENCE_CHARS]
         else:
-            state, facts = reading.said(msgspec.structs.replace(state, paragraph=""), text)
-            state, more = _edit(state, text)
-            return state, facts + more
-        state = msgspec.structs.replace(state, paragraph=paragraph, last=text[: reading.SENTENCE_CHARS])
-        return _failure(state, paragraph, now) if paragraph.startswith("litellm.") else _answer(state, paragraph)
+            return _text(msgspec.structs.replace(state, paragraph=""), text)
+        reason, last = state.last, text[: reading.SENTENCE_CHARS]
+        state = msgspec.structs.replace(state, paragraph=paragraph, last=last)
+        return (
+            _failure(state, paragraph, now) if paragraph.startswith("litellm.") else _answer(state, paragraph, reason)
+        )
 
     def finish(self, state: Reading, status: int | None) -> Ended:
         """Return the end of the session."""
         return reading.closed(state, status)
 
 
-def _edit(state: Reading, text: str) -> Step:
-    """Read the line of a changed file."""
-    found = _EDIT.match(text)
-    if found is None:
-        return state, ()
+def _text(state: Reading, text: str) -> Step:
+    """Read a line of text: a changed file, a context that is too long, or a word of the agent."""
+    if _TOO_LONG.match(text):
+        return reading.judged(state, Outcome.PROMPT_TOO_LONG, text), ()
+    if not _EDIT.match(text):
+        return reading.said(state, text)
     identifier = f"edit {len(state.seen)}"
     state, began = reading.started(state, Work.TOOL, identifier, "edit")
     state, over = reading.ended(state, Work.TOOL, identifier)
     return state, began + over
 
 
-def _answer(state: Reading, text: str) -> Step:
+def _answer(state: Reading, text: str, reason: str) -> Step:
     """Read the cost of an answer, as soon as its sentence is complete: the answer is there, whatever failed before."""
-    if not text.endswith("."):
+    if not text.endswith(_COMPLETE):
         return state, ()
-    state = reading.judged(msgspec.structs.replace(state, paragraph=""), Outcome.SUCCESS)
+    state = reading.judged(msgspec.structs.replace(state, paragraph=""), Outcome.SUCCESS, reason)
     used = Tokens(_number(_SENT, text), _number(_HIT, text), _number(_WRITTEN, text), _number(_RECEIVED, text))
     session = _SESSION.search(text)
     money = hostile.microusd(session[1]) if session else None

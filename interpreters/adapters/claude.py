@@ -39,7 +39,12 @@ _ERRORS: Final = {
 }
 """The outcomes of the program's own error names: of a message's ``error``, and a result's reason and ``subtype``."""
 
-_STATUSES: Final = {401: Outcome.LOGIN_REFUSED, 413: Outcome.PROMPT_TOO_LONG, 429: Outcome.LIMITED, 529: Outcome.OVERLOADED}
+_STATUSES: Final = {
+    401: Outcome.LOGIN_REFUSED,
+    413: Outcome.PROMPT_TOO_LONG,
+    429: Outcome.LIMITED,
+    529: Outcome.OVERLOADED,
+}
 
 
 class _Line(msgspec.Struct, frozen=True):
@@ -51,6 +56,8 @@ class _Line(msgspec.Struct, frozen=True):
     message: Any = None
     error: Any = None
     status: Any = None
+    uuid: Any = None
+    compact_result: Any = None
     tool_name: Any = None
     tool_use_id: Any = None
     rate_limit_info: Any = None
@@ -65,6 +72,7 @@ class _Line(msgspec.Struct, frozen=True):
     since_last: Any = msgspec.field(name="model_usage_since_last_result", default=None)
 
 
+_COMPACTION: Final = "compaction "
 _DECODER: Final = hostile.decoder(_Line)
 
 
@@ -129,15 +137,20 @@ def _facts(state: Reading, line: _Line, now: Now) -> Step:
         case "system", "permission_denied":
             reason = hostile.sentence(line.message)
             return reading.denied(state, hostile.name(line.tool_use_id), hostile.name(line.tool_name), reason)
-        case "system", "status" if line.status == "compacting":
-            return reading.started(state, Work.COMPACTION, f"compaction {len(state.seen)}")
-        case "system", "compact_boundary":
-            under_way = next((each for each, _ in state.open if each.startswith("compaction ")), "")
-            return reading.ended(state, Work.COMPACTION, under_way)
+        case "system", "status":
+            return _status(state, line)
         case "result", _:
             return _result(state, line, now)
         case _:
             return state, ()
+
+
+def _status(state: Reading, line: _Line) -> Step:
+    """Read what the program is busy with; a compaction is over when it is busy with something else."""
+    if line.status == "compacting":
+        return reading.started(state, Work.COMPACTION, f"{_COMPACTION}{hostile.name(line.uuid)}")
+    under_way = next((each for each, _ in state.open if each.startswith(_COMPACTION)), "")
+    return reading.ended(state, Work.COMPACTION, under_way, ok=line.compact_result != "failed")
 
 
 def _message(state: Reading, line: _Line) -> Step:
@@ -151,7 +164,10 @@ def _message(state: Reading, line: _Line) -> Step:
         elif not isinstance(line.error, str):
             state, more = reading.said(state, hostile.sentence(each.get("text")))
         else:
-            state, more = reading.judged(state, _ERRORS.get(line.error, Outcome.FAILED), hostile.sentence(each.get("text"))), ()
+            state, more = (
+                reading.judged(state, _ERRORS.get(line.error, Outcome.FAILED), hostile.sentence(each.get("text"))),
+                (),
+            )
         facts += more
     usage = hostile.table(message.get("usage"))
     state, more = reading.step_spent(state, hostile.name(message.get("id")), Cost(_tokens(usage, _MESSAGE_KEYS)))

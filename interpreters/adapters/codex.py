@@ -94,24 +94,27 @@ class Codex:
 
 def _item(state: Reading, item: dict[str, Any], *, over: bool) -> Step:
     """Read an item: a message, or a tool. The output of a command is the command's, and no word of the agent."""
-    identifier, kind = hostile.name(item.get("id")), item.get("type")
+    identifier, kind = hostile.name(item.get("id")), hostile.name(item.get("type"))
     if kind == "agent_message":
         return reading.said(state, hostile.sentence(item.get("text"))) if over else (state, ())
-    work = Work.TOOL if isinstance(kind, str) and kind in _TOOLS else Work.COMPACTION
+    work = Work.TOOL if kind in _TOOLS else Work.COMPACTION
     if work is Work.COMPACTION and kind != "context_compaction":
         return state, ()
-    state, facts = reading.started(state, work, identifier, hostile.name(kind))
+    state, facts = reading.started(state, work, identifier, kind)
     if not over:
         return state, facts
-    status = item.get("status")
+    status = hostile.name(item.get("status"))
     state, more = reading.ended(state, work, identifier, ok=status not in {"failed", "declined"})
     if status == "declined":
-        state, declined = reading.denied(state, identifier, hostile.name(kind), hostile.sentence(item.get("command")))
+        state, declined = reading.denied(state, identifier, kind, hostile.sentence(item.get("command")))
         more += declined
     return state, facts + more
 
 
 def _tokens(usage: dict[str, Any]) -> Tokens:
-    cached, written = hostile.count(usage.get("cached_input_tokens")), hostile.count(usage.get("cache_write_input_tokens"))
+    cached, written = (
+        hostile.count(usage.get("cached_input_tokens")),
+        hostile.count(usage.get("cache_write_input_tokens")),
+    )
     fresh = max(0, hostile.count(usage.get("input_tokens")) - cached - written)
     return Tokens(fresh, cached, written, hostile.count(usage.get("output_tokens")))

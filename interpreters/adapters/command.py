@@ -51,12 +51,14 @@ class Command:
         found = hostile.decoded(_DECODER, line)
         own = hostile.table(found.lifefold) if found else {}
         if own:
-            tokens = Tokens(input=hostile.count(own.get("input_tokens")), output=hostile.count(own.get("output_tokens")))
+            tokens = Tokens(
+                input=hostile.count(own.get("input_tokens")), output=hostile.count(own.get("output_tokens"))
+            )
             return reading.spent(state, Cost(tokens, hostile.microusd(own.get("cost_usd"))), Counted.SESSION)
         text = hostile.plain(line)
         if text:
             state = msgspec.structs.replace(state, last=text[: reading.SENTENCE_CHARS])
-        return _known(state, line, now) if found and found.type in _TYPES else (state, ())
+        return _known(state, line, now) if found and hostile.name(found.type) in _TYPES else (state, ())
 
     def finish(self, state: Reading, status: int | None) -> Ended:
         """Return the end of the session: its exit status, and its last line for people."""

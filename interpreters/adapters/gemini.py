@@ -29,7 +29,9 @@ _STATUSES: Final = {
 }
 """The exit statuses of a session without a result: login, input, sandbox, settings, turn limit, untrusted folder."""
 
-_ATTEMPT: Final = re.compile(r"^Attempt \d{1,4} failed(?: with status \d{3})?[:.] (.{1,1000}?)\.{0,2} (?:Retrying|Max )")
+_ATTEMPT: Final = re.compile(
+    r"^Attempt \d{1,4} failed(?: with status \d{3})?[:.] (.{1,1000}?)\.{0,2} (?:Retrying|Max )"
+)
 _QUOTED: Final = re.compile(r"^\[API Error: (.{1,8000})\]", re.DOTALL)
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from decimal import ROUND_CEILING, Context
+from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any, Final, TypeVar, cast
 
 import msgspec
@@ -21,8 +21,9 @@ MOST_ITEMS: Final = 100
 
 _USD_DECIMALS: Final = 6
 _UPWARDS: Final = Context(prec=28, rounding=ROUND_CEILING, traps=[])
+_NEAREST: Final = Context(prec=28, traps=[])
+_NOISE: Final = Decimal("1e-12")
 _ESCAPE: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
-_UNSEEN: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]+")
 
 Line = TypeVar("Line", bound=msgspec.Struct)
 
@@ -52,8 +53,10 @@ def sentence(said: Any, most_chars: int = TEXT_CHARS) -> str:
     """Return a text on one line, cut; empty if the value is no text."""
     if not isinstance(said, str):
         return ""
-    shown = said[: 4 * most_chars]
-    shown = " ".join(_UNSEEN.sub(" ", _ESCAPE.sub("", shown)).split())
+    shown = _ESCAPE.sub("", said[: 4 * most_chars])
+    if not shown.isprintable():
+        shown = "".join(each if each.isprintable() else " " for each in shown)
+    shown = " ".join(shown.split())
     return shown if len(shown) <= most_chars else f"{shown[: most_chars - 1]}…"
 
 
@@ -73,7 +76,7 @@ def table(said: Any) -> dict[str, Any]:
 
 def items(said: Any) -> list[Any]:
     """Return the first items of a list; empty if the value is none."""
-    return cast("list[Any]", said)[:MOST_ITEMS] if isinstance(said, list) else []
+    return said[:MOST_ITEMS] if isinstance(said, list) else []
 
 
 def count(said: Any) -> int:
@@ -96,7 +99,8 @@ def microusd(said: Any) -> int | None:
         return None
     if not amount.is_finite() or not 0 <= amount <= MOST_USD:
         return None
-    return int(amount.scaleb(_USD_DECIMALS, _UPWARDS).to_integral_value(context=_UPWARDS))
+    exact = _NEAREST.quantize(amount, _NOISE)  # agents add binary fractions: 0.00041700000000000005
+    return int(exact.scaleb(_USD_DECIMALS, _UPWARDS).to_integral_value(context=_UPWARDS))
 
 
 def first(texts: Iterable[str]) -> str:

@@ -22,7 +22,12 @@ from lifefold.interpreters.adapters.reading import Reading, Step
 _TITLE_CHARS: Final = 60
 
 _ERRORS: Final = {"ContextOverflowError": Outcome.PROMPT_TOO_LONG, "ProviderAuthError": Outcome.LOGIN_REFUSED}
-_STATUSES: Final = {401: Outcome.LOGIN_REFUSED, 402: Outcome.OUT_OF_CREDIT, 429: Outcome.LIMITED, 529: Outcome.OVERLOADED}
+_STATUSES: Final = {
+    401: Outcome.LOGIN_REFUSED,
+    402: Outcome.OUT_OF_CREDIT,
+    429: Outcome.LIMITED,
+    529: Outcome.OVERLOADED,
+}
 _REFUSED: Final = ("The user rejected permission", "The user has specified a rule which prevents")
 _LOGGED: Final = re.compile(
     r'^timestamp=\S+ level=ERROR .{0,200}message="stream error" .{0,400}\bsmall=false .{0,200}\berror\.error="(?:\w+: )?'

@@ -116,7 +116,9 @@ def ended(reading: Reading, work: Work, identifier: str, *, ok: bool = True) -> 
         return reading, ()
     under_way = tuple(each for each in reading.open if each[0] != identifier)
     denied = tuple(each for each in reading.denied if not (ok and each[0] == name))
-    return msgspec.structs.replace(reading, open=under_way, denied=denied, trouble=""), (WorkEnded(work, identifier, ok),)
+    return msgspec.structs.replace(reading, open=under_way, denied=denied, trouble=""), (
+        WorkEnded(work, identifier, ok),
+    )
 
 
 def denied(reading: Reading, identifier: str, tool: str, reason: str) -> Step:
@@ -133,7 +135,7 @@ def spent(reading: Reading, total: Cost, counted: Counted, models: Iterable[Mode
     key = (reading.conversation, counted)
     known = next((each.cost for each in reading.totals if (each.conversation, each.counted) == key), Cost())
     total = highest(known, total)
-    if total == known:
+    if total.tokens == known.tokens and (total.microusd or 0) == (known.microusd or 0):
         return reading, ()
     others = tuple(each for each in reading.totals if (each.conversation, each.counted) != key)
     totals = (*others, Total(*key, total))[-MOST_TOTALS:]
@@ -178,8 +180,12 @@ def said(reading: Reading, text: str) -> Step:
 
 
 def noted(reading: Reading, text: str) -> Reading:
-    """Note a line beside the program's own format, if it looks like an error; the reason of a crash quotes it."""
-    return msgspec.structs.replace(reading, last=text[:SENTENCE_CHARS]) if _ERROR.search(text) else reading
+    """Note a line beside the program's own format, if it looks like an error; the reason of a crash quotes it.
+
+    Lines in brackets are measurements and logs of a program.
+    """
+    wanted = _ERROR.search(text) and not text.startswith("[")
+    return msgspec.structs.replace(reading, last=text[:SENTENCE_CHARS]) if wanted else reading
 
 
 def troubled(reading: Reading, reason: str, now: Now) -> Step:

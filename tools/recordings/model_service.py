@@ -6,11 +6,12 @@ has the status and the body of the real service, so an agent program takes the p
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from typing import Any, ClassVar, Final, NamedTuple
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 Body = dict[str, Any]
 
@@ -38,7 +39,7 @@ class Failure(NamedTuple):
 
     status: int
     body: Body
-    headers: dict[str, str] = {}  # noqa: RUF012  # never changed
+    headers: Mapping[str, str] = MappingProxyType({})
 
 
 RESETS_AT_S: Final = 1_795_600_800
@@ -46,7 +47,9 @@ RESETS_AT_S: Final = 1_795_600_800
 
 SHELL: Final = "echo 'AssertionError: 401 Unauthorized'; exit 1"
 FILE: Final = "made.txt"
-TEXT: Final = "done"
+DONE: Final = "done"
+EDIT: Final = f"{FILE}\n```\n<<<<<<< SEARCH\n=======\nhello\n>>>>>>> REPLACE\n```"
+"""A change as text, for a program without tools."""
 HANG_S: Final = 600
 
 
@@ -70,7 +73,9 @@ _UNIFIED: Final = {
     "x-should-retry": "false",
 }
 _NO_RETRY: Final = {"x-should-retry": "false"}
-_CONTEXT: Final = "This model's maximum context length is 128000 tokens. However, your messages resulted in 210000 tokens."
+_CONTEXT: Final = (
+    "This model's maximum context length is 128000 tokens. However, your messages resulted in 210000 tokens."
+)
 
 FAILURES: Final[dict[str, dict[Mode, Failure]]] = {
     "anthropic": {
@@ -144,23 +149,59 @@ class Tool(NamedTuple):
     arguments: Body
 
 
-def _tool(body: bytes, mode: Mode) -> Tool | None:
-    """Return the call of a tool for this request; None for an answer in text."""
-    write = mode in {Mode.WRITE, Mode.HANG}
-    candidates = (
-        (Tool("Write", {"file_path": FILE, "content": "hello"}), Tool("write", {"filePath": FILE, "content": "hello"}),
-         Tool("write_file", {"file_path": FILE, "content": "hello"}),
-         Tool("exec_command", {"cmd": f"echo hello > {FILE}"}), Tool("shell", {"command": ["sh", "-c", f"echo hello > {FILE}"]}))
-        if write
-        else (Tool("Bash", {"command": SHELL, "description": "run the tests"}), Tool("bash", {"command": SHELL, "description": "run the tests"}),
-              Tool("run_shell_command", {"command": SHELL, "description": "run the tests"}),
-              Tool("exec_command", {"cmd": SHELL}), Tool("shell", {"command": ["sh", "-c", SHELL]}))
-    )  # fmt: skip
-    offered = [tool for tool in candidates if f'"name":"{tool.name}"'.encode() in body.replace(b'": "', b'":"')]
-    return offered[0] if offered else None
+class Answer(NamedTuple):
+    """An answer of the model: a tool call, or else a text. ``number`` tells the answers of a session apart."""
+
+    number: int
+    tool: Tool | None = None
+    text: str = DONE
+
+    @property
+    def identifier(self) -> str:
+        """The identifier of the answer."""
+        return f"answer_{self.number}"
+
+    @property
+    def call(self) -> str:
+        """The identifier of the tool call."""
+        return f"call_{self.number}"
 
 
-_ANSWERED: Final = (b'"tool_result"', b'"role":"tool"', b'"function_call_output"', b'"functionResponse"')
+_BASH: Final[Body] = {"command": SHELL, "description": "run the tests"}
+_MADE: Final[Body] = {"content": "hello"}
+
+WRITERS: Final = (
+    Tool("Write", {"file_path": FILE, **_MADE}),
+    Tool("write", {"filePath": FILE, **_MADE}),
+    Tool("write_file", {"file_path": FILE, **_MADE}),
+    Tool("exec_command", {"cmd": f"echo hello > {FILE}"}),
+)
+"""The tools of agent programs that write a file."""
+
+SHELLS: Final = (
+    Tool("Bash", _BASH),
+    Tool("bash", _BASH),
+    Tool("run_shell_command", _BASH),
+    Tool("exec_command", {"cmd": SHELL}),
+)
+"""The tools of agent programs that run a command."""
+
+_ANSWERED: Final = ('"tool_result"', '"role":"tool"', '"function_call_output"', '"functionResponse"')
+
+
+def answer(body: str, mode: Mode, number: int) -> Answer | None:
+    """Return the answer to a request; None for no answer at all."""
+    if mode not in {Mode.WRITE, Mode.SHELL, Mode.HANG}:
+        return Answer(number)
+    if any(each in body for each in _ANSWERED):
+        return None if mode is Mode.HANG else Answer(number)
+    tools = SHELLS if mode is Mode.SHELL else WRITERS
+    offered = next((tool for tool in tools if f'"name":"{tool.name}"' in body), None)
+    if offered is None and '"functionDeclarations"' in body:
+        offered = Tool("write_file", {"file_path": FILE, **_MADE})  # a model may use a tool that it was not offered
+    if offered is not None:
+        return Answer(number, offered)
+    return None if mode is Mode.HANG else Answer(number, text=EDIT)
 
 
 class Service(ThreadingHTTPServer):
@@ -190,7 +231,6 @@ class Service(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: Service
-    dialects: ClassVar[tuple[str, ...]] = ("/messages", "/responses", "/chat/completions", "enerateContent")
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base class names it
         """Print nothing."""
@@ -205,7 +245,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:  # noqa: N802  # as above
         """Answer a request to the model."""
-        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        body = self.rfile.read(int(self.headers.get("content-length", 0))).decode(errors="replace")
+        body = body.replace('": "', '":"').replace('": true', '":true')
         path = self.path.partition("?")[0]
         self.server.served.append(path)
         if "count" in path:
@@ -215,37 +256,38 @@ class _Handler(BaseHTTPRequestHandler):
         elif path.endswith("/responses"):
             self._answer("openai", body, _responses)
         elif path.endswith("/chat/completions"):
-            self._answer("openai", body, _chat)
-        elif path.endswith("enerateContent"):
+            self._answer("openai", body, _chat if '"stream":true' in body else _whole_chat)
+        elif path.endswith(":streamGenerateContent"):
             self._answer("gemini", body, _contents)
+        elif path.endswith(":generateContent"):
+            self._answer("gemini", body, _content)
         else:
             self._send(200, {})
 
-    def _answer(self, dialect: str, body: bytes, spoken: Any) -> None:
-        mode, tool, number = self.server.mode, None, len(self.server.served)
+    def _answer(self, dialect: str, body: str, spoken: Callable[[Answer], Iterator[str] | Body]) -> None:
+        mode = self.server.mode
         if failure := FAILURES[dialect].get(mode):
-            self._send(*failure)
+            self._send(failure.status, failure.body, failure.headers)
             return
-        if mode in {Mode.WRITE, Mode.SHELL, Mode.HANG}:
-            answered = any(each in body.replace(b'": "', b'":"') for each in _ANSWERED)
-            tool = None if answered else _tool(body, mode)
-            if mode is Mode.HANG and answered:
-                time.sleep(HANG_S)
-        streamed = b'"stream":true' in body.replace(b": ", b":") or "streamGenerate" in self.path
-        if not streamed and spoken in {_chat, _contents}:
-            self._send(200, _whole(spoken, tool, number))
+        found = answer(body, mode, len(self.server.served))
+        if found is None:
+            time.sleep(HANG_S)
+            return
+        said = spoken(found)
+        if isinstance(said, dict):
+            self._send(200, said)
             return
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.end_headers()
-        for line in spoken(tool, number):
+        for line in said:
             self.wfile.write(line.encode())
             self.wfile.flush()
 
-    def _send(self, status: int, body: Body, headers: dict[str, str] | None = None) -> None:
+    def _send(self, status: int, body: Body, headers: Mapping[str, str] = MappingProxyType({})) -> None:
         data = json.dumps(body).encode()
         self.send_response(status)
-        for name, value in {"content-type": "application/json", **(headers or {})}.items():
+        for name, value in {"content-type": "application/json", **headers}.items():
             self.send_header(name, value)
         self.send_header("content-length", str(len(data)))
         self.end_headers()
@@ -253,64 +295,96 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(data)
 
 
-def _event(data: Body) -> str:
-    return f"event: {data['type']}\ndata: {json.dumps(data)}\n\n"
+def _event(kind: str, data: Body) -> str:
+    return f"event: {kind}\ndata: {json.dumps({'type': kind, **data})}\n\n"
 
 
-def _messages(tool: Tool | None, number: int) -> Iterator[str]:
+def _messages(said: Answer) -> Iterator[str]:
+    """Yield an answer of Anthropic's messages."""
+    tool = said.tool
+    message: Body = {"id": said.identifier, "type": "message", "role": "assistant", "model": "claude-sonnet-4-5"}
     usage: Body = {"input_tokens": 100, "output_tokens": 1, "cache_read_input_tokens": 40}
-    message: Body = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "content": []}
-    yield _event({"type": "message_start", "message": {**message, "stop_reason": None, "stop_sequence": None, "usage": usage}})
-    block: Body = {"type": "tool_use", "id": f"toolu_{number}", "name": tool.name, "input": {}} if tool else {"type": "text", "text": ""}
-    yield _event({"type": "content_block_start", "index": 0, "content_block": block})
-    delta: Body = {"type": "input_json_delta", "partial_json": json.dumps(tool.arguments)} if tool else {"type": "text_delta", "text": TEXT}
-    yield _event({"type": "content_block_delta", "index": 0, "delta": delta})
-    yield _event({"type": "content_block_stop", "index": 0})
-    reason = "tool_use" if tool else "end_turn"
-    yield _event({"type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": None}, "usage": {"output_tokens": 7}})
-    yield _event({"type": "message_stop"})
+    unended: Body = {"content": [], "stop_reason": None, "stop_sequence": None}
+    block: Body = {"type": "text", "text": ""}
+    delta: Body = {"type": "text_delta", "text": said.text}
+    if tool:
+        block = {"type": "tool_use", "id": said.call, "name": tool.name, "input": {}}
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(tool.arguments)}
+    ended: Body = {"stop_reason": "tool_use" if tool else "end_turn", "stop_sequence": None}
+    yield _event("message_start", {"message": {**message, **unended, "usage": usage}})
+    yield _event("content_block_start", {"index": 0, "content_block": block})
+    yield _event("content_block_delta", {"index": 0, "delta": delta})
+    yield _event("content_block_stop", {"index": 0})
+    yield _event("message_delta", {"delta": ended, "usage": {"output_tokens": 7}})
+    yield _event("message_stop", {})
 
 
-def _responses(tool: Tool | None, number: int) -> Iterator[str]:
-    item: Body = (
-        {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}", "name": tool.name, "arguments": json.dumps(tool.arguments)}
-        if tool
-        else {"type": "message", "role": "assistant", "id": f"msg_{number}", "status": "completed", "content": [{"type": "output_text", "text": TEXT, "annotations": []}]}
-    )  # fmt: skip
-    usage: Body = {"input_tokens": 1200, "input_tokens_details": {"cached_tokens": 1000}, "output_tokens": 7, "output_tokens_details": {"reasoning_tokens": 2}, "total_tokens": 1207}
-    response: Body = {"id": f"resp_{number}", "object": "response"}
-    yield _event({"type": "response.created", "response": {**response, "status": "in_progress"}})
-    yield _event({"type": "response.output_item.done", "output_index": 0, "item": item})
-    yield _event({"type": "response.completed", "response": {**response, "status": "completed", "output": [item], "usage": usage}})
+def _responses(said: Answer) -> Iterator[str]:
+    """Yield an answer of OpenAI's responses."""
+    tool = said.tool
+    text: Body = {"type": "output_text", "text": said.text, "annotations": []}
+    item: Body = {
+        "type": "message",
+        "role": "assistant",
+        "id": said.identifier,
+        "status": "completed",
+        "content": [text],
+    }
+    if tool:
+        called: Body = {"name": tool.name, "arguments": json.dumps(tool.arguments)}
+        item = {"type": "function_call", "id": said.identifier, "call_id": said.call, **called}
+    used: Body = {"input_tokens": 1200, "input_tokens_details": {"cached_tokens": 1000}, "total_tokens": 1207}
+    written: Body = {"output_tokens": 7, "output_tokens_details": {"reasoning_tokens": 2}}
+    response: Body = {"id": said.identifier, "object": "response"}
+    complete: Body = {**response, "status": "completed", "output": [item], "usage": {**used, **written}}
+    yield _event("response.created", {"response": {**response, "status": "in_progress"}})
+    yield _event("response.output_item.done", {"output_index": 0, "item": item})
+    yield _event("response.completed", {"response": complete})
 
 
-_CHAT_USAGE: Final[Body] = {"prompt_tokens": 11, "completion_tokens": 3, "total_tokens": 14}
+_CHAT_USAGE: Final[Body] = {"prompt_tokens": 1100, "completion_tokens": 30, "total_tokens": 1130}
 
 
-def _chat(tool: Tool | None, number: int) -> Iterator[str]:
-    call: Body = {"index": 0, "id": f"call_{number}", "type": "function", "function": {"name": tool.name, "arguments": json.dumps(tool.arguments)}} if tool else {}
-    delta: Body = {"role": "assistant", "tool_calls": [call]} if tool else {"role": "assistant", "content": TEXT}
+def _chat(said: Answer) -> Iterator[str]:
+    """Yield an answer of OpenAI's chat completions."""
+    tool = said.tool
+    delta: Body = {"role": "assistant", "content": said.text}
+    if tool:
+        function: Body = {"name": tool.name, "arguments": json.dumps(tool.arguments)}
+        delta = {
+            "role": "assistant",
+            "tool_calls": [{"index": 0, "id": said.call, "type": "function", "function": function}],
+        }
     reason = "tool_calls" if tool else "stop"
+    chunk: Body = {"id": said.identifier, "object": "chat.completion.chunk", "created": 1, "model": "mock"}
     for choice, usage in (({"delta": delta}, {}), ({"delta": {}, "finish_reason": reason}, {"usage": _CHAT_USAGE})):
-        chunk = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "mock", "choices": [{"index": 0, **choice}], **usage}
-        yield f"data: {json.dumps(chunk)}\n\n"
+        yield f"data: {json.dumps({**chunk, 'choices': [{'index': 0, **choice}], **usage})}\n\n"
     yield "data: [DONE]\n\n"
 
 
-def _content(tool: Tool | None, number: int) -> Body:
-    part: Body = {"functionCall": {"id": f"call_{number}", "name": tool.name, "args": tool.arguments}} if tool else {"text": TEXT}
-    usage: Body = {"promptTokenCount": 90, "candidatesTokenCount": 5, "cachedContentTokenCount": 30, "totalTokenCount": 95}
-    return {"candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}], "usageMetadata": usage, "modelVersion": "gemini-2.5-pro"}
+def _whole_chat(said: Answer) -> Body:
+    """Return an answer of OpenAI's chat completions that is not streamed."""
+    choice: Body = {"index": 0, "message": {"role": "assistant", "content": said.text}, "finish_reason": "stop"}
+    answered: Body = {"id": said.identifier, "object": "chat.completion", "created": 1, "model": "mock"}
+    return {**answered, "choices": [choice], "usage": _CHAT_USAGE}
 
 
-def _contents(tool: Tool | None, number: int) -> Iterator[str]:
-    yield f"data: {json.dumps(_content(tool, number))}\n\n"
+def _content(said: Answer) -> Body:
+    """Return an answer of Gemini."""
+    tool = said.tool
+    part: Body = {"text": said.text}
+    if tool:
+        part = {"functionCall": {"id": said.call, "name": tool.name, "args": tool.arguments}}
+    usage: Body = {
+        "promptTokenCount": 90,
+        "candidatesTokenCount": 5,
+        "cachedContentTokenCount": 30,
+        "totalTokenCount": 95,
+    }
+    candidate: Body = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
+    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "gemini-2.5-pro"}
 
 
-def _whole(spoken: Any, tool: Tool | None, number: int) -> Body:
-    """Return an answer that is not streamed."""
-    if spoken is _contents:
-        return _content(tool, number)
-    message: Body = {"role": "assistant", "content": TEXT}
-    choice: Body = {"index": 0, "message": message, "finish_reason": "stop"}
-    return {"id": "x", "object": "chat.completion", "created": 1, "model": "mock", "choices": [choice], "usage": _CHAT_USAGE}
+def _contents(said: Answer) -> Iterator[str]:
+    """Yield an answer of Gemini."""
+    yield f"data: {json.dumps(_content(said))}\n\n"

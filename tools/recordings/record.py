@@ -1,185 +1,230 @@
 """Run the real agent programs against a model service on loopback, and record what they print.
 
-``python tools/recordings/record.py PROGRAM CASE... --into FOLDER`` needs the program on the PATH. Each case runs in a
-repository and a home of its own, with no network but loopback. See tests/data/adapters/README.md.
+``python tools/recordings/record.py PROGRAM [CASE...] --into FOLDER`` needs lifefold, and the program on the PATH. The
+command lines are those of the adapters. Each program has a home of its own, and no network but loopback. The recordings
+of tests/data/adapters were made so; its README says of which versions.
 """
 
 import argparse
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
-import tempfile
-import time
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
 
-sys.path.insert(0, str(Path(__file__).parent))
+import msgspec
 from model_service import Mode, Service
 
-UUID = "5b0f8f4e-3c1d-4c58-9a51-000000000001"
+from lifefold.interpreters.adapters import Brief, Conversation, ConversationBegan, Now, Permissions, adapter_of
+
+CHOSEN: Final = "5b0f8f4e-3c1d-4c58-9a51-000000000001"
+UNKNOWN: Final = {"opencode": "ses_000000000000000000000000ab"}
+PATIENCE_S: Final = 150
+KILLED_S: Final = 45
+ASK: Final = "Write made.txt"
+MODELS: Final = {"claude": "claude-sonnet-4-5", "gemini": "gemini-2.5-pro", "aider": "openai/gpt-4o"}
 
 
-def settings(program: str, home: Path, url: str) -> dict[str, str]:
+class Case(msgspec.Struct, frozen=True):
+    """A session to record.
+
+    ``conversation`` is "new" for a chosen identifier, "begun" for the one of the case ``success``, "lost" for one that
+    is not there, or empty. ``kill_s`` is when the session gets a SIGTERM. ``settings`` change the program's settings.
+    """
+
+    mode: Mode
+    permissions: Permissions = Permissions.DEFAULT
+    prompt: str = ASK
+    conversation: str = ""
+    kill_s: float | None = None
+    turns: int | None = None
+    budget_microusd: int | None = None
+    arguments: tuple[str, ...] = ()
+    settings: str = ""
+
+
+_EDIT, _ALL = Permissions.EDIT, Permissions.ALL
+
+COMMON: Final = {
+    "success": Case(Mode.TEXT, conversation="new"),
+    "resumed": Case(Mode.TEXT, prompt="--help", conversation="begun"),
+    "written": Case(Mode.WRITE, _ALL),
+    "failing-command": Case(Mode.SHELL, _ALL),
+    "killed": Case(Mode.HANG, _ALL, kill_s=KILLED_S),
+    "limit": Case(Mode.LIMIT, kill_s=PATIENCE_S),
+    "rate": Case(Mode.RATE, kill_s=PATIENCE_S),
+    "overloaded": Case(Mode.OVERLOADED, kill_s=PATIENCE_S),
+    "too-long": Case(Mode.TOO_LONG),
+    "login": Case(Mode.LOGIN),
+    "credit": Case(Mode.CREDIT, kill_s=PATIENCE_S),
+    "lost-conversation": Case(Mode.TEXT, conversation="lost"),
+}
+"""The cases of all programs."""
+
+CASES: Final[dict[str, dict[str, Case]]] = {
+    "claude": {
+        **COMMON,
+        "written": Case(Mode.WRITE, _EDIT),
+        "killed": Case(Mode.HANG, _EDIT, kill_s=KILLED_S),
+        "failing-command": Case(Mode.SHELL, arguments=("--allowedTools=Bash",)),
+        "denied": Case(Mode.WRITE),
+        "limit": Case(Mode.LIMIT, settings="subscription"),
+        "turns": Case(Mode.WRITE, _EDIT, turns=1),
+        "budget": Case(Mode.WRITE, _EDIT, budget_microusd=100),
+        "taken-conversation": Case(Mode.TEXT, conversation="new"),
+        "compacted": Case(Mode.TEXT, prompt="/compact", conversation="begun"),
+    },
+    "codex": {**COMMON, "read-only": Case(Mode.WRITE, Permissions.READ)},
+    "opencode": {
+        **COMMON,
+        "denied": Case(Mode.WRITE, settings="ask"),
+        "limit": Case(Mode.LIMIT, kill_s=KILLED_S),
+        "rate": Case(Mode.RATE, kill_s=KILLED_S),
+        "overloaded": Case(Mode.OVERLOADED, kill_s=KILLED_S),
+        "credit": Case(Mode.CREDIT, kill_s=KILLED_S),
+    },
+    "gemini": {
+        **COMMON,
+        "not-offered": Case(Mode.WRITE),
+        "turns": Case(Mode.WRITE, _ALL, settings="one-turn"),
+    },
+    "aider": {
+        key: msgspec.structs.replace(case, permissions=_ALL)
+        for key, case in COMMON.items()
+        if key not in {"failing-command", "lost-conversation", "rate"}
+    },
+}
+"""The cases of each program."""
+
+
+def environment(program: str, home: Path, url: str, settings: str) -> dict[str, str]:
     """Write the settings of a program into its home, and return its environment."""
     env = {"PATH": os.environ["PATH"], "HOME": str(home), "TZ": "UTC", "LANG": "C.UTF-8", "TERM": "xterm-256color"}
-    if program == "claude":
-        env |= {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "none", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-                "DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_MAX_RETRIES": "1"}
-        if os.environ.get("OAUTH"):
-            del env["ANTHROPIC_API_KEY"]
-            env["CLAUDE_CODE_OAUTH_TOKEN"] = "sk-ant-oat01-none"
-    if program == "codex":
-        (home / ".codex").mkdir(exist_ok=True)
-        (home / ".codex/config.toml").write_text(
-            f'model = "mock"\nmodel_provider = "mock"\n[model_providers.mock]\nname = "mock"\nbase_url = "{url}/v1"\n'
-            'wire_api = "responses"\nrequest_max_retries = 0\nstream_max_retries = 0\nenv_key = "MOCK_KEY"\n'
-        )
-        env |= {"MOCK_KEY": "none"}
-    if program == "opencode":
-        (home / ".config/opencode").mkdir(parents=True, exist_ok=True)
-        provider = {"npm": "@ai-sdk/openai-compatible", "name": "mock", "options": {"baseURL": f"{url}/v1", "apiKey": "none"},
-                    "models": {"m": {"name": "m", "cost": {"input": 1, "output": 2}}}}
-        (home / ".config/opencode/opencode.json").write_text(json.dumps(
-            {"provider": {"mock": provider}, "model": "mock/m", "small_model": "mock/m", "autoupdate": False, "share": "disabled",
-             "permission": os.environ.get("OPENCODE_PERMISSION_JSON") and json.loads(os.environ["OPENCODE_PERMISSION_JSON"]) or {}}))
-        env |= {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"}
-    if program == "gemini":
-        (home / ".gemini").mkdir(exist_ok=True)
-        (home / ".gemini/settings.json").write_text(json.dumps(
-            {"security": {"auth": {"selectedType": "gemini-api-key"}}, "general": {"maxAttempts": 1, "disableAutoUpdate": True},
-             "privacy": {"usageStatisticsEnabled": False}, "model": {"maxSessionTurns": int(os.environ.get("GEMINI_TURNS", "-1"))}}))
-        env |= {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": url, "GEMINI_CLI_TRUST_WORKSPACE": "true"}
-    if program == "aider":
-        env |= {"OPENAI_API_BASE": f"{url}/v1", "OPENAI_API_KEY": "none", "AIDER_ANALYTICS": "false", "AIDER_CHECK_UPDATE": "false"}
+    match program:
+        case "claude":
+            env |= {"ANTHROPIC_BASE_URL": url, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+            env |= {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_MAX_RETRIES": "1"}
+            env |= {"CLAUDE_CODE_OAUTH_TOKEN" if settings == "subscription" else "ANTHROPIC_API_KEY": "none"}
+        case "codex":
+            (home / ".codex").mkdir(exist_ok=True)
+            provider = 'model = "mock"\nmodel_provider = "mock"\n[model_providers.mock]\nname = "mock"\n'
+            retries = "request_max_retries = 0\nstream_max_retries = 0\n"
+            address = f'base_url = "{url}/v1"\nwire_api = "responses"\nenv_key = "MOCK_KEY"\n'
+            (home / ".codex/config.toml").write_text(provider + retries + address)
+            env |= {"MOCK_KEY": "none"}
+        case "opencode":
+            folder = home / ".config/opencode"
+            folder.mkdir(parents=True, exist_ok=True)
+            options = {"baseURL": f"{url}/v1", "apiKey": "none"}
+            model = {"m": {"name": "m", "cost": {"input": 1, "output": 2}}}
+            provider_of = {"npm": "@ai-sdk/openai-compatible", "name": "mock", "options": options, "models": model}
+            chosen = {"provider": {"mock": provider_of}, "model": "mock/m", "small_model": "mock/m"}
+            asks = {"permission": {"edit": "ask"} if settings == "ask" else {}}
+            (folder / "opencode.json").write_text(
+                json.dumps({**chosen, **asks, "autoupdate": False, "share": "disabled"})
+            )
+            env |= {"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"}
+        case "gemini":
+            (home / ".gemini").mkdir(exist_ok=True)
+            general = {"general": {"maxAttempts": 2, "disableAutoUpdate": True}}
+            login = {
+                "security": {"auth": {"selectedType": "gemini-api-key"}},
+                "privacy": {"usageStatisticsEnabled": False},
+            }
+            turns = {"model": {"maxSessionTurns": 1 if settings == "one-turn" else -1}}
+            (home / ".gemini/settings.json").write_text(json.dumps({**general, **login, **turns}))
+            env |= {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": url, "GEMINI_CLI_TRUST_WORKSPACE": "true"}
+        case _:
+            env |= {"OPENAI_API_BASE": f"{url}/v1", "OPENAI_API_KEY": "none", "AIDER_ANALYTICS": "false"}
+            env |= {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}
     return env
 
 
-def record(program: str, mode: Mode, argv: list[str], output: Path, home: Path, work: Path, kill_s: float | None, sig: int) -> int:
-    with Service(mode) as service:
-        env = settings(program, home, service.url)
-        with output.open("wb") as out:
-            started = time.monotonic()
-            process = subprocess.Popen(argv, cwd=work, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
-            try:
-                status = process.wait(kill_s or 45)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, sig)
-                try:
-                    status = process.wait(20)
-                except subprocess.TimeoutExpired:
-                    os.killpg(process.pid, signal.SIGKILL)
-                    status = process.wait()
-        print(f"{output.name}: status {status}, {time.monotonic() - started:.1f} s, served {service.served[:6]}", flush=True)
-    return status
+def run(argv: tuple[str, ...], env: Mapping[str, str], work: Path, kill_s: float | None) -> tuple[bytes, int]:
+    """Run a session to its end, and return its output and its exit status."""
+    with subprocess.Popen(  # noqa: S603  # it runs the programs that it records
+        argv,
+        cwd=work,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    ) as process:
+        for patience_s, ending in ((kill_s or PATIENCE_S, signal.SIGTERM), (20, signal.SIGKILL), (None, None)):
+            with suppress(subprocess.TimeoutExpired):
+                output, _ = process.communicate(timeout=patience_s)
+                return output, process.returncode
+            if ending is not None:
+                os.killpg(process.pid, ending)
+    raise AssertionError
 
 
-CLAUDE = ["claude", "-p", "--model", "claude-sonnet-4-5", "--output-format", "stream-json", "--verbose"]
-CODEX = ["codex", "exec", "--json", "--skip-git-repo-check"]
-OPENCODE = ["opencode", "run", "--format", "json"]
-GEMINI = ["gemini", "-m", "gemini-2.5-pro", "-o", "stream-json"]
-AIDER = ["aider", "--no-pretty", "--no-stream", "--no-check-update", "--no-show-release-notes", "--no-show-model-warnings", "--no-gitignore", "--model", "openai/mock"]
-ASK = "Write made.txt"
+def record(program: str, case: Case, begun: str, folder: Path) -> tuple[bytes, int]:
+    """Record one session: its output without the places of this machine, and its exit status."""
+    adapter = adapter_of(program)
+    names = {"new": CHOSEN, "begun": begun, "lost": UNKNOWN.get(program, "5b0f8f4e-3c1d-4c58-9a51-00000000dead")}
+    conversation = Conversation(names[case.conversation], case.conversation != "new") if case.conversation else None
+    brief = Brief(
+        case.prompt,
+        MODELS.get(program, ""),
+        case.permissions,
+        case.arguments,
+        budget_microusd=case.budget_microusd,
+        turns=case.turns,
+    )
+    home, work = folder / "home", folder / "repo"
+    home.mkdir(exist_ok=True)
+    if not work.exists():
+        git = ["git", "-C", str(work), "-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run(["git", "init", "-q", work], check=True)  # noqa: S603, S607  # a new repository
+        subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "start"], check=True)  # noqa: S603  # as above
+    (work / "made.txt").unlink(missing_ok=True)
+    with Service(case.mode) as service:
+        env = environment(program, home, service.url, case.settings)
+        output, status = run(adapter.argv(brief, conversation), env, work, case.kill_s)
+        sys.stderr.write(f"{program}: status {status}, {len(service.served)} requests\n")
+    output = output.replace(str(folder).encode(), b"").replace(service.url.encode(), b"http://127.0.0.1:1")
+    return re.sub(rb"127\.0\.0\.1:\d+", b"127.0.0.1:1", output), status
 
-CASES = {
-    "claude": {
-        "success": (Mode.TEXT, [*CLAUDE, "--session-id", UUID, "--", ASK]),
-        "resumed": (Mode.TEXT, [*CLAUDE, "--resume", UUID, "--", "--help"]),
-        "written": (Mode.WRITE, [*CLAUDE, "--permission-mode", "acceptEdits", "--", ASK]),
-        "denied": (Mode.WRITE, [*CLAUDE, "--", ASK]),
-        "failing-command": (Mode.SHELL, [*CLAUDE, "--allowedTools=Bash", "--", ASK]),
-        "limit": (Mode.LIMIT, [*CLAUDE, "--", ASK]),
-        "rate": (Mode.RATE, [*CLAUDE, "--", ASK]),
-        "overloaded": (Mode.OVERLOADED, [*CLAUDE, "--", ASK]),
-        "too-long": (Mode.TOO_LONG, [*CLAUDE, "--", ASK]),
-        "login": (Mode.LOGIN, [*CLAUDE, "--", ASK]),
-        "credit": (Mode.CREDIT, [*CLAUDE, "--", ASK]),
-        "turns": (Mode.WRITE, [*CLAUDE, "--permission-mode", "acceptEdits", "--max-turns", "1", "--", ASK]),
-        "budget": (Mode.WRITE, [*CLAUDE, "--permission-mode", "acceptEdits", "--max-budget-usd", "0.0001", "--", ASK]),
-        "lost-conversation": (Mode.TEXT, [*CLAUDE, "--resume", "5b0f8f4e-3c1d-4c58-9a51-00000000dead", "--", ASK]),
-        "taken-conversation": (Mode.TEXT, [*CLAUDE, "--session-id", UUID, "--", ASK]),
-        "killed": (Mode.HANG, [*CLAUDE, "--permission-mode", "acceptEdits", "--", ASK]),
-    },
-    "codex": {
-        "success": (Mode.TEXT, [*CODEX, "--", ASK]),
-        "resumed": (Mode.TEXT, [*CODEX, "resume", "THREAD", "--", "--help"]),
-        "written": (Mode.WRITE, [*CODEX, "--dangerously-bypass-approvals-and-sandbox", "--", ASK]),
-        "denied": (Mode.WRITE, [*CODEX, "--sandbox", "read-only", "--", ASK]),
-        "failing-command": (Mode.SHELL, [*CODEX, "--dangerously-bypass-approvals-and-sandbox", "--", ASK]),
-        "limit": (Mode.LIMIT, [*CODEX, "--", ASK]),
-        "rate": (Mode.RATE, [*CODEX, "--", ASK]),
-        "overloaded": (Mode.OVERLOADED, [*CODEX, "--", ASK]),
-        "too-long": (Mode.TOO_LONG, [*CODEX, "--", ASK]),
-        "login": (Mode.LOGIN, [*CODEX, "--", ASK]),
-        "credit": (Mode.CREDIT, [*CODEX, "--", ASK]),
-        "lost-conversation": (Mode.TEXT, [*CODEX, "resume", UUID, "--", ASK]),
-        "killed": (Mode.HANG, [*CODEX, "--dangerously-bypass-approvals-and-sandbox", "--", ASK]),
-    },
-    "opencode": {
-        "success": (Mode.TEXT, [*OPENCODE, "--", ASK]),
-        "resumed": (Mode.TEXT, [*OPENCODE, "--session", "THREAD", "--", "--help"]),
-        "written": (Mode.WRITE, [*OPENCODE, "--", ASK]),
-        "denied": (Mode.WRITE, [*OPENCODE, "--", ASK]),
-        "failing-command": (Mode.SHELL, [*OPENCODE, "--auto", "--", ASK]),
-        "limit": (Mode.LIMIT, [*OPENCODE, "--", ASK]),
-        "rate": (Mode.RATE, [*OPENCODE, "--", ASK]),
-        "overloaded": (Mode.OVERLOADED, [*OPENCODE, "--", ASK]),
-        "too-long": (Mode.TOO_LONG, [*OPENCODE, "--", ASK]),
-        "login": (Mode.LOGIN, [*OPENCODE, "--", ASK]),
-        "credit": (Mode.CREDIT, [*OPENCODE, "--", ASK]),
-        "lost-conversation": (Mode.TEXT, [*OPENCODE, "--session", "ses_000000000000000000000000ab", "--", ASK]),
-        "killed": (Mode.HANG, [*OPENCODE, "--auto", "--", ASK]),
-    },
-    "gemini": {
-        "success": (Mode.TEXT, [*GEMINI, "--session-id", UUID, f"--prompt={ASK}"]),
-        "resumed": (Mode.TEXT, [*GEMINI, "--resume", UUID, "--prompt=--help"]),
-        "written": (Mode.WRITE, [*GEMINI, "--approval-mode", "yolo", f"--prompt={ASK}"]),
-        "denied": (Mode.WRITE, [*GEMINI, f"--prompt={ASK}"]),
-        "failing-command": (Mode.SHELL, [*GEMINI, "--approval-mode", "yolo", f"--prompt={ASK}"]),
-        "limit": (Mode.LIMIT, [*GEMINI, f"--prompt={ASK}"]),
-        "rate": (Mode.RATE, [*GEMINI, f"--prompt={ASK}"]),
-        "overloaded": (Mode.OVERLOADED, [*GEMINI, f"--prompt={ASK}"]),
-        "too-long": (Mode.TOO_LONG, [*GEMINI, f"--prompt={ASK}"]),
-        "login": (Mode.LOGIN, [*GEMINI, f"--prompt={ASK}"]),
-        "credit": (Mode.CREDIT, [*GEMINI, f"--prompt={ASK}"]),
-        "turns": (Mode.WRITE, [*GEMINI, "--approval-mode", "yolo", f"--prompt={ASK}"]),
-        "lost-conversation": (Mode.TEXT, [*GEMINI, "--resume", "5b0f8f4e-3c1d-4c58-9a51-00000000dead", f"--prompt={ASK}"]),
-        "killed": (Mode.HANG, [*GEMINI, "--approval-mode", "yolo", f"--prompt={ASK}"]),
-    },
-    "aider": {
-        "success": (Mode.TEXT, [*AIDER, "--yes-always", f"--message={ASK}"]),
-        "resumed": (Mode.TEXT, [*AIDER, "--yes-always", "--restore-chat-history", "--message=--help"]),
-        "limit": (Mode.RATE, [*AIDER, "--yes-always", f"--message={ASK}"]),
-        "overloaded": (Mode.OVERLOADED, [*AIDER, "--yes-always", f"--message={ASK}"]),
-        "too-long": (Mode.TOO_LONG, [*AIDER, "--yes-always", f"--message={ASK}"]),
-        "login": (Mode.LOGIN, [*AIDER, "--yes-always", f"--message={ASK}"]),
-        "credit": (Mode.CREDIT, [*AIDER, "--yes-always", f"--message={ASK}"]),
-        "killed": (Mode.OVERLOADED, [*AIDER, "--yes-always", f"--message={ASK}"]),
-    },
-}
+
+def conversation_of(program: str, output: bytes) -> str:
+    """Return the identifier of the conversation that an output names."""
+    adapter = adapter_of(program)
+    state, found = adapter.initial, ""
+    for line in output.splitlines():
+        state, facts = adapter.read(state, line, Now(0))
+        found = next((fact.id for fact in facts if isinstance(fact, ConversationBegan)), found)
+    return found
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("program")
+    """Record the chosen cases, and note their exit statuses in ``statuses.json``."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("program", choices=sorted(CASES))
     parser.add_argument("cases", nargs="*")
     parser.add_argument("--into", type=Path, required=True)
-    parser.add_argument("--thread", default="")
-    parser.add_argument("--limit-s", type=float, default=None)
-    parser.add_argument("--signal", type=int, default=15)
     options = parser.parse_args()
-    home = options.into / f"home-{options.program}"
-    home.mkdir(parents=True, exist_ok=True)
-    for case in options.cases or CASES[options.program]:
-        mode, argv = CASES[options.program][case]
-        argv = [options.thread if each == "THREAD" else each for each in argv]
-        work = options.into / "repo"
-        subprocess.run(["rm", "-rf", work], check=True)
-        subprocess.run(["git", "init", "-q", work], check=True)
-        subprocess.run(["git", "-C", work, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "start"], check=True)
-        kill = options.limit_s or (15 if case == "killed" else None)
-        output = options.into / f"{options.program}-{case}.txt"
-        record(options.program, mode, argv, output, home, work, kill, options.signal)
+    into = options.into / options.program
+    into.mkdir(parents=True, exist_ok=True)
+    known = into / "statuses.json"
+    statuses = json.loads(known.read_text()) if known.exists() else {}
+    with TemporaryDirectory() as folder:
+        begun = ""
+        for name, case in CASES[options.program].items():
+            if options.cases and name not in {*options.cases, "success"}:
+                continue
+            output, status = record(options.program, case, begun, Path(folder))
+            begun = conversation_of(options.program, output) if name == "success" else begun
+            (into / f"{name}.txt").write_bytes(output)
+            statuses[name] = status
+    known.write_text(json.dumps(dict(sorted(statuses.items())), indent=2) + "\n")
 
 
 if __name__ == "__main__":
