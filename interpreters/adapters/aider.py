@@ -99,6 +99,7 @@ def _text(state: Reading, text: str) -> Step:
         return reading.judged(state, Outcome.PROMPT_TOO_LONG, text), ()
     if not _EDIT.match(text):
         return reading.said(state, text)
+    state = msgspec.structs.replace(state, last=text[: reading.SENTENCE_CHARS])
     identifier = f"edit {len(state.seen)}"
     state, began = reading.started(state, Work.TOOL, identifier, "edit")
     state, over = reading.ended(state, Work.TOOL, identifier)

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lifefold.core.policy.outcomes import Outcome
 from lifefold.interpreters.adapters import (
     MAX_LINE_BYTES,
     Adapter,
@@ -21,7 +22,9 @@ from lifefold.interpreters.adapters import (
     Conversation,
     Ended,
     Fact,
+    Limited,
     Now,
+    PermissionDenied,
     Permissions,
     Said,
     Spent,
@@ -89,7 +92,15 @@ def read(adapter: Adapter[Any], lines: Sequence[bytes]) -> tuple[Any, tuple[Fact
 def told(adapter: Adapter[Any], recording: Recording, lines: Sequence[bytes]) -> tuple[object, ...]:
     """Return the facts and the outcome of lines, without texts, which may be read in other pieces."""
     state, facts = read(adapter, lines)
-    return (*(each for each in facts if not isinstance(each, Said)), adapter.finish(state, recording.status).outcome)
+    return (*(_wordless(each) for each in facts if not isinstance(each, Said)), _outcome(adapter, state, recording))
+
+
+def _outcome(adapter: Adapter[Any], state: object, recording: Recording) -> Outcome:
+    return adapter.finish(state, recording.status).outcome
+
+
+def _wordless(fact: Fact) -> Fact:
+    return msgspec.structs.replace(fact, reason="") if isinstance(fact, Limited | PermissionDenied) else fact
 
 
 def a_command_line_has_no_empty_word(bench: AdapterBench) -> None:
