@@ -42,6 +42,7 @@ _HIT: Final = re.compile(rf"\b{_NUMBER} cache hit\b")
 _RECEIVED: Final = re.compile(rf"\b{_NUMBER} received\b")
 _SESSION: Final = re.compile(r"\bCost: \$[\d.,]{1,20} message, \$([\d.]{1,20}) session\.")
 _UNITS: Final = {"k": 1_000, "M": 1_000_000}
+_AGAIN: Final = "Retrying in"
 _COMPLETE: Final = ("received.", "session.")
 _GOES_ON: Final = ("Tokens:", "litellm.")
 
@@ -78,7 +79,7 @@ class Aider:
         paragraph = state.paragraph
         if text.startswith(_GOES_ON):
             paragraph = text
-        elif paragraph and text and not text.startswith("Retrying in"):
+        elif paragraph and text and not text.startswith(_AGAIN):
             paragraph = f"{paragraph} {text}"[: reading.SENTENCE_CHARS]
         else:
             return _text(msgspec.structs.replace(state, paragraph=""), text)
@@ -95,6 +96,8 @@ class Aider:
 
 def _text(state: Reading, text: str) -> Step:
     """Read a line of text: a changed file, a context that is too long, or a word of the agent."""
+    if text.startswith(_AGAIN):
+        return state, ()
     if _TOO_LONG.match(text):
         return reading.judged(state, Outcome.PROMPT_TOO_LONG, text), ()
     if not _EDIT.match(text):

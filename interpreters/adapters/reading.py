@@ -63,7 +63,7 @@ class Reading(msgspec.Struct, frozen=True):
     ``open`` has the works under way as (identifier, name), ``denied`` the refused tools as (name, reason) unless a
     later use of the tool succeeded. ``seen`` has identifiers of lines that must not count twice. ``spent`` is the sum
     of the steps of this session. ``outcome`` and ``reason`` are the agent's own word about its end. ``trouble`` is the
-    last error that nothing followed, ``last`` the last text for people, ``paragraph`` the beginning of a text that goes on
+    last error that nothing followed, ``limit`` a limit that nothing followed, ``last`` the last text for people, ``paragraph`` the beginning of a text that goes on
     in the next line.
     """
 
@@ -76,6 +76,7 @@ class Reading(msgspec.Struct, frozen=True):
     outcome: Outcome | None = None
     reason: str = ""
     trouble: str = ""
+    limit: str = ""
     last: str = ""
     paragraph: str = ""
 
@@ -106,7 +107,7 @@ def started(reading: Reading, work: Work, identifier: str, name: str = "") -> St
     if fresh is None or len(reading.open) >= MOST_OPEN:
         return reading, ()
     under_way = (*reading.open, (identifier, name))
-    return msgspec.structs.replace(fresh, open=under_way, trouble=""), (WorkStarted(work, identifier, name),)
+    return msgspec.structs.replace(fresh, open=under_way, trouble="", limit=""), (WorkStarted(work, identifier, name),)
 
 
 def ended(reading: Reading, work: Work, identifier: str, *, ok: bool = True) -> Step:
@@ -116,7 +117,7 @@ def ended(reading: Reading, work: Work, identifier: str, *, ok: bool = True) -> 
         return reading, ()
     under_way = tuple(each for each in reading.open if each[0] != identifier)
     denied = tuple(each for each in reading.denied if not (ok and each[0] == name))
-    return msgspec.structs.replace(reading, open=under_way, denied=denied, trouble=""), (
+    return msgspec.structs.replace(reading, open=under_way, denied=denied, trouble="", limit=""), (
         WorkEnded(work, identifier, ok),
     )
 
@@ -148,7 +149,7 @@ def step_spent(reading: Reading, identifier: str, cost: Cost) -> Step:
     if fresh is None:
         return reading, ()
     summed = fresh.spent.plus(cost)
-    return spent(msgspec.structs.replace(fresh, spent=summed, trouble=""), summed, Counted.SESSION)
+    return spent(msgspec.structs.replace(fresh, spent=summed, trouble="", limit=""), summed, Counted.SESSION)
 
 
 def highest(one: Cost, other: Cost) -> Cost:
@@ -164,19 +165,22 @@ def highest(one: Cost, other: Cost) -> Cost:
 
 
 def limited(reading: Reading, reason: str, now: Now, *, until_ms: int | None = None, scope: str = "") -> Step:
-    """Note a limit of the account; the sentence may tell its end. A repetition is no news."""
+    """Note a limit of the account; the sentence may tell its end.
+
+    The same limit is no news until the agent has done something else.
+    """
     until_ms = until_of(reason, now) if until_ms is None else until_ms
-    fresh = once(reading, f"limited {until_ms} {scope} {reason}"[:SENTENCE_CHARS])
-    if fresh is None:
+    limit = str(until_ms)
+    if limit == reading.limit or (reading.limit and until_ms is None):
         return reading, ()
-    return msgspec.structs.replace(fresh, trouble=reason or reading.trouble), (Limited(until_ms, scope, reason),)
+    return msgspec.structs.replace(reading, limit=limit), (Limited(until_ms, scope, reason),)
 
 
 def said(reading: Reading, text: str) -> Step:
     """Note a text for people."""
     if not text:
         return reading, ()
-    return msgspec.structs.replace(reading, last=text[:SENTENCE_CHARS], trouble=""), (Said(text),)
+    return msgspec.structs.replace(reading, last=text[:SENTENCE_CHARS], trouble="", limit=""), (Said(text),)
 
 
 def noted(reading: Reading, text: str) -> Reading:
@@ -208,9 +212,7 @@ def failed(reading: Reading, reason: str, now: Now, outcome: Outcome | None = No
     """
     outcome = outcome or verdicts.verdict(reason)
     state = judged(reading, outcome, reason)
-    if outcome is Outcome.LIMITED and not any(each.startswith("limited ") for each in reading.seen):
-        return limited(state, reason, now)
-    return state, ()
+    return limited(state, reason, now) if outcome is Outcome.LIMITED else (state, ())
 
 
 def closed(reading: Reading, status: int | None) -> Ended:

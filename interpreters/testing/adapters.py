@@ -14,7 +14,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lifefold.core.policy.outcomes import Outcome
 from lifefold.interpreters.adapters import (
     MAX_LINE_BYTES,
     Adapter,
@@ -55,11 +54,16 @@ class Recording(msgspec.Struct, frozen=True):
 
 
 class AdapterBench(msgspec.Struct, frozen=True):
-    """An adapter with recorded output of its program; a brief without a prompt is completed by the checks."""
+    """An adapter with recorded output of its program; a brief without a prompt is completed by the checks.
+
+    ``text`` is for a program that prints text for people: any line is a word of it, so garbage may have facts there, but
+    it changes neither costs nor outcomes.
+    """
 
     adapter: Adapter[Any]
     recordings: Sequence[Recording]
     brief: Brief = Brief("")
+    text: bool = False
 
     def asked(self, prompt: str) -> Brief:
         """Return the brief with a prompt."""
@@ -89,14 +93,11 @@ def read(adapter: Adapter[Any], lines: Sequence[bytes]) -> tuple[Any, tuple[Fact
     return state, tuple(found)
 
 
-def told(adapter: Adapter[Any], recording: Recording, lines: Sequence[bytes]) -> tuple[object, ...]:
+def told(bench: AdapterBench, recording: Recording, lines: Sequence[bytes]) -> tuple[object, ...]:
     """Return the facts and the outcome of lines, without texts, which may be read in other pieces."""
-    state, facts = read(adapter, lines)
-    return (*(_wordless(each) for each in facts if not isinstance(each, Said)), _outcome(adapter, state, recording))
-
-
-def _outcome(adapter: Adapter[Any], state: object, recording: Recording) -> Outcome:
-    return adapter.finish(state, recording.status).outcome
+    state, facts = read(bench.adapter, lines)
+    kept = [each for each in facts if not isinstance(each, Said) and (isinstance(each, Spent) or not bench.text)]
+    return (*map(_wordless, kept), bench.adapter.finish(state, recording.status).outcome)
 
 
 def _wordless(fact: Fact) -> Fact:
@@ -153,27 +154,27 @@ def reading_is_pure(bench: AdapterBench) -> None:
 def garbage_changes_nothing(bench: AdapterBench) -> None:
     """Lines of no known kind between the others change neither the facts nor the outcome."""
     for recording in bench.recordings:
-        expected = told(bench.adapter, recording, recording.lines)
+        expected = told(bench, recording, recording.lines)
         for place in {0, len(recording.lines) // 2, len(recording.lines)}:
             lines = (*recording.lines[:place], *GARBAGE, *recording.lines[place:])
-            assert told(bench.adapter, recording, lines) == expected, f"{recording.name}: garbage at line {place}"
+            assert told(bench, recording, lines) == expected, f"{recording.name}: garbage at line {place}"
 
 
 def a_torn_line_changes_nothing(bench: AdapterBench) -> None:
     """The beginning of a line, before the whole line, changes neither the facts nor the outcome."""
     for recording in bench.recordings:
-        expected = told(bench.adapter, recording, recording.lines)
+        expected = told(bench, recording, recording.lines)
         for part in (0.3, 0.5, 0.9):
             lines = [each for line in recording.lines for each in (line[: int(len(line) * part)], line)]
-            assert told(bench.adapter, recording, lines) == expected, f"{recording.name}: torn at {part:.0%}"
+            assert told(bench, recording, lines) == expected, f"{recording.name}: torn at {part:.0%}"
 
 
 def a_doubled_line_counts_once(bench: AdapterBench) -> None:
     """A line that is read twice has the facts of one."""
     for recording in bench.recordings:
         doubled = [each for line in recording.lines for each in (line, line)]
-        expected = told(bench.adapter, recording, recording.lines)
-        assert told(bench.adapter, recording, doubled) == expected, f"{recording.name}: lines that are doubled"
+        expected = told(bench, recording, recording.lines)
+        assert told(bench, recording, doubled) == expected, f"{recording.name}: lines that are doubled"
 
 
 def totals_never_fall(bench: AdapterBench) -> None:

@@ -14,10 +14,10 @@ OWN = b'working\n{"lifefold": {"cost_usd": 0.25, "input_tokens": 10, "output_tok
 def bench_of(name: str) -> AdapterBench:
     """Return an adapter with its recordings; a command runs other agents, so it reads theirs."""
     if name != "command":
-        return AdapterBench(adapter_of(name), tuple(recordings(name).values()))
+        return AdapterBench(adapter_of(name), tuple(recordings(name).values()), text=name == "aider")
     known = [recordings(program)["success"] for program in ("claude", "codex", "aider")]
     brief = Brief("", arguments=("sh", "-c", "agent", "--", "{prompt}"))
-    return AdapterBench(adapter_of(name), (Recording("own form", OWN, 1), *known), brief)
+    return AdapterBench(adapter_of(name), (Recording("own form", OWN, 1), *known), brief, text=True)
 
 
 class TestClaude(AdapterConformance):
