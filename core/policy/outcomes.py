@@ -73,7 +73,7 @@ _OF_REASONS: Final = {
     (TransitionReason.PROVIDER_529, _PROVIDER): Outcome.OVERLOADED,
     (TransitionReason.RETRY, _PROVIDER): Outcome.OVERLOADED,
 }
-"""The outcome of the words of ``ends``, by their reasons. Words of a limit are not told from words of overload there."""
+"""The outcome of the words of ``ends``, by their reasons; they do not tell a limit from an overload."""
 
 
 def diagnosis_of(outcome: Outcome, status: int | None = None) -> Diagnosis | None:

@@ -1,9 +1,9 @@
 """Aider: ``aider --message``.
 
-Recorded: 0.86.2 (tests/data/adapters). Aider prints text, in lines of at most eighty characters, so a sentence may go on
-in the next line. An answer ends with ``Tokens: … sent, … received. Cost: … message, … session.``; the money is of the
-session, and only there for models with a known price. An error begins with its class in LiteLLM and ends with a sentence
-for people. Aider tries some errors again, then prints the next answer. *It exits with status 0 also after an error.*
+Recorded: 0.86.2 (tests/data/adapters). Aider prints text in lines of at most eighty characters, so a sentence may go on
+in the next line. An answer ends with ``Tokens: … sent, … received. Cost: … message, … session.``. The money is of the
+session, and only there for models with a known price. An error begins with its class in LiteLLM, and ends with a
+sentence for people. Aider tries again after some errors. *It exits with status 0 also after an error.*
 
 A conversation has no identifier: aider keeps one chat in the worktree, and a session restores it or does not.
 """

@@ -127,22 +127,26 @@ def _outside(state: Reading, line: bytes) -> Step:
 
 
 def _facts(state: Reading, line: _Line, now: Now) -> Step:
-    match line.type, line.subtype:
-        case "assistant", _:
+    match line.type:
+        case "assistant":
             return _message(state, line)
-        case "user", _:
+        case "user":
             return _results(state, hostile.table(line.message))
-        case "rate_limit_event", _:
+        case "rate_limit_event":
             return _limit(state, hostile.table(line.rate_limit_info), now)
-        case "system", "permission_denied":
-            reason = hostile.sentence(line.message)
-            return reading.denied(state, hostile.name(line.tool_use_id), hostile.name(line.tool_name), reason)
-        case "system", "status":
-            return _status(state, line)
-        case "result", _:
+        case "system":
+            return _system(state, line)
+        case "result":
             return _result(state, line, now)
         case _:
             return state, ()
+
+
+def _system(state: Reading, line: _Line) -> Step:
+    if line.subtype == "permission_denied":
+        tool, reason = hostile.name(line.tool_name), hostile.sentence(line.message)
+        return reading.denied(state, hostile.name(line.tool_use_id), tool, reason)
+    return _status(state, line) if line.subtype in ("status", "compact_boundary") else (state, ())
 
 
 def _status(state: Reading, line: _Line) -> Step:
@@ -154,20 +158,19 @@ def _status(state: Reading, line: _Line) -> Step:
 
 
 def _message(state: Reading, line: _Line) -> Step:
-    """Read a message of the model: texts, tools that begin, and its usage; an error names its kind."""
+    """Read a message of the model: texts, tools that begin, and its usage. An error is one of the program itself."""
     message = hostile.table(line.message)
+    content = [*map(hostile.table, hostile.items(message.get("content")))]
+    if isinstance(line.error, str):
+        reason = hostile.first(hostile.sentence(each.get("text")) for each in content)
+        return reading.judged(state, _ERRORS.get(line.error, Outcome.FAILED), reason), ()
     facts: reading.Facts = ()
-    for each in map(hostile.table, hostile.items(message.get("content"))):
+    for each in content:
         if each.get("type") == "tool_use":
             identifier, tool = hostile.name(each.get("id")), hostile.name(each.get("name"))
             state, more = reading.started(state, Work.TOOL, identifier, tool)
-        elif not isinstance(line.error, str):
-            state, more = reading.said(state, hostile.sentence(each.get("text")))
         else:
-            state, more = (
-                reading.judged(state, _ERRORS.get(line.error, Outcome.FAILED), hostile.sentence(each.get("text"))),
-                (),
-            )
+            state, more = reading.said(state, hostile.sentence(each.get("text")))
         facts += more
     usage = hostile.table(message.get("usage"))
     state, more = reading.step_spent(state, hostile.name(message.get("id")), Cost(_tokens(usage, _MESSAGE_KEYS)))

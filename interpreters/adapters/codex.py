@@ -9,6 +9,7 @@ session prints none. ``input_tokens`` include the cached ones.
 *Errors.* ``error`` alone need not be final, because Codex tries again; an item of the type ``error`` is a warning.
 """
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -25,7 +26,15 @@ _SANDBOXES: Final = {
     Permissions.ALL: "danger-full-access",
 }
 
-_TOOLS: Final = frozenset({"command_execution", "file_change", "mcp_tool_call", "collab_tool_call", "web_search"})
+_WORKS: Final = {
+    "command_execution": Work.TOOL,
+    "file_change": Work.TOOL,
+    "mcp_tool_call": Work.TOOL,
+    "collab_tool_call": Work.TOOL,
+    "web_search": Work.TOOL,
+    "context_compaction": Work.COMPACTION,
+}
+"""The works of the types of items."""
 
 
 class _Line(msgspec.Struct, frozen=True):
@@ -54,7 +63,7 @@ class Codex:
     version_argv = ("codex", "--version")
 
     def argv(self, brief: Brief, conversation: Conversation | None) -> tuple[str, ...]:
-        """Return the command line. A prompt that is only a hyphen would be read from the input, so it gets a newline."""
+        """Return the command line. The prompt ``-`` would mean the standard input, so it gets a newline."""
         words = ["codex", "exec", "--json", "--skip-git-repo-check"]
         if brief.model:
             words.append(f"--model={brief.model}")
@@ -70,20 +79,8 @@ class Codex:
         found = hostile.decoded(_DECODER, line)
         if found is None:
             return reading.noted(state, hostile.plain(line)), ()
-        match found.type:
-            case "thread.started":
-                return reading.began(state, hostile.name(found.thread_id))
-            case "item.started" | "item.completed":
-                return _item(state, hostile.table(found.item), over=found.type == "item.completed")
-            case "turn.completed":
-                state = reading.judged(state, Outcome.SUCCESS, state.last)
-                return reading.spent(state, Cost(_tokens(hostile.table(found.usage))), Counted.CONVERSATION)
-            case "turn.failed":
-                return reading.failed(state, hostile.sentence(hostile.table(found.error).get("message")), now)
-            case "error":
-                return reading.troubled(state, hostile.sentence(found.message), now)
-            case _:
-                return state, ()
+        reader = _READERS.get(hostile.name(found.type))
+        return reader(state, found, now) if reader else (state, ())
 
     def finish(self, state: Reading, status: int | None) -> Ended:
         """Return the end of the session. A thread that cannot be resumed is told in a line of text."""
@@ -92,13 +89,18 @@ class Codex:
         return reading.closed(state, status)
 
 
-def _item(state: Reading, item: dict[str, Any], *, over: bool) -> Step:
+def _thread(state: Reading, line: _Line, _now: Now) -> Step:
+    return reading.began(state, hostile.name(line.thread_id))
+
+
+def _item(state: Reading, line: _Line, _now: Now) -> Step:
     """Read an item: a message, or a tool. The output of a command is the command's, and no word of the agent."""
+    item, over = hostile.table(line.item), line.type == "item.completed"
     identifier, kind = hostile.name(item.get("id")), hostile.name(item.get("type"))
     if kind == "agent_message":
         return reading.said(state, hostile.sentence(item.get("text"))) if over else (state, ())
-    work = Work.TOOL if kind in _TOOLS else Work.COMPACTION
-    if work is Work.COMPACTION and kind != "context_compaction":
+    work = _WORKS.get(kind)
+    if work is None:
         return state, ()
     state, facts = reading.started(state, work, identifier, kind)
     if not over:
@@ -111,10 +113,31 @@ def _item(state: Reading, item: dict[str, Any], *, over: bool) -> Step:
     return state, facts + more
 
 
+def _completed(state: Reading, line: _Line, _now: Now) -> Step:
+    state = reading.judged(state, Outcome.SUCCESS, state.last)
+    return reading.spent(state, Cost(_tokens(hostile.table(line.usage))), Counted.CONVERSATION)
+
+
+def _failed(state: Reading, line: _Line, now: Now) -> Step:
+    return reading.failed(state, hostile.sentence(hostile.table(line.error).get("message")), now)
+
+
+def _error(state: Reading, line: _Line, now: Now) -> Step:
+    return reading.troubled(state, hostile.sentence(line.message), now)
+
+
+_READERS: Final[dict[str, Callable[[Reading, _Line, Now], Step]]] = {
+    "thread.started": _thread,
+    "item.started": _item,
+    "item.completed": _item,
+    "turn.completed": _completed,
+    "turn.failed": _failed,
+    "error": _error,
+}
+
+
 def _tokens(usage: dict[str, Any]) -> Tokens:
-    cached, written = (
-        hostile.count(usage.get("cached_input_tokens")),
-        hostile.count(usage.get("cache_write_input_tokens")),
-    )
+    cached = hostile.count(usage.get("cached_input_tokens"))
+    written = hostile.count(usage.get("cache_write_input_tokens"))
     fresh = max(0, hostile.count(usage.get("input_tokens")) - cached - written)
     return Tokens(fresh, cached, written, hostile.count(usage.get("output_tokens")))

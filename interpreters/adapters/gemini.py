@@ -1,12 +1,13 @@
 """Gemini CLI: ``gemini --output-format stream-json``.
 
-Recorded: 0.61.0 (tests/data/adapters). A session prints ``init``, ``message``, ``tool_use``, ``tool_result`` and at its
-end ``result`` with ``stats``; these are of the session, also of one that resumes a conversation. While it tries again it
-prints lines of text. The exit status has a meaning of its own only if there is no result: else it is the last eight bits
-of an HTTP status.
+Recorded: 0.61.0 (tests/data/adapters). A session prints ``init``, ``message``, ``tool_use`` and ``tool_result``. Its
+``result`` has ``stats`` of this session, also if it resumes a conversation. While the program tries again, it prints
+lines of text. The exit status has a meaning of its own only without a result. With one it is the last eight bits of an
+HTTP status. *SIGTERM ends the program with status 0*, and without a result.
 """
 
 import re
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -88,20 +89,8 @@ class Gemini:
             text = hostile.plain(line)
             attempt = _ATTEMPT.match(text)
             return reading.troubled(state, attempt[1], now) if attempt else (reading.noted(state, text), ())
-        match found.type:
-            case "init":
-                return reading.began(state, hostile.name(found.session_id))
-            case "message":
-                text = hostile.sentence(found.content)
-                return reading.said(state, text) if found.role == "assistant" else (state, ())
-            case "tool_use":
-                return reading.started(state, Work.TOOL, hostile.name(found.tool_id), hostile.name(found.tool_name))
-            case "tool_result":
-                return _result_of_tool(state, found)
-            case "result":
-                return _result(state, found, now)
-            case _:
-                return state, ()
+        reader = _READERS.get(hostile.name(found.type))
+        return reader(state, found, now) if reader else (state, ())
 
     def finish(self, state: Reading, status: int | None) -> Ended:
         """Return the end of the session, without a result by the exit status."""
@@ -111,7 +100,20 @@ class Gemini:
         return reading.closed(state, status)
 
 
-def _result_of_tool(state: Reading, line: _Line) -> Step:
+def _init(state: Reading, line: _Line, _now: Now) -> Step:
+    return reading.began(state, hostile.name(line.session_id))
+
+
+def _message(state: Reading, line: _Line, _now: Now) -> Step:
+    """Read a message; those of the user are the prompt."""
+    return reading.said(state, hostile.sentence(line.content)) if line.role == "assistant" else (state, ())
+
+
+def _use_of_tool(state: Reading, line: _Line, _now: Now) -> Step:
+    return reading.started(state, Work.TOOL, hostile.name(line.tool_id), hostile.name(line.tool_name))
+
+
+def _result_of_tool(state: Reading, line: _Line, _now: Now) -> Step:
     """Read the end of a tool. Its output is the tool's, and no word of the agent."""
     identifier, error = hostile.name(line.tool_id), hostile.table(line.error)
     tool = next((name for known, name in state.open if known == identifier), "")
@@ -136,6 +138,15 @@ def _result(state: Reading, line: _Line, now: Now) -> Step:
     outcome = Outcome.TURN_LIMIT if error.get("type") == "FatalTurnLimitedError" else None
     state, more = reading.failed(state, _sentence(error.get("message")), now, outcome)
     return state, facts + more
+
+
+_READERS: Final[dict[str, Callable[[Reading, _Line, Now], Step]]] = {
+    "init": _init,
+    "message": _message,
+    "tool_use": _use_of_tool,
+    "tool_result": _result_of_tool,
+    "result": _result,
+}
 
 
 def _sentence(message: Any) -> str:

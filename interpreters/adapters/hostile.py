@@ -74,9 +74,10 @@ def table(said: Any) -> dict[str, Any]:
     return found if len(found) <= MOST_ITEMS else dict(list(found.items())[:MOST_ITEMS])
 
 
-def items(said: Any) -> list[Any]:
+def items(said: Any) -> list[object]:
     """Return the first items of a list; empty if the value is none."""
-    return said[:MOST_ITEMS] if isinstance(said, list) else []
+    found = cast("list[object]", said) if isinstance(said, list) else []
+    return found[:MOST_ITEMS]
 
 
 def count(said: Any) -> int:

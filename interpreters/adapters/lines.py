@@ -13,7 +13,7 @@ class Cutter(msgspec.Struct, frozen=True):
 
 
 def cut(cutter: Cutter, piece: bytes) -> tuple[Cutter, tuple[bytes, ...]]:
-    """Return the lines that a piece of output completes, without their newlines; a line that is too long is left out."""
+    """Return the lines that a piece of output completes, without their newlines, and none that is too long."""
     *complete, rest = piece.split(b"\n")
     lines: list[bytes] = []
     for part in complete:

@@ -1,10 +1,10 @@
 """opencode: ``opencode run --format json``.
 
-Recorded: 1.18.33 (tests/data/adapters). A session prints ``step_start``, ``text``, ``tool_use`` when a tool is over, and
-``step_finish`` with the cost of a step; ``error`` is final.
+Recorded: 1.18.33 (tests/data/adapters). A session prints ``step_start``, ``text``, and ``tool_use`` after a tool.
+``step_finish`` has the cost of a step, and ``error`` is final.
 
-*A limit is silent* in that format, and opencode tries again for ever. So the command line asks for the log of errors,
-whose lines say why a request failed. *A title* of its own keeps opencode from asking a model for one, at a cost that it
+*A limit is silent* in that format, and opencode tries again for ever. The log of errors says why a request failed, so
+the command line asks for it. *A title* of its own keeps opencode from asking a model for one, at a cost that it
 does not report. *A refused tool* ends the session with exit status 0.
 """
 
@@ -30,8 +30,8 @@ _STATUSES: Final = {
 }
 _REFUSED: Final = ("The user rejected permission", "The user has specified a rule which prevents")
 _LOGGED: Final = re.compile(
-    r'^timestamp=\S+ level=ERROR .{0,200}message="stream error" .{0,400}\bsmall=false .{0,200}\berror\.error="(?:\w+: )?'
-    r'((?:[^"\\]|\\.){0,2000})"'
+    r'^timestamp=\S+ level=ERROR .{0,200}message="stream error" .{0,400}\bsmall=false .{0,200}'
+    r'\berror\.error="(?:\w+: )?((?:[^"\\]|\\.){0,2000})"'
 )
 
 

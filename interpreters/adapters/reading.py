@@ -62,9 +62,9 @@ class Reading(msgspec.Struct, frozen=True):
 
     ``open`` has the works under way as (identifier, name), ``denied`` the refused tools as (name, reason) unless a
     later use of the tool succeeded. ``seen`` has identifiers of lines that must not count twice. ``spent`` is the sum
-    of the steps of this session. ``outcome`` and ``reason`` are the agent's own word about its end. ``trouble`` is the
-    last error that nothing followed, ``limit`` a limit that nothing followed, ``last`` the last text for people, ``paragraph`` the beginning of a text that goes on
-    in the next line.
+    of the steps of this session. ``outcome`` and ``reason`` are the agent's own word about its end. ``trouble`` is an
+    error and ``limit`` a limit that nothing followed. ``last`` is the last text for people, ``paragraph`` the beginning
+    of one that goes on in the next line.
     """
 
     conversation: str = ""

@@ -59,6 +59,6 @@ def adapter_of(name: str) -> Adapter[Any]:
 
 
 _PARTS: Final = (
-    "name", "initial", "resumable", "chooses_conversation", "reports", "tested_versions", "version_argv", "argv", "read",
-    "finish",
+    "name", "initial", "resumable", "chooses_conversation", "reports", "tested_versions", "version_argv",
+    "argv", "read", "finish",
 )  # fmt: skip

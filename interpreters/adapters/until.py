@@ -51,7 +51,7 @@ def until_of(text: str, now: Now) -> int | None:
 
 
 def believed(stamp: Any, now: Now) -> int | None:
-    """Return a time of the epoch, in seconds or in milliseconds, as milliseconds; None if it cannot be a limit's end."""
+    """Return a time of the epoch, in seconds or milliseconds, as milliseconds; None if no limit can end then."""
     number = integer(stamp)
     if number is None:
         return None

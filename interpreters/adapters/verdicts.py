@@ -13,20 +13,26 @@ from lifefold.core.policy.outcomes import Outcome
 _WORDS: Final = (
     (
         Outcome.CONVERSATION_LOST,
-        r"no conversation found|session id \S+ is already in use|no rollout found|session not found"
-        r"|error resuming session|no previous sessions found",
+        (
+            r"no conversation found|session id \S+ is already in use|no rollout found|session not found"
+            r"|error resuming session|no previous sessions found"
+        ),
     ),
     (Outcome.BUDGET_SPENT, r"reached maximum budget"),
     (Outcome.OUT_OF_CREDIT, r"credit balance|insufficient.quota|check your plan and billing|billing is not enabled"),
     (
         Outcome.LIMITED,
-        r"hit your (?:\S+ ){0,3}limit|(?:usage|rate|session|weekly) limit|rate_limit|ratelimit|\b429\b|quota"
-        r"|resource has been exhausted|too many requests|limit reached",
+        (
+            r"hit your (?:\S+ ){0,3}limit|(?:usage|rate|session|weekly) limit|rate_limit|ratelimit|\b429\b|quota"
+            r"|resource has been exhausted|too many requests|limit reached"
+        ),
     ),
     (
         Outcome.MODEL_UNKNOWN,
-        r"no such model|model_not_found|model not found|issue with the selected model"
-        r"|model .{1,80} (?:does not exist|is not supported)",
+        (
+            r"no such model|model_not_found|model not found|issue with the selected model"
+            r"|model .{1,80} (?:does not exist|is not supported)"
+        ),
     ),
     (Outcome.OVERLOADED, r"overloaded|at capacity"),
     (Outcome.LOGIN_REFUSED, r"\b401\b|api key not valid|not able to authenticate|no auth credentials|sign in again"),

@@ -157,6 +157,7 @@ WORKS = {
     ("claude", "failing-command"): [("Bash", False)],
     ("claude", "compacted"): [("compaction", True)],
     ("codex", "written"): [("command_execution", True)],
+    ("codex", "read-only"): [],
     ("codex", "failing-command"): [("command_execution", False)],
     ("opencode", "written"): [("write", True)],
     ("opencode", "denied"): [("write", False)],

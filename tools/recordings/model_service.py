@@ -11,7 +11,7 @@ from enum import StrEnum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 Body = dict[str, Any]
 
@@ -72,6 +72,9 @@ _UNIFIED: Final = {
     "anthropic-ratelimit-unified-overage-status": "rejected",
     "x-should-retry": "false",
 }
+_LATER: Final = "This request would exceed your account's rate limit. Please try again later."
+_UNPAID: Final = "You exceeded your current quota, please check your plan and billing details."
+_TOO_MANY: Final = "The input token count (2100000) exceeds the maximum number of tokens allowed (1048576)."
 _NO_RETRY: Final = {"x-should-retry": "false"}
 _CONTEXT: Final = (
     "This model's maximum context length is 128000 tokens. However, your messages resulted in 210000 tokens."
@@ -86,7 +89,7 @@ FAILURES: Final[dict[str, dict[Mode, Failure]]] = {
         ),
         Mode.RATE: Failure(
             429,
-            _anthropic("rate_limit_error", "This request would exceed your account's rate limit. Please try again later."),
+            _anthropic("rate_limit_error", _LATER),
             _NO_RETRY,
         ),
         Mode.OVERLOADED: Failure(529, _anthropic("overloaded_error", "Overloaded"), _NO_RETRY),
@@ -106,9 +109,7 @@ FAILURES: Final[dict[str, dict[Mode, Failure]]] = {
     "openai": {
         Mode.LIMIT: Failure(
             429,
-            _openai(
-                "usage_limit_reached", "The usage limit has been reached", plan_type="pro", resets_at=RESETS_AT_S
-            ),
+            _openai("usage_limit_reached", "The usage limit has been reached", plan_type="pro", resets_at=RESETS_AT_S),
         ),
         Mode.RATE: Failure(429, _openai("rate_limit_exceeded", "Rate limit reached for mock in organization org-1.")),
         Mode.OVERLOADED: Failure(503, _openai("server_is_overloaded", "The server is overloaded. Try again later.")),
@@ -116,7 +117,7 @@ FAILURES: Final[dict[str, dict[Mode, Failure]]] = {
         Mode.LOGIN: Failure(401, _openai("invalid_api_key", "Incorrect API key provided: none.")),
         Mode.CREDIT: Failure(
             429,
-            _openai("insufficient_quota", "You exceeded your current quota, please check your plan and billing details."),
+            _openai("insufficient_quota", _UNPAID),
         ),
     },
     "gemini": {
@@ -125,21 +126,15 @@ FAILURES: Final[dict[str, dict[Mode, Failure]]] = {
             _gemini(429, "RESOURCE_EXHAUSTED", "You exceeded your current quota: requests per day. Limit: 100."),
         ),
         Mode.RATE: Failure(429, _gemini(429, "RESOURCE_EXHAUSTED", "Resource has been exhausted (e.g. check quota).")),
-        Mode.OVERLOADED: Failure(
-            503, _gemini(503, "UNAVAILABLE", "The model is overloaded. Please try again later.")
-        ),
+        Mode.OVERLOADED: Failure(503, _gemini(503, "UNAVAILABLE", "The model is overloaded. Please try again later.")),
         Mode.TOO_LONG: Failure(
             400,
-            _gemini(400, "INVALID_ARGUMENT", "The input token count (2100000) exceeds the maximum number of tokens allowed (1048576)."),
+            _gemini(400, "INVALID_ARGUMENT", _TOO_MANY),
         ),
-        Mode.LOGIN: Failure(
-            400, _gemini(400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.")
-        ),
-        Mode.CREDIT: Failure(
-            403, _gemini(403, "PERMISSION_DENIED", "Billing is not enabled for this project.")
-        ),
+        Mode.LOGIN: Failure(400, _gemini(400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.")),
+        Mode.CREDIT: Failure(403, _gemini(403, "PERMISSION_DENIED", "Billing is not enabled for this project.")),
     },
-}  # fmt: skip
+}
 
 
 class Tool(NamedTuple):
@@ -220,7 +215,7 @@ class Service(ThreadingHTTPServer):
         """The address, without a path."""
         return f"http://127.0.0.1:{self.server_port}"
 
-    def __enter__(self) -> "Service":
+    def __enter__(self) -> Self:
         Thread(target=self.serve_forever, daemon=True).start()
         return self
 
@@ -230,25 +225,29 @@ class Service(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: Service
+    @property
+    def service(self) -> Service:
+        """The service that got the request."""
+        assert isinstance(self.server, Service)
+        return self.server
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base class names it
         """Print nothing."""
 
-    def do_HEAD(self) -> None:  # noqa: N802  # the base class asks for it
+    def do_HEAD(self) -> None:
         """Answer a request for headers."""
         self._send(200, {})
 
-    def do_GET(self) -> None:  # noqa: N802  # as above
+    def do_GET(self) -> None:
         """Answer a request for lists with an empty one."""
         self._send(200, {"data": [], "object": "list"})
 
-    def do_POST(self) -> None:  # noqa: N802  # as above
+    def do_POST(self) -> None:
         """Answer a request to the model."""
         body = self.rfile.read(int(self.headers.get("content-length", 0))).decode(errors="replace")
         body = body.replace('": "', '":"').replace('": true', '":true')
         path = self.path.partition("?")[0]
-        self.server.served.append(path)
+        self.service.served.append(path)
         if "count" in path:
             self._send(200, {"input_tokens": 1, "totalTokens": 1})
         elif path.endswith("/messages"):
@@ -265,11 +264,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(200, {})
 
     def _answer(self, dialect: str, body: str, spoken: Callable[[Answer], Iterator[str] | Body]) -> None:
-        mode = self.server.mode
+        mode = self.service.mode
         if failure := FAILURES[dialect].get(mode):
             self._send(failure.status, failure.body, failure.headers)
             return
-        found = answer(body, mode, len(self.server.served))
+        found = answer(body, mode, len(self.service.served))
         if found is None:
             time.sleep(HANG_S)
             return
@@ -357,8 +356,9 @@ def _chat(said: Answer) -> Iterator[str]:
         }
     reason = "tool_calls" if tool else "stop"
     chunk: Body = {"id": said.identifier, "object": "chat.completion.chunk", "created": 1, "model": "mock"}
-    for choice, usage in (({"delta": delta}, {}), ({"delta": {}, "finish_reason": reason}, {"usage": _CHAT_USAGE})):
-        yield f"data: {json.dumps({**chunk, 'choices': [{'index': 0, **choice}], **usage})}\n\n"
+    last: Body = {"index": 0, "delta": {}, "finish_reason": reason}
+    yield f"data: {json.dumps({**chunk, 'choices': [{'index': 0, 'delta': delta}]})}\n\n"
+    yield f"data: {json.dumps({**chunk, 'choices': [last], 'usage': _CHAT_USAGE})}\n\n"
     yield "data: [DONE]\n\n"
 
 

@@ -19,9 +19,9 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 import msgspec
-from model_service import Mode, Service
 
 from lifefold.interpreters.adapters import Brief, Conversation, ConversationBegan, Now, Permissions, adapter_of
+from model_service import Mode, Service
 
 CHOSEN: Final = "5b0f8f4e-3c1d-4c58-9a51-000000000001"
 UNKNOWN: Final = {"opencode": "ses_000000000000000000000000ab"}
@@ -214,7 +214,7 @@ def main() -> None:
     into = options.into / options.program
     into.mkdir(parents=True, exist_ok=True)
     known = into / "statuses.json"
-    statuses = json.loads(known.read_text()) if known.exists() else {}
+    statuses: dict[str, int] = json.loads(known.read_text()) if known.exists() else {}
     with TemporaryDirectory() as folder:
         begun = ""
         for name, case in CASES[options.program].items():

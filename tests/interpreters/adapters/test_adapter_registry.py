@@ -1,6 +1,8 @@
 """Adapters are found by name, also those of other distributions."""
 
+import sys
 from importlib.metadata import EntryPoint, EntryPoints
+from typing import Any
 
 import pytest
 
@@ -29,11 +31,11 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [EntryPoint(name, f"{HERE}:{value}", registry.GROUP) for name, value in values.items()]
     found.append(EntryPoint("two", f"{HERE}:broken", registry.GROUP))
 
-    def entry_points(**selected: str) -> EntryPoints:
+    def entry_points(**selected: Any) -> EntryPoints:
         return EntryPoints(found).select(**selected)
 
     monkeypatch.setattr(registry, "entry_points", entry_points)
-    monkeypatch.setitem(__import__("sys").modules, HERE, __import__("sys").modules[__name__])
+    monkeypatch.setitem(sys.modules, HERE, sys.modules[__name__])
 
 
 def test_the_adapters_of_lifefold_are_found_by_their_names() -> None:
