@@ -6,11 +6,16 @@ from lifefold.effects.base import Activity
 class CheckOutWork(Activity, frozen=True):
     """Prepare a clean place for the task: a branch of its own in the agent's worktree, or a folder.
 
-    ``epoch`` numbers the claims of the task, so that a branch belongs to exactly one of them.
+    ``epoch`` numbers the claims of the task, so that a branch belongs to exactly one of them. The place has the work of
+    the earlier claim ``result``, which is kept as ``commit``; without one it begins at the target branch.
     """
+
+    opaque = ("result", "commit")
 
     task: str
     epoch: int
+    result: int = 0
+    commit: str = ""
 
 
 class VerifyWork(Activity, frozen=True):

@@ -12,6 +12,7 @@ from lifefold.core.kernel.aggregate import (
 )
 from lifefold.core.kernel.codec import Codec, UnreadableEntry, digest, encode
 from lifefold.core.kernel.entity import (
+    LATE_OR_REPEATED,
     ActivityEnded,
     Created,
     Entity,
@@ -57,6 +58,7 @@ from lifefold.core.kernel.validation import InvalidMachine
 
 __all__ = [
     "ANY",
+    "LATE_OR_REPEATED",
     "STAY",
     "ActivityEnded",
     "ActivityScope",

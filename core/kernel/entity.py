@@ -169,6 +169,13 @@ class Refusal(msgspec.Struct, frozen=True, gc=False):
     reason: str
 
 
+LATE_OR_REPEATED: Final = frozenset({"duplicate", "early", "illegal", "stale"})
+"""The kinds of refusals that occur in every orderly run: a repetition, or an event that came when its time was over.
+
+Two senders may ask for the same, and a sender does not see the state of the receiver. All other kinds are mistakes of a
+sender or of the rules."""
+
+
 class EntityStep(msgspec.Struct, frozen=True, gc=False):
     """The result of an accepted input: the entity, its transitions, its effects, and postponed events then refused."""
 

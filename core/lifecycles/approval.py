@@ -115,8 +115,13 @@ def keeps_the_reason_of_its_refusal(step: Transition) -> bool:
             return True
 
 
+BY_GRANT: Final[Property[Any]] = always_step(
+    "work that waits for a person is done by that person's grant only", agreed_by_a_person
+)
+"""The property that a fleet replaces: there, a changed verification also ends the wait."""
+
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("work that waits for a person is done by that person's grant only", agreed_by_a_person),
+    BY_GRANT,
     always_step("a grant needs a request", grants_what_was_requested),
     always_step("only finished work waits for a person", waits_only_when_done),
     leads_where(

@@ -4,9 +4,13 @@
 verification is not the agent's: a failing test that prints "401 Unauthorized" is no login failure. ``WORDS`` holds the
 last words of real agent programs, one row for each kind of end. The first row that matches decides, and rows of lasting
 trouble come first. An end without known words is judged by its status.
+
+A program can exit with 0 and report an error in its result. That is a failure. Other words of a program that exits with
+0 decide nothing, because it may talk about errors that it has fixed.
 """
 
 import re
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import lru_cache
 from typing import Final
@@ -153,6 +157,31 @@ def diagnosis(said: str, status: int | None = None, program: Program = Program.A
     text = said.lower()
     found = next((row.means for row in WORDS if _says(row, text)), None)
     return found or by_status(status, program)
+
+
+def is_success(status: int | None, *, reports_error: bool) -> bool:
+    """Tell whether a session that ended by itself has succeeded: it exited with 0, and its result reports no error."""
+    return status == 0 and not reports_error
+
+
+def in_words(status: int | None) -> str:
+    """Return what a shell, or the start of a program, means by an exit status, in brackets; empty for any other."""
+    return _IN_WORDS.get(status, "")
+
+
+_IN_WORDS: Final[Mapping[int | None, str]] = {
+    126: " (the program is not executable)",
+    127: " (the program was not found)",
+}
+
+
+def telling(said: str) -> str:
+    """Return last words of a session that exited with 0, if they name a known trouble; else an empty text.
+
+    Programs print a limit, and exit with 0. So these words may explain why a task is not done.
+    """
+    text = said.lower()
+    return said if any(_says(row, text) for row in WORDS) else ""
 
 
 def by_status(status: int | None, program: Program = Program.ANY) -> Diagnosis:

@@ -1,46 +1,93 @@
-"""The account of a log: costs, the operators who paused agents, and the errors that have stopped agents.
+"""The account of a log: costs, the operators who paused agents, errors that stopped agents, sessions of tasks.
 
 It is folded from the transitions of a log. A run that continues a log begins with the account of that log.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from lifefold.core.fleet import service, system
+from lifefold.core.fleet.board import fleet_task
 from lifefold.core.fleet.system import worker
 from lifefold.core.fleet.worker import desired_state
-from lifefold.core.kernel import Reaction, Refusal, Transition
+from lifefold.core.kernel import Reaction, Refusal, Transition, replace
+from lifefold.core.lifecycles import session, task
 from lifefold.core.lifecycles.session import Usage
 from lifefold.effects import LogFatal
 from lifefold.interpreters.cli.story import OPERATOR
 from lifefold.interpreters.engine import Ledger
 from lifefold.interpreters.explain.spending import Spending, spend
+from lifefold.interpreters.explain.status import TaskStatus
+from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.store import SqliteStore
 
 SESSION: Final = "session"
 """The entity of a worker whose fatal error stops the agent."""
 
+MOST_OUTPUTS: Final = 3
+"""The most outputs of sessions that a summary or a status names."""
+
+_AT_REST: Final = frozenset({task.State.CLOSED, task.State.CANCELLED})
+
 _AGENTS: Final = frozenset({worker.KIND, service.KIND})
 
 
 class Account:
-    """Costs, the operator who paused each agent, and the message of each agent that its errors have stopped."""
+    """Costs, the operator who paused each agent, and the message of each agent that its errors have stopped.
+
+    It also has the last session at each task. ``claims`` counts the claims of each task, if it is folded from the whole
+    log: those are transitions of the board.
+    """
 
     def __init__(self) -> None:
         """Begin an empty account."""
         self.spending = Spending()
         self.paused_by: dict[str, str] = {}
         self.stopped_by: dict[str, str] = {}
+        self.claims: Counter[str] = Counter()
+        self._last_sessions: dict[str, tuple[str, int]] = {}
 
     def observe(self, aggregate: str, outcome: Reaction | Refusal) -> None:
         """Add the transitions of one input."""
-        for transition in outcome.transitions if isinstance(outcome, Reaction) else ():
+        if not isinstance(outcome, Reaction):
+            return
+        for transition in outcome.transitions:
             self.spending = spend(self.spending, aggregate, transition)
             self._note(aggregate, transition)
+            if transition.entity == SESSION and transition.entered is session.State.SPAWNING:
+                brief: task.Brief = outcome.aggregate.record("assignment").brief
+                self._last_sessions[brief.task] = (outcome.aggregate.key, transition.after.record.attempt)
+
+    def claimed(self, tasks: Iterable[TaskStatus]) -> tuple[TaskStatus, ...]:
+        """Return the tasks with the number of their claims: handing done work over to be merged is no further try."""
+        return tuple(replace(each, claims=self.claims[each.id]) for each in tasks)
+
+    def output_of(self, task: str, folder: FleetFolder) -> str:
+        """Return the file with the output of a task's last session; empty without one that this user may read."""
+        if task in self._last_sessions:
+            with suppress(PermissionError):  # a user may read the log, but not its folder
+                output = folder.output(*self._last_sessions[task])
+                return str(output) if output.exists() else ""
+        return ""
+
+    def outputs(self, tasks: Iterable[TaskStatus], folder: FleetFolder, log: str) -> Iterator[str]:
+        """Yield where the output of the last session is, for the first tasks that failed or were given back.
+
+        ``log`` is the option for the log that commands need, or empty.
+        """
+        concerned = (each.id for each in tasks if each.reason and each.state not in _AT_REST)
+        found = [(name, output) for name in concerned if (output := self.output_of(name, folder))]
+        yield from (f"the output of the last session at {name} is in {output}" for name, output in found[:MOST_OUTPUTS])
+        if len(found) > MOST_OUTPUTS:
+            yield f"lifefold why TASK{log} names the output of {len(found) - MOST_OUTPUTS} more"
 
     def _note(self, aggregate: str, transition: Transition) -> None:
         agent = aggregate.partition("/")[2]
+        if isinstance(transition.event, task.Claimed) and not isinstance(transition.event, fleet_task.Handed):
+            self.claims[transition.entity.removeprefix("task:")] += 1
         if isinstance(transition.event, desired_state.PauseWanted):
             self.paused_by[agent] = transition.actor.removeprefix(OPERATOR)
         if transition.entity == SESSION and transition.entered is not None:

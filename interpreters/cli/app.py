@@ -12,6 +12,7 @@ public:
 """
 
 import os
+import shlex
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 
-from lifefold.interpreters.cli.errors import FOR_ANOTHER, BadInput, denied
+from lifefold.interpreters.cli.errors import FOR_ANOTHER, Ambiguous, BadInput, denied
 from lifefold.interpreters.cli.grammar import parser
 
 _COMMANDS = "lifefold.interpreters.cli.commands"
@@ -44,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:  # noqa: BLE001 - those that are not foreseen are raised again
-        return _failed(error)
+        return _failed(error, typed)
     return code
 
 
@@ -65,14 +66,15 @@ def _unknown(word: str, commands: Sequence[str]) -> int:
     )
 
 
-def _failed(error: Exception) -> int:
-    """Report an error and return its exit code; raise an error of this program again."""
+def _failed(error: Exception, typed: Sequence[str]) -> int:
+    """Report an error of the command ``typed`` and return its exit code; raise an error of this program again."""
     import sqlite3  # noqa: PLC0415 - slow to import, and only an error needs it
 
     from lifefold.interpreters.store import Busy, Full, NotAStore, StoreError, Unwritable  # noqa: PLC0415 - as above
 
     if isinstance(error, BadInput | NotAStore):
-        return _complain(error, 2)
+        again = f":  {_this_command()} {shlex.join(typed)} {error.option}" if isinstance(error, Ambiguous) else ""
+        return _complain(f"{error}{again}", 2)
     if isinstance(error, Busy):
         then = "there is room" if isinstance(error, Full) else "that program has ended"
         return _complain(f"{error}; give the command again when {then}", 3)

@@ -7,6 +7,14 @@ class BadInput(Exception):
     """An argument, or a file that it names, is unusable; the message has the place, the problem and the remedy."""
 
 
+class Ambiguous(BadInput):
+    """Several logs are meant by a command; with ``option`` it is the command for one of them."""
+
+    def __init__(self, message: str, option: str) -> None:
+        super().__init__(message)
+        self.option = option
+
+
 FOR_ANOTHER: Final = "give the command as the owner of the file, or change its permissions"
 """The advice for a file that the user of this program may not read or write."""
 

@@ -59,12 +59,14 @@ def _add_running(commands: _Commands) -> None:
     run.add_argument(
         "--accept", action="store_true", help="accept the changes of the fleet file since the plan in force"
     )
+    _rest_option(run)
     _log_option(run, "the log (default: the latest .lifefold/NAME.db beside the fleet file)")
     _live_option(run)
 
     plan = _add(commands, "plan", "planning:plan", "show how a fleet file differs from the plan in force in its log")
     plan.add_argument("fleet", metavar="FLEET.toml", help="the fleet file")
     plan.add_argument("--accept", action="store_true", help="accept the difference; a runner at work follows it")
+    _rest_option(plan)
     _log_option(plan, "the log (default: the latest .lifefold/NAME.db beside the fleet file)")
 
     demo = _add(commands, "demo", "running:demo", "run a fleet of scripted agents in a new git repository")
@@ -364,6 +366,11 @@ def _add(commands: _Commands, name: str, command: str, about: str) -> argparse.A
     added = commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
     added.set_defaults(command=command)
     return added
+
+
+def _rest_option(command: argparse.ArgumentParser) -> None:
+    about = "with --accept: leave changed tasks that are over as they are, and accept the rest"
+    command.add_argument("--rest", action="store_true", help=about)
 
 
 def _log_option(command: argparse.ArgumentParser, about: str = "the log (default: the one in .lifefold/)") -> None:

@@ -14,7 +14,7 @@ from lifefold.core.fleet import service
 from lifefold.core.fleet.system import board, worker
 from lifefold.core.kernel import Aggregate, Reaction, Transition
 from lifefold.interpreters.cli.errors import BadInput
-from lifefold.interpreters.cli.names import missing
+from lifefold.interpreters.cli.names import UnknownName, missing
 from lifefold.interpreters.cli.wording import by_number
 from lifefold.interpreters.explain import status
 from lifefold.interpreters.fleet_file.units import parse_duration_ms
@@ -37,7 +37,7 @@ class Chosen(msgspec.Struct, frozen=True):
         tasks, agents = concerned(aggregate, reaction, step)
         return _is_among(tasks, self.tasks) and _is_among(agents, self.agents)
 
-    def missing(self, aggregates: Mapping[str, Aggregate]) -> Iterator[str]:
+    def missing(self, aggregates: Mapping[str, Aggregate]) -> Iterator[UnknownName]:
         """Yield a message for each unknown name, with similar names."""
         found = status.tasks(aggregates) if aggregates else ()
         yield from missing("task", self.tasks, [each.id for each in found])

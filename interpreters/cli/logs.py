@@ -12,7 +12,7 @@ import anyio
 
 from lifefold.core.fleet import system
 from lifefold.interpreters.cli.account import Account
-from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.errors import Ambiguous, BadInput
 from lifefold.interpreters.cli.wording import as_typed
 from lifefold.interpreters.engine import Decision, Ledger, LogMismatchError
 from lifefold.interpreters.store import Busy, Entry, NotAStore, SqliteStore, StoreError
@@ -33,6 +33,13 @@ def next_log(log: Path) -> Path:
     """Return the log of the run after another: ``NAME.run-2.db`` after ``NAME.db``, and so on."""
     name, number = _run_of(log)
     return log.with_name(f"{name}.run-{number + 1}.db")
+
+
+def earlier_logs(log: Path) -> Iterator[Path]:
+    """Yield the logs of the runs before this one that exist, the latest first."""
+    name, number = _run_of(log)
+    every = (log.with_name(f"{name}{f'.run-{each}' if each > 1 else ''}.db") for each in range(number - 1, 0, -1))
+    yield from (each for each in every if each.exists())
 
 
 def _latest(log: Path) -> Path:
@@ -63,7 +70,15 @@ def find_log(db: str | None) -> Path:
         raise BadInput(
             f"there is no log in {Path(FOLDER).absolute()}; go to the folder of the fleet file, or name it: --db PATH"
         )
-    raise BadInput(f"there are several logs in {FOLDER}: {', '.join(map(str, found))}; name one: --db PATH")
+    latest = max(found, key=_written_ns)
+    message = f"there are several logs in {FOLDER}: {', '.join(map(str, found))}; the one that was written last"
+    raise Ambiguous(message, f"--db {shlex.quote(str(latest))}")
+
+
+def _written_ns(log: Path) -> int:
+    """Return when a log was written last, in nanoseconds; new entries are in a file beside it at first."""
+    files = (log, log.with_name(f"{log.name}-wal"))
+    return max(each.stat().st_mtime_ns for each in files if each.exists())
 
 
 def named(db: str) -> Path:

@@ -13,15 +13,25 @@ MOST_LIKE: Final = 3
 """The most similar names that an error suggests."""
 
 
+class UnknownName(BadInput):
+    """There is no thing of this kind (``what``) and name."""
+
+    def __init__(self, what: str, name: str, names: Collection[str]) -> None:
+        """Compose the message, with similar names."""
+        super().__init__(f"there is no {what} {name!r}; {known(name, names)}")
+        self.what: Final = what
+        self.name: Final = name
+
+
 def must_be_there(what: str, wanted: Iterable[str], names: Collection[str]) -> None:
-    """Raise ``BadInput`` for the first unknown name, with similar names; ``what`` is the kind of thing named."""
-    for said in missing(what, wanted, names):
-        raise BadInput(said)
+    """Raise ``UnknownName`` for the first unknown name; ``what`` is the kind of thing named."""
+    for unknown in missing(what, wanted, names):
+        raise unknown
 
 
-def missing(what: str, wanted: Iterable[str], names: Collection[str]) -> Iterator[str]:
-    """Yield a message for each unknown name, with similar names."""
-    return (f"there is no {what} {each!r}; {known(each, names)}" for each in wanted if each not in names)
+def missing(what: str, wanted: Iterable[str], names: Collection[str]) -> Iterator[UnknownName]:
+    """Yield an error for each unknown name, with similar names."""
+    return (UnknownName(what, each, names) for each in wanted if each not in names)
 
 
 def known(name: str, names: Collection[str]) -> str:

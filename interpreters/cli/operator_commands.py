@@ -22,10 +22,13 @@ import msgspec
 
 from lifefold.core.fleet import system
 from lifefold.core.fleet.system import board, worker
+from lifefold.core.fleet.system.rerun import is_over
 from lifefold.core.fleet.worker import mailbox
 from lifefold.core.kernel import Aggregate, Envelope, Event, Refusal, UnreadableEntry, encode, replace
 from lifefold.interpreters.cli import inside, logs
+from lifefold.interpreters.cli.earlier import found_earlier
 from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.names import UnknownName
 from lifefold.interpreters.engine import Ledger
 from lifefold.interpreters.explain import status
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
@@ -84,7 +87,7 @@ def say_of_a_session(db: str | None, judge: Judge, hint: str) -> int:
 
 def _say(db: str | None, judge: Judge, hint: str) -> int:
     with logs.peek(db) as store:
-        judged = list(judge(_fleet(store)))
+        judged = list(_judged(store, judge))
         answers = anyio.run(partial(_tell, store, [each for each in judged if isinstance(each, Said)]))
         if any(answer.startswith(REFUSED) for answer in answers.values()):
             # Another command was decided first; now the reason is known.
@@ -99,6 +102,17 @@ def _say(db: str | None, judge: Judge, hint: str) -> int:
     if refused == len(judged):
         raise BadInput(f"nothing has changed; lifefold {hint} --db {path} shows the present state")
     return 0
+
+
+def _judged(store: SqliteStore, judge: Judge) -> Iterable[Said | Refused]:
+    """Judge a command. Raises ``BadInput`` for a log that another log continues, and says where an unknown task is."""
+    aggregates, then = _fleet(store), logs.next_log(store.path)
+    if then.exists() and is_over(aggregates):
+        raise BadInput(f"{store.path}: the fleet is over, and {then} continues it; give the command with --db {then}")
+    try:
+        return list(judge(aggregates))
+    except UnknownName as unknown:
+        raise found_earlier(store, unknown) from None
 
 
 def _fleet(store: SqliteStore) -> Mapping[str, Aggregate]:
@@ -185,7 +199,7 @@ def _decide(ledger: Ledger, post: Post, entries: list[Entry], folder: FleetFolde
     if isinstance(decision, Refusal):
         return f"{REFUSED}{decision.reason}"
     entries.append(decision.entry)
-    return f"{ACCEPTED}; the next run acts on it"
+    return ACCEPTED if is_over(ledger.aggregates) else f"{ACCEPTED}; the next run acts on it"
 
 
 def _unattended(event: Event, of: Aggregate | None, folder: FleetFolder) -> Event:

@@ -303,8 +303,8 @@ def _fitting(words: Sequence[Text], width: int, lines: int) -> int:
 
 
 def _task(task: TaskStatus, now_ms: int) -> Text:
-    claims = f"{task.claims} claims" if task.claims > 1 else ""
-    more = ", ".join(filter(None, (claims, coming(task.timer, now_ms) if task.timer else "")))
+    retries = f"{task.retries} {'retry' if task.retries == 1 else 'retries'}" if task.retries else ""
+    more = ", ".join(filter(None, (retries, coming(task.timer, now_ms) if task.timer else "")))
     return Text(f"{task.id}:{_low(task.state)}{f' ({more})' if more else ''}  ", STYLES.get(task.state, ""))
 
 

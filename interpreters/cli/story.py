@@ -11,9 +11,11 @@ import msgspec
 
 from lifefold.core.fleet.board import fleet_task, worker_slot
 from lifefold.core.fleet.worker import assignment, desired_state, mailbox
-from lifefold.core.kernel import Aggregate, Event, LifecycleEvent, Reaction, describe, journal, replace
+from lifefold.core.kernel import Event, LifecycleEvent, Reaction, describe, journal, replace
 from lifefold.core.lifecycles import session, task
+from lifefold.core.policy.reasons import AbortReason
 from lifefold.interpreters.cli.wording import clock_time, cut_in_the_middle, spent
+from lifefold.interpreters.explain.why.phrases import because
 from lifefold.interpreters.processes.command import plain
 
 SHOWN: Final = ("session", "task", "invocation")
@@ -60,7 +62,7 @@ def told(aggregate: str, reaction: Reaction) -> Iterator[Happening]:
     for transition in reaction.transitions:
         event = journal(aggregate, transition)
         is_move = transition.before is not None and transition.entered is not None
-        cause = _reason(transition.event, reaction.aggregate) or _cause(transition.event, event)
+        cause = _reason(transition.event, reaction) or _cause(transition.event, event)
         yield Happening(event, cause, _brief(transition.event) or cause, is_move)
 
 
@@ -69,14 +71,31 @@ def moves(aggregate: str, reaction: Reaction) -> Iterator[Happening]:
     return (each for each in told(aggregate, reaction) if each.is_move and each.event.entity_type in SHOWN)
 
 
-def _reason(event: Event, worker: Aggregate) -> str:
-    """Return the reason of the desired state if it ends a session or returns a task; else an empty text."""
+def _reason(event: Event, reaction: Reaction) -> str:
+    """Return why a session ends or a task is given back: a recall, or the reason of the desired state; else empty."""
     if not isinstance(event, session.OperatorStop | session.UrgentMessage | assignment.Dropped):
         return ""
-    wanted: desired_state.DesiredState = worker.record("desired_state")
+    recalls = (each.event for each in reaction.transitions if isinstance(each.event, assignment.Recalled))
+    recalled = next(recalls, None) if isinstance(event, session.UrgentMessage) else None
+    if recalled is not None:
+        return _recall(recalled)
+    wanted: desired_state.DesiredState = reaction.aggregate.record("desired_state")
     if wanted.state is desired_state.State.PAUSE:
         return f"paused: {wanted.reason}" if wanted.reason else "paused"
     return LEAVING if wanted.state is desired_state.State.HOLD else wanted.reason
+
+
+def _recall(recalled: assignment.Recalled) -> str:
+    """Return who has taken the task of a session back: an operator by cancelling it, or the board."""
+    if recalled.abort_reason is not AbortReason.USER_INTERRUPT:
+        return f"{recalled.task} was taken back{because(recalled.reason)}"
+    if recalled.reason.startswith(_BY):
+        return f"{recalled.task} was {recalled.reason}"
+    return f"{recalled.task} was cancelled by an operator{because(recalled.reason)}"
+
+
+_BY: Final = "cancelled by "
+"""The beginning of the reason of a cancellation whose operator gave none."""
 
 
 def _cause(event: Event, entry: LifecycleEvent) -> str:

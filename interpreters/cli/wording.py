@@ -172,12 +172,21 @@ def work_of(agent: AgentStatus) -> str:
 
 
 def _waits(agent: AgentStatus) -> str:
-    """Return how many inputs of a service wait, or how many messages of an agent wait or were never delivered."""
+    """Return how many inputs of a service wait, or how many messages of an agent wait or were never delivered.
+
+    Messages in the prompt of a running session are counted by themselves.
+    """
     if agent.kind == "service":
         return f"{agent.waiting} waiting" if agent.waiting else ""
     if agent.undelivered:
         return f"{messages_counted(agent.undelivered)} undelivered"
-    return f"{messages_counted(agent.messages)} waiting" if agent.messages else ""
+    waiting = agent.messages - agent.prompted
+    return ", ".join(
+        (
+            *((f"{messages_counted(agent.prompted)} in its prompt",) if agent.prompted else ()),
+            *((f"{messages_counted(waiting)} waiting",) if waiting else ()),
+        )
+    )
 
 
 def messages_counted(count: int) -> str:

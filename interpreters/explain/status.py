@@ -37,9 +37,10 @@ class AgentStatus(msgspec.Struct, frozen=True):
     """The status of an agent, as the log has it; ``since_ms`` is Unix time.
 
     ``desired_state`` is what operators asked for. ``doing`` is the state of its assignment. ``messages`` counts the
-    operator messages that no session has succeeded with yet. ``undelivered`` counts those of an agent that has stopped
-    for good. ``processes`` counts the sessions that run or are ending. ``level`` is its trust level, empty without
-    trust gates; ``successes`` and ``violations`` are its track record.
+    operator messages that no session has succeeded with yet, ``prompted`` those of them that the prompt of the running
+    session has. ``undelivered`` counts those of an agent that has stopped for good. ``processes`` counts the sessions
+    that run or are ending. ``level`` is its trust level, empty without trust gates; ``successes`` and ``violations``
+    are its track record.
 
     ``stall_detector`` is the progress of its session, empty without a stall detector. ``silent_since_ms`` is the
     approximate time of the last progress of a session on the ladder, otherwise 0. ``supervisor`` is the state of its
@@ -77,6 +78,7 @@ class AgentStatus(msgspec.Struct, frozen=True):
     waiting: int = 0
     triggers: tuple["TriggerStatus", ...] = ()
     undelivered: int = 0
+    prompted: int = 0
 
 
 class TriggerStatus(msgspec.Struct, frozen=True):
@@ -145,6 +147,7 @@ def agent_status(of: Aggregate) -> AgentStatus:
         silent_since_ms=_silent_since_ms(of.entities.get(stall_detector.REF)),
         supervisor=supervised.state if supervised else "",
         undelivered=undelivered,
+        prompted=box.taken if record.state in session.SESSION_LIVES else 0,
     )
 
 

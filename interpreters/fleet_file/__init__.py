@@ -2,9 +2,10 @@
 
 from lifefold.interpreters.fleet_file.command import expand
 from lifefold.interpreters.fleet_file.loading import load
-from lifefold.interpreters.fleet_file.meaning import describe_difference
+from lifefold.interpreters.fleet_file.meaning import describe_difference, in_force
 from lifefold.interpreters.fleet_file.model import Agent, Fleet, InterpreterEntry, Service
 from lifefold.interpreters.fleet_file.problems import FleetFileError, Problem, place_of
+from lifefold.interpreters.fleet_file.restoring import former_text
 from lifefold.interpreters.fleet_file.units import format_duration, format_size, parse_duration_ms, parse_size_bytes
 
 __all__ = [
@@ -18,6 +19,8 @@ __all__ = [
     "expand",
     "format_duration",
     "format_size",
+    "former_text",
+    "in_force",
     "load",
     "parse_duration_ms",
     "parse_size_bytes",

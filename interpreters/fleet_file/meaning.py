@@ -7,12 +7,12 @@ Variables of processes are not part of a meaning. They may be secrets, and a new
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import zip_longest
 from typing import Any, Final
 
-from lifefold.core.fleet import TaskPlan
+from lifefold.core.fleet import Caps, TaskPlan
 from lifefold.interpreters.fleet_file.agents import ADAPTIVE_MS, AgentKeys, RestartKeys
 from lifefold.interpreters.fleet_file.budget import said_caps
 from lifefold.interpreters.fleet_file.keys import Key, said, said_but_defaults
@@ -46,6 +46,21 @@ def meaning(
     return json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
+def in_force(text: str, added: Iterable[TaskPlan], caps: Mapping[str, Caps]) -> str:
+    """Return the meaning that is in force where commands have changed a fleet since its file had the meaning ``text``.
+
+    ``added`` are tasks that a command has added. ``caps`` are caps that a command has raised, by their place, which is
+    ``fleet``, ``agents.NAME`` or ``tasks.NAME``.
+    """
+    document = json.loads(text)
+    document["tasks"] |= {each.id: _task(each) for each in added}
+    for place, each in caps.items():
+        kind, _, name = place.partition(".")
+        table = document[kind][name] if name else document[kind]
+        table["budget"] |= said_caps(each)["budget"]
+    return json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
 def describe_difference(old: str, new: str) -> tuple[str, ...]:
     """Return the differences of two meanings, one line each: ``agents.coder-1.grace: was 5s, is 10s``.
 
@@ -56,9 +71,7 @@ def describe_difference(old: str, new: str) -> tuple[str, ...]:
     lines = list(_differences("", before, after))
     # Added and removed names are reported already, so only the order of the others counts.
     for kind in ("agents", "tasks"):
-        names, others = (
-            [name for name in side[kind] if name in before[kind] and name in after[kind]] for side in order
-        )
+        names, others = ([name for name in side[kind] if all(name in other[kind] for other in order)] for side in order)
         if names != others:
             lines.append(f"{kind}: the order was {_written(names)}, is {_written(others)}")
     return tuple(lines)

@@ -117,13 +117,20 @@ def read_tasks(root: Table, folder: Path, crew: Crew, *, may_be_none: bool = Fal
     return tasks
 
 
-def unproven(tasks: Sequence[TaskPlan]) -> Iterator[str]:
-    """Yield a warning about tasks without verification, except those that need not change anything."""
+def unproven(tasks: Sequence[TaskPlan], *, merges: bool) -> Iterator[str]:
+    """Yield a warning about tasks without verification, except those that need not change anything.
+
+    ``merges`` tells whether the fleet has a repository: only there a session that changes nothing is known.
+    """
     names = [each.id for each in tasks if not each.verify and each.on_nothing is not OnNothing.CLOSE]
     if names:
         which = brief(enumerated(names))
         has = "has" if len(names) == 1 else "have"
-        yield f"{which} {has} no verify: the work of a session that succeeds is merged without verification"
+        yield f"{which} {has} no verify: {_MERGED if merges else _TAKEN}"
+
+
+_MERGED: Final = "the work of a session that succeeds is merged unverified, and one without a change has failed"
+_TAKEN: Final = "a session that succeeds counts as done unverified, also if it has changed nothing"
 
 
 def _task(table: Table, folder: Path, crew: Crew) -> TaskPlan:

@@ -1,11 +1,16 @@
 """The files of a fleet: all beside its log, so that copying or deleting both is complete."""
 
+import re
 from itertools import count
 from pathlib import Path
 from typing import Final
 
 from lifefold.interpreters.processes.private import make_private
+from lifefold.interpreters.processes.shim.durable import OUTPUT
 from lifefold.interpreters.store.place import COPY
+
+_START: Final = re.compile(r"start-([1-9][0-9]{0,5})")
+"""The name of a start's folder; an agent can make others."""
 
 _OF_A_COPY: Final = tuple(COPY + end for end in ("", "-wal", "-shm", ".lock", ".new"))
 BESIDE: Final = ("", "-wal", "-shm", "-journal", ".lock", ".new", *_OF_A_COPY)
@@ -39,8 +44,15 @@ class FleetFolder:
 
     def last_start(self, agent: str, attempt: int) -> Path:
         """Return the folder of a session's last start, or of its first start if there was none."""
-        starts = sorted(self.session(agent, attempt).glob("start-*"), key=lambda path: int(path.name.partition("-")[2]))
-        return starts[-1] if starts else self.next_start(agent, attempt)
+        names = (_START.fullmatch(path.name) for path in self.session(agent, attempt).glob("start-*"))
+        numbers = [int(found[1]) for found in names if found is not None]
+        if not numbers:
+            return self.next_start(agent, attempt)
+        return self.session(agent, attempt) / f"start-{max(numbers)}"
+
+    def output(self, agent: str, attempt: int) -> Path:
+        """Return the file with the output of the last start of an agent's n-th session."""
+        return self.last_start(agent, attempt) / OUTPUT
 
     def prompt(self, agent: str, attempt: int) -> Path:
         """Return the file of the prompt of an agent's n-th session."""

@@ -23,6 +23,7 @@ from lifefold.core.fleet.service import invocation
 from lifefold.core.fleet.worker import assignment, desired_state, nothing_done
 from lifefold.core.kernel import Aggregate
 from lifefold.core.lifecycles import session
+from lifefold.core.policy import ends
 from lifefold.core.policy.overdue import kill_after_ms, wake_after_ms
 from lifefold.effects import (
     CancelSession,
@@ -48,7 +49,7 @@ from lifefold.interpreters.fleet_runner.notices import About, Notices
 from lifefold.interpreters.fleet_runner.plan_changes import joined
 from lifefold.interpreters.fleet_runner.redaction import secrets_of, variables_of
 from lifefold.interpreters.fleet_runner.retry_until import patiently, pause
-from lifefold.interpreters.fleet_runner.session_outcome import outcome, program_of, spent
+from lifefold.interpreters.fleet_runner.session_outcome import Agent, outcome, program_of, said_of_work, spent
 from lifefold.interpreters.fleet_runner.specs import session_spec, write_whole
 from lifefold.interpreters.fleet_runner.stall import Watcher
 from lifefold.interpreters.fleet_runner.triggers import Attendant
@@ -205,7 +206,8 @@ class Handlers:
             return
         agent, task = context.occasion.within.key, activity.task
         try:
-            check_out = partial(self.workplace.check_out, agent, task, activity.epoch)
+            kept = (activity.result, activity.commit)
+            check_out = partial(self.workplace.check_out, agent, task, activity.epoch, kept)
             await self._placed(agent, f"check out {task}", check_out)
         except (WorkplaceError, OSError) as error:
             await context.report(assignment.CheckoutFailed(str(error)))
@@ -226,10 +228,11 @@ class Handlers:
         try:
             differs = await self._placed(agent, f"inspect the worktree of {task}", look)
             hidden = () if differs else await self.workplace.ignored(agent, task, activity.epoch)
+            said = "" if differs else await said_of_work(self.folder, context.occasion.within, self.secrets)
         except (WorkplaceError, OSError) as error:
             self.tell(agent, f"the changes of {task} cannot be read, so the task counts as unchanged: {error}")
-            differs, hidden = False, ()
-        await context.report(assignment.Inspected(differs, hidden[: nothing_done.MOST_HIDDEN + 1]))
+            differs, hidden, said = False, (), ""
+        await context.report(assignment.Inspected(differs, hidden[: nothing_done.MOST_HIDDEN + 1], said))
 
     async def verify(self, activity: VerifyWork, context: ActivityContext) -> None:
         """Run the verification commands."""
@@ -246,7 +249,11 @@ class Handlers:
         except (SessionError, OSError) as error:
             await self._see_to_the_end(context, partial(end_left_over, records))
             reason = str(error)
-        await context.report(assignment.Verified() if reason is None else assignment.Rejected(reason))
+        if reason is None:
+            await context.report(assignment.Verified())
+        else:
+            said = ends.telling(await said_of_work(self.folder, context.occasion.within, self.secrets))
+            await context.report(assignment.Rejected(f"The agent's last words: {said}. {reason}" if said else reason))
 
     async def park(self, activity: ParkWork, context: ActivityContext) -> None:
         """Commit the work to a reference of its own, from which it is merged later."""
@@ -293,7 +300,7 @@ class Handlers:
         lacks = _no_hint if known is None else partial(hint, os.environ, known)
         command = read_command(directory) if known is None else known.command
         program = program_of(command, cooperative=is_python_command(command))
-        called = await outcome(ended, directory, self.secrets, lacks, program)
+        called = await outcome(ended, directory, self.secrets, Agent(program, lacks, activity.timeout_ms))
         await context.report(session.SessionExited(called, await spent(directory)))
 
     async def _found(self, activity: RunSession, context: ActivityContext) -> SessionProcess | SessionExit:

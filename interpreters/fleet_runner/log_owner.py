@@ -3,6 +3,7 @@
 import json
 import secrets
 import shlex
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +13,7 @@ from lifefold.core.fleet.board.claim_token import KEY_CHARS
 from lifefold.core.fleet.system.rerun import FinishedFleet, remainder
 from lifefold.interpreters.fleet_file import Fleet, describe_difference
 from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.worktrees.errors import TakenOverError
 from lifefold.interpreters.worktrees.origin import Origin, is_origin, origin_of
 from lifefold.interpreters.worktrees.workplace import Workplace
 from lifefold.interpreters.worktrees.worktrees import GitWorkplace
@@ -77,6 +79,20 @@ def must_mean(fleet: Fleet, store: SqliteStore, meaning: str) -> None:
             f"{fleet.source}: differs from the plan in force in {store.path} ({changes}); to accept that: {command}"
         )
         raise OtherFleetError(message)
+
+
+def fresh_log(log: Path) -> Path:
+    """Return the path of a new log beside this one."""
+    names = (log.with_name(f"{log.stem}-anew{'' if number == 1 else f'-{number}'}.db") for number in count(1))
+    return next(each for each in names if not each.exists())
+
+
+def onward(error: TakenOverError, fleet: Fleet, log: Path) -> TakenOverError:
+    """Return the error that another run has taken over the name of a fleet, with the commands that work."""
+    run = f"lifefold run {shlex.quote(str(fleet.source))} --db"
+    there = f"To continue that run:\n    {run} {shlex.quote(str(error.log))}\n" if error.log.exists() else ""
+    anew = f"To do all tasks again in a new log:\n    {run} {shlex.quote(str(fresh_log(log)))}"
+    return TakenOverError(error.what, error.where, f"\n{there}{anew}", error.log)
 
 
 async def must_be_in_its_repository(fleet: Fleet, store: SqliteStore) -> None:

@@ -1,20 +1,22 @@
 """Plan changes of a changed fleet file: the change to accept, its obstacles, and the fleet that follows it."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from lifefold.core.fleet import Plan
+from lifefold.core.fleet import Caps, Plan, TaskPlan
 from lifefold.core.fleet.system import plan_change, plan_obstacles
+from lifefold.core.fleet.system.plan_adoption import adopted, raised
 from lifefold.core.fleet.system.plan_difference import difference, rules_of
 from lifefold.core.fleet.system.plan_enforcement import failed_for_good, verified_before
 from lifefold.core.fleet.system.rerun import FinishedFleet, remainder
 from lifefold.core.fleet.system.rerun import ended as ended_with
 from lifefold.core.kernel import Aggregate
-from lifefold.interpreters.fleet_file import Agent, Fleet, Service, describe_difference
+from lifefold.interpreters.fleet_file import Agent, Fleet, Service, describe_difference, former_text, in_force
+from lifefold.interpreters.fleet_file.budget import KEYS
 from lifefold.interpreters.fleet_runner.log_owner import CLAIM_KEY, before_of
 from lifefold.interpreters.store import SqliteStore
 
@@ -24,22 +26,35 @@ T = TypeVar("T", Agent, Service)
 class Proposed(msgspec.Struct, frozen=True):
     """A change of a fleet file: its differences as lines, the event for the board, and the obstacles.
 
-    ``failed`` are changed tasks that have failed for good. ``verified`` are tasks with other commands whose work was
-    verified before the change, and is not verified again.
+    ``same`` are differences of the file that are in force already, because a command has made them. ``failed`` are
+    changed tasks that have failed for good. ``verified`` are tasks with other commands whose work was verified before
+    the change, and whether it is verified again. ``over`` are changed tasks without an effect, with the reason.
+    ``raised`` are caps that a command has raised, by their place, as the file said them before. ``former`` is the text
+    to put back for the obstacles.
     """
 
     lines: tuple[str, ...]
     number: int
     change: plan_change.PlanChange
     obstacles: tuple[plan_obstacles.Obstacle, ...]
+    same: tuple[str, ...] = ()
     failed: frozenset[str] = frozenset()
-    verified: frozenset[str] = frozenset()
+    verified: Mapping[str, bool] = {}
+    over: Mapping[str, str] = {}
+    raised: Mapping[str, str] = {}
+    former: tuple[str, ...] = ()
+
+    @property
+    def is_possible_in_part(self) -> bool:
+        """Whether all obstacles are tasks that are over, so that the rest can be accepted."""
+        return bool(self.obstacles) and all(each.instead == plan_obstacles.REST for each in self.obstacles)
 
 
-def proposed(fleet: Fleet, store: SqliteStore, of: Aggregate) -> Proposed | None:
+def proposed(fleet: Fleet, store: SqliteStore, of: Aggregate, *, partial: bool = False) -> Proposed | None:
     """Return how a fleet file differs from the plan in force in its log; None without a difference.
 
-    Raises ``ValueError`` for a log without the plan it began with.
+    ``partial``: the operator accepts that tasks which are over stay as they are. Raises ``ValueError`` for a log
+    without the plan it began with.
     """
     begun, said = store.meta("meaning") or "{}", store.meta("plan")
     meaning = plan_change.meaning_of(of, begun)
@@ -54,17 +69,62 @@ def proposed(fleet: Fleet, store: SqliteStore, of: Aggregate) -> Proposed | None
         replace(plan, key=store.meta(CLAIM_KEY) or "")
         for plan in (plan_change.in_force(begun_with, of), remainder(fleet.plan, ended))
     )
+    added = adopted(of, old, new)
     accepted = plan_change.PlanChange(
-        plan_change.State.ACCEPTED, difference(old, new), rules_of(new), plan_change.last_in_force(of), fleet.meaning
+        plan_change.State.ACCEPTED,
+        difference(old, new, added),
+        rules_of(new),
+        plan_change.last_in_force(of),
+        fleet.meaning,
+        partial=partial,
     )
     number = 1 + max((number for number, _ in plan_change.changes_of(of)), default=0)
-    found = (*_of_the_file(meaning, fleet.meaning), *_of_earlier_runs(meaning, fleet.meaning, ended.closed))
-    lines = describe_difference(meaning, fleet.meaning)
-    in_the_way = plan_obstacles.obstacles(of, accepted, is_anything_left=bool(_left(new, of, ended).tasks))
-    if found or in_the_way:
-        return Proposed(lines, number, accepted, (*found, *in_the_way))
-    failed, verified = (each(of, accepted) for each in (failed_for_good, verified_before))
-    return Proposed(lines, number, accepted, (), failed, verified)
+    earlier = _of_earlier_runs(meaning, fleet.meaning, ended.closed)
+    found = [
+        *_of_the_file(meaning, fleet.meaning),
+        *(() if partial else earlier.values()),
+        *plan_obstacles.obstacles(of, accepted, is_anything_left=bool(_left(new, of, ended).tasks)),
+    ]
+    caps = raised(of, accepted)
+    before = in_force(meaning, added.values(), {})
+    here = in_force(before, (), {place: now for place, (_, now) in caps.items()})
+    over = {name: f"the task is {state}" for name, state in plan_obstacles.over(of, accepted).items()}
+    over |= dict.fromkeys(earlier, "an earlier run has closed the task")
+    is_sure = all(each.instead == plan_obstacles.REST for each in found)
+    return Proposed(
+        describe_difference(here, fleet.meaning),
+        number,
+        accepted,
+        tuple(sorted(found, key=lambda each: each.instead == plan_obstacles.REST)),
+        tuple(_in_force_already(added, new, here, meaning, fleet.meaning)),
+        failed_for_good(of, accepted) if is_sure else frozenset(),
+        verified_before(of, accepted) if is_sure else {},
+        over,
+        {f"{place}.budget.{key}": said for place, (was, _) in caps.items() for key, said in _said(was)},
+        tuple(line for each in found for line in former_text(before, fleet.meaning, each.what)),
+    )
+
+
+def _in_force_already(added: Mapping[str, TaskPlan], new: Plan, here: str, old: str, now: str) -> Iterator[str]:
+    """Yield the differences of a file that commands have brought into force before it."""
+    yield from (
+        f"tasks.{each.id}: is in the file now, as lifefold task add has added it"
+        for each in new.tasks
+        if added.get(each.id) == each
+    )
+    left = {line.partition(": ")[0] for line in describe_difference(here, now)}
+    for line in describe_difference(old, now):
+        place = line.partition(": ")[0]
+        if ".budget." in place and place not in left:
+            yield f"{line}, which is in force already: lifefold budget has raised it"
+
+
+def _said(caps: Caps) -> Iterator[tuple[str, str]]:
+    """Yield the limits as a file writes them, by key."""
+    for resource, key in KEYS.items():
+        cap = caps.of(resource)
+        if cap is not None:
+            yield key.name, str(key.form.write(cap))
 
 
 def _left(plan: Plan, of: Aggregate, before: FinishedFleet) -> Plan:
@@ -80,13 +140,12 @@ def _of_the_file(old: str, new: str) -> Iterable[plan_obstacles.Obstacle]:
         yield plan_obstacles.Obstacle("fleet.repository", why, plan_obstacles.FRESH)
 
 
-def _of_earlier_runs(old: str, new: str, closed: Iterable[str]) -> Iterable[plan_obstacles.Obstacle]:
-    """Yield the changed tasks that an earlier run has closed, and that are not on the board."""
+def _of_earlier_runs(old: str, new: str, closed: Iterable[str]) -> dict[str, plan_obstacles.Obstacle]:
+    """Return the obstacles of changed tasks that an earlier run has closed, and that are not on the board."""
     was, now = (json.loads(each)["tasks"] for each in (old, new))
-    for name in sorted(set(closed)):
-        if was.get(name) != now.get(name):
-            why = "was CLOSED by an earlier run; restore it, or repeat all tasks in a new log"
-            yield plan_obstacles.Obstacle(f"tasks.{name}", why, plan_obstacles.FRESH)
+    why = "was CLOSED by an earlier run, so a change of it has no effect; the rest of the change is possible without it"
+    names = (each for each in sorted(set(closed)) if was.get(each) != now.get(each))
+    return {name: plan_obstacles.Obstacle(f"tasks.{name}", why, plan_obstacles.REST) for name in names}
 
 
 def joined(before: Fleet, now: Fleet) -> Fleet:

@@ -1,4 +1,4 @@
-"""The notice with which a run continues a log: adopted sessions, and tasks in progress."""
+"""The notice with which a run continues a log: adopted sessions, tasks in progress, and tasks to be continued."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -12,15 +12,22 @@ from lifefold.interpreters.fleet_runner.process_evidence import look
 
 
 def continuing(aggregates: Mapping[str, Aggregate], folder: FleetFolder) -> str:
-    """Return the numbers of live sessions and of assigned tasks, as a sentence."""
-    adopted = sum(_runs(each, folder) for each in status.agents(aggregates))
-    states = Counter(each.state for each in status.tasks(aggregates))
-    assigned = sum(states[each] for each in (task.State.CLAIMED, task.State.IN_PROGRESS, task.State.ORPHANED))
-    done = states[task.State.DONE]
-    text = f"continuing: {_many(adopted, 'session')} adopted, {_many(assigned, 'task')} in progress"
-    waiting = states[task.State.PENDING_APPROVAL]
-    text += f", {done} to be verified or merged" if done else ""
-    return f"{text}, {waiting} waiting for approval" if waiting else text
+    """Return the numbers of live sessions and of tasks, as a sentence.
+
+    A task is in progress if a session has worked at it. A claim without a session has only been given out.
+    """
+    adopted = [each for each in status.agents(aggregates) if _runs(each, folder)]
+    at_work = {each.task for each in adopted}
+    tasks = [each.state if each.id not in at_work else task.State.IN_PROGRESS for each in status.tasks(aggregates)]
+    states = Counter(tasks)
+    in_progress = states[task.State.IN_PROGRESS] + states[task.State.ORPHANED]
+    text = f"continuing: {_many(len(adopted), 'session')} adopted, {_many(in_progress, 'task')} in progress"
+    others = (
+        (task.State.CLAIMED, "given out"),
+        (task.State.DONE, "to be verified or merged"),
+        (task.State.PENDING_APPROVAL, "waiting for approval"),
+    )
+    return ", ".join((text, *(f"{states[state]} {words}" for state, words in others if states[state])))
 
 
 def _runs(agent: status.AgentStatus, folder: FleetFolder) -> bool:

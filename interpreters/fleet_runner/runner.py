@@ -40,6 +40,7 @@ from lifefold.interpreters.fleet_runner.log_owner import (
     before_of,
     must_belong,
     must_mean,
+    onward,
     written_of,
 )
 from lifefold.interpreters.fleet_runner.notices import About, Notice
@@ -47,7 +48,7 @@ from lifefold.interpreters.fleet_runner.quoting import quoting
 from lifefold.interpreters.fleet_runner.resumption import continuing
 from lifefold.interpreters.processes.private import make_private, open_private
 from lifefold.interpreters.store import Displaced, SqliteStore
-from lifefold.interpreters.worktrees.errors import WorkplaceError
+from lifefold.interpreters.worktrees.errors import TakenOverError, WorkplaceError
 from lifefold.interpreters.worktrees.workplace import FolderWorkplace, Workplace
 from lifefold.interpreters.worktrees.worktrees import GitWorkplace
 
@@ -160,7 +161,10 @@ class Runner:
         must_mean(self.fleet, self._store, meaning if of is None else plan_change.meaning_of(of, meaning))
         if self.aggregates:
             self._must_watch_if_it_is_to()
-            await self._workplace.go_on(run)
+            try:
+                await self._workplace.go_on(run)
+            except TakenOverError as error:
+                raise onward(error, self.fleet, self._store.path) from error
         else:
             await self._workplace.take_over(run, self._store.path)
             self.folder.make()

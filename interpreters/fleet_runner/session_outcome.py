@@ -8,12 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+import msgspec
 from anyio import to_thread
 
+from lifefold.core.fleet.worker import assignment
+from lifefold.core.kernel import Aggregate
 from lifefold.core.lifecycles import session
 from lifefold.core.policy import ends
 from lifefold.core.policy.reasons import SUSPENDED_STATUS
-from lifefold.interpreters.fleet_runner import usage
+from lifefold.interpreters.fleet_file.units import format_duration
+from lifefold.interpreters.fleet_runner import last_words, usage
+from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.redaction import NO_SECRETS, Secrets
 from lifefold.interpreters.processes import SessionExit, output_tail
 
@@ -28,31 +33,96 @@ def _nothing(_said: str) -> str:
     return ""
 
 
+class Agent(msgspec.Struct, frozen=True):
+    """What explains the end of an agent's session.
+
+    ``program`` gives exit statuses their meaning; that of a cooperative agent may mean that it is suspended. ``lacks``
+    returns a missing variable, judged by the output of a session that ended by itself. ``limit_ms`` is the time limit.
+    """
+
+    program: ends.Program = ends.Program.ANY
+    lacks: Callable[[str], str] = _nothing
+    limit_ms: int | None = None
+
+
+ANY_AGENT: Final = Agent()
+"""An agent of which nothing is known."""
+
+
 async def outcome(
-    ended: SessionExit,
-    directory: Path,
-    secrets: Secrets = NO_SECRETS,
-    lacks: Callable[[str], str] = _nothing,
-    program: ends.Program = ends.Program.ANY,
+    ended: SessionExit, directory: Path, secrets: Secrets = NO_SECRETS, agent: Agent = ANY_AGENT
 ) -> session.Success | session.Error | session.Timeout | session.Suspended:
     """Return the outcome of the session in a run directory.
 
-    An error has the end of the session and the last line of its output: ``exit status 1: no api key``. It contains none
-    of the ``secrets``. If the session ended by itself, ``lacks`` adds a missing variable, judged by the output.
-    ``program`` gives exit statuses their meaning; that of a cooperative agent may mean that it is suspended.
+    An error has the end of the session and the agent's last words: ``exit status 1: no api key``. Those are the last
+    line of its output, or the sentence in a line of JSON. A program that exits with 0 has failed if its result reports
+    an error. The error contains none of the ``secrets``.
     """
     if ended.outcome == "timeout":
-        return session.Timeout()
-    if ended.outcome == "exited" and ended.code == 0:
+        return session.Timeout("" if agent.limit_ms is None else _over(agent.limit_ms))
+    output = await _tail(directory, usage.TAIL_BYTES)
+    reported = await to_thread.run_sync(last_words.of_error, output) if ended.outcome == "exited" else None
+    if ended.outcome == "exited" and ends.is_success(ended.code, reports_error=reported is not None):
         return session.Success()
-    if program is ends.Program.COOPERATIVE and ended.code == SUSPENDED_STATUS:
+    if agent.program is ends.Program.COOPERATIVE and ended.code == SUSPENDED_STATUS:
         return session.Suspended(asked=ended.outcome != "exited")
+    if reported is not None and ended.code == 0:
+        what = "its result reports an error, with exit status 0"
+        return session.Error(_with(what, _quoted(reported, secrets)), ends.diagnosis(reported.known, None))
+    return await to_thread.run_sync(_error, ended, output, secrets, agent)
+
+
+def _over(limit_ms: int) -> str:
+    return f"session_timeout of {format_duration(limit_ms)} is over"
+
+
+def _error(ended: SessionExit, output: bytes, secrets: Secrets, agent: Agent) -> session.Error:
+    text, words = _end_of(output, secrets), last_words.at_the_end(output)
+    said = _said(words, text, secrets)
+    message, lacking, known = secrets.hidden(ended.message), "", said
+    if ended.outcome == "exited":
+        message, lacking = message + ends.in_words(ended.code), agent.lacks(text)
+    if words is not None:
+        known = words.known
+    message = _with(message, said)
+    message = f"{message} ({lacking})" if lacking else message
+    return session.Error(message, _diagnosis(ended, known, agent.program))
+
+
+def _with(message: str, said: str) -> str:
+    return f"{message}: {said}" if said else message
+
+
+async def last_said(directory: Path, secrets: Secrets = NO_SECRETS) -> str:
+    """Return the agent's last words in the output of a session; empty without any."""
+    output = await _tail(directory, usage.TAIL_BYTES)
+    words = await to_thread.run_sync(last_words.at_the_end, output)
+    return _said(words, _end_of(output, secrets), secrets)
+
+
+async def said_of_work(folder: FleetFolder, worker: Aggregate, secrets: Secrets) -> str:
+    """Return the last words of the session whose work a worker inspects or verifies.
+
+    They are empty if another agent has done the work, and if the session has died: its death has them already.
+    """
+    work: assignment.Assignment = worker.record(assignment.machine.name)
+    if not work.sessions or assignment.is_orphan(work):
+        return ""
+    return await last_said(folder.last_start(worker.key, worker.record(session.machine.name).attempt), secrets)
+
+
+def _said(words: last_words.LastWords | None, text: str, secrets: Secrets) -> str:
+    return _last_line(text) if words is None else _quoted(words, secrets)
+
+
+def _quoted(words: last_words.LastWords, secrets: Secrets) -> str:
+    return _short(secrets.hidden(words.said or words.kind))
+
+
+def _end_of(output: bytes, secrets: Secrets) -> str:
+    """Return the redacted end of an output that is quoted from."""
     size_bytes = TAIL_BYTES + secrets.longest_bytes
-    output = secrets.quotable(await _tail(directory, size_bytes), size_bytes)
-    lacking = lacks(output) if ended.outcome == "exited" else ""
-    said, message = _last_line(output), secrets.hidden(ended.message)
-    message = f"{message}: {said}" if said else message
-    return session.Error(f"{message} ({lacking})" if lacking else message, _diagnosis(ended, said, program))
+    return secrets.quotable(output[-size_bytes:], size_bytes)
 
 
 def program_of(command: tuple[str, ...], *, cooperative: bool = False) -> ends.Program:
@@ -86,8 +156,11 @@ async def spent(directory: Path) -> session.Usage:
 def _last_line(output: str) -> str:
     """Return the last line with text that is not only a cost; empty without one."""
     lines = [" ".join(line.split()) for line in output.splitlines()]
-    last = next((line for line in reversed(lines) if line and not usage.is_own(line)), "")
-    return last if len(last) <= LINE_CHARS else f"{last[:LINE_CHARS]}…"
+    return _short(next((line for line in reversed(lines) if line and not usage.is_own(line)), ""))
+
+
+def _short(said: str) -> str:
+    return said if len(said) <= LINE_CHARS else f"{said[:LINE_CHARS]}…"
 
 
 async def _tail(directory: Path, size_bytes: int) -> bytes:

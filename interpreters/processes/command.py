@@ -13,6 +13,9 @@ pipe. A descendant that keeps the pipe open delays the result by the grace at mo
 *A killed runner.* A command that writes into the pipe of a dead runner dies of SIGPIPE, halfway. A command that changes
 files is therefore ``spooled``: it writes its output into files. If it writes too much there, it is ended.
 
+*Waiting in vain.* A command can wait for an event that never comes, such as a writer of a named pipe. A caller that can
+see this passes a function, which is called once a second; the command is ended then.
+
 *Limits.* A descendant that starts its own session has left the group and is not signalled. Some platforms cannot
 observe an exit without reaping (macOS before Python 3.13). There a group without its leader is signalled by its number.
 """
@@ -41,6 +44,9 @@ DRAIN_MS = 500
 SPOOL_POLL_MS = 500
 """The pause between two readings of the size of a spooled file."""
 
+LOOK_MS = 1_000
+"""The pause between two looks at a command, to find out whether it waits in vain."""
+
 _File: TypeAlias = IO[bytes] | int
 _CHUNK_BYTES = 65_536
 _TERMINAL_SEQUENCE = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]")
@@ -59,12 +65,14 @@ class Limits:
 class Streams:
     """The standard input of a command, the descriptors that it inherits, and whether it writes into files.
 
-    A ``spooled`` command is not harmed when this process dies.
+    A ``spooled`` command is not harmed when this process dies. ``waits_for`` looks at the command's process group, and
+    returns what the command waits for in vain, or an empty text. The same answer to two looks ends the command.
     """
 
     given: bytes = b""
     inherited: tuple[int, ...] = ()
     spooled: bool = False
+    waits_for: Callable[[int], str] | None = None
 
 
 PLAIN = Streams()
@@ -75,12 +83,13 @@ PLAIN = Streams()
 class CommandResult:
     """The result of a command. ``status`` is the exit status, minus the signal that ended it, or None after a timeout.
 
-    ``output`` and ``errors`` are the ends of its two streams.
+    ``output`` and ``errors`` are the ends of its two streams. ``waited_for`` is what it waited for in vain.
     """
 
     status: int | None
     output: bytes
     errors: bytes
+    waited_for: str = ""
 
 
 async def run(
@@ -99,19 +108,21 @@ async def run(
     with ExitStack() as files:
         started = partial(_popen, command, folder, env, streams.inherited)
         process, tails = _start(files, started, streams, limits.keep_bytes)
-        in_time = await _attended(process, tails, limits)
+        look = _Look(process.pid, streams.waits_for)
+        in_time = await _attended(process, [*tails, look], limits)
         output, errors = (tail.kept for tail in tails)
-    return CommandResult(process.returncode if in_time else None, bytes(output), bytes(errors))
+    status = process.returncode if in_time else None
+    return CommandResult(status, bytes(output), bytes(errors), "" if in_time else look.found)
 
 
-async def _attended(process: subprocess.Popen[bytes], tails: Sequence["_Stream"], limits: Limits) -> bool:
+async def _attended(process: subprocess.Popen[bytes], watched: Sequence["_Watched"], limits: Limits) -> bool:
     """Wait for the end of a command, and end its group; return whether the command ended in time."""
     in_time = False
     async with anyio.create_task_group() as readers:
         try:
             with anyio.move_on_after(limits.timeout_ms / 1000) as scope:
-                for tail in tails:
-                    readers.start_soon(tail.read, scope.cancel)
+                for each in watched:
+                    readers.start_soon(each.read, scope.cancel)
                 await _exit_of(process)
                 in_time = True
         except anyio.get_cancelled_exc_class():
@@ -120,7 +131,7 @@ async def _attended(process: subprocess.Popen[bytes], tails: Sequence["_Stream"]
             raise
         finally:
             with anyio.CancelScope(shield=True):
-                await _end_group(process, tails)
+                await _end_group(process, watched)
     return in_time
 
 
@@ -130,17 +141,46 @@ def plain(output: bytes) -> str:
     return "\n".join("".join(char for char in line if char.isprintable() or char == "\t") for line in text.splitlines())
 
 
-class _Stream(Protocol):
-    """The end of one output stream of a command."""
+class _Watched(Protocol):
+    """Something about a command that is read until its end; ``give_up`` ends the command."""
 
     ended: anyio.Event
+
+    async def read(self, give_up: Callable[[], object], /) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+class _Stream(_Watched, Protocol):
+    """The end of one output stream of a command."""
 
     @property
     def kept(self) -> bytes | bytearray: ...
 
-    async def read(self, too_much: Callable[[], object], /) -> None: ...
 
-    def stop(self) -> None: ...
+class _Look:
+    """The repeated look at a command, to find out whether it waits in vain."""
+
+    def __init__(self, group: int, waits_for: Callable[[int], str] | None) -> None:
+        self.ended = anyio.Event()
+        self.found = ""
+        self._group = group
+        self._waits_for = waits_for
+        self._scope = anyio.CancelScope()
+
+    async def read(self, give_up: Callable[[], object]) -> None:
+        self.ended.set()
+        if self._waits_for is None:
+            return
+        before = ""
+        with self._scope:
+            while not before or before != self.found:
+                await anyio.sleep(LOOK_MS / 1000)
+                before, self.found = self.found, await anyio.to_thread.run_sync(self._waits_for, self._group)
+            give_up()
+
+    def stop(self) -> None:
+        self._scope.cancel()
 
 
 class _Spool:
@@ -259,23 +299,23 @@ def _observe_exit(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-async def _end_group(process: subprocess.Popen[bytes], tails: Sequence[_Stream]) -> None:
+async def _end_group(process: subprocess.Popen[bytes], watched: Sequence[_Watched]) -> None:
     _signal_group(process, signal.SIGTERM)
     with anyio.move_on_after(GRACE_MS / 1000):
         await _exit_of(process)
-        await _ends_of(tails)
+        await _ends_of(watched)
     _signal_group(process, signal.SIGKILL)
     await _exit_of(process)
     with anyio.move_on_after(DRAIN_MS / 1000):
-        await _ends_of(tails)
-    for tail in tails:
-        tail.stop()
+        await _ends_of(watched)
+    for each in watched:
+        each.stop()
     process.wait()
 
 
-async def _ends_of(tails: Sequence[_Stream]) -> None:
-    for tail in tails:
-        await tail.ended.wait()
+async def _ends_of(watched: Sequence[_Watched]) -> None:
+    for each in watched:
+        await each.ended.wait()
 
 
 def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:

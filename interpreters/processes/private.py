@@ -4,9 +4,10 @@ import os
 from pathlib import Path
 from typing import IO, Final, Literal
 
-FILE: Final = 0o600
+from lifefold.interpreters.processes.shim import durable
+
 FOLDER: Final = 0o700
-"""The permissions of a new file and of a new folder: all for the owner, none for other users."""
+"""The permissions of a new folder: all for the owner, none for other users."""
 
 OTHERS: Final = 0o007
 """The permissions of a user who is neither the owner nor in the group."""
@@ -20,12 +21,15 @@ def make_private(folder: Path) -> None:
 
 
 def make_private_file(path: Path) -> None:
-    """Make an empty file for the owner only; an existing file is not changed."""
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, FILE))
+    """Make an empty file for the owner only; an existing file is not changed, and anything else is replaced."""
+    os.close(durable.open_to_write(str(path)))
 
 
 def open_private(path: Path, mode: Literal["w", "a"] = "w") -> IO[str]:
-    """Open a text file in UTF-8; a new file is made for the owner only."""
+    """Open a text file in UTF-8; a new file is made for the owner only.
+
+    An agent can put a link or a pipe at the path. It is replaced, see ``open_to_write``.
+    """
     return open(path, mode, encoding="utf-8", errors="backslashreplace", opener=_private)
 
 
@@ -38,4 +42,4 @@ def is_open_to_others(path: Path) -> bool:
 
 
 def _private(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_CLOEXEC, FILE)
+    return durable.open_to_write(path, flags & ~os.O_ACCMODE)

@@ -20,6 +20,12 @@ from lifefold.interpreters.store.protocol import StoreError
 COPY: Final = ".recovered"
 """The end of the name of a recovered copy; a second copy ends with ``.recovered-2``, and so on."""
 
+WAL: Final = "-wal"
+"""The end of the name of the write-ahead log."""
+
+OVERWRITTEN: Final = "another program has overwritten the file"
+"""What happened to a log whose file is in place and has other contents."""
+
 Identity: TypeAlias = tuple[int, int]
 """Device and inode number."""
 
@@ -45,8 +51,8 @@ class Place:
         with suppress(OSError):
             if self._files[""] is None or _identity(self.path) != self._files[""]:  # gone while it was being opened
                 return self._what(is_free=not os.path.lexists(self.path))
-            wal = beside(self.path, _WAL)
-            if self._files[_WAL] is not None and _identity(wal) != self._files[_WAL]:
+            wal = beside(self.path, WAL)
+            if self._files[WAL] is not None and _identity(wal) != self._files[WAL]:
                 return f"its write-ahead log {wal.name} was {'replaced' if os.path.lexists(wal) else 'deleted'}"
         return ""
 
@@ -58,7 +64,23 @@ class Place:
         if _identity(self.path) != self._files[""]:
             with suppress(sqlite3.Error):
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        connection.close()
+        self._close(connection)
+
+    def abandon(self, connection: sqlite3.Connection) -> None:
+        """Close a log that another program has overwritten, without writing into that program's file.
+
+        SQLite would write the pages of the write-ahead log into it. Without these pages the attempt fails.
+        """
+        wal = beside(self.path, WAL)
+        with suppress(OSError):
+            if self._files[WAL] is not None and _identity(wal) == self._files[WAL]:
+                os.truncate(wal, 0)
+        self._close(connection)
+
+    def _close(self, connection: sqlite3.Connection) -> None:
+        """Close a log, and remove the files beside it."""
+        with suppress(sqlite3.Error):
+            connection.close()
         for end in _ENDS[1:]:
             left = beside(self.path, end)
             with suppress(OSError):
@@ -72,19 +94,26 @@ class Place:
         return f"the file was moved to {now}{'' if is_free else ', and another one is in its place'}"
 
 
-def recover(connection: sqlite3.Connection, path: Path) -> Path:
+def recover(write: Callable[[Path], None], path: Path) -> Path:
     """Write a durable copy of an open log beside its path, under a free name; return the path of the copy.
 
-    If that folder is not writable, the copy is in the folder for temporary files. Raises ``StoreError``.
+    ``write`` writes the log into a new file. If the folder of the log is not writable, the copy is in the folder for
+    temporary files. Raises ``StoreError``.
     """
     try:
-        return _copied(connection, path)
+        return _copied(write, path)
     except (OSError, sqlite3.Error) as error:
         try:
-            return _copied(connection, Path(tempfile.mkdtemp(prefix="lifefold-")) / path.name)
+            return _copied(write, Path(tempfile.mkdtemp(prefix="lifefold-")) / path.name)
         except (OSError, sqlite3.Error):
             message = f"{path}: the log is not there any more, and a copy cannot be written: {error}"
             raise StoreError(message) from error
+
+
+def backed_up(connection: sqlite3.Connection, draft: Path) -> None:
+    """Write an open log into a new file."""
+    with closing(sqlite3.connect(draft)) as target:
+        connection.backup(target)
 
 
 def copies(path: Path) -> list[Path]:
@@ -107,15 +136,14 @@ def flush_folder(folder: Path) -> None:
         os.close(opened)
 
 
-def _copied(connection: sqlite3.Connection, path: Path) -> Path:
+def _copied(write: Callable[[Path], None], path: Path) -> Path:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     copy = _claimed(lambda number: _copy(path, number))
     draft = beside(copy, ".new")
     try:
         draft.unlink(missing_ok=True)
         make_private_file(draft)
-        with closing(sqlite3.connect(draft)) as target:
-            connection.backup(target)
+        write(draft)
         draft.replace(copy)
     except BaseException:
         draft.unlink(missing_ok=True)
@@ -162,5 +190,4 @@ def _path_of_the_open_file(identity: Identity | None) -> Path | None:
     return None
 
 
-_WAL: Final = "-wal"
-_ENDS: Final = ("", _WAL, "-shm")
+_ENDS: Final = ("", WAL, "-shm")

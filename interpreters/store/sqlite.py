@@ -16,7 +16,7 @@ import logging
 import os
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final, Self, TypeVar
@@ -25,50 +25,25 @@ import anyio
 import msgspec
 from anyio import to_thread
 
-from lifefold.interpreters.store.chain import FIRST, Anchor, BrokenChain, linked, verified
-from lifefold.interpreters.store.errors import NotAStore, damaged, translated
-from lifefold.interpreters.store.identity import APPLICATION_ID, SCHEMA_VERSION, must_be_ours
+from lifefold.interpreters.store.base import Base
+from lifefold.interpreters.store.chain import Anchor, linked
+from lifefold.interpreters.store.errors import damaged, translated
 from lifefold.interpreters.store.lock import open_lock, take_lock, unlockable
-from lifefold.interpreters.store.meta import anchor_of, digest_of_meta, epoch_of, meta_of, must_be_whole
-from lifefold.interpreters.store.permissions import make_private_file
-from lifefold.interpreters.store.place import Displaced, Place, flush_folder, recover
+from lifefold.interpreters.store.meta import anchor_of, epoch_of, meta_of
+from lifefold.interpreters.store.place import OVERWRITTEN, Displaced, Place, backed_up, flush_folder, recover
 from lifefold.interpreters.store.protocol import Batch, Busy, Entry, Fenced, Post, StoreError, VersionConflict
-from lifefold.interpreters.store.wal import is_busy, open_shared
+from lifefold.interpreters.store.reading import Known, connect, is_intact, known_of, read_on
+from lifefold.interpreters.store.schema import must_be_free, write_schema
 
 _logger: Final = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-BUSY_TIMEOUT_S: Final = 5.0
-"""How long SQLite waits for another program before it reports that the file is busy."""
 
 BUSY_PAUSE_S: Final = 0.2
 """The pause of a patient store before the next try."""
 
 COPY_TRIES: Final = 3
 """The number of tries to copy a displaced log and open the copy, which may be deleted in between."""
-
-_SCHEMA: Final = (
-    "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;\n"
-    "CREATE TABLE entries (\n"
-    "    position INTEGER PRIMARY KEY,\n"
-    "    stream TEXT NOT NULL,\n"
-    "    version INTEGER NOT NULL,\n"
-    "    at_ms INTEGER NOT NULL,\n"
-    "    key TEXT NOT NULL,\n"
-    "    envelope BLOB NOT NULL,\n"
-    "    effects BLOB NOT NULL,\n"
-    "    digest BLOB NOT NULL,\n"
-    "    link BLOB NOT NULL,\n"
-    "    UNIQUE (stream, version)\n"
-    ");\n"
-    "CREATE UNIQUE INDEX entries_by_key ON entries (stream, key) WHERE key <> '';\n"
-    "CREATE TABLE performed (stream TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID;\n"
-    "CREATE TABLE posts (id INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL, envelope BLOB NOT NULL,"
-    " answer TEXT);\n"
-    "CREATE INDEX posts_unanswered ON posts (id) WHERE answer IS NULL;\n"
-    "INSERT INTO meta VALUES ('epoch', '0'), ('anchor', '0 ');\n"
-)
 
 
 class SqliteStore:
@@ -86,6 +61,8 @@ class SqliteStore:
         self._connection = connection
         self._locks: Final = [] if lock is None else [lock]
         self._place = None if lock is None else Place(path)
+        self._base = None if lock is None else Base(path)
+        self._known = Known(None, Anchor()) if lock is None else translated(path, partial(known_of, path, connection))
         self._epoch: Final = epoch
         self._patient: Final = patient
         self._turn: Final = anyio.CapacityLimiter(1)
@@ -98,11 +75,11 @@ class SqliteStore:
         """
         lock = take_lock(path)
         try:
-            _must_be_free(path)
+            must_be_free(path)
             draft = path.with_name(path.name + ".new")
             draft.unlink(missing_ok=True)
             try:
-                _write_schema(draft, meta)
+                write_schema(draft, meta)
                 draft.replace(path)
             finally:
                 draft.unlink(missing_ok=True)
@@ -115,7 +92,7 @@ class SqliteStore:
     @classmethod
     def open(cls, path: Path, *, patient: bool = True) -> Self:
         """Open an existing file for writing, under a new epoch. Raises ``Locked``, ``Busy``, ``NotAStore``."""
-        _connect(path).close()
+        connect(path).close()
         lock = take_lock(path)
         try:
             return cls._writing(path, lock, patient=patient)
@@ -129,11 +106,11 @@ class SqliteStore:
 
         Raises ``Busy``, ``NotAStore``.
         """
-        return cls(path, _connect(path), None, 0, patient=False)
+        return cls(path, connect(path), None, 0, patient=False)
 
     @classmethod
     def _writing(cls, path: Path, lock: int, *, patient: bool) -> Self:
-        connection = _connect(path)
+        connection = connect(path)
         try:
             epoch = translated(path, partial(_next_epoch, path, connection))
         except BaseException:
@@ -152,6 +129,8 @@ class SqliteStore:
     def close(self) -> None:
         """Close the file and release the lock."""
         self._connection.close()
+        if self._base is not None:
+            self._base.close()
         while self._locks:
             os.close(self._locks.pop())
 
@@ -195,7 +174,7 @@ class SqliteStore:
 
     async def read_on(self, count: int) -> Sequence[Entry]:
         """Return the entries of all streams, as written, without the first ``count``."""
-        return await self._in_turn(partial(self._read_on, count))
+        return await self._in_turn(lambda: read_on(self.path, self._connection, count))
 
     async def performed(self) -> Mapping[str, int]:
         """Return the performed versions; see ``EventStore``."""
@@ -244,23 +223,39 @@ class SqliteStore:
             await anyio.sleep(BUSY_PAUSE_S)
 
     def _look(self) -> None:
-        """Continue in a copy if the log is not at its path: writes to a deleted file are lost."""
-        what = self._place.displaced() if self._place is not None else ""
-        if not what or self._place is None:
+        """Continue in a copy if the log is not at its path, or has other contents: writes to it are lost."""
+        if self._place is None or self._base is None:
             return
+        what = self._place.displaced()
+        if what:
+            self._move(what, partial(backed_up, self._connection), self._place.leave)
+        elif not self._base.is_current:
+            with suppress(Busy):  # the next look examines the file
+                if is_intact(self.path, self._known):
+                    self._base.renew()
+                else:
+                    self._move(OVERWRITTEN, self._base.write, self._place.abandon)
+
+    def _move(self, what: str, write: Callable[[Path], None], leave: Callable[[sqlite3.Connection], None]) -> None:
+        """Continue in a copy."""
         origin = self.path if self.displaced is None else self.displaced.path
-        copy, connection = self._recovered(origin)
-        self._place.leave(self._connection)
-        self.path, self._connection, self._place = copy, connection, Place(copy)
+        copy, connection = self._recovered(origin, write)
+        leave(self._connection)
+        if self._base is not None:
+            self._base.close()
+        self.path, self._connection, self._place, self._base = copy, connection, Place(copy), Base(copy)
         self.displaced = Displaced(origin, what, copy)
 
-    def _recovered(self, origin: Path) -> tuple[Path, sqlite3.Connection]:
+    def _recovered(self, origin: Path, write: Callable[[Path], None]) -> tuple[Path, sqlite3.Connection]:
         """Copy the log and open the copy. Try again if the copy is deleted meanwhile, as with its whole folder."""
         for tries_left in range(COPY_TRIES - 1, -1, -1):
-            copy = recover(self._connection, origin)
+            copy = recover(write, origin)
             try:
+                if not is_intact(copy, self._known):
+                    copy.unlink(missing_ok=True)
+                    raise damaged(origin, "another program has changed it, and it cannot be recovered as a whole")
                 self._locks.append(take_lock(copy))
-                return copy, _connect(copy)
+                return copy, connect(copy)
             except (StoreError, OSError):
                 if not tries_left:
                     raise
@@ -271,46 +266,38 @@ class SqliteStore:
 
     def _read(self, stream: str | None, after: int) -> list[Entry]:
         if stream is None and not after:
-            return self._read_on(0)
+            return read_on(self.path, self._connection, 0)
         query = (
             "SELECT stream, version, at_ms, key, envelope, effects, digest FROM entries"
             " WHERE (?1 IS NULL OR stream = ?1) AND version > ?2 ORDER BY position"
         )
         return [Entry(*each) for each in self._connection.execute(query, (stream, after))]
 
-    def _read_on(self, count: int) -> list[Entry]:
-        """Return all entries after the first ``count`` from one snapshot, and verify their chain."""
-        connection = self._connection
-        connection.execute("BEGIN")
-        try:
-            anchor = anchor_of(self.path, connection)
-            before = connection.execute(_LINK, (count - 1,)).fetchone() if count else (FIRST,)
-            rows = [(Entry(*each[:-1]), each[-1]) for each in connection.execute(_ENTRIES, (count,))]
-        finally:
-            connection.execute("COMMIT")
-        try:
-            return verified(Anchor(count, FIRST if before is None else before[0]), rows, anchor)
-        except BrokenChain as error:
-            raise damaged(self.path, str(error)) from error
-
     def _append(self, batch: Batch) -> None:
         self._look()
         connection = self._connection
         connection.execute("BEGIN IMMEDIATE")
         try:
-            self._write(connection, batch)
+            anchor = self._write(connection, batch)
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:  # SQLite ends it by itself in some cases, such as a full disk
                 connection.execute("ROLLBACK")
             raise
+        self._known = self._known._replace(anchor=anchor)
         self._look()
+        if self._base is not None and self._base.is_checkpoint_due:
+            with suppress(sqlite3.Error):  # the batch is written; the next one tries again
+                self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            self._base.renew()
 
-    def _write(self, connection: sqlite3.Connection, batch: Batch) -> None:
+    def _write(self, connection: sqlite3.Connection, batch: Batch) -> Anchor:
+        """Write the parts of a batch; return the newest anchor."""
         epoch = epoch_of(self.path, connection)
         if epoch != self._epoch:
             message = f"{self.path}: another runner (epoch {epoch}) has taken over from this one (epoch {self._epoch})"
             raise Fenced(message)
+        anchor = self._known.anchor
         if batch.entries:
             anchor = self._anchor(connection)
             _check_versions(connection, batch.entries)
@@ -320,13 +307,15 @@ class SqliteStore:
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 [(e.stream, e.version, e.at_ms, e.key, e.envelope, e.effects, e.digest, link) for e, link in written],
             )
-            newest = f"{anchor.entries + len(written)} {written[-1][1].hex()}"
+            anchor = Anchor(anchor.entries + len(written), written[-1][1])
+            newest = f"{anchor.entries} {anchor.link.hex()}"
             connection.execute("UPDATE meta SET value = ? WHERE name = 'anchor'", (newest,))
         connection.executemany(
             "INSERT INTO performed VALUES (?, ?) ON CONFLICT DO UPDATE SET version = excluded.version",
             batch.performed.items(),
         )
         connection.executemany("UPDATE posts SET answer = ? WHERE id = ?", [(a, i) for i, a in batch.answers.items()])
+        return anchor
 
     def _anchor(self, connection: sqlite3.Connection) -> Anchor:
         """Return the anchor, and verify that it names the newest entry."""
@@ -349,54 +338,10 @@ def _check_versions(connection: sqlite3.Connection, entries: Sequence[Entry]) ->
         last[entry.stream] = entry.version
 
 
-def _connect(path: Path) -> sqlite3.Connection:
-    must_be_ours(path)
-    try:
-        connection = open_shared(path, BUSY_TIMEOUT_S)
-    except sqlite3.Error as error:
-        if is_busy(error):
-            message = f"{path}: another program keeps the log busy ({error})"
-            raise Busy(message) from error
-        message = f"{path}: cannot be read as a log ({error})"
-        raise NotAStore(message) from error
-    try:
-        translated(path, partial(must_be_whole, path, connection))
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
 def _next_epoch(path: Path, connection: sqlite3.Connection) -> int:
     epoch_of(path, connection)
     connection.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE name = 'epoch'")
     return epoch_of(path, connection)
-
-
-_ENTRIES: Final = (
-    "SELECT stream, version, at_ms, key, envelope, effects, digest, link FROM entries"
-    " ORDER BY position LIMIT -1 OFFSET ?"
-)
-_LINK: Final = "SELECT link FROM entries ORDER BY position LIMIT 1 OFFSET ?"
-
-
-def _write_schema(path: Path, meta: Mapping[str, str]) -> None:
-    make_private_file(path)
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.executescript(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION};")
-        connection.executescript(_SCHEMA)
-        connection.executemany("INSERT INTO meta VALUES (?, ?)", {**meta, "digest": digest_of_meta(meta)}.items())
-
-
-def _must_be_free(path: Path) -> None:
-    """Refuse to replace a log, or to make one where SQLite would use the remaining files of another."""
-    if path.exists():
-        raise FileExistsError(path)
-    for suffix in ("-wal", "-journal"):
-        left = path.with_name(path.name + suffix)
-        if left.exists():
-            message = f"{left}: is a part of a log that is not here any more; put the log back, or delete this too"
-            raise StoreError(message)
 
 
 def _nothing() -> None:

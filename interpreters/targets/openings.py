@@ -159,21 +159,23 @@ def changing() -> Opening:
     """Return the opening of a fleet of one agent with two tasks, whose plan may change at any time.
 
     The change gives the first task a verification and one retry, and removes the second task. It adds a third task that
-    depends on the first, and limits sessions to one millisecond.
+    depends on the first, and limits sessions to one millisecond. The work of the first task needs approval.
     """
     limits = session.Limits(max_consecutive_errors=1, max_total_errors=1)
     old = fleet.Plan(
         "changing",
         (fleet.AgentPlan("ann", limits),),
-        (fleet.TaskPlan("T1", "do it", max_retries=0), fleet.TaskPlan("T2", "do it", max_retries=0)),
+        (fleet.TaskPlan("T1", "do it", max_retries=0, asks=True), fleet.TaskPlan("T2", "do it", max_retries=0)),
+        approval_ms=1,
     )
     new = fleet.Plan(
         "changing",
         (fleet.AgentPlan("ann", replace(limits, session_timeout_ms=1)),),
         (
-            fleet.TaskPlan("T1", "do it", verify=(("true",),), max_retries=1),
+            fleet.TaskPlan("T1", "do it", verify=(("true",),), max_retries=1, asks=True),
             fleet.TaskPlan("T3", "do it", depends_on=("T1",), max_retries=0),
         ),
+        approval_ms=1,
     )
     draft = plan_change.PlanChange(changes=plan_difference.difference(old, new), rules=plan_difference.rules_of(new))
     (name, first), *others = fleet.opening(old, 0)

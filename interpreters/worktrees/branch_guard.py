@@ -4,7 +4,8 @@ Agents run git in the same repository. They can move the branch to work that is 
 checkout following. The user may commit to the branch at any time. The user's checkout tells the two apart. If it has
 the branch checked out, the reflog of its HEAD has every move of the user, but no move that was made in another
 worktree. If it has another branch checked out, a move is an agent's only if its commits were made in an agent's
-worktree.
+worktree. The reflog of that worktree tells. If it does not reach back to the checkout of the claim, some of it was
+removed. Then it is not known who made the commits, and nothing is merged before the user has looked.
 
 A file beside the worktrees keeps the commits at which lifefold has left the branch. While lifefold moves the branch,
 it has two: before and after. Limit: an agent that runs git in the user's own checkout is taken for the user.
@@ -30,6 +31,9 @@ LEFT_BYTES: Final = 1_024
 
 COMMITS_SHOWN: Final = 5
 """The number of commits that a message names."""
+
+LOGGED: Final = ("-c", "core.logAllRefUpdates=true")
+"""Options of git for the commands that begin an agent's work: the reflog of its worktree is evidence."""
 
 _COMMIT: Final = re.compile(r"[0-9a-f]{40,64}")
 _MADE: Final = ("commit", "merge", "rebase", "cherry-pick", "revert", "am", "pull")
@@ -118,10 +122,10 @@ class BranchGuard:
         return MovedError(tip, what, self._home.folder, remedy)
 
     async def _move_of_an_agent(self, left: str, tip: str) -> str:
-        """Return how an agent has moved the branch; empty if the user has moved it."""
-        tree, made = await self.users_tree(), await self._made_by_agents()
+        """Return how an agent has moved the branch, or may have; empty if the user has moved it."""
+        tree, made, doubts = await self.users_tree(), await self._made_by_agents(), await self._without_evidence()
         new = (await self._home.run("rev-list", "--first-parent", "--max-count=1000", f"{left}..{tip}")).text.split()
-        by_agents = bool(made.keys() & set(new))
+        by_agents = bool(made.keys() & set(new) or doubts)
         if tree is not None and await _has_followed(tree, left, tip, by_agents=by_agents):
             return ""
         onward = await self._home.is_ancestor(left, tip)
@@ -130,11 +134,24 @@ class BranchGuard:
         text = [await self._described(commit, made.get(commit, "")) for commit in new[:COMMITS_SHOWN]]
         more = [f"{len(new) - COMMITS_SHOWN} more commits"] if len(new) > COMMITS_SHOWN else []
         lost = [] if onward else ["commits that were merged are not in it any more"]
-        return "; ".join((*text, *more, *lost))
+        return "; ".join((*text, *more, *lost, *([] if made.keys() & set(new) else doubts)))
 
     async def _described(self, commit: str, by: str) -> str:
         shown_as = (await self._home.run("log", "-1", "--no-show-signature", "--format=%h %s, by %an", commit)).text
         return shown((f"{shown_as}{f', made by {by}' if by else ''}",))
+
+    async def _without_evidence(self) -> list[str]:
+        """Return why it is not known what was made in some agents' worktrees."""
+        found: list[str] = []
+        for tree in await self._home.linked_worktrees():
+            claim = (await tree.target_of(CLAIM)).removeprefix("refs/heads/")
+            if claim and not any(
+                line.endswith(f" to {claim}") for line in (await _reflog(tree, "--format=%gs")).splitlines()
+            ):
+                found.append(
+                    f"it is not known by whom, because the reflog of the worktree of {tree.folder.name} was removed"
+                )
+        return found
 
     async def _made_by_agents(self) -> dict[str, str]:
         """Return the commits that were made in agents' worktrees, each with the agent and its claim."""

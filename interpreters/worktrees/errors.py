@@ -1,6 +1,13 @@
-"""The errors of workplaces."""
+"""The errors of workplaces, and of the git commands in them."""
 
 from pathlib import Path
+from typing import Final
+
+STDERR_LINES: Final = 8
+"""The number of last lines of git's stderr that an error quotes."""
+
+_BY_SIGNAL: Final = range(130, 193)
+"""The exit statuses of a shell whose command died of a signal."""
 
 
 class WorkplaceError(Exception):
@@ -22,3 +29,34 @@ class InTheWayError(WorkplaceError):
 
 class MergeConflict(WorkplaceError):
     """The work and commits that were merged meanwhile change the same lines or files."""
+
+
+class GitError(WorkplaceError):
+    """A git command failed, with its exit ``status`` if it has ended; ``stderr`` is the end of its error output."""
+
+    def __init__(self, command: str, where: Path, stderr: str, status: int = 0) -> None:
+        quoted = "\n".join(stderr.splitlines()[-STDERR_LINES:])
+        super().__init__(f"git {command} failed: {quoted}", where, "Correct what git reports.")
+        self.stderr = stderr
+        self.was_killed = status < 0 or status in _BY_SIGNAL
+
+
+class PipeError(GitError, InTheWayError):
+    """A git command waited at a named pipe, where it would wait for ever."""
+
+    def __init__(self, command: str, where: Path, pipe: str) -> None:
+        super().__init__(command, where, f"it waited at the named pipe {pipe}")
+        self.what = f"git {command} waited for ever at the named pipe {pipe}, which an agent may have put there"
+        self.remedy = f"Put the file back in its place, or remove the pipe: rm '{pipe}'."
+
+
+class LockedError(GitError, InTheWayError):
+    """A git command failed because another one is running, or has died and left its lock file."""
+
+
+class TakenOverError(WorkplaceError):
+    """Another run, with the log ``log``, has taken over the name of the fleet in its repository."""
+
+    def __init__(self, what: str, where: Path, remedy: str, log: Path) -> None:
+        super().__init__(what, where, remedy)
+        self.log = log

@@ -22,8 +22,8 @@ import anyio
 from lifefold.interpreters.processes.shim import durable
 from lifefold.interpreters.worktrees import index_lock
 from lifefold.interpreters.worktrees.aside import make_own, make_room, read_regular
-from lifefold.interpreters.worktrees.errors import InTheWayError
-from lifefold.interpreters.worktrees.git import Git, GitError, Way, path_name, shown
+from lifefold.interpreters.worktrees.errors import GitError, InTheWayError
+from lifefold.interpreters.worktrees.git import Git, Way, path_name, shown
 from lifefold.interpreters.worktrees.locks import holding
 from lifefold.interpreters.worktrees.repair import restore
 
@@ -38,6 +38,7 @@ POLL_MS: Final = 20
 """The longest wait for git's lock in one try, and the pause between two checks."""
 
 _FOLLOW: Final = """
+trap : TERM
 copy=$1 index=$2 lock=$3
 shift 3
 GIT_INDEX_FILE=$copy "$@"
@@ -46,6 +47,7 @@ status=$?
 rm -f "$copy" "$lock"
 exit "$status"
 """
+"""The shell around git. Asked to end, it waits for git, which removes its locks on the references before it ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +153,9 @@ class Forward:
             return
         tree = await self._home.tree_at(Path(note.folder))
         if tree is None:
+            if _is_of(note, await self._home.common_directory()):
+                what = "An interrupted merge cannot be repaired: the HEAD of the repository is missing or no file"
+                raise InTheWayError(what, Path(note.folder), "Put it back; the merge is repaired then.")
             _forget(file)
             return
         others = note.guard != str(self._guard)
@@ -222,6 +227,11 @@ def _write(file: Path, note: Note) -> None:
     make_own(file.parent)
     make_room(file)
     durable.write_durably(str(file.parent), file.name, note.text())
+
+
+def _is_of(note: Note, git_directory: Path) -> bool:
+    """Tell whether the working tree of a note is the main one of the repository with this git directory."""
+    return Path(note.folder, ".git").resolve() == git_directory
 
 
 def _forget(file: Path) -> None:

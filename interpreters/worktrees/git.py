@@ -3,7 +3,8 @@
 These commands must not depend on the user's configuration of git, nor disturb it. Every call runs without hooks,
 signing, editor, prompt, automatic garbage collection and file monitor, and in English. No variable of its environment
 points git to another repository. Settings that an agent can change are pinned (see ``pinned``, ``excludes`` and
-docs/decisions.md, "Pinned for git"). File names are handled as NUL-separated lists.
+docs/decisions.md, "Pinned for git"). A command that waits at a named pipe is ended (see ``pipes``). File names are
+handled as NUL-separated lists.
 
 A killed git leaves its lock files. So a cancelled git command may complete first, and one whose runner is killed
 continues, with the locks of its task (see ``locks``). Some references are written by the fleet only. A lock file there
@@ -15,18 +16,17 @@ import re
 import shutil
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from lifefold.interpreters.processes.command import Limits, Streams, plain, run
-from lifefold.interpreters.worktrees.errors import InTheWayError, WorkplaceError
+from lifefold.interpreters.worktrees.errors import GitError, LockedError, PipeError
 from lifefold.interpreters.worktrees.locks import held
 from lifefold.interpreters.worktrees.pinned import Pins, remove_pipes, repository_at, worktree_at
+from lifefold.interpreters.worktrees.pipes import pipe_before
 
 GIT_LIMITS = Limits(timeout_ms=600_000, patience_ms=5_000, keep_bytes=67_108_864)
 """The longest run of a git command, its patience when cancelled, and the most bytes that it may print."""
-
-STDERR_LINES = 8
-"""The number of last lines of git's stderr that an error quotes."""
 
 NAMES_SHOWN = 20
 """The number of file names that a message lists."""
@@ -36,7 +36,7 @@ NAMES_AT_ONCE = 200
 
 CHANGING = frozenset(
     {"add", "checkout", "checkout-index", "clean", "commit", "commit-tree", "merge", "merge-tree"}
-    | {"symbolic-ref", "update-index", "update-ref", "worktree"}
+    | {"sparse-checkout", "symbolic-ref", "update-index", "update-ref", "worktree"}
 )
 """The commands that change something: they write into files, so a killed runner does not interrupt them."""
 
@@ -62,9 +62,6 @@ _CONFIGURATION = (
     "sparse.expectFilesOutsideOfPatterns=false",
     "submodule.recurse=false",
 )
-_BY_SIGNAL = range(130, 193)
-"""The exit statuses of a shell whose command died of a signal."""
-
 _NOWHERE = f"{os.devnull}/none"
 _VARIABLES = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": ":", "GIT_OPTIONAL_LOCKS": "0"} | {
     # Agents can write replace references and grafts, which must not change the meaning of a commit.
@@ -76,20 +73,6 @@ _LOCKED = re.compile(r"Unable to create '.*\.lock': File exists")
 _LEFT_LOCK = re.compile(r"Unable to create '(.*/refs/(?:heads/)?lifefold/.*\.lock)': File exists")
 _UNFIT = re.compile(r"[^A-Za-z0-9_.-]|(?<![A-Za-z0-9])\.|\.(?![A-Za-z0-9])|\.(?=lock$)")
 _OURS = ("-c", "user.name=lifefold", "-c", "user.email=lifefold@localhost")
-
-
-class GitError(WorkplaceError):
-    """A git command failed, with its exit ``status`` if it has ended; ``stderr`` is the end of its error output."""
-
-    def __init__(self, command: str, where: Path, stderr: str, status: int = 0) -> None:
-        quoted = "\n".join(stderr.splitlines()[-STDERR_LINES:])
-        super().__init__(f"git {command} failed: {quoted}", where, "Correct what git reports.")
-        self.stderr = stderr
-        self.was_killed = status < 0 or status in _BY_SIGNAL
-
-
-class LockedError(GitError, InTheWayError):
-    """A git command failed because another one is running, or has died and left its lock file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +138,8 @@ class Git:
         command = (*way.within, "git", *settings, *arguments)
         name = _name_of(arguments)
         spooled = name in CHANGING
-        streams = Streams(way.given, held(), spooled)
+        directory = None if self.pins is None else self.pins.common
+        streams = Streams(way.given, held(), spooled, partial(pipe_before, directory=directory))
         try:
             where = {} if self.pins is None else self.pins.environment()
             index = {"GIT_INDEX_FILE": str(way.index)} if way.index else {}
@@ -163,6 +147,8 @@ class Git:
             outcome = await run(command, self.folder, self._limits, env=env, streams=streams)
         except OSError as error:
             raise GitError(name, self.folder, f"{error.strerror}: {error.filename}") from error
+        if outcome.waited_for:
+            raise PipeError(name, self.folder, outcome.waited_for)
         if max(len(outcome.output), len(outcome.errors) if spooled else 0) >= self._limits.keep_bytes:
             raise GitError(name, self.folder, f"it printed {self._limits.keep_bytes} bytes or more")
         if outcome.status is None:

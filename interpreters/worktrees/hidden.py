@@ -21,12 +21,11 @@ def changed_ns(path: Path) -> int | None:
 
 
 def changed_since(folder: Path, names: tuple[str, ...], since_ns: int) -> tuple[str, ...]:
-    """Return the names that have changed since a time; if none has, all names.
+    """Return the names that have changed since a time.
 
     A name that ends with a slash is a folder. Names within another named folder are left out.
     """
-    outer = tuple(_outermost(names))
-    return tuple(name for name in outer if _has_changed(folder / name, since_ns)) or outer
+    return tuple(name for name in _outermost(names) if _has_changed(folder / name, since_ns))
 
 
 def _outermost(names: tuple[str, ...]) -> Iterator[str]:

@@ -6,8 +6,9 @@ the result of the fast-forward, and are changed to the contents of the present c
 is not changed, and is reported. The same holds for the entries of the index.
 
 Git itself compares files with commits, through small indexes of only these paths. So the user's filters, line ends,
-modes and symbolic links count. Nothing is overwritten: a file to be replaced is removed first, if it is unchanged since
-it was examined. A repair can be interrupted too, and repeated.
+modes and symbolic links count. Files outside the user's sparse checkout stay outside it. Nothing is overwritten: a file
+to be replaced is removed first, if it is unchanged since it was examined. A repair can be interrupted too, and
+repeated.
 """
 
 import os
@@ -44,8 +45,9 @@ async def restore(tree: Git, old: str, new: str, head: str, index: Path) -> tupl
     for path in paths - set(wanted):
         _prune(tree.folder, path)
     await _reset(tree, sides, wanted, paths, index)
-    await _check_out(tree, wanted, index)
-    right = await _unchanged(tree, wanted, index)
+    omitted = await _omitted(tree, index)
+    await _check_out(tree, {path: entry for path, entry in wanted.items() if path not in omitted}, index)
+    right = await _unchanged(tree, wanted, index) | omitted
     return tuple(sorted(path for path in paths if path not in right and _is_left(tree.folder, path, wanted)))
 
 
@@ -122,6 +124,17 @@ async def _reset(tree: Git, sides: tuple[Entries, Entries], wanted: Entries, pat
         lines = [(path, wanted.get(path, none)) for path in wrong if (path not in wanted) is remove]
         if lines:
             await tree.run("update-index", "-z", "--index-info", way=Way(_lines(lines), index))
+
+
+async def _omitted(tree: Git, index: Path) -> set[str]:
+    """Apply the patterns of the user's sparse checkout to an index; return the paths that it does not check out."""
+    query = ("config", "--type=bool", "--get", "core.sparseCheckout")
+    if (await tree.run(*query, accept=_STATUS)).text != "true":
+        return set()
+    # Entries that were reset have lost their flags. Git refuses an index with a merge of the user's.
+    await tree.run("sparse-checkout", "reapply", accept=_STATUS, way=Way(index=index))
+    listed = (await tree.run("ls-files", "-t", "-z", "--full-name", way=Way(index=index))).names
+    return {line[2:] for line in listed if line.startswith("S ")}
 
 
 async def _check_out(tree: Git, wanted: Entries, index: Path) -> None:

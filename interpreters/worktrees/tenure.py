@@ -9,8 +9,8 @@ import os
 from pathlib import Path
 from typing import Final
 
-from lifefold.interpreters.worktrees.aside import make_own, make_room
-from lifefold.interpreters.worktrees.errors import WorkplaceError
+from lifefold.interpreters.worktrees.aside import make_own, make_room, read_regular
+from lifefold.interpreters.worktrees.errors import TakenOverError, WorkplaceError
 from lifefold.interpreters.worktrees.git import path_name
 from lifefold.interpreters.worktrees.locks import open_lock, try_to_take
 
@@ -49,11 +49,12 @@ class Tenure:
         os.fsync(self._descriptor)
 
     def must_be_of(self, run: str) -> None:
-        """Raise WorkplaceError if the name belongs to another run."""
+        """Raise TakenOverError if the name belongs to another run."""
         owner, log = self._owner()
         if owner not in {"", run}:
             what = f"Another run has taken over the name of the fleet {self._fleet!r} here, with the log {log}"
-            raise WorkplaceError(what, self._file, "Continue that run, or start a new one with another --db.")
+            remedy = "Continue that run, or start a new one with another --db."
+            raise TakenOverError(what, self._file, remedy, Path(log))
 
     def close(self) -> None:
         """Release the name for other runs."""
@@ -61,25 +62,18 @@ class Tenure:
 
     def _owner(self) -> tuple[str, str]:
         """Return the run that owns the name, and its log; empty texts if no run owns it yet."""
-        return _read(self._descriptor)
+        return _parsed(os.pread(self._descriptor, LIMIT_BYTES, 0))
 
 
 def holder(git_directory: Path, fleet: str) -> str:
     """Return the run that owns a fleet's name; an empty text if no run does. Nothing is changed."""
-    try:
-        descriptor = os.open(_file(git_directory, fleet), os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return ""
-    try:
-        return _read(descriptor)[0]
-    finally:
-        os.close(descriptor)
+    return _parsed(read_regular(_file(git_directory, fleet), LIMIT_BYTES))[0]
 
 
 def _file(git_directory: Path, fleet: str) -> Path:
     return git_directory / "lifefold" / path_name(fleet)
 
 
-def _read(descriptor: int) -> tuple[str, str]:
-    run, _, log = os.fsdecode(os.pread(descriptor, LIMIT_BYTES, 0)).partition("\n")
+def _parsed(text: bytes) -> tuple[str, str]:
+    run, _, log = os.fsdecode(text).partition("\n")
     return (run, log.removesuffix("\n")) if log else ("", "")  # without a newline no run has written it completely

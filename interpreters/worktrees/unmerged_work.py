@@ -12,8 +12,9 @@ from typing import Final
 import anyio
 
 from lifefold.interpreters.worktrees.claim_commit import CLAIM
+from lifefold.interpreters.worktrees.errors import GitError, PipeError
 from lifefold.interpreters.worktrees.excludes import RULES
-from lifefold.interpreters.worktrees.git import GIT_LIMITS, Git, GitError, path_name
+from lifefold.interpreters.worktrees.git import GIT_LIMITS, Git, path_name
 from lifefold.interpreters.worktrees.pinned import worktree_at
 
 LOOK_MS: Final = 3_000
@@ -27,7 +28,7 @@ class Unmerged:
     """The places of work that is not in the target branch, by task in the form of references (``path_name``).
 
     Places are short names of branches, references of salvage, and worktrees with uncommitted files. ``is_whole`` is
-    false if the time limit ended the search.
+    false if the time limit or a named pipe ended the search.
     """
 
     places: Mapping[str, tuple[str, ...]]
@@ -42,13 +43,15 @@ async def unmerged(home: Path, fleet: str, branch: str, worktrees: Path, *, limi
     name = path_name(fleet)
     prefixes = (f"refs/heads/lifefold/{name}/", f"refs/lifefold/{name}/salvage/")
     found: dict[str, list[str]] = {}
-    with anyio.move_on_after(limit_ms / 1_000) as look:
+    is_whole = False
+    with anyio.move_on_after(limit_ms / 1_000), suppress(PipeError):
         for task, reference in await _kept(home, branch, prefixes):
             found.setdefault(task, []).append(reference.removeprefix("refs/heads/"))
         for folder in _folders(worktrees):
             if task := await _claimed(home, folder, prefixes[0]):
                 found.setdefault(task, []).append(str(folder))
-    return Unmerged({task: tuple(places) for task, places in found.items()}, is_whole=not look.cancelled_caught)
+        is_whole = True
+    return Unmerged({task: tuple(places) for task, places in found.items()}, is_whole=is_whole)
 
 
 async def _kept(home: Path, branch: str, prefixes: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -56,6 +59,8 @@ async def _kept(home: Path, branch: str, prefixes: tuple[str, ...]) -> list[tupl
     query = ("for-each-ref", f"--no-merged=refs/heads/{branch}", "--format=%(objectname) %(refname)", *prefixes)
     try:
         lines = (await Git(home, _LIMITS).run(*query)).text.splitlines()
+    except PipeError:
+        raise
     except (GitError, OSError):
         return []
     first: dict[tuple[str, str], str] = {}
@@ -74,6 +79,8 @@ async def _claimed(home: Path, folder: Path, branches: str) -> str:
     try:
         claimed = await worktree.target_of(CLAIM)
         is_left = claimed.startswith(branches) and not await worktree.is_clean()
+    except PipeError:
+        raise
     except (GitError, OSError):
         return ""
     return _task(claimed) if is_left else ""

@@ -19,6 +19,10 @@ INSTEAD: Final = (
 """The remedy for folders within a repository."""
 
 
+NOTHING_KEPT: Final = (0, "")
+"""The claim and the commit of kept work, where there is none."""
+
+
 class Workplace(Protocol):
     """The workplace of a fleet. After a crash at any point of an operation, the operation can be repeated."""
 
@@ -30,8 +34,12 @@ class Workplace(Protocol):
         """Make or repair the agent's folder. Raises InTheWayError, as other operations do, if that must wait."""
         ...
 
-    async def check_out(self, agent: str, task: str, epoch: int) -> None:
-        """Clean the folder for this claim of the task; do nothing if that was done already."""
+    async def check_out(self, agent: str, task: str, epoch: int, kept: tuple[int, str] = NOTHING_KEPT) -> None:
+        """Clean the folder for this claim of the task; do nothing if that was done already.
+
+        With ``kept``, an earlier claim and the commit of its work, the folder has that work. Raises WorkplaceError if
+        it is lost.
+        """
         ...
 
     async def differs(self, agent: str, task: str, epoch: int) -> bool:
@@ -114,7 +122,13 @@ class FolderWorkplace:
         """Make the folder for the tasks' folders."""
         make_own(self._root)
 
-    async def check_out(self, agent: str, task: str, epoch: int) -> None:  # noqa: ARG002 - it is kept between attempts
+    async def check_out(
+        self,
+        agent: str,
+        task: str,
+        epoch: int,  # noqa: ARG002 - it is kept between attempts
+        kept: tuple[int, str] = NOTHING_KEPT,  # noqa: ARG002 - it has the work already
+    ) -> None:
         """Make the task's folder, if there is none; anything else at that path is moved aside."""
         folder = self.folder(agent, task)
         make_own(self._root)

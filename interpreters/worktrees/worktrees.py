@@ -42,12 +42,12 @@ import anyio
 from anyio import to_thread
 
 from lifefold.interpreters.worktrees.aside import is_taken, make_own, make_room, move_into, set_aside
-from lifefold.interpreters.worktrees.branch_guard import BranchGuard
+from lifefold.interpreters.worktrees.branch_guard import LOGGED, BranchGuard
 from lifefold.interpreters.worktrees.claim_commit import CLAIM, Claim, one_line
-from lifefold.interpreters.worktrees.errors import MergeConflict, WorkplaceError
+from lifefold.interpreters.worktrees.errors import GitError, MergeConflict, WorkplaceError
 from lifefold.interpreters.worktrees.excludes import CHANGED, RULES, copy_rules, rules_have_changed
 from lifefold.interpreters.worktrees.fast_forward import Forward
-from lifefold.interpreters.worktrees.git import Git, GitError, path_name, remove_locks, shown
+from lifefold.interpreters.worktrees.git import Git, path_name, remove_locks, shown
 from lifefold.interpreters.worktrees.hidden import changed_ns, changed_since
 from lifefold.interpreters.worktrees.locks import holding
 from lifefold.interpreters.worktrees.pinned import remove_pipes, repository_at
@@ -55,6 +55,7 @@ from lifefold.interpreters.worktrees.survey import contradiction, survey
 from lifefold.interpreters.worktrees.target_branch import TargetBranch
 from lifefold.interpreters.worktrees.tenure import Tenure
 from lifefold.interpreters.worktrees.withheld import has_pipe, is_as_whole_as
+from lifefold.interpreters.worktrees.workplace import NOTHING_KEPT
 
 _KINDS = ("base", "result")
 
@@ -121,14 +122,18 @@ class GitWorkplace:
         async with self._place(agent):
             pass
 
-    async def check_out(self, agent: str, task: str, epoch: int) -> None:
-        """Salvage the work of an earlier claim in the agent's worktree, clean it, and check out the claim's branch."""
+    async def check_out(self, agent: str, task: str, epoch: int, kept: tuple[int, str] = NOTHING_KEPT) -> None:
+        """Salvage the work of an earlier claim in the agent's worktree, clean it, and check out the claim's branch.
+
+        The branch of kept work begins at its commit, and has the base of the claim that has done it.
+        """
         claim = Claim(self._fleet, task, epoch)
         async with self._place(agent) as worktree:
             if await worktree.target_of(CLAIM) == claim.branch:
                 return
             is_empty = await self._vacate(worktree)
-            await self._enter(worktree if is_empty else await self._replace(worktree.folder), claim)
+            place = worktree if is_empty else await self._replace(worktree.folder)
+            await self._enter(place, claim, kept)
 
     async def differs(self, agent: str, task: str, epoch: int) -> bool:
         """Tell whether the worktree differs from the claim's base: by commits, by changes, or by new files.
@@ -145,16 +150,17 @@ class GitWorkplace:
             return await worktree.tree_of("HEAD") != await worktree.tree_of(claim.base)
 
     async def ignored(self, agent: str, task: str, epoch: int) -> tuple[str, ...]:
-        """Return the ignored files and folders of the worktree; a folder stands for its contents.
+        """Return the ignored files and folders that have changed since the claim's check-out.
 
-        They are those that have changed since the claim's check-out; if none has, all of them.
+        A folder stands for its contents. Earlier claims have left the others, which are not this claim's.
         """
         del task, epoch
         async with self._place(agent) as worktree:
-            names = await worktree.ignored()
             pins = worktree.pins
             since = None if pins is None else changed_ns(pins.directory / CLAIM)
-            return names if since is None else await to_thread.run_sync(changed_since, worktree.folder, names, since)
+            if since is None:
+                return ()
+            return await to_thread.run_sync(changed_since, worktree.folder, await worktree.ignored(), since)
 
     async def park(self, agent: str, task: str, epoch: int, title: str) -> str:
         """Commit the changes of the claim; return that commit, which is the result to be merged.
@@ -278,7 +284,7 @@ class GitWorkplace:
                 if Path(known["worktree"]) == _real(folder.parent) / folder.name:
                     await self._keep_lost(folder.name, known.get("HEAD", ""))
             set_aside(folder, self._root / ".aside")
-            add = ("worktree", "add", "--quiet", "--force", "--force", "--detach")
+            add = (*LOGGED, "worktree", "add", "--quiet", "--force", "--force", "--detach")
             await self._home.run(*add, str(folder), await self._target.tip())
         made = await self._worktree(folder)
         if made is None:
@@ -347,14 +353,27 @@ class GitWorkplace:
             place = f"{place}.{commit}"
         await self._home.set_ref(place, commit)
 
-    async def _enter(self, worktree: Git, claim: Claim) -> None:
+    async def _base(self, claim: Claim, kept: tuple[int, str]) -> str:
+        """Return the commit at which a claim begins; of kept work that of its claim."""
+        result, commit = kept
+        if not commit:
+            return await self._target.start()
+        earlier = Claim(self._fleet, claim.task, result)
+        base = await self._home.commit_at(earlier.base)
+        if not base or not await self._home.commit_at(commit):
+            remedy = "Retry the task: its work is to be done anew."
+            raise WorkplaceError(f"The kept work of {earlier.name} is lost", self._home.folder, remedy)
+        return base
+
+    async def _enter(self, worktree: Git, claim: Claim, kept: tuple[int, str]) -> None:
         """Check out the claim's branch in a clean worktree; an existing branch keeps its commits."""
         if not await self._home.commit_at(claim.base):
-            await self._home.set_ref(claim.base, await self._target.start())
+            await self._home.set_ref(claim.base, await self._base(claim, kept))
         if not await self._home.commit_at(claim.branch):
-            await self._home.set_ref(claim.branch, claim.base)
+            await self._home.set_ref(claim.branch, kept[1] or claim.base)
         async with self._alone():
-            await worktree.run("checkout", "--quiet", "--force", claim.branch.removeprefix("refs/heads/"), "--")
+            checkout = (*LOGGED, "checkout", "--quiet", "--force", claim.branch.removeprefix("refs/heads/"), "--")
+            await worktree.run(*checkout)
         await worktree.run("symbolic-ref", CLAIM, claim.branch)
 
     async def _collect(self, worktree: Git, claim: Claim, title: str) -> str:

@@ -3,7 +3,7 @@
 from lifefold.core import fleet, kernel
 
 KERNEL = (
-    "ANY STAY ActivityEnded ActivityScope After Aggregate AggregateType Cause Codec Create Created"
+    "ANY LATE_OR_REPEATED STAY ActivityEnded ActivityScope After Aggregate AggregateType Cause Codec Create Created"
     " DecisionError Dispatch Does Entity EntityQuarantined EntityReleased EntityStep Envelope Event"
     " Fairness HandlerFailed IllegalTransition InvalidMachine LifecycleEvent Machine Opened Pattern Phase"
     " Possible Projection Property PropertyKind Reaction Record Refusal RequestedEffect Row Rule"

@@ -149,9 +149,9 @@ def test_a_fleet_whose_agent_gives_up_pages_once(tmp_path: Path, receiver: Recei
     file = fleet_file(tmp_path, receiver.url)
     done = lifefold("run", str(file), "--no-live", code=1)
     ((key, message),) = receiver.got
-    assert message["message"] == "total_errors 1 of 1; the last was Error(exit status 1: no key)"
+    assert message["message"] == "1 error in all (max_total_errors = 1); the last was Error(exit status 1: no key)"
     assert (message["fleet"], message["agent"], message["id"]) == ("pager", "ann", key)
-    assert "ann: total_errors 1 of 1" in done.stdout
+    assert "ann: 1 error in all (max_total_errors = 1)" in done.stdout
     lifefold("run", str(file), "--no-live", code=1)
     assert len(receiver.got) == 1
 
@@ -161,7 +161,7 @@ def test_a_pager_that_is_down_does_not_stop_the_fleet(tmp_path: Path) -> None:
     with receiving() as gone:
         url = gone.url
     done = lifefold("run", str(fleet_file(tmp_path, url)), "--no-live", code=1)
-    assert "ann: total_errors 1 of 1" in done.stdout
+    assert "ann: 1 error in all (max_total_errors = 1)" in done.stdout
     assert f"ann: the page was not sent: {origin(url)}: [Errno 111] Connection refused" in done.stdout
     assert url not in done.stdout + done.stderr
 

@@ -330,7 +330,7 @@ def _reports(t: fleet_task.FleetTask, reason: str) -> tuple[Event, ...]:
             return (task.Completed(t.epoch),) * 3 + (task.Failed(t.epoch, reason),)
         case _, Stage.MERGE:
             return task.Verified(t.epoch), task.Verified(t.epoch), fleet_task.Returned(t.epoch, "no disk"), rejected
-        case _, Stage.VERIFY:
+        case _, Stage.VERIFY | Stage.REVERIFY:
             home = fleet_task.Parked(t.epoch) if t.asks else task.Verified(t.epoch)
             return home, home, fleet_task.Returned(t.epoch, "no disk"), rejected
         case _:

@@ -80,9 +80,28 @@ def program(*argv: str, **changes: object) -> SessionSpec:
     return SessionSpec(**{**told, **changes})  # type: ignore[arg-type]
 
 
-def start_shim(directory: Path, told: bytes | None = None) -> "subprocess.Popen[bytes]":
-    """Start a shim as a runner would, to be closed by the caller; ``told`` is what it reads of the variables."""
-    argv = [sys.executable, "-I", "-S", str(SHIM), str(directory)]
+RIGGED = """
+import sys, time
+sys.path.append({package!r})
+from shim import durable, program
+write = durable.write_durably
+def rigged(directory, name, *rest):
+    if name == durable.STARTED:
+        {writes}
+    write(directory, name, *rest)
+durable.write_durably = rigged
+sys.exit(program.main(sys.argv))
+"""
+"""A shim that does something else before it writes the record of the start."""
+
+
+def start_shim(directory: Path, told: bytes | None = None, *, writes: str = "") -> "subprocess.Popen[bytes]":
+    """Start a shim as a runner would, to be closed by the caller; ``told`` is what it reads of the variables.
+
+    ``writes`` is a statement that it executes before it writes the record of the start.
+    """
+    rigged = RIGGED.format(package=str(SHIM.parents[1]), writes=writes)
+    argv = [sys.executable, "-I", "-S", *(["-c", rigged] if writes else [str(SHIM)]), str(directory)]
     shim = subprocess.Popen(argv, stdin=subprocess.PIPE, start_new_session=True)
     assert shim.stdin is not None
     with suppress(BrokenPipeError), shim.stdin:
@@ -90,9 +109,9 @@ def start_shim(directory: Path, told: bytes | None = None) -> "subprocess.Popen[
     return shim
 
 
-def run_shim(directory: Path, told: bytes | None = None) -> int:
+def run_shim(directory: Path, told: bytes | None = None, *, writes: str = "") -> int:
     """Run a shim to its end, and return its exit code."""
-    with start_shim(directory, told) as shim:
+    with start_shim(directory, told, writes=writes) as shim:
         return shim.wait(PATIENCE_S)
 
 

@@ -17,7 +17,7 @@ from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.fleet.dispatch.task_index import CLAIMED, tasks_of, whole_of, work_of
 from lifefold.core.kernel import Aggregate, Dispatch, Entity, Property, Transition, always, replace, rule
 from lifefold.core.lifecycles import task
-from lifefold.core.lifecycles.budget.amounts import Amounts, Resource
+from lifefold.core.lifecycles.budget.amounts import Amounts, Caps, Resource
 
 FLEET: Final = "budget:fleet"
 """The budget of the whole fleet."""
@@ -31,6 +31,13 @@ def of_agent(name: str) -> str:
 def of_task(name: str) -> str:
     """Return the reference of a task's budget. The parts of a task, and theirs, have the budget of the whole."""
     return f"budget:task/{whole_of(name)}"
+
+
+def caps_of(board: Aggregate, ref: str) -> Caps:
+    """Return the caps in force of a budget, with what operators have added; nothing of them where there is none."""
+    entity = board.entities.get(ref)
+    lines = () if entity is None else entity.record.lines
+    return Caps(**{line.resource: line.account.cap for line in lines})
 
 
 def admits(board: Aggregate, agent: str, name: str) -> bool:

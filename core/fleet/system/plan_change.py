@@ -58,7 +58,8 @@ class PlanChange(Record, frozen=True):
     """What changes in the plan, and the fleet's ``rules`` afterwards: a plan without agents, tasks and services.
 
     ``after`` is the number of the change that was in force when this one was made; 0 is none. ``meaning`` is the fleet
-    file's meaning afterwards, for the interpreter: core does not read it.
+    file's meaning afterwards, for the interpreter: core does not read it. ``partial``: the operator has accepted that
+    it has no effect on tasks that are over.
     """
 
     opaque: ClassVar[tuple[str, ...]] = ("meaning",)
@@ -69,6 +70,7 @@ class PlanChange(Record, frozen=True):
     after: int = 0
     meaning: str = ""
     reasons: tuple[str, ...] = ()
+    partial: bool = False
 
 
 def refuse(c: PlanChange, e: ChangeRefused) -> Step[PlanChange, Never]:

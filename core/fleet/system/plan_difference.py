@@ -4,8 +4,8 @@
 the difference of the two plans the other way.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias, TypeVar, assert_never
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, TypeAlias, TypeVar, assert_never
 
 import msgspec
 
@@ -76,16 +76,20 @@ class FleetChange(msgspec.Struct, frozen=True, tag=True):
 Change: TypeAlias = TaskChange | TaskMoved | AgentChange | ServiceChange | FleetChange
 
 
-def difference(old: Plan, new: Plan) -> tuple[Change, ...]:
+_NONE_ADDED: Final[Mapping[str, TaskPlan]] = {}
+
+
+def difference(old: Plan, new: Plan, added: Mapping[str, TaskPlan] = _NONE_ADDED) -> tuple[Change, ...]:
     """Return the differences in a fixed order: the fleet's rules, agents, services, tasks. Empty if there are none.
 
-    ``watch`` is no part of it: an option of the command line sets it.
+    ``watch`` is no part of it: an option of the command line sets it. ``added`` are tasks of the new plan that the old
+    one does not have, and that are on the board all the same. Each is a change, also if its terms are the same.
     """
     rules = FleetChange(rules_of(old), rules_of(new))
     fleet = () if rules.was == rules.now else (rules,)
     agents = (AgentChange(*pair) for pair in _pairs(old.agents, new.agents, lambda each: each.name))
     services = (ServiceChange(*pair) for pair in _pairs(old.services, new.services, lambda each: each.name))
-    return (*fleet, *agents, *services, *_of_tasks(old, new))
+    return (*fleet, *agents, *services, *_of_tasks(old, new, added))
 
 
 def changed(plan: Plan, changes: Sequence[Change]) -> Plan:
@@ -123,7 +127,7 @@ def rules_of(plan: Plan) -> Plan:
     return msgspec.structs.replace(plan, agents=(), tasks=(), services=(), watch=False)
 
 
-def _of_tasks(old: Plan, new: Plan) -> Iterator[TaskChange | TaskMoved]:
+def _of_tasks(old: Plan, new: Plan, added: Mapping[str, TaskPlan]) -> Iterator[TaskChange | TaskMoved]:
     """Yield the differences of the tasks, with those that only moved."""
     was = {each.id: (place, each) for place, each in enumerate(old.tasks)}
     there = {each.id for each in new.tasks}
@@ -131,8 +135,8 @@ def _of_tasks(old: Plan, new: Plan) -> Iterator[TaskChange | TaskMoved]:
         if each.id not in there:
             yield TaskChange(each, None)
     for place, now in enumerate(new.tasks):
-        before, task = was.get(now.id, (-1, None))
-        if task != now:
+        before, task = was.get(now.id, (-1, added.get(now.id)))
+        if task != now or before < 0:
             yield TaskChange(task, now, place)
         elif before != place:
             yield TaskMoved(now.id, place)

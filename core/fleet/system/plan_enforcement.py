@@ -32,7 +32,7 @@ from lifefold.core.fleet.system.plan import (
 )
 from lifefold.core.fleet.system.plan_change import PlanChange
 from lifefold.core.fleet.system.plan_difference import AgentChange, FleetChange, ServiceChange, TaskChange, TaskMoved
-from lifefold.core.fleet.system.plan_obstacles import obstacles
+from lifefold.core.fleet.system.plan_obstacles import OVER, obstacles, over
 from lifefold.core.fleet.worker import assignment, desired_state, usage_meter
 from lifefold.core.kernel import (
     Aggregate,
@@ -76,30 +76,33 @@ def _raise_caps(board: Aggregate, of: PlanChange) -> Iterator[RuleAction]:
     for each in of.changes:
         match each:
             case FleetChange(was, now):
-                yield from _recap(budgets.FLEET, was.budget.caps, now.budget.caps)
+                yield from _recap(board, budgets.FLEET, was.budget.caps, now.budget.caps)
             case AgentChange(was, now) if now is not None:
-                yield from _of_caps(budgets.of_agent(now.name), was, now, of.rules)
-            case TaskChange(was, now) if now is not None:
+                yield from _of_caps(board, budgets.of_agent(now.name), was, now, of.rules)
+            case TaskChange(was, now) if now is not None and now.id not in over(board, of):
                 before = was or plan_change.terms_when_removed(board, now.id)
-                yield from _of_caps(budgets.of_task(now.id), before, now, of.rules)
+                yield from _of_caps(board, budgets.of_task(now.id), before, now, of.rules)
             case _:
                 pass
 
 
 def _of_caps(
-    ref: str, was: AgentPlan | TaskPlan | None, now: AgentPlan | TaskPlan, rules: Plan
+    board: Aggregate, ref: str, was: AgentPlan | TaskPlan | None, now: AgentPlan | TaskPlan, rules: Plan
 ) -> Iterator[Create | Dispatch]:
     if was is None:
         yield from (Create(each, record) for each, record in budget_of(ref, now.caps, rules.budget))
     else:
-        yield from _recap(ref, was.caps, now.caps)
+        yield from _recap(board, ref, was.caps, now.caps)
 
 
-def _recap(ref: str, was: Caps, now: Caps) -> Iterator[Dispatch]:
-    by = {each: (now.of(each) or 0) - (was.of(each) or 0) for each in Resource}
+def _recap(board: Aggregate, ref: str, was: Caps, now: Caps) -> Iterator[Dispatch]:
+    """Bring the changed caps of the file into force, whatever operators have added to the former ones."""
+    here = budgets.caps_of(board, ref)
+    changed = (each for each in Resource if was.of(each) != now.of(each))
+    by = {each: (now.of(each) or 0) - (here.of(each) or 0) for each in changed}
     if any(by.values()):
-        more = Amounts(*(max(0, by[each]) for each in Resource))
-        yield Dispatch(ref, budget.Recapped(more, Amounts(*(max(0, -by[each]) for each in Resource))))
+        more = Amounts(*(max(0, by.get(each, 0)) for each in Resource))
+        yield Dispatch(ref, budget.Recapped(more, Amounts(*(max(0, -by.get(each, 0)) for each in Resource))))
 
 
 def _bring_agents(board: Aggregate, of: PlanChange) -> Iterator[RuleAction]:
@@ -150,7 +153,7 @@ def _replan(board: Aggregate, of: PlanChange) -> Iterator[RuleAction]:
     rules = next((each for each in of.changes if isinstance(each, FleetChange)), None)
     for record in sorted(tasks_of(board), key=lambda each: (each.ordinal, each.id)):
         found = changed.get(record.id)
-        if record.state in _OVER or (found is not None and found.now is None):
+        if record.state in OVER or (found is not None and found.now is None):
             continue
         to = _by_the_fleet(record, rules)
         retries, what = None, "the fleet's rules" if to != record else ""
@@ -161,9 +164,6 @@ def _replan(board: Aggregate, of: PlanChange) -> Iterator[RuleAction]:
             to = replace(to, ordinal=moved[record.id])
         if to != record or retries is not None or record.removed:
             yield from _told(record, fleet_task.Replanned(to, retries, what or "its place"))
-
-
-_OVER: Final = frozenset({task.State.CLOSED, task.State.CANCELLED})
 
 
 def _by_the_fleet(record: FleetTask, rules: FleetChange | None) -> FleetTask:
@@ -190,8 +190,8 @@ def _what(found: TaskChange) -> str:
     """Name what has changed of a task, as its fields are called."""
     if found.was is None or found.now is None:
         return "it is in the plan again"
-    fields = (each for each in found.now.__struct_fields__ if getattr(found.was, each) != getattr(found.now, each))
-    return f"its {', '.join(fleet_task.KEYS[each] for each in fields)}"
+    fields = [each for each in found.now.__struct_fields__ if getattr(found.was, each) != getattr(found.now, each)]
+    return f"its {', '.join(fleet_task.KEYS[each] for each in fields)}" if fields else ""
 
 
 def _told(record: FleetTask, event: fleet_task.Replanned) -> Iterator[RuleAction]:
@@ -213,7 +213,7 @@ def _remove_tasks(board: Aggregate, of: PlanChange) -> Iterator[RuleAction]:
     """Take tasks out of the plan that are not over."""
     for each in of.changes:
         is_gone = isinstance(each, TaskChange) and each.now is None
-        if is_gone and board.record(f"task:{each.name}").state not in _OVER:
+        if is_gone and board.record(f"task:{each.name}").state not in OVER:
             yield Dispatch(f"task:{each.name}", fleet_task.Removed(REMOVED))
 
 
@@ -247,15 +247,19 @@ def _stays_failed(record: FleetTask, found: TaskChange, rules: Plan) -> bool:
     )
 
 
-def verified_before(board: Aggregate, of: PlanChange) -> frozenset[str]:
-    """Return the tasks with other commands whose work is verified already, and waits for its approval or its merge."""
+def verified_before(board: Aggregate, of: PlanChange) -> dict[str, bool]:
+    """Return the tasks with other commands whose work is verified already, and whether it is verified again.
+
+    Work that waits for its approval is. Approved work is merged, and without commands nothing is verified.
+    """
     pairs = ((each.was, each.now) for each in of.changes if isinstance(each, TaskChange))
-    others = (was.id for was, now in pairs if was is not None and now is not None and was.verify != now.verify)
-    return frozenset(name for name in others if _is_verified(board.record(f"task:{name}")))
-
-
-def _is_verified(record: FleetTask) -> bool:
-    return record.stage is task.Stage.MERGE and record.state in {task.State.PENDING_APPROVAL, task.State.DONE}
+    others = {was.id: now for was, now in pairs if was is not None and now is not None and was.verify != now.verify}
+    records: dict[str, FleetTask] = {name: board.record(f"task:{name}") for name in others}
+    return {
+        name: each.state is task.State.PENDING_APPROVAL and bool(others[name].verify)
+        for name, each in records.items()
+        if each.stage is task.Stage.MERGE and each.state in {task.State.PENDING_APPROVAL, task.State.DONE}
+    }
 
 
 _IN_ORDER: Final[tuple[Callable[[Aggregate, PlanChange], Iterator[RuleAction]], ...]] = (
@@ -295,7 +299,7 @@ def has_the_terms_in_force(board: Aggregate) -> bool:
 
 
 def _has_terms(record: FleetTask, found: TaskChange, rules: Plan) -> bool:
-    if record.state in _OVER:
+    if record.state in OVER:
         return True
     if found.now is None:
         return record.removed and task.settled(record)

@@ -1,10 +1,13 @@
 """Obstacles of a plan change: every part of it that this board does not allow, by name.
 
 A change with an obstacle is refused as a whole. Each obstacle names its subject, the reason, and a command that helps.
-In the command, ``{fleet}`` stands for the fleet file and ``{fresh}`` for a new log. These can change at any time:
+In the command, ``{fleet}`` stands for the fleet file and ``{fresh}`` for a new log. A change of a task that is over has
+no effect any more. It is an obstacle unless the change is ``partial``: then the operator knows that, and accepts the
+rest. These can change at any time:
 
 - added tasks, and removed tasks that have not begun;
 - a task's prompt, ``verify`` and ``max_retries``, until it is CLOSED or CANCELLED;
+- a task's ``max_subtasks``, ``subtasks_timeout`` and ``on_nothing``, also while an agent holds it, if it has no parts;
 - everything else of a task while no agent holds it and it has no parts;
 - agents and services that are added or removed; limits and roles of agents; caps of existing budgets;
 - of the fleet ``approval_timeout`` and ``retry``.
@@ -46,6 +49,9 @@ FRESH: Final = "lifefold run {fleet} --db {fresh}"
 ACCEPT: Final = "lifefold run {fleet} --accept"
 """Accepts the change, after what the message says."""
 
+REST: Final = "lifefold run {fleet} --accept --rest"
+"""Accepts the change, and leaves the tasks that are over as they are."""
+
 
 def obstacles(board: Aggregate, change: PlanChange, *, is_anything_left: bool = True) -> tuple[Obstacle, ...]:
     """Return the obstacles of a change; none if all of it can be in force now.
@@ -63,11 +69,11 @@ def obstacles(board: Aggregate, change: PlanChange, *, is_anything_left: bool = 
     for each in change.changes:
         match each:
             case TaskChange(was=None, now=now) if now is not None:
-                found += _of_new_task(board, now)
+                found += _of_new_task(board, now, change)
             case TaskChange(was=was, now=None) if was is not None:
                 found += _of_removed_task(board, was, change)
             case TaskChange(was=was, now=now) if was is not None and now is not None:
-                found += _of_task(board, was, now)
+                found += _of_task(board, was, now, change)
             case AgentChange():
                 found += _of_agent(board, each)
             case ServiceChange():
@@ -82,11 +88,11 @@ def obstacles(board: Aggregate, change: PlanChange, *, is_anything_left: bool = 
 # Tasks
 
 
-def _of_new_task(board: Aggregate, now: TaskPlan) -> Iterator[Obstacle]:
+def _of_new_task(board: Aggregate, now: TaskPlan, of: PlanChange) -> Iterator[Obstacle]:
     entity, name = board.entities.get(f"task:{now.id}"), f"tasks.{now.id}"
     before = terms_when_removed(board, now.id)
-    if entity is not None and entity.record.removed and entity.state is not State.CANCELLED and before is not None:
-        yield from _of_task(board, before, now)
+    if entity is not None and entity.state is not State.CANCELLED and before is not None:
+        yield from _of_task(board, before, now, of)
     elif entity is not None:
         why = f"was added, but the board has a task of that id, which is {entity.state}; give it another id"
         yield Obstacle(name, why, ACCEPT)
@@ -97,18 +103,22 @@ def _of_new_task(board: Aggregate, now: TaskPlan) -> Iterator[Obstacle]:
 def _of_removed_task(board: Aggregate, was: TaskPlan, of: PlanChange) -> Iterator[Obstacle]:
     record: fleet_task.FleetTask = board.record(f"task:{was.id}")
     name, state = f"tasks.{was.id}", record.state
-    if state in {State.CLOSED, State.DONE, State.PENDING_APPROVAL}:
-        yield Obstacle(name, f"was removed, but it is {state}: put it back, or do all of it again in a new log", FRESH)
+    is_so = f"was removed, but it is {state}{f' with {record.owner}' if record.owner else ''}"
+    if state is State.CLOSED:
+        if not of.partial:
+            yield Obstacle(name, f"{is_so}, and stays so; {_REST_IS_POSSIBLE}", REST)
+    elif state in {State.DONE, State.PENDING_APPROVAL}:
+        yield Obstacle(name, f"{is_so}; {_first(record)}", _ending(record))
     elif state is not State.CANCELLED and (
         state not in fleet_task.REMOVABLE or (record.parts and state is not State.FAILED)
     ):
-        is_so = f"was removed, but it is {state}{f' with {record.owner}' if record.owner else ''}"
         if state in fleet_task.CANCELLABLE and _brings_tasks(of) and _is_the_last(board, was.id):
             yield Obstacle(name, f"{is_so}; to cancel it now would end the fleet: {_LATER}", ACCEPT)
         else:
             yield Obstacle(name, f"{is_so}; {_first(record)}", _ending(record))
 
 
+_REST_IS_POSSIBLE: Final = "the rest of the change is possible without it"
 _LATER: Final = "leave it in the file, accept the rest, cancel it, and remove it then"
 
 
@@ -127,44 +137,72 @@ def _is_the_last(board: Aggregate, name: str) -> bool:
 
 def _first(record: fleet_task.FleetTask) -> str:
     """Return what must become of a task first."""
-    return (
-        "cancel it first"
-        if record.state in fleet_task.CANCELLABLE
-        else "wait until it is not; this says what comes next"
-    )
+    if record.state in fleet_task.CANCELLABLE:
+        return "cancel it first"
+    if record.state is State.PENDING_APPROVAL:
+        return "reject or approve its work first; rejected work can be removed"
+    return "wait until it is not; this says what comes next"
 
 
 def _ending(record: fleet_task.FleetTask) -> str:
-    """Return the command that ends a task, or shows a task that cannot be cancelled now."""
-    return f"lifefold {'cancel' if record.state in fleet_task.CANCELLABLE else 'why'} {record.id}"
+    """Return the command that ends a task, or shows a task that cannot be ended now."""
+    if record.state in fleet_task.CANCELLABLE:
+        return f"lifefold cancel {record.id}"
+    if record.state is State.PENDING_APPROVAL:
+        return _rejecting(record)
+    return f"lifefold why {record.id}"
 
 
-def _of_task(board: Aggregate, was: TaskPlan, now: TaskPlan) -> Iterator[Obstacle]:
+def _of_task(board: Aggregate, was: TaskPlan, now: TaskPlan, of: PlanChange) -> Iterator[Obstacle]:
     record: fleet_task.FleetTask = board.record(f"task:{was.id}")
     name, state = f"tasks.{was.id}", record.state
-    if state in {State.CLOSED, State.CANCELLED}:
-        keys = ", ".join(fleet_task.KEYS[each] for each in _differing(was, now))
-        why = f"{keys}: the task is {state}; put that back, or do all of it again in a new log"
-        yield Obstacle(name, why, FRESH)
+    if state in OVER:
+        if was != now and not of.partial:
+            keys = ", ".join(fleet_task.KEYS[each] for each in _differing(was, now))
+            yield Obstacle(name, f"{keys}: the task is {state}, so that has no effect; {_REST_IS_POSSIBLE}", REST)
         return
     yield from _of_caps(board, f"{name}.budget", budgets.of_task(was.id), was.caps, now.caps)
     for field in _differing(was, now):
-        if field in _AT_REST and record.parts:
-            yield Obstacle(
-                f"{name}.{fleet_task.KEYS[field]}", "the task was split; put that back, or begin a new log", FRESH
-            )
+        key = f"{name}.{fleet_task.KEYS[field]}"
+        if field in {*_AT_REST, *_WITHOUT_PARTS} and record.parts:
+            yield Obstacle(key, "the task was split; put that back, or begin a new log", FRESH)
         elif field in _AT_REST and state in fleet_task.IN_HAND:
-            whose = f" with {record.owner}" if record.owner else ""
-            why = f"the task is {state}{whose}; put that back, or begin a new log"
-            yield Obstacle(f"{name}.{fleet_task.KEYS[field]}", why, FRESH)
+            yield _of_task_in_hand(key, record)
     if was.verify and not now.verify and record.orphaned is task.OnDeath.VERIFY and state in fleet_task.IN_HAND:
-        yield Obstacle(f"{name}.verify", f"the task is {state}, and a dead session's work needs commands", FRESH)
+        why = f"the task is {state}, and a dead session's work needs commands; leave one, or wait"
+        yield Obstacle(f"{name}.verify", f"{why}; this says what comes next", f"lifefold why {record.id}")
 
 
-_AT_REST: Final = (
-    "depends_on", "priority", "role", "files", "asks", "trust", "most_subtasks", "subtasks_ms", "on_nothing",
-)  # fmt: skip
-"""What changes of a task only while it is not begun."""
+def _of_task_in_hand(key: str, record: fleet_task.FleetTask) -> Obstacle:
+    """Return the obstacle of a key that a task in hand keeps."""
+    is_so = f"the task is {record.state}{f' with {record.owner}' if record.owner else ''}"
+    if record.state is State.PENDING_APPROVAL:
+        return Obstacle(key, f"{is_so}; put that back, or reject its work first", _rejecting(record))
+    why = f"{is_so}; put that back, or wait until it is not; this says what comes next"
+    return Obstacle(key, why, f"lifefold why {record.id}")
+
+
+def _rejecting(record: fleet_task.FleetTask) -> str:
+    return f"lifefold reject {record.id} --reason '{_CHANGED}'"
+
+
+_CHANGED: Final = "the fleet file has changed"
+
+OVER: Final = frozenset({State.CLOSED, State.CANCELLED})
+"""In these states a task is over: no change of it has an effect."""
+
+
+def over(board: Aggregate, change: PlanChange) -> dict[str, State]:
+    """Return the tasks of a change that are over, with their states: the change has no effect on them."""
+    names = {each.name for each in change.changes if isinstance(each, TaskChange)}
+    return {each.id: each.state for each in tasks_of(board) if each.id in names and each.state in OVER}
+
+
+_AT_REST: Final = ("depends_on", "priority", "role", "files", "asks", "trust")
+"""What changes of a task only while it is not begun: the board's order of work depends on it."""
+
+_WITHOUT_PARTS: Final = ("most_subtasks", "subtasks_ms", "on_nothing")
+"""What changes of a task only while it has no parts: they have it from their whole."""
 
 
 def _differing(was: msgspec.Struct, now: msgspec.Struct) -> tuple[str, ...]:
@@ -275,7 +313,7 @@ def _of_caps(board: Aggregate, what: str, ref: str, was: Caps, now: Caps) -> Ite
             yield Obstacle(what, why, FRESH)
             continue
         line = next(each for each in board.record(ref).lines if each.resource is resource)
-        if line.account.free < before - after:
+        if line.account.free < line.account.cap - after:
             used = budgets.in_words(resource, line.account.cap - line.account.free)
             why = f"{budgets.in_words(resource, after)} is less than what is spent or set aside, {used}"
             yield Obstacle(what, f"{why}; to begin nothing new for now, pause", "lifefold pause")

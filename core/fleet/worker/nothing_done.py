@@ -11,6 +11,7 @@ from typing import Final
 from lifefold.core.fleet.board import fleet_task
 from lifefold.core.fleet.worker import assignment
 from lifefold.core.kernel import Transition
+from lifefold.core.policy import ends
 from lifefold.effects import Tell
 
 MOST_HIDDEN: Final = 5
@@ -25,10 +26,11 @@ def told(transition: Transition) -> Iterator[Tell]:
     event = transition.event
     if isinstance(event, assignment.Inspected) and not was.is_orphan:
         to = f"task:{was.brief.task}"
-        yield Tell("board", to, fleet_task.NothingDone(was.brief.epoch, reason_of(event.hidden)))
+        yield Tell("board", to, fleet_task.NothingDone(was.brief.epoch, reason_of(event.hidden, event.said)))
 
 
-def reason_of(hidden: tuple[str, ...]) -> str:
-    """Return the reason: nothing was changed, with the ignored files that are there."""
+def reason_of(hidden: tuple[str, ...], said: str = "") -> str:
+    """Return the reason: nothing was changed, with the agent's last words and the ignored files that are there."""
+    trouble = f"; the agent's last words: {said}" if ends.telling(said) else ""
     named = ", ".join(hidden[:MOST_HIDDEN]) + (" and more" if len(hidden) > MOST_HIDDEN else "")
-    return f"nothing was changed{f'; git ignores what is there besides: {named}' if hidden else ''}"
+    return f"nothing was changed{trouble}{f'; git ignores what is there besides: {named}' if hidden else ''}"

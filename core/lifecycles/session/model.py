@@ -42,8 +42,10 @@ class Error(Outcome, frozen=True):
     diagnosis: Diagnosis | None = None
 
 
-class Timeout(Outcome, frozen=True):
-    """It exceeded its time limit."""
+class Timeout(Outcome, frozen=True, omit_defaults=True):
+    """It exceeded its time limit; the message says which one."""
+
+    message: str = ""
 
 
 class Suspended(Outcome, frozen=True):

@@ -114,10 +114,10 @@ def gives_up_at_a_threshold(t: Transition) -> bool:
         return True
     s: Session = t.after.record
     reached = [
-        f"{name} {count} of {most}"
-        for name, count, most in (
-            ("consecutive_errors", s.consecutive_errors, s.limits.max_consecutive_errors),
-            ("total_errors", s.total_errors, s.limits.max_total_errors),
+        f"{count} error{'s' * (count != 1)} in {of} ({name} = {most})"
+        for count, of, name, most in (
+            (s.consecutive_errors, "a row", "max_consecutive_errors", s.limits.max_consecutive_errors),
+            (s.total_errors, "all", "max_total_errors", s.limits.max_total_errors),
         )
         if count >= most
     ]

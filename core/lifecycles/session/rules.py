@@ -12,6 +12,7 @@ from lifefold.core.lifecycles.session.model import (
     Session,
     SessionExited,
     SessionStarted,
+    Timeout,
     WorktreeReady,
 )
 from lifefold.core.policy.backoff import exponential_ms, spread_ms
@@ -66,13 +67,13 @@ def count_error(s: Session, _e: Event) -> Step[Session, Never]:
 
 
 def give_up(s: Session, e: SessionExited) -> Step[Session, LogFatal]:
-    """Count the error and report the threshold it reached; both if both (D4)."""
+    """Count the error and report the threshold it reached, by its key in a fleet file; both if both (D4)."""
     counted = s.after_error()
     reached = [
-        f"{name} {count} of {threshold}"
-        for name, count, threshold in (
-            ("consecutive_errors", counted.consecutive_errors, s.limits.max_consecutive_errors),
-            ("total_errors", counted.total_errors, s.limits.max_total_errors),
+        f"{count} {'error' if count == 1 else 'errors'} {how} ({name} = {threshold})"
+        for count, how, name, threshold in (
+            (counted.consecutive_errors, "in a row", "max_consecutive_errors", s.limits.max_consecutive_errors),
+            (counted.total_errors, "in all", "max_total_errors", s.limits.max_total_errors),
         )
         if count >= threshold
     ]
@@ -101,7 +102,13 @@ def log_fatal(s: Session, e: FatalError) -> Step[Session, LogFatal]:
 
 def describe(outcome: Outcome) -> str:
     """Return a few words about the end of a session."""
-    return f"Error({outcome.message})" if isinstance(outcome, Error) else type(outcome).__name__
+    match outcome:
+        case Error(message=message):
+            return f"Error({message})"
+        case Timeout(message=message) if message:
+            return f"Timeout({message})"
+        case _:
+            return type(outcome).__name__
 
 
 # Activities

@@ -232,10 +232,14 @@ _OVER = frozenset({State.CLOSED, State.CANCELLED})
 
 
 class Stage(StrEnum):
-    """The remaining work of a task: all of it; its verification, after its subtasks; or its merge."""
+    """The remaining work of a task: all of it; its verification, after its subtasks; or its merge.
+
+    ``REVERIFY`` is the verification of kept work by commands that have changed while it waited for its approval.
+    """
 
     WORK = "work"
     VERIFY = "verify"
+    REVERIFY = "reverify"
     MERGE = "merge"
 
 
@@ -265,11 +269,12 @@ class Brief(msgspec.Struct, frozen=True):
     """A worker's view of its task.
 
     ``failure`` is the reason of an earlier failed attempt; ``kept`` is the claim whose state is continued (D28).
-    ``asks``: a person has to agree before the merge. ``stage`` is where to begin. If only the merge is left, ``result``
-    is the claim under whose number the work is kept, as the commit ``collected``. ``share`` is the limit of the cost of
-    its sessions; 0 is no limit. ``orphaned`` is the result if its session dies. ``timeout_ms`` is the time limit of a
-    session, if it is estimated from other tasks, and 0 otherwise. ``token`` proves the claim in a session's reports.
-    ``on_nothing`` is the result if nothing is changed and no command decides.
+    ``asks``: a person has to agree before the merge. ``stage`` is where to begin. If only the merge is left, or only
+    the verification of kept work, ``result`` is the claim under whose number the work is kept, as the commit
+    ``collected``. ``share`` is the limit of the cost of its sessions; 0 is no limit. ``orphaned`` is the result if its
+    session dies. ``timeout_ms`` is the time limit of a session, if it is estimated from other tasks, and 0 otherwise.
+    ``token`` proves the claim in a session's reports. ``on_nothing`` is the result if nothing is changed and no command
+    decides.
     """
 
     opaque: ClassVar[tuple[str, ...]] = ("prompt", "failure", "kept", "result", "token", "collected")

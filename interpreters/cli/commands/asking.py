@@ -16,11 +16,13 @@ from lifefold.core.lifecycles.session import Usage
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli import awaited, logs
 from lifefold.interpreters.cli.account import Account, usage_json
+from lifefold.interpreters.cli.earlier import found_earlier
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.log_filter import Chosen, since
 from lifefold.interpreters.cli.story import Happening, told
 from lifefold.interpreters.cli.wording import (
     age,
+    as_typed,
     asked,
     by_number,
     by_state,
@@ -78,7 +80,7 @@ def _look(store: SqliteStore) -> _Seen:
     runs, folder, there = store.is_written(), FleetFolder(store.path), ledger.aggregates
     agents = sorted(projection.agents(there), key=lambda agent: by_number(agent.name))
     found = [(agent, look(folder, agent)) for agent in agents]
-    tasks = projection.tasks(there) if there else ()
+    tasks = account.claimed(projection.tasks(there)) if there else ()
     in_the_way = read_waits(folder.waits) if awaited.goes_on(there) else ()
     return _Seen(
         store,
@@ -151,6 +153,7 @@ def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
     yield from (f"! {line}" for line in awaited.lines(seen.waiting, seen.account.paused_by, log))
     yield from (f"! {line}" for line in awaited.in_the_way(seen.in_the_way, now_ms))
     yield from (f"! {line}" for line in awaited.fallen(seen.account.stopped_by))
+    yield from (f"! {as_typed(line)}" for line in seen.account.outputs(tasks, FleetFolder(seen.store.path), log))
     yield from (f"! {line}" for line in seen.unmerged.lines(_open(seen)))
     rows: list[tuple[str, ...]] = [("AGENT", "ASKED", "STATE", "FOR", "TASK", "SESSION", "ATTEMPT", "PROCESS", "NEXT")]
     rows += [
@@ -197,7 +200,7 @@ def tasks(arguments: Namespace) -> None:
     with logs.peek(arguments.db) as store:
         ledger, account = logs.fold_with_account(store)
     there = ledger.aggregates
-    found = projection.tasks(there) if there else ()
+    found = account.claimed(projection.tasks(there)) if there else ()
     usages = [account.spending.of_task(task.id) for task in found]
     if arguments.json:
         pairs = zip(found, usages, strict=True)
@@ -231,7 +234,8 @@ def log(arguments: Namespace) -> None:
     ledger = Ledger(system)
     with logs.peek(arguments.db) as store:
         happenings = [each for decision in logs.decisions(store, ledger) for each in _told(chosen, decision)]
-        _warn_or_refuse(chosen.missing(ledger.aggregates), may_come=arguments.follow)
+        unknown = (str(found_earlier(store, each)) for each in chosen.missing(ledger.aggregates))
+        _warn_or_refuse(unknown, may_come=arguments.follow)
         if arguments.json and not arguments.follow:
             print(json.dumps(msgspec.to_builtins([happening.event for happening in happenings]), indent=2))
             return

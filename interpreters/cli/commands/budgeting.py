@@ -107,7 +107,7 @@ def _why_not(of: Aggregate, ref: str, more: Amounts) -> str:
     if unlimited:
         are = "are" if len(unlimited) > 1 or unlimited[0] in {"tokens", "sessions"} else "is"
         return f"its {' and '.join(unlimited)} {are} not limited"
-    return no_agent_left(of)
+    return no_agent_left(of, "nothing more is spent in this log; a new log has the budgets of the fleet file")
 
 
 def _unlimited(of: Aggregate, ref: str) -> str:

@@ -46,7 +46,7 @@ def reject(arguments: Namespace) -> int:
         return _decide_plan(
             arguments, plan_approval.PlanDeclined(arguments.reason), "rejected: none of its tasks is done"
         )
-    return _decide(arguments, lambda _, each: _rejection(each, arguments.reason))
+    return _decide(arguments, lambda of, each: _rejection(of, each, arguments.reason))
 
 
 def cancel(arguments: Namespace) -> int:
@@ -126,7 +126,7 @@ ADD_AND_AGAIN: Final = (
 
 
 def _approval(of: Aggregate, each: fleet_task.FleetTask, reason: str) -> Verdict:
-    waits = each.state in {State.PLANNED, State.PENDING_APPROVAL}
+    waits = each.state in {State.PLANNED, State.PENDING_APPROVAL} or (each.state, each.stage) == _APPROVED
     if waits and (why := no_agent_left(of)):
         return why
     match each.state:
@@ -136,28 +136,34 @@ def _approval(of: Aggregate, each: fleet_task.FleetTask, reason: str) -> Verdict
             return approval.ApprovalGranted(reason), "approved: it is merged next"
         case State.DONE if each.stage is Stage.MERGE:
             return "it is approved already, and is merged next"
+        case State.DONE if each.stage is Stage.REVERIFY:
+            return f"its commands were changed, so it is verified again first; lifefold why {each.id}{LOG}"
         case _:
-            return f"{_not_asked(each)}; approving completes nothing"
+            return f"{_not_asked(of, each)}; approving completes nothing"
 
 
-def _rejection(each: fleet_task.FleetTask, reason: str) -> Verdict:
+_APPROVED: Final = (State.DONE, Stage.MERGE)
+
+
+def _rejection(of: Aggregate, each: fleet_task.FleetTask, reason: str) -> Verdict:
     match each.state:
         case State.PLANNED:
             return task.Declined(reason), "rejected: it is not done"
         case State.PENDING_APPROVAL:
-            again = "it is tried again after a pause" if each.retries < each.allowed_retries else "it has failed"
+            is_retried = each.retries < each.allowed_retries and not board.finished(of)
+            again = "it is tried again after a pause" if is_retried else "it has failed"
             return approval.ApprovalRefused(reason), f"rejected: {again}"
         case State.DONE if each.stage is Stage.MERGE:
             return "it was approved, and is being merged; git revert undoes that"
         case state if state in fleet_task.CANCELLABLE:
             return f"{_NOT_YET}; lifefold cancel {each.id}{LOG} cancels it"
         case _:
-            return _not_asked(each)
+            return _not_asked(of, each)
 
 
-def _not_asked(each: fleet_task.FleetTask) -> str:
+def _not_asked(of: Aggregate, each: fleet_task.FleetTask) -> str:
     """Return why a task does not wait for an approval."""
-    if each.state is State.FAILED and not each.removed:
+    if each.state is State.FAILED and not each.removed and not board.finished(of):
         return f"it does not wait for an approval; lifefold retry {each.id}{LOG} has it tried once more"
     return _NOT_ASKED.get(each.state, _NOT_YET)
 
@@ -174,8 +180,17 @@ def _cancellation(of: Aggregate, each: fleet_task.FleetTask, reason: str) -> Ver
         dependents = work_of(of).dependents.get(each.id, ())
         blocked = [name for name in dependents if of.record(_ref(name)).state is State.OPEN]
         more = f"; blocked by that: {' '.join(blocked)}" if blocked else ""
-        return task.Cancelled(reason), f"cancelled{more}"
+        over = f"; {_LEAVES_OUT}" if board.finished(of) else ""
+        return task.Cancelled(reason), f"cancelled{more}{over}"
+    if each.state in _TO_COME and (why := no_agent_left(of, _TAKE_OUT)):
+        return why
     return INSTEAD_OF_CANCELLING[each.state](each)
+
+
+_LEAVES_OUT: Final = f"the fleet is over, and lifefold run {FLEET_FILE} --again leaves it out, with what depends on it"
+_TAKE_OUT: Final = "nothing more happens to it in this log; take it out of the fleet file before a run with --again"
+_TO_COME: Final = frozenset({State.DONE, State.FAILED, State.ORPHANED})
+"""The states of which ``INSTEAD_OF_CANCELLING`` names what comes next, as long as the fleet is not over."""
 
 
 INSTEAD_OF_CANCELLING: Final[Mapping[State, Callable[[fleet_task.FleetTask], str]]] = {
@@ -208,7 +223,7 @@ INSTEAD_OF_CANCELLING: Final[Mapping[State, Callable[[fleet_task.FleetTask], str
 def _retry(of: Aggregate, each: fleet_task.FleetTask) -> Verdict:
     if each.lacks and each.state is not State.CANCELLED:
         return _lack(of, each)
-    if each.state in {State.FAILED, State.BLOCKED} and (why := no_agent_left(of)):
+    if each.state not in {State.CLOSED, State.CANCELLED} and (why := no_agent_left(of)):
         return why
     match each.state:
         case State.FAILED:
@@ -245,6 +260,8 @@ def _lack(of: Aggregate, each: fleet_task.FleetTask) -> str:
         return f"it was {fleet_task.NOT_IN_THE_PLAN}; it goes on when the file has it again, {_CHANGE}"
     if each.lacks.startswith((fleet_task.ROLE, fleet_task.LEVEL)):
         return f"it {each.reason}; {_how_an_agent_may(of, each)}"
+    if why := no_agent_left(of):
+        return f"it {each.reason}; {why}"
     if each.lacks.startswith(fleet_task.PURSE):
         return f"{each.reason}; more may be spent: lifefold {budgets.raising(of.entities[each.lacks])}{LOG}"
     return _root(of, each)

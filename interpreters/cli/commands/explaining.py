@@ -18,8 +18,10 @@ from lifefold.core.fleet.system import board, worker
 from lifefold.core.kernel import RunnerRecovered, replace
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli import awaited, logs
+from lifefold.interpreters.cli.account import Account
+from lifefold.interpreters.cli.earlier import found_earlier
 from lifefold.interpreters.cli.errors import BadInput
-from lifefold.interpreters.cli.names import must_be_there
+from lifefold.interpreters.cli.names import UnknownName, must_be_there
 from lifefold.interpreters.cli.wording import clock_time, this_command
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.explain import status
@@ -44,9 +46,10 @@ MOST_BY_CHARACTERS: Final = 24
 def why(arguments: Namespace) -> None:
     """Explain a task, or a service."""
     with logs.peek(arguments.db) as store:
-        ledger, story = Ledger(system), projection.Story(arguments.task)
+        ledger, story, account = Ledger(system), projection.Story(arguments.task), Account()
         for decision in logs.decisions(store, ledger):
             story = _told(story, decision)
+            account.observe(decision.entry.stream, decision.reaction)
         if f"{service.KIND}/{arguments.task}" in ledger.aggregates and f"task:{arguments.task}" not in _tasks(ledger):
             in_the_way = tuple(_in_the_way(store, ledger, {arguments.task}))
             _explain_service(store, ledger, arguments, in_the_way)
@@ -56,7 +59,7 @@ def why(arguments: Namespace) -> None:
         runs = store.is_written()
         doubts = tuple(_doubts(store, ledger, said, runs=runs))
         in_the_way = tuple(_in_the_way(store, ledger, {arguments.task, *_owners(ledger, said)}))
-        unmerged = UnmergedWork(store)
+        unmerged, output = UnmergedWork(store), account.output_of(arguments.task, FleetFolder(store.path))
         said = replace(said, onward=logs.typed(said.onward, store))
     open_tasks = () if said.state == State.CLOSED else (said.task,)
     said = replace(said, ways=tuple(way for way in said.ways if way.command in arguments.known))
@@ -64,11 +67,12 @@ def why(arguments: Namespace) -> None:
         runner = "running" if runs else "not running"
         doubts += unmerged.doubts(open_tasks)
         places = [place for task in open_tasks for place in unmerged.of(task)]
-        found = {"runner": runner, "doubts": doubts, "in_the_way": in_the_way, "unmerged": places}
+        found = {"runner": runner, "doubts": doubts, "in_the_way": in_the_way, "unmerged": places, "output": output}
         print(json.dumps({**msgspec.to_builtins(said), **found}, indent=2))
         return
     lies = (f"{line[0].upper()}{line[1:]}." for line in unmerged.lines(open_tasks))
-    for line in lines(said, (*in_the_way, *doubts, *lies), arguments.db):
+    outputs = (f"The output of its last session is in {output}.",) if output and open_tasks and not said.owner else ()
+    for line in lines(said, (*in_the_way, *doubts, *lies, *outputs), arguments.db):
         print(plain(line.encode()))
 
 
@@ -107,11 +111,18 @@ def _told(story: projection.Story, decision: Decision) -> projection.Story:
 
 
 def _must_be_there(store: SqliteStore, ledger: Ledger, task: str) -> None:
-    """Raise ``BadInput`` for an unknown task, with similar names; for an agent, with the commands that show it."""
+    """Raise ``BadInput`` for an unknown task, with similar names, or with the earlier log that has it.
+
+    For an agent, it names the commands that show it.
+    """
     if f"{worker.KIND}/{task}" in ledger.aggregates and f"task:{task}" not in _tasks(ledger):
         what, more = f"{task} is an agent, not a task", f"lifefold log --agent {task}{logs.LOG} its transitions"
         raise BadInput(logs.typed(f"{what}; lifefold status{logs.LOG} shows its state, and {more}", store))
-    must_be_there("task", [task], [each.id for each in status.tasks(ledger.aggregates)] if ledger.aggregates else [])
+    names = [each.id for each in status.tasks(ledger.aggregates)] if ledger.aggregates else []
+    try:
+        must_be_there("task", [task], names)
+    except UnknownName as unknown:
+        raise found_earlier(store, unknown) from None
 
 
 def _doubts(store: SqliteStore, ledger: Ledger, said: projection.Explanation, *, runs: bool) -> Iterator[str]:
@@ -120,6 +131,9 @@ def _doubts(store: SqliteStore, ledger: Ledger, said: projection.Explanation, *,
     moves = any(not each.settled and each.id in concerned for each in status.tasks(ledger.aggregates))
     if moves and not runs and not board.finished(ledger.aggregates[board.NAME]):
         yield logs.typed(_NO_RUNNER, store)
+    then = logs.next_log(store.path)
+    if then.exists() and board.finished(ledger.aggregates[board.NAME]):
+        yield f"The fleet is over in this log; {then} continues it."
     name = f"{worker.KIND}/{said.owner}"
     if name in ledger.aggregates:
         agent = status.agent_status(ledger.aggregates[name])

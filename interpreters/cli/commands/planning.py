@@ -22,6 +22,7 @@ from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.operator_commands import Said
 from lifefold.interpreters.cli.wording import this_command
 from lifefold.interpreters.fleet_file import Agent, Fleet, FleetFileError, Service, load
+from lifefold.interpreters.fleet_runner.log_owner import fresh_log
 from lifefold.interpreters.fleet_runner.plan_changes import Proposed, proposed
 from lifefold.interpreters.fleet_runner.python_targets import unloadable
 from lifefold.interpreters.store import SqliteStore, StoreError
@@ -41,7 +42,7 @@ def plan(arguments: Namespace) -> int:
             f"there is no log {log} yet, and no plan in force; to begin with this file:  {_command('run', fleet, log)}"
         )
         return 0
-    found = look(fleet, log)
+    found = look(fleet, log, partial=arguments.rest)
     if found is None:
         print("nothing has changed: the fleet file is the plan in force")
         _show_variables(fleet)
@@ -50,26 +51,29 @@ def plan(arguments: Namespace) -> int:
     _show_variables(fleet)
     must_be_possible(found, fleet, log)
     if not arguments.accept:
-        print(f"to accept it:  {_command('plan', fleet, log)} --accept")
+        print(f"to accept it:  {_command('plan', fleet, log)} --accept{' --rest' * arguments.rest}")
         return 0
     accept(fleet, log, found)
     return 0
 
 
-def look(fleet: Fleet, log: Path) -> Proposed | None:
-    """Return how the fleet file differs from the plan in force; None without a difference. Raises ``BadInput``."""
+def look(fleet: Fleet, log: Path, *, partial: bool = False) -> Proposed | None:
+    """Return how the fleet file differs from the plan in force; None without a difference. Raises ``BadInput``.
+
+    ``partial``: the operator accepts that tasks which are over stay as they are.
+    """
     with logs.peek(str(log)) as store:
         owner = store.meta("fleet")
         if owner != fleet.name:
-            fresh = f"{this_command()} run {shlex.quote(str(fleet.source))} --db {shlex.quote(str(_fresh(log)))}"
+            fresh = f"{this_command()} run {shlex.quote(str(fleet.source))} --db {shlex.quote(str(fresh_log(log)))}"
             raise BadInput(f"{log}: is the log of the fleet {owner!r}, not of {fleet.name!r}; for a new log: {fresh}")
         of = logs.fold(store).aggregates.get(board.NAME)
-        return None if of is None else _proposed(fleet, store, of)
+        return None if of is None else _proposed(fleet, store, of, partial=partial)
 
 
-def _proposed(fleet: Fleet, store: SqliteStore, of: Aggregate) -> Proposed | None:
+def _proposed(fleet: Fleet, store: SqliteStore, of: Aggregate, *, partial: bool) -> Proposed | None:
     try:
-        return proposed(fleet, store, of)
+        return proposed(fleet, store, of, partial=partial)
     except ValueError as error:
         raise BadInput(str(error)) from error
 
@@ -110,9 +114,15 @@ def _goes_on_as(fleet: Fleet, log: Path) -> tuple[str, bool]:
 def show(found: Proposed, log: Path) -> None:
     """Print each difference, with the time from which it holds if the change is possible."""
     print(f"the fleet file was changed (change {found.number}):")
+    for line in found.same:
+        print(f"  {line}  (nothing changes)")
     for line in found.lines:
-        when = "" if found.obstacles else _since(line, found, log)
-        print(f"  {line}{f'  ({when})' if when else ''}")
+        place = line.partition(": ")[0]
+        when = [] if found.obstacles and not found.is_possible_in_part else [_since(line, found, log)]
+        if place in found.raised:
+            when.append(f"the file said {found.raised[place]}, and lifefold budget has raised that")
+        told = "; ".join(filter(None, when))
+        print(f"  {line}{f'  ({told})' if told else ''}")
 
 
 def _show_variables(fleet: Fleet) -> None:
@@ -125,7 +135,7 @@ def _show_variables(fleet: Fleet) -> None:
 
 
 def must_be_possible(found: Proposed, fleet: Fleet, log: Path) -> None:
-    """Raise ``BadInput`` with every obstacle of a change, each with a command that helps."""
+    """Raise ``BadInput`` with every obstacle of a change, each with a command that helps, and the text to put back."""
     if found.obstacles:
         with logs.peek(str(log)) as store:
             is_at_work = store.is_written()
@@ -133,28 +143,26 @@ def must_be_possible(found: Proposed, fleet: Fleet, log: Path) -> None:
         said = [refused]
         for command, same in groupby(found.obstacles, key=lambda each: each.instead):
             said += (f"  {each}" for each in same)
-            said.append(f"    {_instead(command, fleet, log, is_at_work)}")
+            first = "after that:  " * (command == plan_obstacles.REST and not found.is_possible_in_part)
+            said.append(f"    {first}{_instead(command, fleet, log, is_at_work)}")
+        if found.former:
+            said += ["or put this back into the file, exactly:", *(f"    {line}" for line in found.former)]
+            said += ["  and accept the other parts:", f"    {_command('plan', fleet, log)} --accept"]
         raise BadInput("\n".join(said))
 
 
 def _instead(command: str, fleet: Fleet, log: Path, is_at_work: bool) -> str:  # noqa: FBT001 - as it was found
     """Return a command that helps, for this fleet file and log, and for a runner at work if there is one."""
     if is_at_work and command == plan_obstacles.FRESH:
-        back = f"after restoring that:  {_command('plan', fleet, log)}"
-        return f"{back}\n    after the runner has left (Ctrl-C):  {_instead(command, fleet, log, is_at_work=False)}"
-    if is_at_work and command == plan_obstacles.ACCEPT:
-        return f"{_command('plan', fleet, log)} --accept"
-    typed = command.format(fleet=shlex.quote(str(fleet.source)), fresh=shlex.quote(str(_fresh(log))))
+        return f"after the runner has left (Ctrl-C):  {_instead(command, fleet, log, is_at_work=False)}"
+    if command in {plan_obstacles.ACCEPT, plan_obstacles.REST}:
+        word = "plan" if is_at_work else "run"
+        return f"{_command(word, fleet, log)} --accept{' --rest' * (command == plan_obstacles.REST)}"
+    typed = command.format(fleet=shlex.quote(str(fleet.source)), fresh=shlex.quote(str(fresh_log(log))))
     names_file = "{fleet}" in command
     usual = logs.are_one(logs.default_log(fleet.source, fleet.name), log) if names_file else False
     typed = typed.replace("lifefold", this_command(), 1)
     return typed if "--db" in typed or usual else f"{typed}{logs.option(log)}"
-
-
-def _fresh(log: Path) -> Path:
-    """Return the path of a new log beside this one."""
-    names = (log.with_name(f"{log.stem}-anew{'' if number == 1 else f'-{number}'}.db") for number in range(1, 10_000))
-    return next(each for each in names if not each.exists())
 
 
 def _command(word: str, fleet: Fleet, log: Path) -> str:
@@ -175,26 +183,34 @@ def accept(fleet: Fleet, log: Path, found: Proposed) -> None:
 
     operator_commands.say(str(log), judge, "log")
     with logs.peek(str(log)) as store:
-        taken = logs.fold(store).aggregates[board.NAME].entities.get(ref)
+        of = logs.fold(store).aggregates[board.NAME]
+        taken = of.entities.get(ref)
     if taken is None or taken.state is not plan_change.State.IN_FORCE or taken.record.meaning != fleet.meaning:
         reasons = "" if taken is None else "".join(f"\n  {each}" for each in taken.record.reasons)
         again = f"the fleet has changed meanwhile; look again: {_command('plan', fleet, log)}"
         raise BadInput(f"{name} is not in force: {again}{reasons}")
+    for task, state in plan_obstacles.over(of, found.change).items():
+        if found.change.partial and task not in found.over:
+            print(f"tasks.{task}: without effect, because the task is {state} by now")
 
 
-def settle(fleet: Fleet, log: Path, *, accepted: bool) -> bool:
+def settle(fleet: Fleet, log: Path, *, accepted: bool, partial: bool = False) -> bool:
     """Show and confirm a changed fleet file before a run.
 
     Return whether a runner at work has taken the change, so that there is nothing to run. Raises ``BadInput`` with the
-    command if the change is neither accepted nor confirmed on a terminal.
+    command if the change is neither accepted nor confirmed on a terminal. Differences that are in force already need no
+    confirmation.
     """
-    found = look(fleet, log) if log.exists() else None
+    found = look(fleet, log, partial=partial) if log.exists() else None
     if found is None:
         return False
     show(found, log)
+    if found.is_possible_in_part and not accepted and _is_confirmed(_PARTLY):
+        partial = accepted = True
+        found = look(fleet, log, partial=True) or found
     must_be_possible(found, fleet, log)
-    command = f"{_command('run', fleet, log)} --accept"
-    if not accepted and not _is_confirmed():
+    command = f"{_command('run', fleet, log)} --accept{' --rest' * partial}"
+    if found.lines and not accepted and not _is_confirmed(_WHOLLY):
         raise BadInput(f"nothing has changed in the log; to run the changed file: {command}")
     accept(fleet, log, found)
     with logs.peek(str(log)) as store:
@@ -204,13 +220,17 @@ def settle(fleet: Fleet, log: Path, *, accepted: bool) -> bool:
     return is_at_work
 
 
-def _is_confirmed() -> bool:
-    """Ask on a terminal whether to accept the change; without a terminal the answer is no."""
+_WHOLLY: Final = "accept this change?"
+_PARTLY: Final = "accept the rest of this change?"
+
+
+def _is_confirmed(question: str) -> bool:
+    """Ask on a terminal whether to accept a change; without a terminal the answer is no."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
     outlet.wait_until_written()  # the question is about the difference printed before
     try:
-        return input("accept this change? [y/N] ").strip().lower() in {"y", "yes"}
+        return input(f"{question} [y/N] ").strip().lower() in {"y", "yes"}
     except EOFError:
         return False
 
@@ -219,12 +239,18 @@ def _since(line: str, found: Proposed, log: Path) -> str:
     """Return the time from which a difference holds; for a task that nothing begins again, with what does."""
     when, place = since(line), line.partition(": ")[0]
     kind, _, rest = place.partition(".")
-    name, _, key = rest.rpartition(".")
+    name, _, key = rest.partition(".")
+    if kind == "tasks" and name in found.over:
+        return f"without effect: {found.over[name]}"
     if kind == "tasks" and key == "verify" and name in found.verified:
-        return "not for its work, which was verified before and is not verified again"
+        is_verified_again = found.verified[name]
+        return _AGAIN if is_verified_again else "not for its work, which was verified before and is not verified again"
     if kind == "tasks" and name in found.failed and when:
         return f"{when}; it has failed for good, so that needs: {this_command()} retry {name}{logs.option(log)}"
     return when
+
+
+_AGAIN: Final = "at once: its work, which waits for your approval, is verified again"
 
 
 def since(line: str) -> str:
@@ -257,6 +283,7 @@ _SINCE: Final[Mapping[tuple[str, str], str]] = {
     ("fleet", "retry.fatal_retries"): "from the next failure on",
     ("tasks", "verify"): "from its next verification on",
     ("tasks", "prompt"): "from its next claim on",
+    ("tasks", "on_nothing"): "from its next claim on",
     **dict.fromkeys(
         [
             ("agents", key)

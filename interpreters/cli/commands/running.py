@@ -10,7 +10,7 @@ import sys
 import tempfile
 import traceback
 from argparse import Namespace
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ import anyio
 
 from lifefold.core.fleet.system import board
 from lifefold.core.fleet.system.rerun import FinishedFleet, ended, remainder
+from lifefold.core.kernel import LATE_OR_REPEATED
 from lifefold.core.policy.reasons import AbortReason
 from lifefold.interpreters import store
 from lifefold.interpreters.cli import awaited, busy, demo_message, displaced, inside, logs, outlet
@@ -69,7 +70,7 @@ def run(arguments: Namespace) -> int:
         before = NONE_BEFORE
         if arguments.again:
             before, log = again(fleet, log)
-        elif settle(fleet, log, accepted=arguments.accept):
+        elif settle(fleet, log, accepted=arguments.accept, partial=arguments.rest):
             return 0
         show = partial(display, out=out, live=not arguments.no_live)
         prepare = _do_not_wait if arguments.no_wait else None
@@ -189,7 +190,8 @@ async def _run(
 def _introduce(runner: Runner, *, begins: bool) -> None:
     """Print the target branch, and at the start of a log the warnings about the fleet file."""
     fleet = runner.fleet
-    for warning in (*fleet.warnings, *unproven(fleet.tasks), *untold(fleet, os.environ)) if begins else ():
+    unverified = unproven(fleet.tasks, merges=fleet.repository is not None)
+    for warning in (*fleet.warnings, *unverified, *untold(fleet, os.environ)) if begins else ():
         print(f"warning: {warning}", file=sys.stderr)
     for path in [path for path in (runner.log, runner.folder.root) if is_open_to_others(path)][:1]:
         close = f"chmod -R o-rwx {shlex.quote(str(runner.log))}*"
@@ -255,19 +257,26 @@ def _summary(runner: Runner, account: Account, verdict: Verdict, log: Path) -> N
             print(f"  {task.id}: {task.state}{f': {task.reason}' if task.reason else ''}")
     if runner.fleet.repository is not None and (idle := status.without_change(tasks)):
         print(f"  {brief(enumerated(idle))}: CLOSED, and nothing was changed")
-    for line in (*_of_agents(runner, verdict), *awaited.fallen(account.stopped_by)):
-        print(f"  {line}")
+    outputs = account.outputs(every, runner.folder, logs.option(log))
+    for line in (*_of_agents(runner, verdict), *awaited.fallen(account.stopped_by), *outputs):
+        print(f"  {as_typed(line)}")
     for name, message, _ in runner.standing():
         if message != account.stopped_by.get(name):
             print(f"  {name}: {as_typed(message)}")
     waiting = awaited.lines(awaited.waiting(runner.aggregates), account.paused_by, logs.option(log))
     for line in (*unmerged.lines([task.id for task in every if task.state != "CLOSED"]), *waiting):
         print(f"  {line}")
-    if runner.refused:
-        counts = ", ".join(f"{count} {kind}" for kind, count in sorted(runner.refused.items()))
-        print(f"  refused events: {counts} (listed in {runner.folder.refusals})")
+    for line in strange(runner.refused):
+        print(f"  {line} (listed in {runner.folder.refusals})")
     for line in _onward(runner, verdict, before, _this_run(runner.fleet, log)):
         print(line)
+
+
+def strange(refused: Mapping[str, int]) -> Iterator[str]:
+    """Yield a line with the numbers of refused events that no orderly run has, by kind."""
+    found = [f"{count} {kind}" for kind, count in sorted(refused.items()) if kind not in LATE_OR_REPEATED]
+    if found:
+        yield f"refused events: {', '.join(found)}"
 
 
 def _of_agents(runner: Runner, verdict: Verdict) -> Iterator[str]:

@@ -48,11 +48,13 @@ def _obstacle(of: Aggregate, slot: worker_slot.WorkerSlot, move: Callable[[Trust
     """Return why the command would change nothing; empty if it would."""
     if slot.trust is None:
         return "this fleet gates nothing, because its file has no gates and no trust; every agent may do everything"
+    if why := no_agent_left(of, "trust counts no more in this log; a new log has the trust of the fleet file"):
+        return why
     if slot.state is worker_slot.State.GONE:
         return "it has stopped, for good"
     if move(slot.trust) == slot.trust:
         return f"it is {slot.trust.level.word} already{', and has no violations' if slot.trust.level else ''}"
-    return no_agent_left(of)
+    return ""
 
 
 def _outcome(before: Trust, after: Trust) -> str:

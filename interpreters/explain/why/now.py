@@ -211,9 +211,17 @@ def _at(view: FleetView) -> str:
 def _done(view: FleetView) -> str:
     record = view.task
     if not record.owner:
-        what = "it is approved" if record.stage is Stage.MERGE else "its parts are closed"
-        return f"is DONE: {what}, and it waits for an agent to {_left(record.stage)} it{because(record.reason)}"
+        what = f"{_LEFT_BECAUSE[record.stage]}, and it waits for an agent to {_left(record.stage)} it"
+        return f"is DONE: {what}{because(record.reason)}"
     return f"is DONE: {_on_its_way(view)} by {record.owner}, for {_age(view)}"
+
+
+_LEFT_BECAUSE: Final = {
+    Stage.MERGE: "it is approved",
+    Stage.VERIFY: "its parts are closed",
+    Stage.REVERIFY: "its verification has changed",
+}
+"""Why done work without an owner has something left to do, by what that is."""
 
 
 def _left(stage: Stage) -> str:

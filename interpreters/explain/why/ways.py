@@ -49,8 +49,12 @@ def ways(view: FleetView) -> tuple[Way, ...]:
     ends = () if view.is_over else roots(chain(view))
     found = [way for each in ends if each in view.tasks for way in _ways(view.about(each))]
     if view.task.state in fleet_task.CANCELLABLE:
-        found.append(Way("cancel", view.name, "it is not done, and tasks that depend on it are blocked"))
+        found.append(Way("cancel", view.name, _LEFT_OUT if view.is_over else _NOT_DONE))
     return tuple(dict.fromkeys(found))
+
+
+_NOT_DONE: Final = "it is not done, and tasks that depend on it are blocked"
+_LEFT_OUT: Final = "a run with --again leaves it out, with the tasks that depend on it"
 
 
 def _nothing(view: FleetView, left: Sequence[str]) -> str:

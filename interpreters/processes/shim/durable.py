@@ -31,6 +31,9 @@ MARK_VARIABLE = "LIFEFOLD_SHIM"
 
 _RESERVED_BYTES = 16 * 1024
 _SYNC_UNSUPPORTED = (errno.EINVAL, errno.ENOTSUP)
+_OPEN_ATTEMPTS = 100
+_FOREIGN = (errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.EAGAIN, errno.EISDIR)
+"""The errors of a link (EMLINK on some BSDs), a FIFO without a reader or a socket, a file with a lease, a folder."""
 
 
 class _Rules:
@@ -95,8 +98,7 @@ def write_durably(directory: str, name: str, text: str, temporary: str | None = 
     ``reserve``. Writers that may compete for a name need different temporary names.
     """
     path = os.path.join(directory, temporary or f"{name}.tmp")
-    make_room(path)
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fd = open_to_write(path)
     try:
         left = memoryview(text.encode("utf-8"))
         size_bytes = len(left)
@@ -106,18 +108,46 @@ def write_durably(directory: str, name: str, text: str, temporary: str | None = 
         os.fsync(fd)
     finally:
         os.close(fd)
-    os.rename(path, os.path.join(directory, name))
+    target = os.path.join(directory, name)
+    try:
+        os.rename(path, target)
+    except IsADirectoryError:
+        _clear(target)
+        os.rename(path, target)
     sync_directory(directory)
 
 
-def make_room(path: str) -> None:
-    """Remove a FIFO at the path of a file to be written: an agent can put one there, and a writer would block."""
+def open_to_write(path: str, flags: int = 0) -> int:
+    """Open or make a regular file for writing; never wait, and never follow a link.
+
+    An agent can put a FIFO, a link to one, a device or a folder at the path, and a writer would block or fail. Opening
+    and looking are one step here, so the agent cannot exchange the file in between. Raises OSError.
+    """
+    for _ in range(_OPEN_ATTEMPTS):
+        try:
+            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | flags, 0o600)
+        except OSError as error:
+            if error.errno not in _FOREIGN:
+                raise
+        else:
+            if stat.S_ISREG(os.fstat(fd).st_mode):
+                return fd
+            os.close(fd)
+        _clear(path)
+    raise OSError(errno.EBUSY, "another process keeps replacing the file", path)
+
+
+def _clear(path: str) -> None:
+    """Free a path: remove a file or a link, and rename a folder, whose contents may have a value."""
     try:
-        is_in_the_way = stat.S_ISFIFO(os.lstat(path).st_mode)
+        os.unlink(path)
     except FileNotFoundError:
         return
-    if is_in_the_way:
-        os.unlink(path)
+    except (IsADirectoryError, PermissionError):  # POSIX has EPERM for a folder
+        number = 1
+        while os.path.lexists(f"{path}-{number}"):
+            number += 1
+        os.rename(path, f"{path}-{number}")
 
 
 def remove(directory: str, name: str) -> None:
@@ -131,7 +161,7 @@ def remove(directory: str, name: str) -> None:
 
 def reserve(directory: str, name: str) -> None:
     """Reserve space for a later ``write_durably`` of up to 16 KiB, which then succeeds on a full disk."""
-    fd = os.open(os.path.join(directory, f"{name}.tmp"), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fd = open_to_write(os.path.join(directory, f"{name}.tmp"))
     try:
         os.write(fd, b" " * _RESERVED_BYTES)
     finally:

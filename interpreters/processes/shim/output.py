@@ -73,8 +73,7 @@ class OutputLog:
     def _write_position(self) -> None:
         if self._position_fd < 0:
             path = os.path.join(self._directory, POSITION)
-            durable.make_room(path)
-            self._position_fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._position_fd = durable.open_to_write(path)
         os.pwrite(self._position_fd, f"{self._taken_bytes:020d} {self._limit_bytes}\n".encode(), 0)
 
     def finish(self) -> None:
@@ -105,8 +104,7 @@ def put_in_order(directory: str, position: tuple[int, int] | None = None) -> Non
 
 def _copy(source: str, target: str, position: tuple[int, int]) -> None:
     source_fd = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    durable.make_room(target)
-    target_fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    target_fd = durable.open_to_write(target, os.O_TRUNC)
     try:
         for piece in _pieces(*position):
             for chunk in _chunks(source_fd, piece):

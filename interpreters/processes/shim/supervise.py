@@ -232,7 +232,7 @@ class Supervisor:
         """Return the explanation of the end; empty for an agent that exited with 0."""
         reasons = {
             "timeout": f"it was still running after {self._spec.timeout_ms} ms",
-            "lease-expired": "no runner renewed its lease",
+            "lease-expired": "the runner had ended or was away, so that no runner renewed the lease of the session",
             "ended": "it was asked to end",
             "killed": "it was killed at once, as ordered",
         }

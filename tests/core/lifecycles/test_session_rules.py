@@ -3,7 +3,7 @@
 The lives here go through the kernel (``create``, ``advance``); a decision is named in the docstring of its test.
 """
 
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from hypothesis import given
@@ -93,22 +93,25 @@ def test_the_twentieth_error_of_all_stops_an_agent_that_always_starts() -> None:
     assert life.record.total_errors == 20
 
 
+IN_A_ROW: Final = "1 error in a row (max_consecutive_errors = 1)"
+IN_ALL: Final = "1 error in all (max_total_errors = 1)"
+
+
 @pytest.mark.parametrize(
     ("limits", "said"),
     [
-        (Limits(max_consecutive_errors=1, max_total_errors=9), "consecutive_errors 1 of 1; the last was Error(x)"),
-        (Limits(max_consecutive_errors=9, max_total_errors=1), "total_errors 1 of 1; the last was Error(x)"),
-        (
-            Limits(max_consecutive_errors=1, max_total_errors=1),
-            "consecutive_errors 1 of 1, total_errors 1 of 1; the last was Error(x)",
-        ),
+        (Limits(max_consecutive_errors=1, max_total_errors=9), IN_A_ROW),
+        (Limits(max_consecutive_errors=9, max_total_errors=1), IN_ALL),
+        (Limits(max_consecutive_errors=1, max_total_errors=1), f"{IN_A_ROW}, {IN_ALL}"),
     ],
     ids=["consecutive", "total", "both"],
 )
 def test_the_report_of_a_threshold_names_the_counters_that_reached_it(limits: Limits, said: str) -> None:
     """There is one LogFatal, and it names both counters if both thresholds are reached at once (D4)."""
     life = ready(Session(limits=limits)).take(PromptReady("do it"), SessionExited(Error("x")))
-    assert [effect for effect in life.effects if isinstance(effect, LogFatal)] == [LogFatal(said)]
+    assert [effect for effect in life.effects if isinstance(effect, LogFatal)] == [
+        LogFatal(f"{said}; the last was Error(x)")
+    ]
 
 
 @pytest.mark.parametrize("outcome", [Success(), Error("x"), Timeout()], ids=["Success", "Error", "Timeout"])
@@ -177,7 +180,7 @@ def test_in_the_prompt_failures_profile_a_failed_prompt_counts_as_a_failed_spawn
     life.settle().elapse("BackoffElapsed")
     life.give(PromptFailed("no answer"))
     assert life.state is State.STOPPED
-    assert life.effects[0] == LogFatal("consecutive_errors 2 of 2; the last was Error(no answer)")
+    assert life.effects[0] == LogFatal("2 errors in a row (max_consecutive_errors = 2); the last was Error(no answer)")
     assert isinstance(session.machine.step(ready().record, PromptFailed()), IllegalTransition)
 
 
@@ -221,7 +224,7 @@ def test_too_many_suspensions_in_a_row_are_an_error_and_enough_of_those_the_end(
     life = ready(Session(limits=Limits(max_total_errors=1)), in_fleet)
     life = life.take(PromptReady("go on"), SessionStarted(0), SessionExited(Suspended()))
     assert life.state is State.STOPPED
-    assert life.effects[0] == LogFatal("total_errors 1 of 1; the last was Suspended")
+    assert life.effects[0] == LogFatal("1 error in all (max_total_errors = 1); the last was Suspended")
 
 
 # Backoff
@@ -548,8 +551,13 @@ def test_an_interrupted_session_that_ends_in_time_needs_no_kill() -> None:
 
 @pytest.mark.parametrize(
     ("outcome", "words"),
-    [(Success(), "Success"), (Error("exit status 2"), "Error(exit status 2)"), (Timeout(), "Timeout")],
-    ids=["Success", "Error", "Timeout"],
+    [
+        (Success(), "Success"),
+        (Error("exit status 2"), "Error(exit status 2)"),
+        (Timeout(), "Timeout"),
+        (Timeout("session_timeout of 5s is over"), "Timeout(session_timeout of 5s is over)"),
+    ],
+    ids=["Success", "Error", "Timeout", "Timeout with its limit"],
 )
 def test_an_outcome_is_described_in_the_documents_words(outcome: Success | Error | Timeout, words: str) -> None:
     """As the table's events spell it."""

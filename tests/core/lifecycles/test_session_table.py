@@ -250,9 +250,9 @@ def test_a_start_of_another_session_is_illegal(seq: int) -> None:
     ("consecutive", "total", "named"),
     [
         (3, 18, None),
-        (4, 18, "consecutive_errors 5 of 5"),
-        (3, 19, "total_errors 20 of 20"),
-        (4, 19, "consecutive_errors 5 of 5, total_errors 20 of 20"),
+        (4, 18, "5 errors in a row (max_consecutive_errors = 5)"),
+        (3, 19, "20 errors in all (max_total_errors = 20)"),
+        (4, 19, "5 errors in a row (max_consecutive_errors = 5), 20 errors in all (max_total_errors = 20)"),
     ],
     ids=["neither", "consecutive", "total", "both"],
 )

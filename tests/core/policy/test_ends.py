@@ -175,3 +175,25 @@ def test_a_task_is_aborted_for_its_siblings_sake_or_because_it_was_wanted(reason
     siblings = reason is AbortReason.SIBLING_ABORTED
     expected = TransitionReason.SIBLING_ABORTED if siblings else TransitionReason.ABORTED
     assert fleet_task.Aborted(reason).transition_reason is expected
+
+
+@pytest.mark.parametrize(("status", "reports_error"), [(0, True), (1, False), (1, True), (None, False)])
+def test_a_session_succeeds_only_with_status_0_and_without_a_reported_error(
+    status: int | None,
+    reports_error: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    """Programs report an error in their result, and exit with 0."""
+    assert ends.is_success(0, reports_error=False)
+    assert not ends.is_success(status, reports_error=reports_error)
+
+
+def test_the_statuses_of_a_program_that_could_not_be_started_are_in_words() -> None:
+    """All others say nothing but their number."""
+    assert [status for status in range(256) if ends.in_words(status)] == [126, 127]
+    assert ends.in_words(None) == ""
+
+
+def test_last_words_are_telling_only_if_they_name_a_known_trouble() -> None:
+    """The agent may have said why nothing came of it; other words explain nothing."""
+    assert ends.telling("Rate limit exceeded") == "Rate limit exceeded"
+    assert ends.telling("I have looked at it") == ""

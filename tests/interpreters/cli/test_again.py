@@ -116,3 +116,51 @@ def test_a_cancelled_task_is_not_done_again(ground: Ground) -> None:
     told = _again(ground)
     assert "left out: plain-1: it depends on a cancelled task" in told
     assert "1 of 1 tasks closed" in told
+
+
+def test_a_task_of_an_earlier_log_is_found_there(ground: Ground) -> None:
+    """Commands look into the latest log, which does not have it; they name the log and the command."""
+    ground.prepare("plain-1", "crash-1", repository=False)
+    ground.demand("crash-1", "max_retries = 0")
+    ground.run(code=1)
+    _again(ground)
+    new = ground.log.with_name("ground.run-2.db")
+    where = f"plain-1 is not in .lifefold/{new.name}: it is CLOSED in the earlier log .lifefold/{ground.log.name}; "
+    for command in (["why", "plain-1"], ["cancel", "plain-1"], ["log", "--task", "plain-1"]):
+        assert where in ground.call(*command, code=2).stderr
+    assert "plain-1 is CLOSED" in ground.call("why", "plain-1", "--db", f".lifefold/{ground.log.name}").stdout
+    assert "there is no task 'plain-9'" in ground.call("why", "plain-9", code=2).stderr
+    new.with_name("ground.run-2.db").rename(new.with_name("ground.run-3.db"))
+    ground.log.write_text("damaged")
+    assert (
+        "there is no task 'plain-1'"
+        in ground.call("why", "plain-1", "--db", ".lifefold/ground.run-3.db", code=2).stderr
+    )
+
+
+def test_a_log_that_a_new_log_continues_says_so(ground: Ground) -> None:
+    """A command for it would change nothing that happens."""
+    ground.prepare("plain-1", "crash-1", repository=False)
+    ground.demand("crash-1", "max_retries = 0")
+    ground.run(code=1)
+    _again(ground)
+    old, new = f".lifefold/{ground.log.name}", ".lifefold/ground.run-2.db"
+    refused = ground.call("cancel", "crash-1", "--db", old, code=2).stderr
+    assert f"{old}: the fleet is over, and {new} continues it; give the command with --db {new}" in refused
+    assert f"The fleet is over in this log; {new} continues it." in ground.call("why", "crash-1", "--db", old).stdout
+
+
+def test_commands_for_a_fleet_that_is_over_promise_no_run_that_does_not_come(ground: Ground) -> None:
+    """What they can still do is said, or why they are refused."""
+    ground.prepare("plain-1", "crash-1", "plain-2", repository=False)
+    ground.demand("crash-1", "max_retries = 0").demand("plain-2", 'depends_on = ["crash-1"]')
+    ground.settle('name = "ground"\n', 'name = "ground"\n[fleet.budget]\nsessions = 50\n')
+    ground.run(code=1)
+    refused = ground.call("budget", "--add-sessions", "3", code=2).stdout
+    assert "nothing more is spent in this log; a new log has the budgets of the fleet file" in refused
+    told = ground.call("cancel", "plain-2").stdout
+    assert "--again leaves it out, with what depends on it" in told
+    assert "the next run acts on it" not in told
+    left = _again(ground)
+    assert "left out" not in left
+    assert "1 of 1 tasks closed" in left

@@ -260,9 +260,34 @@ def test_after_the_end_of_a_fleet_nothing_is_accepted_that_no_agent_will_do(log:
     printed = tell("retry T1", 2)
     assert "all tasks are settled, and the fleet is over" in printed
     assert "lifefold run FLEET.toml --again" in printed
+    assert "T1: refused: it is FAILED: all tasks are settled" in tell("cancel T1", 2)
+    assert "retry T1 has it tried once more" not in tell("approve T1", 2)
     gone = FleetLog(log.with_name("gone.db"), T1, approve_plan=True, agents=(AgentPlan("bob"),))
     gone.happens("board", "worker_slot:bob", worker_slot.WorkerGone("enough"))
     assert main(["approve", "--db", str(gone.path)]) == 2
     assert main(["approve", "T1", "--db", str(gone.path)]) == 2
     assert said(gone.path) == []
     assert main(["reject", "--plan", "--reason", "no", "--db", str(gone.path)]) == 0
+
+
+def test_a_task_that_is_cancelled_after_the_end_of_a_fleet_is_said_to_be_left_out_by_the_next_log(
+    log: Path, tell: Told
+) -> None:
+    """No run with this log acts on it; what depends on a failed task is not retried there, either."""
+    FleetLog(log, T1, TaskPlan("T2", "do that", depends_on=("T1",))).failed("T1")
+    refused = tell("retry T2", 2)
+    assert "T2: refused: it is BLOCKED: it depends on T1, which is FAILED; all tasks are settled" in refused
+    assert "lifefold retry T1" not in refused
+    assert "a run with --again leaves it out, with the tasks that depend on it" in tell("why T2")
+    assert tell("cancel T2").startswith(
+        "T2: cancelled; the fleet is over, and lifefold run FLEET.toml --again leaves it out, with what depends on it"
+    )
+
+
+def test_work_that_no_agent_is_left_to_merge_is_neither_approved_nor_cancelled(log: Path, tell: Told) -> None:
+    """Nothing is said to come that does not come."""
+    of = log_of_finished_work(log)
+    of.happens("board", "worker_slot:ann", worker_slot.WorkerGone("enough"))
+    of.happens("board", "task:T1", approval.ApprovalGranted())
+    for command in ("approve T1", "cancel T1", "retry T1"):
+        assert "T1: refused: it is DONE: all agents have stopped for good" in tell(command, 2)

@@ -14,6 +14,8 @@ import pytest
 
 from commands_run import LIFEFOLD
 from fleet_ground import HANG_S, Ground
+from lifefold.interpreters.cli.commands.planning import accept, look
+from lifefold.interpreters.fleet_file import load
 
 SECOND: Final = """
 [[agents]]
@@ -120,6 +122,14 @@ def test_on_a_terminal_a_change_is_asked_about(ground: Ground, answer: str, code
         run.process.kill()
     ground.kill_all()
     _change(ground, 'prompt = "Write plain-1.txt"', 'prompt = "Write it to plain-1.txt"')
+    shown, _, _ = _on_a_terminal(ground, answer, code).partition(b"accept this change? [y/N]")
+    assert b"tasks.plain-1.prompt: was" in shown
+    changed = ground.call("plan", str(ground.fleet)).stdout
+    assert ("nothing has changed" in changed) is (code == 0)
+
+
+def _on_a_terminal(ground: Ground, answer: str, code: int) -> bytes:
+    """Run the fleet on a terminal, give an answer, and return what is seen until the end with this exit code."""
     mine, its = pty.openpty()
     command = [*LIFEFOLD, "run", str(ground.fleet), "--no-live"]
     with subprocess.Popen(
@@ -132,10 +142,41 @@ def test_on_a_terminal_a_change_is_asked_about(ground: Ground, answer: str, code
             seen += more
         assert run_.wait(HANG_S) == code, seen
     os.close(mine)
-    shown, _, _ = seen.partition(b"accept this change? [y/N]")
-    assert b"tasks.plain-1.prompt: was" in shown, seen
-    changed = ground.call("plan", str(ground.fleet)).stdout
-    assert ("nothing has changed" in changed) is (code == 0)
+    return seen
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 2)])
+def test_on_a_terminal_the_rest_of_a_change_is_asked_about(ground: Ground, answer: str, code: int) -> None:
+    """A task of the change is closed. With a yes the rest is in force, and without one nothing is."""
+    _left(ground)
+    _change(ground, 'prompt = "Write plain-1.txt"', 'prompt = "Write it to plain-1.txt"')
+    ground.fleet.write_text(ground.fleet.read_text() + NEW_TASK)
+    seen = _on_a_terminal(ground, answer, code)
+    shown, _, after = seen.partition(b"accept the rest of this change? [y/N]")
+    assert b"(without effect: the task is CLOSED)" in shown, seen
+    assert (b"4 of 4 tasks closed" in after, b"--accept --rest" in after) == (code == 0, code == 2)
+
+
+def test_a_task_that_closes_before_the_rest_is_accepted_is_named_afterwards(
+    ground: Ground, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The operator saw a change that would hold: the answer says that it has no effect by now."""
+    ground.prepare("plain-1", "plain-2", "plain-3", gates=("plain-2", "plain-3"))
+    with ground.running() as run:
+        with ground.at_gate("plain-2"):
+            run.until("task plain-1", "CLOSED")
+            ground.fleet.write_text(ground.fleet.read_text().replace('"-s"', '"-f"'))
+            changed = load(ground.fleet, watch=True)
+            found = look(changed, ground.log, partial=True)
+            assert found is not None
+        with ground.at_gate("plain-3"):
+            run.until("task plain-2", "CLOSED")
+            accept(changed, ground.log, found)
+            said = capsys.readouterr().out
+            assert "accepted, and in force" in said
+            assert "tasks.plain-2: without effect, because the task is CLOSED by now" in said
+            assert "plain-1" not in said
+        assert "3 of 3 tasks closed" in run.rest()
 
 
 def _more(terminal: int) -> bytes:
@@ -175,30 +216,113 @@ REFUSALS: Final = {
 }
 
 
+def _restore(ground: Ground, said: str) -> None:
+    """Put back what a refusal prints as the former text, exactly as it prints that."""
+    shown = said.partition("exactly:\n")[2].partition("  and accept")[0]
+    lines = [line.strip() for line in shown.splitlines()]
+    if lines[0] == "[[tasks]]":
+        ground.fleet.write_text(ground.fleet.read_text() + "\n" + "\n".join(lines) + "\n")
+        return
+    for line in lines:
+        place, _, key = line.partition(":  ")
+        header, _, named = place.partition(" ")
+        tables = re.split(r"(?m)^(?=\[)", ground.fleet.read_text())
+        there = ((n, each.splitlines()) for n, each in enumerate(tables))
+        (at,) = (n for n, each in there if each[:1] == [header] and named in {"", *each[1:3]})
+        name = key.removeprefix("without ").partition(" = ")[0]
+        kept = [each for each in tables[at].splitlines() if not each.startswith(f"{name} = ")]
+        kept[2:2] = [] if key.startswith("without ") else [key]
+        tables[at] = "\n".join([*kept, "", ""])
+        ground.fleet.write_text("".join(tables))
+
+
+def _put_back(ground: Ground, said: str, command: list[str]) -> None:
+    """Put the former text back, and type the command after it: then the file is the plan in force."""
+    _restore(ground, said)
+    assert command[0] == "plan"
+    assert command[-1] == "--accept"
+    assert "nothing has changed" in ground.call(*command).stdout
+
+
 @pytest.mark.parametrize("name", REFUSALS)
-def test_every_refusal_names_a_command_that_works(ground: Ground, name: str) -> None:
-    """The refusal names what cannot change, applies nothing, and what it names is typed here as it is."""
+def test_every_refusal_names_commands_that_work(ground: Ground, name: str) -> None:
+    """The refusal names what cannot change, and applies nothing. What it names is typed here as it is.
+
+    The former text is printed in full: put back, it leaves nothing to accept.
+    """
     _left(ground)
     old, new, what = REFUSALS[name]
     before = ground.json("tasks")
-    text = ground.fleet.read_text()
     _change(ground, old, new)
+    changed = ground.fleet.read_text()
     if name == "the repository":
         (ground.folder / ".gitignore").write_text("*\n")
     refused = ground.call("run", str(ground.fleet), "--accept", "--no-live", code=2)
     assert what in refused.stderr
     assert ground.json("tasks") == before
-    (command,) = _named(refused.stderr)
-    if "--accept" in command:
-        ground.fleet.write_text(text)  # it says to put that back
-        command.remove("--accept")
-    if name == "a foundation":
-        with ground.running("--db", command[-1]) as run:
-            run.until("lifefold approve")
-        return
-    if name == "the repository":
-        return
-    assert "tasks closed" in ground.call(*command, "--no-live").stdout
+    command, last = _named(refused.stderr)
+    _put_back(ground, refused.stderr, last)
+    ground.fleet.write_text(changed)
+    match command[0]:
+        case "why":
+            assert "plain-2 is IN_PROGRESS" in ground.call(*command).stdout
+        case "run" if name == "a foundation":
+            with ground.running("--db", command[-1]) as run:
+                run.until("lifefold approve")
+        case "run" if name != "the repository":
+            if name == "what an agent began with":
+                _restore(ground, refused.stderr)
+                command.remove("--accept")
+            assert "tasks closed" in ground.call(*command, "--no-live").stdout
+        case _:
+            assert name == "the repository"
+
+
+LONG: Final = "Write plain-2.txt, and then, in the same file, a second line which says that this was the second line"
+
+
+def test_a_task_that_has_closed_meanwhile_leaves_the_rest_of_an_edit_possible(ground: Ground) -> None:
+    """The refusal names the command that accepts the rest; the file is the plan in force then, without a further edit.
+
+    The former text of the closed task is printed in full, however long it is. Nothing is done again.
+    """
+    ground.prepare("plain-1", "plain-2", "plain-3", gates=("plain-3",))
+    _change(ground, 'prompt = "Write plain-2.txt"', f'prompt = "{LONG}"')
+    with ground.running() as run, ground.at_gate("plain-3"):
+        run.until("task plain-2", "CLOSED")
+        before = ground.fleet.read_text()
+        _change(ground, f'prompt = "{LONG}"', f'prompt = "{LONG}!"')
+        _remove(ground, "plain-1")
+        ground.fleet.write_text(ground.fleet.read_text() + NEW_TASK)
+        refused = ground.call("plan", str(ground.fleet), "--accept", code=2)
+        assert "tasks.plain-2: prompt: the task is CLOSED, so that has no effect" in refused.stderr
+        assert "tasks.plain-1: was removed, but it is CLOSED, and stays so" in refused.stderr
+        assert f'prompt = "{LONG}"\n' in refused.stderr
+        whole = ['id = "plain-1"', "max_retries = 3", "priority = 2", 'prompt = "Write plain-1.txt"', "verify = "]
+        assert "\n    ".join(whole) in refused.stderr
+        assert "tasks.plain-9: was added\n" in refused.stdout
+        rest, _ = _named(refused.stderr)
+        shown = ground.call(*rest).stdout
+        assert "tasks.plain-1: was removed  (without effect: the task is CLOSED)" in shown
+        assert "(without effect: the task is CLOSED)\n  tasks.plain-9: was added" in shown
+        assert "change 1: accepted, and in force" in shown
+        assert "nothing has changed" in ground.call("plan", str(ground.fleet)).stdout
+        ground.fleet.write_text(before + NEW_TASK)
+        assert "tasks.plain-1: was added" in ground.call("plan", str(ground.fleet), "--accept", "--rest").stdout
+    with ground.running() as run:
+        assert "4 of 4 tasks closed" in run.rest()
+    assert [ground.sessions(f"plain-{n}") for n in (1, 2, 9)] == [1, 1, 1]
+
+
+def test_a_removed_task_that_is_closed_is_put_back_as_its_text_is_printed(ground: Ground) -> None:
+    """The text is that of the whole task."""
+    _left(ground)
+    _remove(ground, "plain-1")
+    refused = ground.call("plan", str(ground.fleet), code=2).stderr
+    _, last = _named(refused)
+    _restore(ground, refused)
+    assert "tasks: the order was" in ground.call(*last).stdout
+    assert "nothing has changed" in ground.call("plan", str(ground.fleet)).stdout
 
 
 def test_a_task_at_work_is_cancelled_before_it_is_removed(ground: Ground) -> None:
@@ -207,10 +331,27 @@ def test_a_task_at_work_is_cancelled_before_it_is_removed(ground: Ground) -> Non
     _remove(ground, "plain-2")
     refused = ground.call("run", str(ground.fleet), "--accept", "--no-live", code=2)
     assert "tasks.plain-2: was removed, but it is IN_PROGRESS with agent; cancel it first" in refused.stderr
-    (command,) = _named(refused.stderr)
+    command, _ = _named(refused.stderr)
     assert "cancelled" in ground.call(*command).stdout
     assert "change 1: accepted" in (said := ground.call("run", str(ground.fleet), "--accept", "--no-live").stdout)
     assert "2 of 2 tasks closed" in said
+
+
+def test_work_that_waits_for_its_approval_is_rejected_before_its_task_is_removed(ground: Ground) -> None:
+    """As the refusal says; nothing of the work is merged then."""
+    ground.prepare("plain-1", "plain-2", gates=("plain-2",))
+    ground.demand("plain-1", 'approval = "merge"')
+    with ground.running() as run:
+        run.until("task plain-1", "PENDING_APPROVAL")
+        with ground.at_gate("plain-2"):
+            _remove(ground, "plain-1")
+            refused = ground.call("plan", str(ground.fleet), "--accept", code=2)
+            assert "was removed, but it is PENDING_APPROVAL; reject or approve its work first" in refused.stderr
+            command, _ = _named(refused.stderr)
+            assert "rejected" in ground.call(*command).stdout
+            assert "change 1: accepted" in ground.call("plan", str(ground.fleet), "--accept").stdout
+        assert "1 of 1 tasks closed" in run.rest()
+    assert len(ground.merges()) == 1
 
 
 def test_a_fleet_that_is_over_does_a_changed_file_in_a_new_log(ground: Ground) -> None:
@@ -292,13 +433,19 @@ def test_a_refusal_beside_a_runner_names_commands_that_work_beside_a_runner(grou
             run.until("task plain-1", "CLOSED")
             text = ground.fleet.read_text()
             _change(ground, '"plain-1.txt"]', '"plain-1.txt", "-a", "x"]')
-            back, fresh = _named(ground.call("plan", str(ground.fleet), code=2).stderr)
+            rest, back = _named(ground.call("plan", str(ground.fleet), code=2).stderr)
             ground.fleet.write_text(text)
             assert "nothing has changed" in ground.call(*back).stdout
+            assert "nothing has changed" in ground.call(*rest).stdout
             _change(ground, 'grace = "300ms"', 'grace = "300ms"\nstall_timeout = "9m"')
-            (command,) = _named(ground.call("run", str(ground.fleet), code=2).stderr)
+            command, _ = _named(ground.call("run", str(ground.fleet), code=2).stderr)
             ground.fleet.write_text(text)
             assert "nothing has changed" in ground.call(*command).stdout
+            _change(ground, 'name = "ground"\n', 'name = "ground"\napprove_plan = true\n')
+            refused = ground.call("run", str(ground.fleet), code=2).stderr
+            assert "after the runner has left (Ctrl-C):" in refused
+            fresh, _ = _named(refused)
+            ground.fleet.write_text(text)
         assert "2 of 2 tasks closed" in run.rest()
     assert "2 of 2 tasks closed" in ground.call(*fresh, "--no-live").stdout
 
@@ -449,17 +596,57 @@ def test_a_corrected_command_of_a_task_that_failed_for_good_names_its_retry(grou
         assert "2 of 2 tasks closed" in run.rest()
 
 
-def test_a_changed_command_of_work_that_waits_for_approval_is_said_not_to_verify_it_again(ground: Ground) -> None:
-    """It was verified before, and is merged as it is once an operator approves it."""
+@pytest.mark.parametrize("repository", [True, False], ids=["repository", "folders"])
+def test_work_that_waits_for_approval_is_verified_again_by_changed_commands(
+    ground: Ground,
+    repository: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    """The same work, without another session; it waits for its approval again, and is merged after that."""
+    ground.prepare("plain-1", "plain-2", gates=("plain-2",), repository=repository)
+    ground.demand("plain-1", 'approval = "merge"')
+    with ground.running() as run:
+        run.until("task plain-1", "PENDING_APPROVAL")
+        with ground.at_gate("plain-2"):
+            _change(ground, '["test", "-s", "plain-1.txt"]', '["test", "-f", "plain-1.txt"]')
+            shown = ground.call("plan", str(ground.fleet), "--accept").stdout
+            assert "(at once: its work, which waits for your approval, is verified again)" in shown
+            run.until("task plain-1", "DONE")
+            early = ground.call("approve", "plain-1", code=2)
+            assert "its commands were changed, so it is verified again first" in early.stdout
+            why = ground.call("why", "plain-1").stdout
+            assert "is DONE: its verification has changed" in why
+        run.until("task plain-1", "PENDING_APPROVAL")
+        ground.call("approve", "plain-1")
+        assert "2 of 2 tasks closed" in run.rest()
+    assert ground.sessions("plain-1") == 1
+
+
+def test_work_that_the_changed_commands_refuse_is_done_again(ground: Ground) -> None:
+    """It has failed, as after any verification. The approval of the former commands' result is not possible."""
+    ground.prepare("plain-1", "plain-2", gates=("plain-2",))
+    ground.demand("plain-1", 'approval = "merge"', "max_retries = 0")
+    with ground.running() as run:
+        run.until("task plain-1", "PENDING_APPROVAL")
+        with ground.at_gate("plain-2"):
+            _wrong(ground, "plain-1")
+            ground.call("plan", str(ground.fleet), "--accept")
+        run.until("task plain-1", "FAILED")
+        assert "approving completes nothing" in ground.call("approve", "plain-1", code=2).stdout
+        run.rest()
+    assert len(ground.merges()) == 1
+
+
+def test_approved_work_is_merged_as_it_was_approved(ground: Ground) -> None:
+    """A changed verification does not end an approval, and plan states that."""
     ground.prepare("plain-1", "plain-2", gates=("plain-2",))
     ground.demand("plain-1", 'approval = "merge"')
     with ground.running() as run:
         run.until("task plain-1", "PENDING_APPROVAL")
         with ground.at_gate("plain-2"):
+            ground.call("approve", "plain-1")
             _wrong(ground, "plain-1")
             shown = ground.call("plan", str(ground.fleet), "--accept").stdout
             assert "not for its work, which was verified before and is not verified again" in shown
-            ground.call("approve", "plain-1")
         assert "2 of 2 tasks closed" in run.rest()
 
 
@@ -475,6 +662,96 @@ def test_a_renamed_fleet_beside_its_runner_is_told_commands_that_work_then(groun
         assert "1 of 1 tasks closed" in run.rest()
     _change(ground, 'name = "ground"', 'name = "other"')
     assert "1 of 1 tasks closed" in ground.call(*another, "--no-live").stdout
+
+
+def test_after_a_new_log_each_message_names_a_command_that_works(ground: Ground) -> None:
+    """The new log takes over the fleet's name. A command without a log names the log that was written last.
+
+    A run of the former log names the commands for that run, and for another new log.
+    """
+    _left(ground)
+    ground.demand("", "approve_plan = true")
+    fresh, _ = _named(ground.call("run", str(ground.fleet), code=2).stderr)
+    with ground.running("--db", fresh[-1]) as run:
+        run.until("lifefold approve")
+        (status,) = _named(ground.call("status", "--json", code=2).stderr)
+        assert status == ["status", "--json", "--db", ".lifefold/ground-anew.db"]
+        assert ground.call(*status).stdout.startswith("{")
+        run.signal(signal.SIGINT)
+        run.rest()
+    ground.settle("approve_plan = true\n", "")
+    refused = ground.call("run", str(ground.fleet), "--no-live", code=2).stderr
+    assert "Another run has taken over the name of the fleet 'ground'" in refused
+    there, anew = _named(refused)
+    assert there[-1] == fresh[-1]
+    assert anew[-1].endswith("ground-anew-2.db")
+    assert "3 of 3 tasks closed" in ground.call(*anew, "--no-live").stdout
+    Path(anew[-1]).unlink()
+    (again,) = _named(ground.call("run", str(ground.fleet), "--no-live", code=2).stderr)
+    assert again == anew, "the other log is gone"
+
+
+def _raised(ground: Ground) -> None:
+    """Leave a fleet with a budget of 4 sessions in its file, to which a command has added one."""
+    ground.prepare("plain-1", "plain-2", gates=("plain-2",)).demand("", "budget = { sessions = 4 }")
+    with ground.running() as run, ground.at_gate("plain-2"):
+        run.until("task plain-2", "IN_PROGRESS")
+        assert "raised" in ground.call("budget", "--add-sessions", "1").stdout
+        run.process.kill()
+    ground.kill_all()
+
+
+def test_a_budget_that_was_raised_by_command_is_compared_as_it_is_in_force(ground: Ground) -> None:
+    """The difference says what is in force and what the file said, and the file's new amount is in force then."""
+    _raised(ground)
+    ground.settle("sessions = 4", "sessions = 9")
+    said = ground.call("plan", str(ground.fleet), "--accept").stdout
+    raised = "the file said 4, and lifefold budget has raised that"
+    assert f"fleet.budget.sessions: was 5, is 9  ({raised})\n" in said
+    assert " of 9 sessions" in ground.call("budget").stdout
+
+
+def test_the_amount_of_a_raised_budget_is_written_into_the_file_without_a_confirmation(ground: Ground) -> None:
+    """It is in force already, so a run goes on."""
+    _raised(ground)
+    ground.settle("sessions = 4", "sessions = 5")
+    said = ground.call("run", str(ground.fleet), "--no-live").stdout
+    assert "was 4, is 5, which is in force already: lifefold budget has raised it  (nothing changes)" in said
+    assert "2 of 2 tasks closed" in said
+
+
+ADDED: Final = ("task", "add", "--id", "plain-9", "--prompt", "Write plain-9.txt", "--verify", "test -s plain-9.txt")
+
+
+def test_a_task_that_was_added_by_command_may_be_written_into_the_file(ground: Ground) -> None:
+    """The same definition changes nothing, and a run needs no confirmation of it; the task is done once."""
+    ground.prepare("plain-1", gates=("plain-1",))
+    with ground.running() as run, ground.at_gate("plain-1"):
+        assert "added" in ground.call(*ADDED).stdout
+        ground.fleet.write_text(ground.fleet.read_text() + NEW_TASK)
+        shown = ground.call("plan", str(ground.fleet)).stdout
+        same = "tasks.plain-9: is in the file now, as lifefold task add has added it  (nothing changes)"
+        assert shown.splitlines()[1:2] == [f"  {same}"]
+        run.process.kill()
+    ground.kill_all()
+    said = ground.call("run", str(ground.fleet), "--no-live").stdout
+    assert same in said
+    assert "2 of 2 tasks closed" in said
+    assert ground.sessions("plain-9") == 1
+
+
+def test_another_definition_of_a_task_that_was_added_by_command_is_a_change_of_it(ground: Ground) -> None:
+    """The difference has the keys that differ, and the task of the file is done."""
+    ground.prepare("plain-1", gates=("plain-1",))
+    with ground.running() as run:
+        with ground.at_gate("plain-1"):
+            ground.call(*ADDED)
+            ground.fleet.write_text(ground.fleet.read_text() + NEW_TASK.replace("Write", "Do write"))
+            said = ground.call("plan", str(ground.fleet), "--accept").stdout
+            line = 'tasks.plain-9.prompt: was "Write plain-9.txt", is "Do write plain-9.txt"  (from its next claim on)'
+            assert said.splitlines()[1:2] == [f"  {line}"]
+        assert "2 of 2 tasks closed" in run.rest()
+    assert "Do write plain-9.txt" in ground.git("show", "main:plain-9.txt")
 
 
 def test_a_task_that_is_added_to_a_finished_fleet_is_done_as_the_refusal_says(ground: Ground) -> None:

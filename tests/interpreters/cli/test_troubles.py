@@ -24,7 +24,7 @@ from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.engine import Decision, Ledger, WallClock
 from lifefold.interpreters.fleet_file import load
 from lifefold.interpreters.fleet_runner import Runner, Verdict
-from lifefold.interpreters.store import Batch, SqliteStore, sqlite
+from lifefold.interpreters.store import Batch, SqliteStore, reading
 
 HOUR_MS = 3_600_000
 
@@ -50,7 +50,7 @@ def test_a_command_that_cannot_write_to_a_busy_log_says_so(
     """Exit code 3, which program is to be waited for, and what to do; afterwards it works."""
     log = tmp_path / "fleet.db"
     FleetLog(log, TaskPlan("T1", "x"))
-    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(reading, "BUSY_TIMEOUT_S", 0.05)
     with kept_busy(log):
         assert main([*words, "--db", str(log)]) == 3
         said = capsys.readouterr().err

@@ -64,11 +64,11 @@ def test_why_an_agent_has_stopped_by_its_errors_is_said_as_long_as_it_is_down(gr
     ground.prepare("plain-1", repository=False)
     failing = 'command = ["sh", "-c", "echo no api key; exit 7"]\nmax_total_errors = 1'
     ground.fleet.write_text(re.sub("command = .*", failing, ground.fleet.read_text()))
-    why = "agent has stopped: total_errors 1 of 1; the last was Error(exit status 7: no api key)"
+    why = "agent has stopped: 1 error in all (max_total_errors = 1); the last was Error(exit status 7: no api key)"
     for _ in range(2):
         said = ground.run(code=1)
         assert f"\n  {why}\n" in said
-        assert said.rpartition(" tasks closed")[2].count("total_errors") == 1
+        assert said.rpartition(" tasks closed")[2].count("max_total_errors") == 1
     assert f"\n! {why}\n" in ground.call("status").stdout
     assert ground.json("status")["agents"][0]["stopped_by"] == why.removeprefix("agent has stopped: ")
 
@@ -144,3 +144,33 @@ def test_a_log_is_made_in_a_folder_that_is_there_and_in_no_other(ground: Ground)
     for place, words in places.items():
         assert words in ground.call("run", str(ground.fleet), "--db", str(place), code=2).stderr
     assert not (ground.folder / "nowhere").exists()
+
+
+@pytest.mark.parametrize(("reason", "said"), [("", "by "), ("not needed", "by an operator: not needed")])
+def test_a_session_that_ends_by_a_cancellation_is_said_to_end_by_that(ground: Ground, reason: str, said: str) -> None:
+    """The event in the log is one for all interruptions; the JSON has it."""
+    ground.prepare("hang-1", repository=False)
+    with ground.running() as run:
+        run.until("session", "-> Running")
+        ground.call("cancel", "hang-1", *(["--reason", reason] if reason else []))
+        told = run.until("Running -> Interrupting")
+        run.rest()
+    assert f"hang-1 was cancelled {said}" in told
+    assert "UrgentMessage" not in ground.call("log").stdout
+    assert any(each["metadata"]["event"] == "UrgentMessage" for each in ground.json("log"))
+
+
+def test_a_message_in_the_prompt_of_a_running_session_is_not_said_to_wait(ground: Ground) -> None:
+    """One that has come later is."""
+    ground.prepare("slow-1", repository=False)
+    (ground.folder / "agent.py").write_text("import time; print('at work', flush=True); time.sleep(600)")
+    with ground.running() as run:
+        run.until("session", "-> Running")
+        ground.call("send", "agent", "first")
+        run.until("Interrupting -> BuildingPrompt")
+        run.until("session", "-> Running")
+        assert ", 1 message in its prompt " in ground.call("status").stdout
+        ground.call("send", "agent", "second", "--no-interrupt")
+        assert ", 1 message in its prompt, 1 message waiting " in ground.call("status").stdout
+        ground.call("stop", "--kill")
+        run.rest()

@@ -276,6 +276,10 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
         scene(make(State.DONE, stage=Stage.VERIFY, reason="ann is gone")),
         "T1 is DONE: its parts are closed, and it waits for an agent to verify it: ann is gone.",
     ),
+    "verified by other commands": (
+        scene(make(State.DONE, stage=Stage.REVERIFY)),
+        "T1 is DONE: its verification has changed, and it waits for an agent to verify it.",
+    ),
     "closed": (scene(make(State.CLOSED, commit="c0ffee0123456789")), "T1 is CLOSED: merged as c0ffee0123."),
     "closed without a commit": (scene(make(State.CLOSED)), "T1 is CLOSED: it is done, and there was nothing to merge."),
     "failed for good": (

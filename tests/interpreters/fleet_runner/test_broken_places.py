@@ -33,6 +33,11 @@ rules = folder / "repo" / ".git" / "info" / "exclude"
 rules.parent.mkdir(exist_ok=True)
 rules.write_text("*.txt\\n")
 """
+PIPE: Final = """
+config = folder / "repo" / ".git" / "config"
+config.rename(folder / "config")
+os.mkfifo(config)
+"""
 STOPS: Final = "os.kill(os.getppid(), signal.SIGSTOP)"
 STOPS_AND_HANGS: Final = 'os.kill(os.getppid(), signal.SIGSTOP); open(folder / "stopped", "w").close(); time.sleep(600)'
 
@@ -88,6 +93,19 @@ def test_a_rule_that_an_agent_writes_to_hide_work_hides_none(tmp_path: Path) -> 
     assert "have hidden no work in it" in ground.run()
     assert {"bad-1.txt", "plain-1.txt"} <= {path.name for path in (tmp_path / "repo").iterdir()}
     assert "have hidden no work" not in prepared(new(tmp_path / "other"), HIDES, "plain-1").run()
+
+
+def test_a_pipe_in_place_of_the_configuration_of_git_stops_the_merge_and_no_more(tmp_path: Path) -> None:
+    """The runner names the pipe, and goes on when the operator has put the file back."""
+    ground = prepared(tmp_path, PIPE, "bad-1", "plain-1")
+    config = tmp_path / "repo" / ".git" / "config"
+    with ground.running() as run:
+        assert f"rm '{config}'" in run.until("waits to merge bad-1", "named pipe")
+        config.unlink()
+        (tmp_path / "config").rename(config)
+        assert "2 of 2 tasks closed" in run.rest()
+    assert len(ground.merges()) == 2
+    assert ground.git("status", "--porcelain") == ""
 
 
 def test_a_fleet_without_a_repository_within_one_is_refused(tmp_path: Path) -> None:

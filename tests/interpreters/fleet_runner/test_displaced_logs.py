@@ -1,5 +1,6 @@
-"""A log that is deleted, moved or replaced under a running fleet: the fleet leaves, and nothing it has done is lost."""
+"""A log that is deleted, moved, replaced or overwritten under a fleet: the fleet leaves, and nothing done is lost."""
 
+import os
 import shutil
 import signal
 import subprocess
@@ -57,9 +58,36 @@ def replaced_by_text(log: Path) -> None:
     draft.replace(log)
 
 
-@pytest.mark.parametrize(
-    "displace", [deleted, folder_deleted, without_wal, moved, replaced_by_another_log, replaced_by_text]
-)
+def overwritten_by_another_log(log: Path) -> None:
+    """Write another log into the file, as ``cat OTHER > LOG`` does."""
+    draft = log.with_name("draft")
+    SqliteStore.create(draft, {"fleet": "another"}).close()
+    log.write_bytes(draft.read_bytes())
+    draft.unlink()
+
+
+def overwritten_by_text(log: Path) -> None:
+    """Write a text into the file, in place."""
+    log.write_text("notes of an operator")
+
+
+def overwritten_in_part(log: Path) -> None:
+    """Write over all but the first page of the file, as ``dd conv=notrunc`` does."""
+    with log.open("r+b") as file:
+        file.seek(4_096)
+        file.write(b"n" * (log.stat().st_size - 4_096))
+
+
+def emptied(log: Path) -> None:
+    """Cut off all of the file."""
+    os.truncate(log, 0)
+
+
+REPLACED = [deleted, folder_deleted, without_wal, moved, replaced_by_another_log, replaced_by_text]
+OVERWRITTEN = [overwritten_by_another_log, overwritten_by_text, overwritten_in_part, emptied]
+
+
+@pytest.mark.parametrize("displace", [*REPLACED, *OVERWRITTEN])
 def test_a_fleet_whose_log_is_displaced_leaves_and_goes_on_from_its_recovered_copy(
     ground: Ground, displace: Callable[[Path], None]
 ) -> None:
@@ -82,8 +110,23 @@ def test_a_fleet_whose_log_is_displaced_leaves_and_goes_on_from_its_recovered_co
     assert "2 of 2 tasks closed" in done.stdout
     assert sorted(ground.merges()) == ["Merge plain-1: Write plain-1.txt", "Merge plain-2: Write plain-2.txt"]
     assert ground.sessions("plain-1") == 1
-    kept = [each.read_text() for each in ground.log.parent.glob("ground.db.other*") if each.stat().st_size < 100]
-    assert kept == (["notes of an operator"] if displace is replaced_by_text else [])
+    kept = [each.read_text() for each in ground.log.parent.glob("ground.db.other*") if 0 < each.stat().st_size < 100]
+    assert kept == (["notes of an operator"] if displace in {replaced_by_text, overwritten_by_text} else [])
+
+
+@pytest.mark.parametrize("displace", OVERWRITTEN)
+def test_an_overwritten_log_is_noticed_while_nothing_else_happens(
+    ground: Ground, displace: Callable[[Path], None]
+) -> None:
+    """The run ends its session and does not wait for it: what it did would be lost."""
+    ground.prepare("plain-1", gates=["plain-1"])
+    with ground.running() as run:
+        run.until("plain-1", "IN_PROGRESS")
+        displace(ground.log)
+        text = run.rest()
+    assert run.process.returncode == 3, text
+    assert "another program has overwritten the file" in text
+    assert "to go on:" in text
 
 
 def test_a_log_that_was_moved_is_whole_where_it_is_now(ground: Ground) -> None:

@@ -108,7 +108,7 @@ def test_a_fleet_in_which_no_worktree_can_be_made_ends_and_says_why(ground: Grou
     (left,) = ground.json("tasks")
     assert (left["state"], left["retries"]) == ("OPEN", 0)
     assert left["reason"].endswith("could not make its place: no space left")
-    expected = "consecutive_errors 2 of 2; the last was Error(no place for plain-1: no space left)"
+    expected = "2 errors in a row (max_consecutive_errors = 2); the last was Error(no place for plain-1: no space left)"
     assert sorted(runners[0].notices) == [("agent-1", expected), ("agent-2", expected)]
     assert "plain-1: OPEN: agent-" in ground.run(code=1)
 

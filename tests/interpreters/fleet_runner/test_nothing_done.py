@@ -47,6 +47,23 @@ def test_a_task_for_which_nothing_was_changed_fails_and_says_so(tmp_path: Path) 
     assert any(each["metadata"]["event"] == "NothingDone" for each in of.json("log"))
 
 
+def test_a_limit_that_an_agent_has_printed_is_told_though_it_exited_with_0(tmp_path: Path) -> None:
+    """The operator need not look for it in the output."""
+    of = ground(tmp_path, "empty-1")
+    (of.folder / "agent.py").write_text('print("Rate limit exceeded, try again in 5 minutes")')
+    assert (
+        "empty-1: FAILED: nothing was changed; the agent's last words: Rate limit exceeded, try again in 5 minutes\n"
+        in of.run(code=1)
+    )
+
+
+def test_a_limit_that_an_agent_has_printed_is_told_beside_what_its_verification_has_found(tmp_path: Path) -> None:
+    """The commands see only that the work is missing."""
+    of = ground(tmp_path, "empty-1", more='verify = [["test", "-s", "out.txt"]]')
+    (of.folder / "agent.py").write_text('print("Rate limit exceeded")')
+    assert "empty-1: FAILED: The agent's last words: Rate limit exceeded. The command `test -s" in of.run(code=1)
+
+
 def test_the_next_session_is_told_and_may_do_it(tmp_path: Path) -> None:
     """Its prompt has what the last one came to."""
     of = ground(tmp_path, "second-1")
@@ -76,6 +93,17 @@ def test_only_what_is_of_this_session_is_named(tmp_path: Path) -> None:
         assert f"{task}: FAILED: nothing was changed; git ignores what is there besides: {task}.out\n" in told
 
 
+def test_a_task_that_left_nothing_is_not_blamed_for_what_another_task_has_left(tmp_path: Path) -> None:
+    """Ignored files of an earlier task stay in the worktree, and are not named for the later one."""
+    of = ground(tmp_path, "hidden-1", "empty-1")
+    (of.folder / "repo" / ".gitignore").write_text("build/\n")
+    of.git("add", ".gitignore")
+    of.git("commit", "--quiet", "--message", "Ignore what is built")
+    told = of.run(code=1)
+    assert "hidden-1: FAILED: nothing was changed; git ignores what is there besides: build/" in told
+    assert "empty-1: FAILED: nothing was changed\n" in told
+
+
 def test_work_that_git_ignores_is_named_also_where_commands_agree_to_it(tmp_path: Path) -> None:
     """The task is closed, since its commands decide; that nothing was merged is said, with what they have found."""
     of = ground(tmp_path, "hidden-1", more='verify = [["test", "-s", "build/out.txt"]]')
@@ -99,6 +127,17 @@ def test_a_task_that_is_meant_to_change_nothing_is_closed_and_named(tmp_path: Pa
 def test_a_run_warns_of_tasks_without_commands_when_it_begins_and_then_no_more(tmp_path: Path) -> None:
     """One line for all of them."""
     of = ground(tmp_path, "second-1", "second-2")
-    warning = "warning: second-1 and second-2 have no verify: the work of a session that succeeds is merged"
+    merged = "the work of a session that succeeds is merged unverified, and one without a change has failed"
+    warning = f"warning: second-1 and second-2 have no verify: {merged}\n"
     assert warning in of.call("run", str(of.fleet), "--no-live").stderr
     assert "have no verify" not in of.call("run", str(of.fleet), "--no-live").stderr
+
+
+def test_without_a_repository_the_warning_speaks_of_no_merge(tmp_path: Path) -> None:
+    """There nothing is known of what a session has changed."""
+    of = ground(tmp_path, "empty-1")
+    of.settle('repository = "repo"', "")
+    counts = "a session that succeeds counts as done unverified, also if it has changed nothing"
+    done = of.call("run", str(of.fleet), "--no-live")
+    assert f"warning: empty-1 has no verify: {counts}\n" in done.stderr
+    assert "1 of 1 tasks closed" in done.stdout

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from fleet_ground import Ground
+from lifefold.interpreters.fleet_runner.folder import FleetFolder
+from lifefold.interpreters.fleet_runner.specs import write_whole
+from lifefold.interpreters.processes.private import open_private
 
 
 @pytest.fixture
@@ -61,3 +64,29 @@ def test_what_its_user_opens_stays_open_and_all_others_are_warned_of(ground: Gro
     last = ground.call("run", str(ground.fleet), "--no-live").stderr
     assert f"warning: {ground.log}: every user of this machine may read it" in last
     assert stat.S_IMODE(ground.log.stat().st_mode) == 0o644
+
+
+@pytest.mark.parametrize("target", ["pipe", "precious", "nothing"])
+def test_a_link_where_a_runner_writes_its_own_files_is_replaced(tmp_path: Path, target: str) -> None:
+    """An agent can put one there; the runner neither waits for a reader of a pipe nor writes into another file."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "precious").write_text("p")
+    for name in ("prompt.txt.new", "prompt.txt", "refused.jsonl"):
+        (tmp_path / name).symlink_to(target)
+    write_whole(tmp_path / "prompt.txt", "asked")
+    with open_private(tmp_path / "refused.jsonl", "a") as file:
+        file.write("refused")
+    assert (tmp_path / "prompt.txt").read_text() == "asked"
+    assert (tmp_path / "refused.jsonl").read_text() == "refused"
+    assert (tmp_path / "precious").read_text() == "p"
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_a_folder_that_an_agent_makes_beside_its_starts_is_no_start(tmp_path: Path) -> None:
+    """The last start is found by its number, and a name without one ends no run."""
+    folder = FleetFolder(tmp_path / "x.db")
+    starts = folder.session("agent", 1)
+    assert folder.last_start("agent", 1) == starts / "start-1"
+    for name in ("start-2", "start-10", "start-x", "start-", "start-11-1"):
+        (starts / name).mkdir(parents=True)
+    assert folder.last_start("agent", 1) == starts / "start-10"

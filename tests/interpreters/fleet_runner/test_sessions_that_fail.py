@@ -2,14 +2,15 @@
 
 import signal
 from pathlib import Path
-from typing import get_args
+from typing import Final, get_args
 
 import pytest
 
 from fleet_ground import Ground
 from lifefold.core.lifecycles import session
-from lifefold.core.policy.ends import LEFT, Diagnosis, Program, by_status, diagnosis
-from lifefold.interpreters.fleet_runner.session_outcome import LINE_CHARS, outcome, program_of
+from lifefold.core.policy.ends import LEFT, Diagnosis, Program, Trouble, by_status, diagnosis
+from lifefold.interpreters.fleet_runner.redaction import Secrets
+from lifefold.interpreters.fleet_runner.session_outcome import LINE_CHARS, Agent, last_said, outcome, program_of
 from lifefold.interpreters.processes import SessionExit, launch
 from lifefold.interpreters.processes.session_files import Outcome
 from session_ground import Bell, script
@@ -87,6 +88,127 @@ async def test_only_errors_are_explained(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
+async def test_a_time_out_names_its_limit_and_the_key(tmp_path: Path) -> None:
+    """The operator can change it there."""
+    ended = SessionExit(outcome="timeout", at_ms=0, signal=15)
+    assert await outcome(ended, tmp_path, agent=Agent(limit_ms=90_000)) == session.Timeout(
+        "session_timeout of 1m30s is over"
+    )
+
+
+RESULT: Final = '{"type": "result", "subtype": "success", "is_error": %s, "result": "%s", "uuid": "429-503"}'
+LIMIT: Final = "API Error: Request rejected (429): your account's rate limit"
+LIMITED: Final = "You have hit your usage limit; try again at 12:30"
+FAILED_TURN: Final = f'{{"type": "turn.failed", "error": {{"message": "{LIMITED}"}}}}'
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("output", "said", "trouble"),
+    [
+        (RESULT % ("true", LIMIT), LIMIT, Trouble.TRANSIENT),
+        (f"[{RESULT % ('true', 'Credit balance is too low')}]", "Credit balance is too low", Trouble.FATAL),
+        ('{"type": "result", "is_error": true, "subtype": "error_max_turns"}', "error_max_turns", Trouble.OTHER),
+        ('{"type": "result", "is_error": true, "errors": ["first", "last"]}', "last", Trouble.OTHER),
+        (f"{RESULT % ('true', 'tests fail')}\nbye", "tests fail", Trouble.OTHER),
+        (FAILED_TURN, LIMITED, Trouble.TRANSIENT),
+    ],
+    ids=["limit", "credit", "subtype", "errors", "text-after", "codex"],
+)
+async def test_a_result_that_reports_an_error_is_a_failure_whatever_the_exit_status(
+    tmp_path: Path, output: str, said: str, trouble: Trouble
+) -> None:
+    """Programs report limits so, and exit with 0."""
+    (tmp_path / "output.log").write_text(f'{{"type": "system"}}\n{output}\n')
+    told = await outcome(SessionExit(outcome="exited", at_ms=0, code=0), tmp_path)
+    assert described(told) == f"its result reports an error, with exit status 0: {said}"
+    assert isinstance(told, session.Error)
+    assert told.diagnosis is not None
+    assert told.diagnosis.trouble is trouble
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "output",
+    [
+        RESULT % ("false", "rate limit handling is fixed"),
+        f"{RESULT % ('true', 'busy')}\n{RESULT % ('false', 'done')}",
+        f'{FAILED_TURN}\n{{"type": "turn.completed"}}',
+        "rate limit exceeded",
+        '{"is_error": true',
+        '["result", {"is_error": true}]',
+        '{"type": "result", "is_error": "true"}',
+        "[" * 100_000,
+    ],
+    ids=["no-error", "later-success", "later-turn", "text", "half", "other-json", "no-flag", "deep"],
+)
+async def test_any_other_output_leaves_exit_status_0_a_success(tmp_path: Path, output: str) -> None:
+    """Agents write what they want; only the last result counts, and only in its own form."""
+    (tmp_path / "output.log").write_text(output)
+    assert await outcome(SessionExit(outcome="exited", at_ms=0, code=0), tmp_path) == session.Success()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (RESULT % ("true", "Credit balance is too low"), "Credit balance is too low"),
+        (FAILED_TURN, LIMITED),
+        ('{"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}', "Overloaded"),
+        ('{"type": "error", "error": {"name": "APIError", "data": {"message": "No key"}}}', "No key"),
+        ('{"type": "assistant", "message": {"content": [{"type": "text", "text": "I stop"}]}}', "I stop"),
+        ('{"type": "step_finish"}', '{"type": "step_finish"}'),
+        ("[1, 2]", "[1, 2]"),
+        ('{"message": {"message": {"message": {"message": {"message": {"message": "deep"}}}}}}', None),
+    ],
+    ids=["claude", "codex", "service", "opencode", "message", "without", "numbers", "deep"],
+)
+async def test_the_sentence_is_reported_out_of_a_line_of_json(tmp_path: Path, line: str, said: str | None) -> None:
+    """A line without one is quoted as it is; a line longer than what is quoted is read as a whole."""
+    (tmp_path / "output.log").write_text(f"thinking\n{line}\n")
+    assert described(await outcome(exited(), tmp_path)) == f"exit status 1: {said or line}"
+    assert await last_said(tmp_path) == (said or line)
+
+
+@pytest.mark.anyio
+async def test_the_sentence_of_a_very_long_line_is_found(tmp_path: Path) -> None:
+    """The result of a long session has many figures beside it."""
+    (tmp_path / "output.log").write_text(f'{{"result": "No credit", "more": "{"x" * 50_000}"}}\n')
+    assert described(await outcome(exited(), tmp_path)) == "exit status 1: No credit"
+
+
+@pytest.mark.anyio
+async def test_a_secret_in_a_sentence_is_hidden_also_if_json_writes_it_otherwise(tmp_path: Path) -> None:
+    """JSON may write any character as a number."""
+    secrets = Secrets([("API_KEY", "s3cr\u00e9t-value")])
+    (tmp_path / "output.log").write_text('{"result": "bad key s3cr\\u00e9t-value", "type": "result", "is_error": true}')
+    assert described(await outcome(exited(), tmp_path, secrets)) == "exit status 1: bad key [redacted API_KEY]"
+    told = await outcome(SessionExit(outcome="exited", at_ms=0, code=0), tmp_path, secrets)
+    assert described(told).endswith("bad key [redacted API_KEY]")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [(126, "exit status 126 (the program is not executable)"), (127, "exit status 127 (the program was not found)")],
+)
+async def test_a_program_that_could_not_be_started_is_said_to_be_so(tmp_path: Path, code: int, said: str) -> None:
+    """A shell has only the number for it."""
+    (tmp_path / "output.log").write_text("sh: 1: claude: no luck\n")
+    ended = SessionExit(outcome="exited", at_ms=0, code=code, message=f"exit status {code}")
+    assert described(await outcome(ended, tmp_path)) == f"{said}: sh: 1: claude: no luck"
+
+
+@pytest.mark.anyio
+async def test_a_session_without_a_runner_is_said_to_have_ended_by_that(tmp_path: Path) -> None:
+    """The number of a signal does not tell it."""
+    bell = Bell(tmp_path / "bell")
+    process = await launch(tmp_path / "run", script(f"echo > {bell}; exec sleep 1000"), lease_ms=1)
+    ended = await process.wait()
+    assert ended.message.startswith("the runner had ended or was away, so that no runner renewed the lease")
+
+
+@pytest.mark.anyio
 async def test_a_session_that_was_deaf_is_said_to_have_been_killed(tmp_path: Path) -> None:
     """The word for it is not that of a signal from somewhere."""
     bell = Bell(tmp_path / "bell")
@@ -114,8 +236,8 @@ async def test_only_a_cooperative_agent_whose_time_was_not_over_is_suspended_by_
 ) -> None:
     """Our own cause wins (E39), and to any other command the number means nothing."""
     ended = SessionExit(outcome=how, at_ms=0, code=75, message="exit status 75")
-    program = program_of(("agent",), cooperative=kind == "python")
-    assert await outcome(ended, tmp_path, program=program) == called
+    agent = Agent(program_of(("agent",), cooperative=kind == "python"))
+    assert await outcome(ended, tmp_path, agent=agent) == called
 
 
 MEANS: dict[Outcome, tuple[int | None, int | None, Diagnosis]] = {

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lifefold.interpreters.processes import read_exit, read_start
 from lifefold.interpreters.processes.session_files import write_spec
-from lifefold.interpreters.processes.shim import durable, proc, program
+from lifefold.interpreters.processes.shim import durable, output, proc, program
 from session_ground import PATIENCE_S, SHIM, Bell, run_shim, script, start_shim
 
 VALUES = st.recursive(
@@ -97,12 +97,60 @@ def test_the_room_for_the_last_record_is_taken_before_the_start(tmp_path: Path) 
     assert (tmp_path / "exit.json").stat().st_ino == reserved.st_ino
 
 
+STANDS = {
+    "pipe": "mkfifo {path}",
+    "link to a pipe": "mkfifo {path}.pipe; ln -s {path}.pipe {path}",
+    "link to a file": "ln -s {folder}/precious {path}",
+    "link to nothing": "ln -s {path}.none {path}",
+    "folder": "mkdir {path}; echo kept > {path}/inner",
+}
+"""What an agent puts at the path of a file of its shim."""
+
+
+@pytest.mark.parametrize("name", ["exit.json.tmp", "exit.json", "output.position", "output.log.tmp"])
+@pytest.mark.parametrize("stands", STANDS.values(), ids=STANDS)
+def test_the_end_is_recorded_whatever_an_agent_puts_in_place_of_the_files(
+    stands: str, name: str, tmp_path: Path
+) -> None:
+    """The shim neither waits for a reader nor writes through a link, and removes no folder's contents."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (tmp_path / "precious").write_text("p")
+    puts = stands.format(path=folder / name, folder=tmp_path)
+    text = f"rm -f {folder / name}; {puts}; head -c 300000 /dev/zero; exit 5"
+    write_spec(folder, script(text, output_limit_bytes=4_000), lease_until_boot_ms=None)
+    assert run_shim(folder) == program.OK
+    ended = read_exit(folder)
+    assert ended is not None
+    assert (ended.code, ended.output_bytes, ended.message) == (5, 300_000, "exit status 5")
+    assert len(output.tail(str(folder), 10_000)) > 4_000
+    assert (tmp_path / "precious").read_text() == "p"
+    if stands == STANDS["folder"]:
+        assert (folder / f"{name}-1" / "inner").read_text() == "kept\n"
+
+
+def test_a_file_that_another_process_keeps_replacing_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The number of tries is bounded, so an agent cannot hold its shim up with a loop of links."""
+    path = tmp_path / "file"
+    path.symlink_to("elsewhere")
+    real = os.unlink
+
+    def replaced(there: str) -> None:
+        real(there)
+        path.symlink_to("elsewhere")
+
+    monkeypatch.setattr(os, "unlink", replaced)
+    with pytest.raises(OSError, match="keeps replacing"):
+        durable.open_to_write(str(path))
+    assert not (tmp_path / "elsewhere").exists()
+
+
 def test_a_shim_that_is_killed_before_the_record_has_run_nothing(tmp_path: Path) -> None:
     """The gate opens after the record: without a record there was no agent, however early the shim died."""
     write_spec(tmp_path, script(f"echo ran > {tmp_path}/ran"), lease_until_boot_ms=None)
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "started.json.tmp").symlink_to("pipe")  # opening it for the record blocks the shim: no process reads
-    with start_shim(tmp_path) as shim:
+    with start_shim(tmp_path, writes="time.sleep(1_000)") as shim:
         agent = only_child(shim.pid)
         pidfd = os.pidfd_open(agent)
         shim.kill()
@@ -124,8 +172,7 @@ def only_child(pid: int) -> int:
 def test_a_start_that_cannot_be_recorded_runs_nothing(tmp_path: Path) -> None:
     """No room for the record of the start: the agent is given up before it ran, and that is on record."""
     write_spec(tmp_path, script(f"echo ran > {tmp_path}/ran"), lease_until_boot_ms=None)
-    (tmp_path / "started.json.tmp").symlink_to("/dev/full")
-    assert run_shim(tmp_path) == program.OK
+    assert run_shim(tmp_path, writes='raise OSError(28, "No space left on device")') == program.OK
     assert not (tmp_path / "ran").exists()
     assert read_start(tmp_path) is None
     ended = read_exit(tmp_path)

@@ -17,7 +17,7 @@ import pytest
 from msgspec.structs import replace
 
 from conformance import entry
-from lifefold.interpreters.store import Batch, Busy, Full, Locked, SqliteStore, StoreError, sqlite
+from lifefold.interpreters.store import Batch, Busy, Full, Locked, SqliteStore, StoreError, reading, sqlite
 from small_disk import fill, needs_a_small_disk, small_disk
 
 pytestmark = pytest.mark.anyio
@@ -49,7 +49,7 @@ async def test_a_writer_waits_for_as_long_as_another_program_keeps_the_log_busy(
     made: Path, monkeypatch: pytest.MonkeyPatch, heard: Hearing
 ) -> None:
     """However long a backup takes: it is told of once, and the batch is written when the log is free."""
-    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(reading, "BUSY_TIMEOUT_S", 0.01)
     monkeypatch.setattr(sqlite, "BUSY_PAUSE_S", 0.01)
     with SqliteStore.open(made) as store, closing(sqlite3.connect(made, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -66,7 +66,7 @@ async def test_waiting_for_a_busy_log_can_be_cancelled(
     made: Path, monkeypatch: pytest.MonkeyPatch, heard: Hearing
 ) -> None:
     """A runner that is told to go does not wait for a backup; nothing of the batch is written."""
-    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(reading, "BUSY_TIMEOUT_S", 0.01)
     with SqliteStore.open(made) as store, closing(sqlite3.connect(made, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         async with anyio.create_task_group() as tasks:
@@ -82,7 +82,7 @@ async def test_a_command_gives_up_on_a_log_that_another_program_keeps_busy(
     made: Path, monkeypatch: pytest.MonkeyPatch, opening: Callable[[Path], SqliteStore]
 ) -> None:
     """What cannot be written within the busy timeout is refused whole, and can be written afterwards."""
-    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(reading, "BUSY_TIMEOUT_S", 0.05)
     with opening(made) as store, closing(sqlite3.connect(made, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(Busy, match=r"locked.*nothing of this was written"):
@@ -94,7 +94,7 @@ async def test_a_command_gives_up_on_a_log_that_another_program_keeps_busy(
 
 def test_a_log_that_another_program_has_locked_cannot_be_opened(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that another program has locked as a whole is named with the reason; later it can be opened."""
-    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(reading, "BUSY_TIMEOUT_S", 0.05)
     with closing(sqlite3.connect(made, isolation_level=None)) as other:
         other.executescript("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE")
         for opening in (SqliteStore.open, SqliteStore.peek):

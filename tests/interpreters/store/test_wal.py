@@ -13,7 +13,7 @@ import pytest
 
 from lifefold.interpreters.facades.status import SqliteStateManager, StoreUnavailable
 from lifefold.interpreters.facades.status import store as agents
-from lifefold.interpreters.store import Busy, SqliteStore, sqlite, wal
+from lifefold.interpreters.store import Busy, SqliteStore, reading, wal
 
 CHILD: Final = Path(__file__).parents[2] / "support" / "keeping_child.py"
 
@@ -68,7 +68,7 @@ def test_opening_a_file_gives_up_when_the_busy_time_is_over(
 ) -> None:
     """With the file's name and the reason; nothing is left open, so that it can be opened later."""
     path, opened = opening
-    for module in (agents, sqlite):
+    for module in (agents, reading):
         monkeypatch.setattr(module, "BUSY_TIMEOUT_S", 0.03)
     with (
         kept_by_another_process(path),

@@ -42,7 +42,7 @@ def run(folder: Path, tests: str, *arguments: str) -> str:
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov"]
     command += ["-rA", *arguments, "test_mine.py"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
-    return re.sub(r" in [\d.]+s", "", done.stdout + done.stderr)
+    return re.sub(r"(?m)^=+ (.*) in [\d.]+s.*$", r"\1", done.stdout + done.stderr)
 
 
 def test_what_is_drawn_by_a_seed_is_drawn_again_by_it(tmp_path: Path) -> None:

@@ -1,5 +1,8 @@
 """The target branch when it is moved from outside: the user may move it, an agent may not."""
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
 from git_ground import GitScene, commit, git, write
@@ -95,6 +98,71 @@ async def test_what_the_operator_accepts_is_merged_into_and_his_checkout_follows
     git(scene.place("b"), "update-ref", "refs/heads/main", "HEAD")
     with pytest.raises(MovedError, match="agent b on lifefold/fleet/T2/1"):
         await scene.merge("b", "T2", 1, "do", accepted=found)
+
+
+def expired(scene: GitScene) -> None:
+    """Let the agent expire all reflogs."""
+    git(scene.place(), "reflog", "expire", "--expire=now", "--all")
+
+
+def deleted(scene: GitScene) -> None:
+    """Let the agent delete the reflogs of its worktree and of its branch."""
+    for name in ("logs/HEAD", "logs/refs/heads/lifefold/fleet/T1/1"):
+        Path(git(scene.place(), "rev-parse", "--path-format=absolute", "--git-path", name)).unlink(missing_ok=True)
+
+
+def deleted_before_another_commit(scene: GitScene) -> None:
+    """Let the agent delete it, and commit again."""
+    deleted(scene)
+    commit(scene.place(), "later", later="l")
+
+
+@pytest.mark.parametrize("removes", [expired, deleted, deleted_before_another_commit])
+async def test_an_agent_without_a_reflog_is_not_taken_for_the_user(
+    scene: GitScene, removes: Callable[[GitScene], None]
+) -> None:
+    """The user has another branch checked out; nobody is blamed, and nothing is merged before the user has looked."""
+    left = await begun(scene)
+    scene.git("checkout", "--quiet", "-b", "elsewhere")
+    by_reference(scene)
+    removes(scene)
+    found = scene.git("rev-parse", "main")
+    with pytest.raises(MovedError) as raised:
+        await scene.merge("a", "T1", 1, "do")
+    assert "unverified, by user; it is not known by whom, because the reflog of the worktree of a was removed" in str(
+        raised.value
+    )
+    assert "made by" not in str(raised.value)
+    assert (await scene.again().displaced(found)) == str(raised.value)
+    scene.git("update-ref", "refs/heads/main", left)
+    assert await scene.merge("a", "T1", 1, "do")
+
+
+async def test_an_agent_that_forges_the_reflog_of_the_user_and_removes_its_own_is_not_taken_for_the_user(
+    scene: GitScene,
+) -> None:
+    """The index of the user has not moved with the branch."""
+    await begun(scene)
+    by_forged_reflog(scene)
+    deleted(scene)
+    with pytest.raises(MovedError, match="it is not known by whom"):
+        await scene.merge("a", "T1", 1, "do")
+
+
+async def test_the_user_commits_although_an_agent_has_no_reflog(scene: GitScene) -> None:
+    """In the checkout the user's index tells; without reflogs in the configuration lifefold makes those of agents."""
+    scene.git("config", "core.logAllRefUpdates", "false")
+    await begun(scene)
+    scene.git("checkout", "--quiet", "-b", "elsewhere")
+    commit(scene.repository, users="u")
+    scene.git("branch", "--force", "main", "elsewhere")
+    await scene.merge("a", "T1", 1, "do")
+    scene.git("checkout", "--quiet", "main")
+    await scene.workplace.check_out("a", "T2", 1)
+    write(scene.place(), more="m")
+    commit(scene.repository, again="a")
+    deleted(scene)
+    assert await scene.merge("a", "T2", 1, "do")
 
 
 async def test_what_the_user_has_changed_there_is_named_when_his_checkout_follows(scene: GitScene) -> None:

@@ -164,6 +164,34 @@ async def test_a_pipe_in_the_git_directory_of_a_place_keeps_no_git_waiting(scene
     assert {"T1", "T2"} <= names(scene.repository)
 
 
+READ_BY_ALL = ("HEAD", "config", "packed-refs", "info/exclude", "info/attributes", "objects/info/alternates")
+
+
+@pytest.mark.parametrize("name", [*READ_BY_ALL, "refs/heads/main", "logs/HEAD", "../.gitattributes", "included"])
+async def test_a_pipe_in_place_of_a_shared_file_is_named_and_keeps_no_git_waiting(scene: GitScene, name: str) -> None:
+    """The merge waits for the operator, who puts the file back; then it succeeds."""
+    await two_at_work(scene)
+    shared = scene.repository / ".git"
+    pipe, kept = shared / name, shared / "as-it-was"
+    if name == "included":
+        scene.git("config", "include.path", str(pipe))
+    pipe.parent.mkdir(exist_ok=True)
+    if pipe.exists():
+        pipe.rename(kept)
+    os.mkfifo(pipe)
+    with anyio.fail_after(AT_ONCE_S):
+        with pytest.raises(InTheWayError) as raised:
+            await scene.merge("a", "T1", 1, "do")
+    assert f"rm '{pipe.resolve()}'" in str(raised.value)
+    pipe.unlink()
+    if kept.exists():
+        kept.rename(pipe)
+    assert await scene.merge("a", "T1", 1, "do")
+    assert await scene.merge("b", "T2", 1, "do")
+    assert {"T1", "T2"} <= names(scene.repository)
+    assert scene.is_clean()
+
+
 # -- the fleet's own files, which agents can reach
 
 

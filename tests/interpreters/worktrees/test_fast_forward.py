@@ -21,7 +21,9 @@ from git_ground import GitScene, commit, git, write
 from lifefold.interpreters.fleet_runner.retry_until import patiently
 from lifefold.interpreters.processes import identify
 from lifefold.interpreters.worktrees.errors import InTheWayError
-from lifefold.interpreters.worktrees.fast_forward import FOLDER
+from lifefold.interpreters.worktrees.fast_forward import FOLDER, Forward
+from lifefold.interpreters.worktrees.git import Git
+from lifefold.interpreters.worktrees.pinned import repository_at
 from lifefold.interpreters.worktrees.worktrees import GitWorkplace
 from session_ground import death
 from slow_git import Slow, runner
@@ -275,3 +277,19 @@ async def test_a_lock_on_the_branch_that_a_killed_git_has_left_is_known_by_the_c
     with pytest.raises(InTheWayError, match=f"main is locked: {lock} exists since"):
         await scene.merge("a", "T2", 1, "do")
     assert lock.exists()
+
+
+async def test_an_interrupted_merge_is_not_forgotten_while_the_repository_has_no_head(scene: GitScene) -> None:
+    """An agent can take HEAD away; the repair waits until the operator has put it back."""
+    home = Git(scene.repository, pins=repository_at(scene.repository))
+    forward = Forward(home, "fleet", scene.root / ".lock")
+    note = scene.repository / ".git" / FOLDER / "fleet"
+    head, kept = (scene.repository / ".git" / name for name in ("HEAD", "kept"))
+    tip = scene.git("rev-parse", "main")
+    head.rename(kept)
+    with pytest.raises(InTheWayError, match="HEAD of the repository is missing"):
+        await forward.catch_up(home, "refs/heads/main", tip, tip)
+    assert note.exists()
+    kept.rename(head)
+    await forward.recover()
+    assert not note.exists()

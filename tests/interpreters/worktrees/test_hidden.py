@@ -36,11 +36,17 @@ def test_what_was_changed_later_is_told_from_what_was_there(tmp_path: Path) -> N
     assert changed_since(tmp_path, names, before_ns + 1) == ("build/", "new")
 
 
-def test_where_nothing_is_new_all_is_named_each_thing_once(tmp_path: Path) -> None:
-    """Its session is not known then. What lies in a folder that is named is named with it; what is gone is no news."""
+def test_where_nothing_is_new_nothing_is_named(tmp_path: Path) -> None:
+    """What is there was left by earlier claims."""
     later_ns = made(tmp_path, "sub/.gitignore", "sub/work", "other") + 10**18
-    names = ("gone", "other", "sub/", "sub/.gitignore", "sub/work")
-    assert changed_since(tmp_path, names, later_ns) == ("gone", "other", "sub/")
+    assert changed_since(tmp_path, ("gone", "other", "sub/"), later_ns) == ()
+
+
+def test_each_new_thing_is_named_once(tmp_path: Path) -> None:
+    """What lies in a folder that is named is named with it."""
+    made(tmp_path, "sub/.gitignore", "sub/work", "other")
+    names = ("other", "sub/", "sub/.gitignore", "sub/work")
+    assert changed_since(tmp_path, names, 0) == ("other", "sub/")
 
 
 def test_a_folder_with_more_than_can_be_looked_at_counts_as_changed(
@@ -58,7 +64,7 @@ async def test_a_claim_is_told_what_has_come_since_it_began(scene: GitScene) -> 
     (scene.place() / "cache").mkdir()
     write(scene.place() / "cache", earlier="e")
     await scene.workplace.check_out("a", "T2", 1)
-    assert await scene.workplace.ignored("a", "T2", 1) == ("cache/",)
+    assert await scene.workplace.ignored("a", "T2", 1) == ()
     (scene.place() / ".gitignore").write_text("cache/\n*.out\n")
     (scene.place() / "later.out").write_text("l")
     assert await scene.again().ignored("a", "T2", 1) == ("later.out",)

@@ -196,3 +196,35 @@ async def test_what_a_filter_writes_is_known_for_what_it_is(tmp_path: Path) -> N
     assert git(home, "status", "--porcelain") == ""
     assert (home / "b.loud").read_bytes() == b"OLD\n"
     assert (home / "b.crlf").read_bytes() == b"old\r\n"
+
+
+SPARSE = {
+    "cone": ("--cone", "in"),
+    "cone-with-a-sparse-index": ("--cone", "--sparse-index", "in"),
+    "patterns": ("--no-cone", "/in/"),
+}
+
+
+@pytest.mark.parametrize("present", ["old", "new"])
+@pytest.mark.parametrize("options", SPARSE.values(), ids=SPARSE)
+async def test_a_sparse_checkout_of_the_users_is_repaired_and_stays_sparse(
+    tmp_path: Path, options: tuple[str, ...], present: str
+) -> None:
+    """Git was killed between two files; what is outside the sparse checkout is neither written nor missed."""
+    repository = new_repository(tmp_path / "repository")
+    for text in (OLD, NEW):
+        for name in ("in/a", "in/b", "out/a", "out/b", f"out/only-{text[5:8]}", f"in/only-{text[5:8]}"):
+            file(text)(repository / name)
+        git(repository, "add", "--all")
+        git(repository, "commit", "--quiet", "-m", "next")
+    commits = {"old": git(repository, "rev-parse", "HEAD~1"), "new": git(repository, "rev-parse", "HEAD")}
+    git(repository, "reset", "--quiet", "--hard", commits["old"])
+    git(repository, "sparse-checkout", "set", *options)
+    assert not (repository / "out").exists()
+    file(NEW[:100])(repository / "in" / "a")
+    git(repository, "update-ref", "refs/heads/main", commits[present])
+    index = repository / ".git" / "index"
+    assert await restore(Git(repository), commits["old"], commits["new"], commits[present], index) == ()
+    assert git(repository, "status", "--porcelain") == ""
+    assert (repository / "in" / "a").read_text() == {"old": OLD, "new": NEW}[present]
+    assert not (repository / "out").exists()

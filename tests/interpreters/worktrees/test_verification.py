@@ -92,20 +92,23 @@ def shell(script: str) -> tuple[str, ...]:
     return ("sh", "-c", script)
 
 
-def no_child_is_left() -> bool:
-    try:
-        os.waitpid(-1, os.WNOHANG)
-    except ChildProcessError:
-        return True
-    return False
+def children() -> set[str]:
+    """Return the processes that this one has started and not reaped."""
+    return {each for task in Path("/proc/self/task").iterdir() for each in (task / "children").read_text().split()}
 
 
-async def test_work_is_verified_when_every_command_exits_with_0(tmp_path: Path) -> None:
+@pytest.fixture
+def others() -> set[str]:
+    """The children that earlier tests in this process have left."""
+    return children()
+
+
+async def test_work_is_verified_when_every_command_exits_with_0(tmp_path: Path, others: set[str]) -> None:
     """None is returned only after all commands have run, in the folder."""
     commands = [shell("echo one > a"), ("test", "-f", "a"), shell("cat a > b")]
     assert await judge(tmp_path, commands, timeout_ms=SOON_MS) is None
     assert (tmp_path / "b").read_text() == "one\n"
-    assert no_child_is_left()
+    assert children() <= others
 
 
 async def test_no_commands_object_to_nothing(tmp_path: Path) -> None:
@@ -201,7 +204,7 @@ async def test_a_reason_can_be_passed_on_as_an_argument(tmp_path: Path) -> None:
 
 @once
 async def test_a_command_that_takes_too_long_is_ended_with_all_its_descendants(
-    tmp_path: Path, witness: Witness
+    tmp_path: Path, witness: Witness, others: set[str]
 ) -> None:
     """Time being up, also grandchildren that ignore TERM are gone, and the reason says so."""
     stubborn = f"exec 3>{witness.path}; trap '' TERM; echo started >&3; (while :; do sleep 1000; done) & cat /dev/zero"
@@ -209,7 +212,7 @@ async def test_a_command_that_takes_too_long_is_ended_with_all_its_descendants(
     assert reason is not None
     assert "did not end within 5 s" in reason
     assert await witness.testimony() == b"started\n"
-    assert no_child_is_left()
+    assert children() <= others
 
 
 @once
@@ -266,14 +269,16 @@ async def test_what_a_crashed_runner_has_left_is_ended_before_the_commands_run_a
     assert (await crashed.wait()).outcome == "killed"
 
 
-async def test_a_cancelled_verification_leaves_nothing_behind(tmp_path: Path, witness: Witness) -> None:
+async def test_a_cancelled_verification_leaves_nothing_behind(
+    tmp_path: Path, witness: Witness, others: set[str]
+) -> None:
     """Cancellation ends the whole group, also what ignores TERM, before it goes on."""
     script = f"exec 3>{witness.path}; trap '' TERM; echo started >&3; (sleep 1000) & sleep 1000"
     async with anyio.create_task_group() as group:
         group.start_soon(partial(judge, tmp_path, [shell(script)], timeout_ms=SOON_MS))
         assert await witness.first_word() == b"started\n"
         group.cancel_scope.cancel()
-    assert no_child_is_left()
+    assert children() <= others
     assert await witness.testimony() == b""
 
 

@@ -16,8 +16,8 @@ from git_faults import Cut, Faults
 from git_ground import GitScene, attempt, commit, git, names, new_repository, write
 from lifefold.interpreters.fleet_runner.retry_until import patiently
 from lifefold.interpreters.worktrees import index_lock, target_branch
-from lifefold.interpreters.worktrees.errors import InTheWayError, MergeConflict, WorkplaceError
-from lifefold.interpreters.worktrees.git import Git, LockedError
+from lifefold.interpreters.worktrees.errors import InTheWayError, LockedError, MergeConflict, WorkplaceError
+from lifefold.interpreters.worktrees.git import Git
 from lifefold.interpreters.worktrees.workplace import FolderWorkplace, Workplace
 from lifefold.interpreters.worktrees.worktrees import GitWorkplace
 

@@ -61,6 +61,54 @@ async def test_parked_work_is_merged_although_its_place_was_given_to_another_tas
     assert not (scene.repository / "begun").exists()
 
 
+@pytest.mark.parametrize("agent", ["a", "b"])
+async def test_kept_work_is_checked_out_for_another_claim_and_is_the_same_work(scene: GitScene, agent: str) -> None:
+    """Also by another agent, after other merges, and under the base of the claim that has done it.
+
+    Parked again it is the same commit, if a verification has changed nothing, and is merged as that.
+    """
+    await parked(scene)
+    kept = scene.git("rev-parse", "refs/lifefold/fleet/result/T1/1")
+    await scene.workplace.check_out(agent, "T2", 1)
+    write(scene.place(agent), more="o")
+    assert await scene.merge(agent, "T2", 1, "do T2")
+    await scene.workplace.check_out(agent, "T1", 2, (1, kept))
+    assert (scene.place(agent) / "done").read_text() == "d"
+    assert not (scene.place(agent) / "more").exists()
+    base = scene.git("rev-parse", "refs/lifefold/fleet/base/T1/1")
+    assert scene.git("rev-parse", "refs/lifefold/fleet/base/T1/2") == base
+    assert await scene.workplace.park(agent, "T1", 2, "do T1") == kept
+    assert await scene.merge(agent, "T1", 2, "do T1")
+    assert scene.git("show", "main:done", "main:more") == "do"
+
+
+@pytest.mark.parametrize("lost", ["the base", "the commit"])
+async def test_kept_work_that_is_lost_is_reported(scene: GitScene, lost: str) -> None:
+    """The claim does not begin with other work in its place."""
+    await parked(scene)
+    kept = scene.git("rev-parse", "refs/lifefold/fleet/result/T1/1")
+    if lost == "the base":
+        scene.git("update-ref", "-d", "refs/lifefold/fleet/base/T1/1")
+    with pytest.raises(WorkplaceError, match=r"The kept work of fleet/T1/1 is lost"):
+        await scene.workplace.check_out("b", "T1", 2, (1, kept if lost == "the base" else kept[::-1]))
+
+
+async def test_a_check_out_of_kept_work_can_be_cut_off_at_any_command(scene: GitScene, faults: Faults) -> None:
+    """Performed again, the worktree has the kept work."""
+    await parked(scene)
+    kept = scene.git("rev-parse", "refs/lifefold/fleet/result/T1/1")
+    epoch = 1
+    for epoch in range(2, 100):
+        cut_off = partial(scene.workplace.check_out, "b", "T1", epoch, (1, kept))
+        ended = await faults.crash(cut_off, after=epoch - 2)
+        await scene.again().check_out("b", "T1", epoch, (1, kept))
+        assert git(scene.place("b"), "rev-parse", "HEAD") == kept
+        assert (scene.place("b") / "done").read_text() == "d"
+        if ended:
+            break
+    assert 5 < epoch < 99
+
+
 async def test_what_is_written_after_the_parking_is_not_merged(scene: GitScene) -> None:
     """A person has agreed to what was parked. What a process of the agent's writes late is found in the salvage."""
     await parked(scene)

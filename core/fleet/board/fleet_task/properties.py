@@ -82,6 +82,11 @@ def silence_is_not_retried(step: Transition) -> bool:
     return not isinstance(step.event, approval.ApprovalExpired) or settled(step.after.record)
 
 
+def merged_by_grant(step: Transition) -> bool:
+    """Work that waits for a person is done by that person's grant only (E2), unless it is to be verified again."""
+    return step.after.record.stage is Stage.REVERIFY or approval.agreed_by_a_person(step)
+
+
 def parks_for_approval(step: Transition) -> bool:
     """Parked work has no owner, and is kept under the epoch of the claim that has done it (E2)."""
     if step.before is None or not isinstance(step.event, Parked):
@@ -212,7 +217,8 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
             approval.ApprovalExpired: ((State.PENDING_APPROVAL,), lambda t: t.approval_ms or None),
         }
     ),
-    *approval.PROPERTIES,
+    *(each for each in approval.PROPERTIES if each is not approval.BY_GRANT),
+    always_step("work that waits for a person is merged by that person's grant only", merged_by_grant),
     always_step("the cause of a failure decides how often a task is retried", permanent_failures_are_not_retried),
     always_step("a granted retry allows one more attempt and changes nothing else", grants_one_retry),
     always_step("a failed task with retries left is opened again after its rest", is_tried_again_when_it_has_rested),

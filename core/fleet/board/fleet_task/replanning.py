@@ -1,9 +1,13 @@
 """The effect of a plan change on a task: new terms, or removal from the plan.
 
 New terms never move a task that a worker has: the owner goes on. An OPEN task is dispatched again by its new terms. A
-task that has failed for good is tried again if its new terms leave it a retry (``core.fleet.system``). A removed task
-is BLOCKED with the plan as its blocker, so that a later change can put it back. A task that rests after a failure stays
-FAILED, and is not tried again.
+task that has failed for good is tried again if its new terms leave it a retry (``core.fleet.system``).
+
+Work that waits for its approval is verified again if its commands change. So no work is approved that only the former
+commands have verified.
+
+A removed task is BLOCKED with the plan as its blocker, so that a later change can put it back. A task that rests after
+a failure stays FAILED, and is not tried again.
 """
 
 from typing import Any, ClassVar, Final, Never
@@ -11,7 +15,7 @@ from typing import Any, ClassVar, Final, Never
 from lifefold.core.fleet.board.fleet_task.model import PLAN, FleetTask
 from lifefold.core.kernel import STAY, Event, Property, Row, Step, Transition, always_step, replace, row
 from lifefold.core.lifecycles import task
-from lifefold.core.lifecycles.task import Retried, State
+from lifefold.core.lifecycles.task import Retried, Stage, State
 from lifefold.core.policy.retry import retry_limit
 
 TERMS: Final = (
@@ -109,6 +113,16 @@ def replan(t: FleetTask, e: Replanned) -> Step[FleetTask, Never]:
     return Step(replanned(t, e))
 
 
+def has_other_commands(t: FleetTask, e: Replanned) -> bool:
+    """The new terms have commands, and not those that have verified the work."""
+    return bool(e.to.verify) and e.to.verify != t.verify
+
+
+def verify_again(t: FleetTask, e: Replanned) -> Step[FleetTask, Never]:
+    """Take the new terms, and leave the verification of the kept work to do."""
+    return Step(replace(replanned(t, e), stage=Stage.REVERIFY))
+
+
 def remove(t: FleetTask, e: Removed) -> Step[FleetTask, Never]:
     """Record the removal, with its reason."""
     return Step(replace(t, lacks=PLAN, reason=e.reason, removed=True))
@@ -148,10 +162,11 @@ _KEPT: Final = (
     State.BLOCKED,
     State.FAILED,
 )
-"""In these states new terms move nothing."""
+"""In these states new terms move nothing, except work that is verified again."""
 
 ROWS: Final[tuple[Row[Any], ...]] = (
     row(State.OPEN, Replanned, State.OPEN, replan),
+    row(State.PENDING_APPROVAL, Replanned, State.DONE, verify_again, when=has_other_commands),
     row(_KEPT, Replanned, STAY, replan),
     row(State.PLANNED, Removed, State.CANCELLED, remove),
     row((State.OPEN, State.BLOCKED), Removed, State.BLOCKED, remove),
@@ -161,13 +176,18 @@ ROWS: Final[tuple[Row[Any], ...]] = (
 
 
 def keeps_what_is_under_way(step: Transition) -> bool:
-    """New terms leave the owner, the claim and the progress of a task as they are."""
+    """New terms leave the owner, the claim and the progress of a task as they are.
+
+    Only work that waits for its approval is verified again, by other commands.
+    """
     if step.before is None or not isinstance(step.event, Replanned):
         return True
     before: FleetTask = step.before.record
     now: FleetTask = step.after.record
-    same = ("owner", "epoch", "stage", "result", "kept", "commit", "parts", "waits", "failure")
-    return now.state is before.state and all(getattr(before, name) == getattr(now, name) for name in same)
+    same = ("owner", "epoch", "result", "collected", "kept", "commit", "parts", "waits", "failure")
+    is_verified_again = before.state is State.PENDING_APPROVAL and step.event.to.verify not in {(), before.verify}
+    place = (State.DONE, Stage.REVERIFY) if is_verified_again else (before.state, before.stage)
+    return (now.state, now.stage) == place and all(getattr(before, name) == getattr(now, name) for name in same)
 
 
 def has_its_terms(step: Transition) -> bool:

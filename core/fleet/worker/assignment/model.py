@@ -95,11 +95,13 @@ class Buried(Event, frozen=True):
 class Inspected(Event, frozen=True):
     """The worktree was inspected: it ``differs`` from the start of the claim, or does not (E40).
 
-    ``hidden`` are files that git ignores, and so are not counted as work.
+    ``hidden`` are files that git ignores, and so are not counted as work. ``said`` are the agent's last words, if
+    nothing differs.
     """
 
     differs: bool = False
     hidden: tuple[str, ...] = ()
+    said: str = ""
 
     @classmethod
     def examples(cls) -> tuple["Inspected", ...]:

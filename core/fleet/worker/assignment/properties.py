@@ -89,7 +89,7 @@ def begins_at_its_stage(step: Transition) -> bool:
         case Assigned():
             return (a.state is State.MERGING) is (a.brief.stage is Stage.MERGE)
         case CheckedOut():
-            return (a.state is State.VERIFYING) is (a.brief.stage is Stage.VERIFY)
+            return (a.state is State.VERIFYING) is (a.brief.stage in {Stage.VERIFY, Stage.REVERIFY})
         case _:
             return True
 

@@ -41,8 +41,8 @@ def only_merges(_a: Assignment, e: Assigned) -> bool:
 
 
 def only_verifies(a: Assignment, _e: CheckedOut) -> bool:
-    """The work was done in parts: only its verification is left."""
-    return a.brief.stage is Stage.VERIFY
+    """The work was done in parts, or by an earlier claim: only its verification is left."""
+    return a.brief.stage in {Stage.VERIFY, Stage.REVERIFY}
 
 
 def needs_approval(a: Assignment, _e: Verified) -> bool:
@@ -122,7 +122,9 @@ def count(a: Assignment, _e: Prompted) -> Step[Assignment, Never]:
 
 
 def check_out(a: Assignment) -> CheckOutWork:
-    """Return the activity of Preparing."""
+    """Return the activity of Preparing; kept work is checked out as it is, to be verified again."""
+    if a.brief.stage is Stage.REVERIFY:
+        return CheckOutWork(a.brief.task, a.brief.epoch, a.brief.result, a.brief.collected)
     return CheckOutWork(a.brief.task, a.brief.epoch)
 
 

@@ -51,6 +51,16 @@ def test_a_plan_with_the_difference_applied_is_the_other_plan(old: Plan, new: Pl
     assert in_order(changed(there, difference(new, old))) == in_order(old)
 
 
+@given(PLANS, PLANS)
+def test_a_task_that_the_board_has_already_is_a_change_also_with_the_same_terms(old: Plan, new: Plan) -> None:
+    """Then the plan in force has that task, at its place, and the other differences are the same."""
+    there = {each.id for each in old.tasks}
+    added = {each.id: each for each in new.tasks if each.id not in there}
+    found = difference(old, new, added)
+    assert in_order(changed(old, found)) == in_order(new)
+    assert [each.was for each in found if isinstance(each, TaskChange) and each.name in added] == [*added.values()]
+
+
 @given(PLANS)
 def test_a_plan_that_was_not_changed_has_no_difference(plan: Plan) -> None:
     """Also one that was changed and changed back, and one that is watched by whoever runs it."""

@@ -8,11 +8,14 @@ import pytest
 from aggregate_hand import Hand
 from board_hand import ask, assigned, brief, close, fail, finish, go, park, rest, say, split, states
 from lifefold.core.fleet import AgentPlan, Budget, GatePlan, Plan, Preemption, ServicePlan, TaskPlan, opening, system
-from lifefold.core.fleet.board import fleet_task, service_slot, worker_slot
+from lifefold.core.fleet.board import budget, fleet_task, service_slot, worker_slot
+from lifefold.core.fleet.dispatch import budgets
 from lifefold.core.fleet.system import plan_change, plan_enforcement
 from lifefold.core.fleet.system.board_properties import view_agrees
+from lifefold.core.fleet.system.plan import budget_of, fleet_task_of
+from lifefold.core.fleet.system.plan_adoption import adopted, raised
 from lifefold.core.fleet.system.plan_difference import difference, rules_of
-from lifefold.core.fleet.system.plan_obstacles import obstacles
+from lifefold.core.fleet.system.plan_obstacles import obstacles, over
 from lifefold.core.fleet.worker import assignment, desired_state
 from lifefold.core.kernel import Created, Envelope, Event, Opened, Reaction, react, replace
 from lifefold.core.lifecycles import task
@@ -28,6 +31,9 @@ from lifefold.interpreters.explain import status
 DRAIN: Final = desired_state.DrainWanted(plan_enforcement.REMOVED)
 GO_HOME: Final = desired_state.StopWanted("no work is left", None)
 ANN, BOB = AgentPlan("ann"), AgentPlan("bob")
+
+
+RULES: Final = Plan("f", (), ())
 
 
 def t(name: str, *needs: str, **fields: Any) -> TaskPlan:
@@ -51,15 +57,15 @@ def begun(of: Plan) -> Hand:
 def drafted(of: Hand, old: Plan, new: Plan) -> plan_change.PlanChange:
     """Return the change from one plan to another, as an operator accepts it now."""
     accepted = plan_change.State.ACCEPTED
-    return plan_change.PlanChange(
-        accepted, difference(old, new), rules_of(new), plan_change.last_in_force(of.aggregate), meaning="file"
-    )
+    changes = difference(old, new, adopted(of.aggregate, old, new))
+    after = plan_change.last_in_force(of.aggregate)
+    return plan_change.PlanChange(accepted, changes, rules_of(new), after, meaning="file")
 
 
-def accept(of: Hand, old: Plan, new: Plan) -> Hand:
+def accept(of: Hand, old: Plan, new: Plan, *, partial: bool = False) -> Hand:
     """Let an operator accept a change that must be in force then."""
     number = len(list(plan_change.changes_of(of.aggregate))) + 1
-    of.give(plan_change.ref_of(number), Created(drafted(of, old, new)))
+    of.give(plan_change.ref_of(number), Created(replace(drafted(of, old, new), partial=partial)))
     assert of.state(plan_change.ref_of(number)) == "InForce", of.record(plan_change.ref_of(number)).reasons
     assert view_agrees(of.aggregate)
     assert plan_enforcement.has_the_terms_in_force(of.aggregate)
@@ -67,6 +73,11 @@ def accept(of: Hand, old: Plan, new: Plan) -> Hand:
     assert plan_enforcement.is_not_claimed(of.aggregate)
     assert difference(plan_change.in_force(old, of.aggregate), new) == ()
     return of
+
+
+def added(of: Hand, each: TaskPlan, rules: Plan = RULES) -> Hand:
+    """Let a command add a task to the board."""
+    return of.give(f"task:{each.id}", Created(fleet_task_of(each, 7, rules)))
 
 
 def told(of: Hand, to: str) -> list[tuple[str, object]]:
@@ -451,12 +462,83 @@ def test_new_tasks_and_agents_have_their_own_budgets() -> None:
     assert of.record("budget:task/T2").lines[0].account.cap == 5
 
 
+def test_a_changed_cap_of_the_file_is_in_force_whatever_an_operator_has_added_to_the_former_one() -> None:
+    """An unchanged cap keeps what was added. A lower cap is compared with what is spent and reserved."""
+    old = plan(t("T1"), budget=Budget(Caps(sessions=2, tokens=5), Amounts(sessions=1, tokens=1)))
+    of = begun(old).give("budget:fleet", budget.Raise(Amounts(sessions=1, tokens=1)))
+    new = replace(old, budget=replace(old.budget, caps=Caps(sessions=9, tokens=5)))
+    accept(of, old, new)
+    assert budgets.caps_of(of.aggregate, budgets.FLEET) == Caps(sessions=9, tokens=6)
+    of.give("budget:fleet", budget.Raise(Amounts(sessions=5)))
+    accept(ask(of), new, replace(old, budget=replace(old.budget, caps=Caps(sessions=1, tokens=5))))
+    assert budgets.caps_of(of.aggregate, budgets.FLEET) == Caps(sessions=1, tokens=6)
+    assert budgets.caps_of(of.aggregate, "budget:task/T1") == Caps()
+
+
+def test_a_changed_cap_that_a_command_has_raised_is_named_with_both_amounts() -> None:
+    """Of the fleet, of an agent and of a task; an unchanged cap, and one that no command has raised, is not."""
+    few, own, more = Caps(sessions=5, tokens=9), Caps(sessions=2), Amounts(sessions=1)
+    old = plan(
+        t("T1", caps=own), t("T2", caps=own), agents=(replace(ANN, caps=own), BOB),
+        budget=Budget(few, Amounts(sessions=1, tokens=1)),
+    )  # fmt: skip
+    of = begun(old)
+    for ref in (budgets.FLEET, budgets.of_agent("ann"), budgets.of_task("T1")):
+        of.give(ref, budget.Raise(more))
+    new = replace(
+        plan(t("T1", caps=Caps(sessions=4)), t("T2", caps=Caps(sessions=4)), t("T3"), agents=(replace(ANN, caps=few),)),
+        budget=replace(old.budget, caps=Caps(sessions=8, tokens=8)),
+    )
+    here = Caps(sessions=3)
+    assert raised(of.aggregate, drafted(of, old, new)) == {
+        "fleet": (Caps(sessions=5), Caps(sessions=6)), "agents.ann": (own, here), "tasks.T1": (own, here),
+    }  # fmt: skip
+
+
+# Tasks that a command has added
+
+
+ADDED: Final = t("T9", "T1", files=("a", "b"), max_retries=2, trust=AccessLevel.ELEVATED, asks=True)
+
+
+def test_a_task_that_a_command_has_added_and_the_file_has_as_well_is_no_change() -> None:
+    """From then on it is a task of the plan: its removal from the file removes it."""
+    old = plan(t("T1"))
+    of = added(begun(old), ADDED)
+    new = plan(t("T1"), replace(ADDED, files=("b", "a")))
+    assert adopted(of.aggregate, old, new) == {"T9": new.tasks[1]}
+    before = of.record("task:T9")
+    accept(of, old, new)
+    assert of.record("task:T9") == replace(before, files=("b", "a"), ordinal=1)
+    assert adopted(of.aggregate, new, new) == {}
+    accept(of, new, old)
+    assert of.record("task:T9").removed
+    assert adopted(of.aggregate, old, new) == {}, "it was a task of the plan"
+
+
+def test_other_terms_of_a_task_that_a_command_has_added_are_a_change_of_that_task() -> None:
+    """Only the terms that differ do; the budget is that in force."""
+    ann = replace(ANN, trust=AccessLevel.ELEVATED)
+    old = plan(t("T1"), agents=(ann,), budget=SESSIONS, orphaned=task.OnDeath.REQUEUE, gates=GatePlan())
+    of = added(begun(old), replace(ADDED, caps=Caps(sessions=1)), old)
+    for ref, money in budget_of("budget:task/T9", Caps(sessions=1), old.budget):
+        of.give(ref, Created(money))
+    now = replace(ADDED, prompt="better", depends_on=(), orphaned=task.OnDeath.FAIL, caps=Caps(sessions=2))
+    new = replace(old, tasks=(t("T1"), now))
+    was = replace(ADDED, orphaned=task.OnDeath.REQUEUE, caps=Caps(sessions=1))
+    assert adopted(of.aggregate, old, new) == {"T9": was}
+    accept(of, old, new)
+    assert (of.record("task:T9").prompt, budgets.caps_of(of.aggregate, "budget:task/T9")) == ("better", now.caps)
+
+
 # What cannot be
 
 
 OVER = "lifefold run {fleet} --again"
 FRESH = "lifefold run {fleet} --db {fresh}"
 ACCEPT = "lifefold run {fleet} --accept"
+REST = "lifefold run {fleet} --accept --rest"
+REJECT = "lifefold reject T1 --reason 'the fleet file has changed'"
 SESSIONS = Budget(Caps(sessions=3))
 
 REFUSED: Final[dict[str, tuple[Plan, Callable[[Hand], Hand], Plan, list[tuple[str, str]]]]] = {
@@ -464,13 +546,13 @@ REFUSED: Final[dict[str, tuple[Plan, Callable[[Hand], Hand], Plan, list[tuple[st
         plan(t("T1"), t("T2")),
         lambda of: close(ask(of), "T1"),
         plan(t("T1", verify=(("a",),)), t("T2")),
-        [("tasks.T1", FRESH)],
+        [("tasks.T1", REST)],
     ),
     "a closed task that is removed": (
         plan(t("T1"), t("T2")),
         lambda of: close(ask(of), "T1"),
         plan(t("T2")),
-        [("tasks.T1", FRESH)],
+        [("tasks.T1", REST)],
     ),
     "a task at work that is removed": (
         plan(t("T1"), t("T2")),
@@ -488,13 +570,25 @@ REFUSED: Final[dict[str, tuple[Plan, Callable[[Hand], Hand], Plan, list[tuple[st
         plan(t("T1"), t("T2")),
         ask,
         plan(t("T1", files=("a",), role="r"), t("T2")),
-        [("tasks.T1.role", FRESH), ("tasks.T1.files", FRESH)],
+        [("tasks.T1.role", "lifefold why T1"), ("tasks.T1.files", "lifefold why T1")],
+    ),
+    "the removal of work that waits for a person": (
+        plan(t("T1", asks=True), t("T2")),
+        lambda of: park(ask(of), "T1"),
+        plan(t("T2")),
+        [("tasks.T1", REJECT)],
+    ),
+    "the removal of work that is being verified": (
+        plan(t("T1"), t("T2")),
+        lambda of: finish(ask(of), "T1"),
+        plan(t("T2")),
+        [("tasks.T1", "lifefold why T1")],
     ),
     "approval of what waits for a person": (
         plan(t("T1", asks=True), t("T2")),
         lambda of: park(ask(of), "T1"),
         plan(t("T1"), t("T2")),
-        [("tasks.T1.approval", FRESH)],
+        [("tasks.T1.approval", REJECT)],
     ),
     "the priority of what was split": (
         plan(t("T1", most_subtasks=2), t("T2")),
@@ -506,13 +600,13 @@ REFUSED: Final[dict[str, tuple[Plan, Callable[[Hand], Hand], Plan, list[tuple[st
         plan(t("T1", verify=(("a",),), orphaned=task.OnDeath.VERIFY)),
         lambda of: finish(ask(of), "T1"),
         plan(t("T1", orphaned=task.OnDeath.VERIFY)),
-        [("tasks.T1.verify", FRESH)],
+        [("tasks.T1.verify", "lifefold why T1")],
     ),
-    "a new task with the id of another one": (
+    "a file with other terms of an added task that is closed": (
         plan(t("T1")),
-        lambda of: of.give("task:T2", Created(fleet_task.FleetTask(task.State.OPEN, "T2"))),
-        plan(t("T1"), t("T2")),
-        [("tasks.T2", ACCEPT)],
+        lambda of: close(ask(added(of, t("T0", priority=1))), "T0"),
+        plan(t("T1"), t("T0")),
+        [("tasks.T0", REST)],
     ),
     "budgets where nothing is counted": (
         plan(t("T1")),
@@ -628,7 +722,7 @@ REFUSED: Final[dict[str, tuple[Plan, Callable[[Hand], Hand], Plan, list[tuple[st
         plan(t("T1", asks=True), t("T2")),
         lambda of: of.give("task:T1", task.Cancelled("no")),
         plan(t("T1"), t("T2")),
-        [("tasks.T1", FRESH)],
+        [("tasks.T1", REST)],
     ),
     "a task that was removed before the plan was approved": (
         plan(t("T1"), t("T2"), approve_plan=True),
@@ -652,6 +746,45 @@ def test_what_cannot_be_is_refused_by_name_and_nothing_of_the_change_is_applied(
     of: Hand = bring(begun(old))
     here = plan_change.in_force(old, of.aggregate)
     assert why_not(of, here, new) == expected
+
+
+def test_the_rest_of_a_change_is_in_force_without_the_tasks_that_are_over() -> None:
+    """The operator accepts that: closed and cancelled tasks stay as they are, and all other parts hold.
+
+    A closed task that was removed may be put back as it was. Other terms have no effect on it then, either.
+    """
+    limited = Budget(Caps(sessions=9))
+    old = plan(t("T1", caps=Caps(sessions=2)), t("T2"), t("T3"), t("T4"), budget=limited)
+    of = close(ask(begun(old)), "T1").give("task:T2", task.Cancelled("no"))
+    new = plan(t("T1", caps=Caps(sessions=1)), t("T2", priority=1), t("T3", verify=(("b",),)), t("T4"), budget=limited)
+    change = drafted(of, old, new)
+    assert over(of.aggregate, change) == {"T1": task.State.CLOSED, "T2": task.State.CANCELLED}
+    accept(of, old, new, partial=True)
+    assert states(of, "T1", "T2", "T3") == ["CLOSED", "CANCELLED", "OPEN"]
+    assert of.record("task:T3").verify == (("b",),)
+    assert budgets.caps_of(of.aggregate, "budget:task/T1") == Caps(sessions=2)
+    without = replace(new, tasks=new.tasks[2:])
+    accept(of, new, without, partial=True)
+    assert accept(of, without, replace(new, tasks=(new.tasks[0], *new.tasks[2:]))).state("task:T1") == "CLOSED"
+
+
+def test_a_partial_change_is_refused_for_all_other_obstacles() -> None:
+    """An operator accepts no more than that tasks which are over stay as they are."""
+    old = plan(t("T1"), t("T2"))
+    of = ask(close(ask(begun(old)), "T1"))
+    change = replace(drafted(of, old, plan(t("T1", priority=1), t("T2", files=("a",)))), partial=True)
+    assert [each.what for each in obstacles(of.aggregate, change)] == ["tasks.T2.files"]
+
+
+def test_what_only_the_next_claim_or_a_split_asks_for_changes_while_an_agent_has_the_task() -> None:
+    """The present claim goes on: its number of parts, its wait for them, and its result without a change."""
+    old = plan(t("T1", most_subtasks=2))
+    new = plan(t("T1", most_subtasks=3, subtasks_ms=9, on_nothing=task.OnNothing.CLOSE))
+    of = accept(ask(begun(old)), old, new)
+    assert (of.state("task:T1"), of.record("task:T1").epoch) == ("CLAIMED", 1)
+    assert brief(ask(rest(fail(accept(of, new, plan(t("T1", max_retries=1, most_subtasks=3))), "T1"), "T1"))).epoch == 2
+    parted = split(ask(begun(old)), "T1")
+    assert why_not(parted, old, plan(t("T1", most_subtasks=3))) == [("tasks.T1.max_subtasks", FRESH)]
 
 
 def test_one_obstacle_refuses_the_whole_change() -> None:
@@ -726,13 +859,42 @@ def test_a_changed_task_has_failed_for_good_unless_its_new_terms_leave_a_retry()
 
 
 def test_work_that_was_verified_before_its_commands_changed_is_named() -> None:
-    """It waits for its approval, or for its merge after that; other changes say nothing of it."""
-    old = plan(t("T1", asks=True), t("T2"))
+    """It waits for its approval, and is verified again; or for its merge after that, and is not."""
+    old = plan(t("T1", asks=True, verify=(("b",),)), t("T2"))
     of = park(ask(begun(old)), "T1")
     assert of.state("task:T1") == "PENDING_APPROVAL"
     new = plan(t("T1", asks=True, verify=(("a",),)), t("T2", verify=(("a",),)))
-    other = plan(replace(t("T1", asks=True), prompt="other"), t("T3"), agents=(ANN, BOB))
-    assert plan_enforcement.verified_before(of.aggregate, drafted(of, old, new)) == {"T1"}
-    assert plan_enforcement.verified_before(of.aggregate, drafted(of, old, other)) == frozenset()
+    other = plan(replace(old.tasks[0], prompt="other"), t("T3"), agents=(ANN, BOB))
+    none = plan(t("T1", asks=True), t("T2"))
+    assert plan_enforcement.verified_before(of.aggregate, drafted(of, old, new)) == {"T1": True}
+    assert plan_enforcement.verified_before(of.aggregate, drafted(of, old, other)) == {}
+    assert plan_enforcement.verified_before(of.aggregate, drafted(of, old, none)) == {"T1": False}
     of.give("task:T1", ApprovalGranted())
-    assert plan_enforcement.verified_before(of.aggregate, drafted(of, old, new)) == {"T1"}
+    assert plan_enforcement.verified_before(of.aggregate, drafted(of, old, new)) == {"T1": False}
+
+
+def test_work_that_waits_for_its_approval_is_verified_again_by_other_commands() -> None:
+    """An agent gets the kept work, and parks it again. Only then can it be approved, and it is merged as kept last."""
+    old, new = plan(t("T1", asks=True, verify=(("b",),))), plan(t("T1", asks=True, verify=(("a",),)))
+    of = park(ask(begun(old)), "T1")
+    kept = of.record("task:T1").result
+    accept(of, old, new)
+    assert (of.state("task:T1"), of.record("task:T1").stage) == ("DONE", task.Stage.REVERIFY)
+    assert isinstance(of.refuse("task:T1", ApprovalGranted()).reason, str)
+    given = brief(ask(of))
+    assert (given.stage, given.verify, given.result, given.asks) == (task.Stage.REVERIFY, (("a",),), kept, True)
+    say(of, "T1", fleet_task.Parked)
+    assert (of.state("task:T1"), of.record("task:T1").result) == ("PENDING_APPROVAL", given.epoch)
+    of.give("task:T1", ApprovalGranted())
+    assert brief(ask(of)).stage is task.Stage.MERGE
+
+
+def test_work_that_the_other_commands_refuse_is_not_merged() -> None:
+    """It has failed, as after any verification; without other commands the work goes on waiting."""
+    old, new = plan(t("T1", asks=True, verify=(("b",),))), plan(t("T1", asks=True, verify=(("a",),)))
+    of = accept(park(ask(begun(old)), "T1"), old, new)
+    say(ask(of), "T1", task.Rejected)
+    assert of.state("task:T1") == "FAILED"
+    still = park(ask(begun(old)), "T1")
+    accept(still, old, plan(t("T1", asks=True)))
+    assert still.state("task:T1") == "PENDING_APPROVAL"

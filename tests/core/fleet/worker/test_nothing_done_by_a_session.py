@@ -77,6 +77,14 @@ def test_of_many_ignored_files_some_are_named() -> None:
     assert nothing_done.reason_of(tuple("abcdef")).endswith("besides: a, b, c, d, e and more")
 
 
+def test_the_agents_last_words_are_told_if_they_name_a_known_trouble() -> None:
+    """A program that is limited may exit with 0; other words of an agent explain nothing."""
+    assert nothing_done.reason_of((), "rate limit exceeded") == (
+        "nothing was changed; the agent's last words: rate limit exceeded"
+    )
+    assert nothing_done.reason_of((), "I have looked at it") == "nothing was changed"
+
+
 def test_a_session_that_has_changed_something_goes_its_way() -> None:
     """It is verified, by no command, and merged."""
     of = inspected(finished(), differs=True)

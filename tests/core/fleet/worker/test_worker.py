@@ -120,7 +120,7 @@ def test_an_agent_that_never_can_make_a_place_stops_and_says_why() -> None:
     assert states(of) == ("Stopped", "Idle")
     assert [type(event) for _, _, event in of.told()] == [task.Released, worker_slot.WorkerGone]
     assert of.effects(LogFatal) == [
-        LogFatal("consecutive_errors 1 of 1; the last was Error(no place for T1: no branch)")
+        LogFatal("1 error in a row (max_consecutive_errors = 1); the last was Error(no place for T1: no branch)")
     ]
     assert shutdown.settled(of.aggregate)
 

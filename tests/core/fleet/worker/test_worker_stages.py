@@ -12,7 +12,7 @@ from lifefold.core.fleet.worker import assignment, desired_state, shutdown
 from lifefold.core.kernel import replace
 from lifefold.core.lifecycles import session, task
 from lifefold.core.lifecycles.task import Stage
-from lifefold.effects import Begin, MergeWork, ParkWork
+from lifefold.effects import Begin, CheckOutWork, MergeWork, ParkWork
 
 ASKS = replace(BRIEF, asks=True)
 VERIFY = replace(BRIEF, stage=Stage.VERIFY)
@@ -95,6 +95,18 @@ def test_the_result_of_parts_is_verified_without_a_session() -> None:
     of = whole_verifying()
     assert states(of) == ("BuildingPrompt", "Verifying")
     assert of.report("assignment", "VerifyWork", assignment.Verified()).state("assignment") == "Merging"
+
+
+def test_kept_work_is_checked_out_and_verified_again_without_a_session() -> None:
+    """As it was kept by the earlier claim; then it is parked under the new claim, for the person's word."""
+    of = given(replace(ASKS, stage=Stage.REVERIFY, result=1, collected="c0ffee"))
+    checked_out = [each.activity for each in of.effects(Begin) if isinstance(each, Begin)]
+    assert checked_out == [CheckOutWork("T1", 2, 1, "c0ffee")]
+    of.report("assignment", "CheckOutWork", assignment.CheckedOut())
+    assert states(of) == ("BuildingPrompt", "Verifying")
+    of.report("assignment", "VerifyWork", assignment.Verified())
+    of.report("assignment", "ParkWork", assignment.Parked("c0ffee"))
+    assert of.told()[0] == ("board", "task:T1", fleet_task.Parked(2, "c0ffee"))
 
 
 def test_a_stage_that_is_left_is_returned_unchanged() -> None:

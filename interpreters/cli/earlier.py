@@ -1,0 +1,32 @@
+"""Tasks that are not in a log because an earlier log of the fleet has them: a run with ``--again`` begins a new log."""
+
+import shlex
+from pathlib import Path
+
+from lifefold.core.fleet.system import board
+from lifefold.interpreters.cli import logs
+from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.names import UnknownName
+from lifefold.interpreters.store import SqliteStore, StoreError
+
+
+def found_earlier(store: SqliteStore, unknown: UnknownName) -> BadInput:
+    """Return the error about an unknown name; for a task of an earlier log, with its state there and the command."""
+    for log in logs.earlier_logs(store.path):
+        state = _state_in(log, unknown.name) if unknown.what == "task" else ""
+        if state:
+            there = f"lifefold why {shlex.quote(unknown.name)} --db {shlex.quote(str(log))}"
+            said = f"{unknown.name} is not in {store.path}: it is {state} in the earlier log {log}; {there} explains it"
+            return BadInput(logs.typed(said, store))
+    return unknown
+
+
+def _state_in(log: Path, task: str) -> str:
+    """Return the state of a task in a log; empty if the log does not have it, or cannot be read."""
+    try:
+        with SqliteStore.peek(log) as store:
+            of = logs.fold(store).aggregates.get(board.NAME)
+    except (BadInput, StoreError, OSError):
+        return ""
+    found = None if of is None else of.entities.get(f"task:{task}")
+    return "" if found is None else str(found.state)

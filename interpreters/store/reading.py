@@ -1,0 +1,93 @@
+"""Opening a log, and reading its entries with their chain."""
+
+import sqlite3
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from lifefold.interpreters.store.chain import FIRST, Anchor, BrokenChain, verified
+from lifefold.interpreters.store.errors import NotAStore, damaged, translated
+from lifefold.interpreters.store.identity import must_be_ours
+from lifefold.interpreters.store.meta import anchor_of, meta_of, must_be_whole
+from lifefold.interpreters.store.protocol import Busy, Entry, StoreError
+from lifefold.interpreters.store.wal import is_busy, open_shared
+
+BUSY_TIMEOUT_S: Final = 5.0
+"""How long SQLite waits for another program before it reports that the file is busy."""
+
+
+class Known(NamedTuple):
+    """What the writer of a log knows of it: the digest of its metadata, and its newest anchor."""
+
+    digest: str | None
+    anchor: Anchor
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open a log of this program. Raises ``NotAStore``, ``Busy``."""
+    must_be_ours(path)
+    try:
+        connection = open_shared(path, BUSY_TIMEOUT_S)
+    except sqlite3.Error as error:
+        if is_busy(error):
+            message = f"{path}: another program keeps the log busy ({error})"
+            raise Busy(message) from error
+        message = f"{path}: cannot be read as a log ({error})"
+        raise NotAStore(message) from error
+    try:
+        connection.execute("PRAGMA wal_autocheckpoint = 0")  # the writer decides on checkpoints, see ``base``
+        translated(path, partial(must_be_whole, path, connection))
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def read_on(path: Path, connection: sqlite3.Connection, count: int) -> list[Entry]:
+    """Return all entries after the first ``count`` from one snapshot, and verify their chain."""
+    connection.execute("BEGIN")
+    try:
+        anchor = anchor_of(path, connection)
+        before = connection.execute(_LINK, (count - 1,)).fetchone() if count else (FIRST,)
+        rows = [(Entry(*each[:-1]), each[-1]) for each in connection.execute(_ENTRIES, (count,))]
+    finally:
+        connection.execute("COMMIT")
+    try:
+        return verified(Anchor(count, FIRST if before is None else before[0]), rows, anchor)
+    except BrokenChain as error:
+        raise damaged(path, str(error)) from error
+
+
+def known_of(path: Path, connection: sqlite3.Connection) -> Known:
+    """Return what a log says of itself now."""
+    return Known(meta_of(connection, "digest"), anchor_of(path, connection))
+
+
+def is_intact(path: Path, known: Known) -> bool:
+    """Tell whether the file at a path is a sound log with all entries that its writer knows. Raises ``Busy``."""
+    try:
+        with closing(connect(path)) as connection:
+            translated(path, partial(_must_have, path, connection, known))
+    except Busy:
+        raise
+    except (StoreError, OSError):
+        return False
+    return True
+
+
+def _must_have(path: Path, connection: sqlite3.Connection, known: Known) -> None:
+    """Raise ``Damaged`` unless a log is sound and has all known entries."""
+    (sound,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    read_on(path, connection, 0)
+    count, newest = known.anchor
+    found = connection.execute(_LINK, (count - 1,)).fetchone() if count else (FIRST,)
+    if sound != "ok" or found != (newest,) or known_of(path, connection).digest != known.digest:
+        raise damaged(path, "it is not the log that was written here")
+
+
+_ENTRIES: Final = (
+    "SELECT stream, version, at_ms, key, envelope, effects, digest, link FROM entries"
+    " ORDER BY position LIMIT -1 OFFSET ?"
+)
+_LINK: Final = "SELECT link FROM entries ORDER BY position LIMIT 1 OFFSET ?"

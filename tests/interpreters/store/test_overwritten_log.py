@@ -1,0 +1,129 @@
+"""A log that another program overwrites in place while it is written: it is noticed, and nothing is lost."""
+
+import os
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+from unittest.mock import ANY
+
+import anyio
+import pytest
+
+from conformance import entry
+from lifefold.interpreters.store import Batch, Damaged, SqliteStore, StoreError, base
+
+pytestmark = pytest.mark.anyio
+
+READS = """
+import sqlite3, sys
+print(sqlite3.connect(sys.argv[1]).execute("SELECT count(*) FROM entries").fetchone()[0])
+"""
+"""A program that reads a log."""
+
+
+def contents(log: Path) -> dict[str, bytes]:
+    """Return the contents of a log and of the files beside it, by the ends of their names."""
+    return {path.name.removeprefix(log.name): path.read_bytes() for path in log.parent.iterdir()}
+
+
+def mark(log: Path) -> int:
+    """Return when a log was written last, without its write-ahead log."""
+    return log.stat().st_mtime_ns
+
+
+def over(log: Path, contents: bytes) -> None:
+    """Write into a log in place, later than its last change as far as the clock of the file system tells."""
+    before = log.stat().st_mtime_ns
+    log.write_bytes(contents)
+    os.utime(log, ns=(before + 1, before + 1))
+
+
+async def test_an_overwritten_log_has_all_of_it_in_its_copy_also_after_a_checkpoint(
+    made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file of the other program is kept as it is."""
+    monkeypatch.setattr(base, "CHECKPOINT_BYTES", 1)
+    with SqliteStore.open(made) as store:
+        before = mark(made)
+        for version in range(3, 40):
+            await store.append(Batch((entry("a", version),)))
+        assert mark(made) > before, "there was no checkpoint"
+        with SqliteStore.peek(made) as beside:
+            await beside.post("a", b"p")
+        over(made, b"another")
+        await store.look()
+        assert store.displaced is not None
+        assert store.displaced.what == "another program has overwritten the file"
+        await store.append(Batch((entry("a", 40),)))
+        assert len(await store.posts()) == 1
+    assert contents(made) == {"": b"another", ".lock": b"", ".recovered": ANY, ".recovered.lock": b""}
+    with SqliteStore.open(made.with_name(made.name + ".recovered")) as store:
+        assert [each.version for each in await store.read()] == list(range(1, 41))
+
+
+async def test_an_older_copy_that_is_written_over_a_log_is_noticed(made: Path) -> None:
+    """It is a sound log of the same fleet, without the newest entries."""
+    older = contents(made)[""]
+    with SqliteStore.open(made) as store:
+        await store.append(Batch((entry("a", 3),)))
+    with SqliteStore.open(made) as store:
+        over(made, older)
+        await store.look()
+        assert store.displaced is not None
+        assert [each.version for each in await store.read()] == [1, 2, 3]
+
+
+async def test_a_checkpoint_of_another_program_is_no_overwriting(made: Path) -> None:
+    """Nor is a new time of the file alone; what is overwritten afterwards is recovered."""
+    with SqliteStore.open(made) as store:
+        await store.append(Batch((entry("a", 3),)))
+        with closing(sqlite3.connect(made, isolation_level=None)) as other:
+            other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        await store.append(Batch((entry("a", 4),)))
+        os.utime(made)
+        await store.look()
+        assert store.path == made
+        over(made, b"")
+        await store.append(Batch((entry("a", 5),)))
+        assert store.path != made
+    with SqliteStore.open(made.with_name(made.name + ".recovered")) as store:
+        assert [each.version for each in await store.read()] == [1, 2, 3, 4, 5]
+
+
+async def test_an_overwritten_log_without_a_copy_of_its_main_file_is_damaged(
+    made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a very large one, or one on a full disk: the error says so, and nothing is written any more."""
+    monkeypatch.setattr(base, "LARGEST_BYTES", 0)
+    with SqliteStore.open(made) as store:
+        over(made, b"another")
+        for _ in range(2):
+            with pytest.raises(StoreError, match="copy cannot be written"):
+                await store.append(Batch((entry("a", 3),)))
+    assert list(made.parent.glob("*.recovered")) == []
+
+
+async def test_a_log_whose_write_ahead_log_is_overwritten_too_is_damaged(made: Path) -> None:
+    """No part of it is passed off as all of it."""
+    with SqliteStore.open(made) as store:
+        await store.append(Batch((entry("a", 3),)))
+        over(made, b"another")
+        over(made.with_name(made.name + "-wal"), b"another")
+        with pytest.raises(Damaged, match="cannot be recovered as a whole"):
+            await store.append(Batch((entry("a", 4),)))
+    assert list(made.parent.glob("*.recovered")) == []
+
+
+async def test_a_command_that_reads_a_log_while_it_is_written_takes_no_part_of_it_away(
+    made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The writer keeps SQLite's locks on its file while it copies the file; without them the other would clean up."""
+    monkeypatch.setattr(base, "CHECKPOINT_BYTES", 1)
+    with SqliteStore.open(made) as store:
+        for version in range(3, 6):
+            await store.append(Batch((entry("a", version),)))
+            done = await anyio.run_process([sys.executable, "-c", READS, str(made)])
+            assert int(done.stdout) == version
+        await store.look()
+        assert store.displaced is None
