@@ -189,8 +189,8 @@ def _results(state: Reading, message: dict[str, Any]) -> Step:
 
 
 def _limit(state: Reading, info: dict[str, Any], now: Now) -> Step:
-    """Read the state of the account's limit; only a rejected request says that the account rests."""
-    if info.get("status") != "rejected":
+    """Read the state of the account's limit; it rests if requests are rejected, unless it pays for more."""
+    if info.get("status") != "rejected" or info.get("isUsingOverage") is True:
         return state, ()
     scope, until_ms = hostile.name(info.get("rateLimitType")), believed(info.get("resetsAt"), now)
     return reading.limited(state, "", now, until_ms=until_ms, scope=scope)

@@ -39,11 +39,6 @@ class Tokens(msgspec.Struct, frozen=True):
     cache_write: int = 0
     output: int = 0
 
-    @property
-    def read(self) -> int:
-        """All tokens that the model has read."""
-        return self.input + self.cache_read + self.cache_write
-
     def plus(self, other: "Tokens") -> "Tokens":
         """Return the sum."""
         return Tokens(

@@ -223,9 +223,9 @@ def closed(reading: Reading, status: int | None) -> Ended:
     """
     if reading.outcome is not None and reading.outcome is not Outcome.SUCCESS:
         return Ended(reading.outcome, reading.reason)
-    if reading.trouble:
-        return Ended(verdicts.verdict(reading.trouble), reading.trouble)
-    if status == 0 and reading.denied:
+    if reading.trouble and (outcome := verdicts.verdict(reading.trouble)) is not Outcome.FAILED:
+        return Ended(outcome, reading.trouble)
+    if status == 0 and reading.denied and not reading.trouble:
         tool, reason = reading.denied[-1]
         return Ended(Outcome.DENIED, f"{tool}: {reason}" if reason else f"{tool} was refused")
     if status == 0 and reading.outcome is Outcome.SUCCESS:
@@ -242,4 +242,5 @@ def _crash(reading: Reading, status: int | None) -> str:
     else:
         how = f"ended with status {status}"
     how = f"{how}, after its result" if reading.outcome else f"{how}, without a result"
-    return f"{how}: {reading.last}" if reading.last else how
+    words = reading.trouble or reading.last
+    return f"{how}: {words}" if words else how
