@@ -17,7 +17,7 @@ from benchmarks.report import Report, Table, Target
 from benchmarks.sampling import Turn, ratios, spread, take_turns
 from lifefold.interpreters.simulate import Faults, Run, simulate
 from lifefold.interpreters.simulate.faults import NONE
-from lifefold.interpreters.simulate.simulation_targets import fleet_of
+from lifefold.interpreters.targets.simulation_targets import fleet_of
 
 ROUNDS = 7
 AGENTS, TASKS = 20, 200

@@ -28,7 +28,7 @@ from lifefold.core.kernel.entity import (
     advance,
     create,
 )
-from lifefold.core.kernel.environment import Cause, Possible, alone, late, possible, possible_of, restarted
+from lifefold.core.kernel.environment import Cause, Possible, alone, cause_of, late, possible, possible_of, restarted
 from lifefold.core.kernel.failure import DecisionError, EntityQuarantined, EntityReleased, HandlerFailed
 from lifefold.core.kernel.journal import LifecycleEvent, describe, journal
 from lifefold.core.kernel.machine import ActivityScope, Machine, anywhere
@@ -55,10 +55,12 @@ from lifefold.core.kernel.record import Event, Record, State, replace
 from lifefold.core.kernel.row import ANY, STAY, After, Does, Pattern, Row, after, does, row
 from lifefold.core.kernel.step import IllegalTransition, Step
 from lifefold.core.kernel.validation import InvalidMachine
+from lifefold.core.kernel.world import START_MS, Input, SystemStep, World, delivery, sent_in
 
 __all__ = [
     "ANY",
     "LATE_OR_REPEATED",
+    "START_MS",
     "STAY",
     "ActivityEnded",
     "ActivityScope",
@@ -81,6 +83,7 @@ __all__ = [
     "Fairness",
     "HandlerFailed",
     "IllegalTransition",
+    "Input",
     "InvalidMachine",
     "LifecycleEvent",
     "Machine",
@@ -103,10 +106,12 @@ __all__ = [
     "Step",
     "System",
     "SystemState",
+    "SystemStep",
     "TimerFired",
     "Transition",
     "UnreadableEntry",
     "View",
+    "World",
     "accepts",
     "advance",
     "after",
@@ -114,8 +119,10 @@ __all__ = [
     "always",
     "always_step",
     "anywhere",
+    "cause_of",
     "create",
     "decide",
+    "delivery",
     "describe",
     "digest",
     "does",
@@ -133,6 +140,7 @@ __all__ = [
     "restarted",
     "row",
     "rule",
+    "sent_in",
     "sometimes",
     "strongly",
     "subject_of",

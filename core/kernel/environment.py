@@ -7,7 +7,7 @@ checker, the simulator and the tests all use it.
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -37,6 +37,22 @@ class Cause(StrEnum):
     CONFIRMATION = "confirmation"
     RECOVERY = "recovery"
     MESSAGE = "message"
+
+
+def cause_of(envelope: Envelope) -> Cause:
+    """Return the source of an input. A first input of an aggregate is a command."""
+    if envelope.sender:
+        return Cause.MESSAGE
+    if envelope.slot:
+        return Cause.REPORT
+    return _KERNEL_CAUSES.get(type(envelope.event), Cause.COMMAND)
+
+
+_KERNEL_CAUSES: Final[dict[type[Event], Cause]] = {
+    TimerFired: Cause.TIMER,
+    ActivityEnded: Cause.CONFIRMATION,
+    RunnerRecovered: Cause.RECOVERY,
+}
 
 
 class Possible(msgspec.Struct, frozen=True, gc=False):

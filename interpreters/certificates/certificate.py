@@ -22,10 +22,11 @@ import msgspec
 from lifefold.core.kernel import Machine, Property, alone
 from lifefold.interpreters.certificates.code import checker, code_of, digest
 from lifefold.interpreters.certificates.source import Names
+from lifefold.interpreters.report.finding import Outcome
 from lifefold.interpreters.search.configuration import Bounds, Judge
 from lifefold.interpreters.search.crash_model import CrashBounds
-from lifefold.interpreters.search.report import CrashReport, Outcome, Report
-from lifefold.interpreters.targets.check_targets import Target
+from lifefold.interpreters.search.report import CrashReport, Report
+from lifefold.interpreters.targets.target import Target
 
 FORMAT: Final = 4
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from lifefold.core.kernel import AggregateType, Machine, Row, System
 from lifefold.interpreters.certificates.syntax import DIGITS, digest_of
-from lifefold.interpreters.targets.check_targets import Target
+from lifefold.interpreters.targets.target import Target
 
 OURS: Final = ("lifefold.core", "lifefold.effects")
 _ALWAYS: Final = ("lifefold.core.kernel", "lifefold.effects")

@@ -3,25 +3,23 @@
 Each trace is replayed before it is written, so the written test is known to fail.
 """
 
-import re
-from collections.abc import Container, Iterator, Sequence
-from itertools import chain, count
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 from unittest import SkipTest
 
-from lifefold.core.kernel import ActivityEnded, Cause, Envelope, Machine, TimerFired, possible
+from lifefold.core.kernel import ActivityEnded, Cause, Envelope, Machine, SystemStep, TimerFired
 from lifefold.interpreters.certificates.source import Names, Unwritable
 from lifefold.interpreters.check.checking import NEVER_STUCK
 from lifefold.interpreters.replay import Retrace
-from lifefold.interpreters.search.report import Outcome, Report, Verdict
+from lifefold.interpreters.report.emitted_file import docstring, head, title
+from lifefold.interpreters.report.finding import Outcome, Verdict
+from lifefold.interpreters.report.trace import Attempt, CrashTrace, Trace
+from lifefold.interpreters.search.report import Report
 from lifefold.interpreters.search.rule_error import ADDRESSED
-from lifefold.interpreters.search.trace import Attempt, CrashTrace, Trace
-from lifefold.interpreters.search.unreduced import Happening
-from lifefold.interpreters.targets.check_targets import Target
+from lifefold.interpreters.targets.target import Target
 
 WIDTH: Final = 110
 _RUN: Final = "run"
-_HEAD: Final = '"""Written by lifefold check --emit-test'
 
 Call = tuple[str, tuple[Any, ...], dict[str, Any]]
 
@@ -35,28 +33,17 @@ def emitted(checked: Sequence[tuple[Target, Report]]) -> tuple[str, tuple[str, .
         for verdict in report.verdicts:
             if verdict.outcome is Outcome.BROKEN and verdict.trace is not None:
                 try:
-                    title = _title(target, verdict, tests)
-                    tests[title] = "\n".join(_test(title, target, verdict, verdict.trace, names))
+                    name = title(target.name, verdict.name, tests)
+                    tests[name] = "\n".join(_test(name, target, verdict, verdict.trace, names))
                 except (Unwritable, SkipTest) as error:
                     without.append(f"{verdict.owner}: {verdict.name}: {error}")
     if not tests:
         return "", tuple(without)
-    head = f'{_HEAD}: traces on which a property is broken. Fails until they are fixed."""'
-    return "\n".join([head, "", *names.lines(), "", *tests.values(), ""]), tuple(without)
+    first = f'{head("check")}: traces on which a property is broken. Fails until they are fixed."""'
+    return "\n".join([first, "", *names.lines(), "", *tests.values(), ""]), tuple(without)
 
 
-def is_emitted(text: bytes) -> bool:
-    """Tell whether the text of a file was written here, by its head."""
-    return text.startswith(_HEAD.encode())
-
-
-def _title(target: Target, verdict: Verdict, taken: Container[str]) -> str:
-    name = re.sub(r"\W+", "_", f"test_{target.name}_{verdict.name}".lower()).strip("_")
-    names = chain([name], (f"{name}_{number}" for number in count(2)))
-    return next(each for each in names if each not in taken)
-
-
-def _test(title: str, target: Target, verdict: Verdict, trace: Trace, names: Names) -> Iterator[str]:
+def _test(name: str, target: Target, verdict: Verdict, trace: Trace, names: Names) -> Iterator[str]:
     if isinstance(trace, CrashTrace):
         raise Unwritable("it is about a runner, and no test of the rules can show that")
     if verdict.name == ADDRESSED:
@@ -67,8 +54,8 @@ def _test(title: str, target: Target, verdict: Verdict, trace: Trace, names: Nam
         lines.append(_attempted(target, retrace, trace.attempt, names))
     elif _is_kept(retrace, verdict):
         raise Unwritable("the property holds when its steps are taken alone")
-    yield f"\ndef {title}() -> None:"
-    yield f"    {_quoted(f'{verdict.owner}: {verdict.name}.')}"
+    yield f"\ndef {name}() -> None:"
+    yield f"    {docstring(f'{verdict.owner}: {verdict.name}.')}"
     yield f"    {_RUN} = {spelled}"
     yield from lines
     if trace.attempt is None:
@@ -113,22 +100,18 @@ def _body(target: Target, run: Retrace, trace: Trace, names: Names) -> Iterator[
         yield from _line(target, run, _chosen(run, choice, happening), names)
 
 
-def _choice(run: Retrace, happening: Happening) -> int:
+def _choice(run: Retrace, happening: SystemStep) -> int:
     """Return the number of a step among the possible ones; -1 for a message."""
     if happening.cause is Cause.MESSAGE:
         return -1
-    name = happening.aggregate
-    every = possible(run.system.type_of(name), run.world.aggregates[name], run.world.now_ms)
-    return next(n for n, each in enumerate(every) if each.envelope == happening.envelope)
+    return [*run.world.choices_of(happening.aggregate)].index(happening.given)
 
 
-def _chosen(run: Retrace, choice: int, happening: Happening) -> Happening:
+def _chosen(run: Retrace, choice: int, happening: SystemStep) -> SystemStep:
     """Return the same step in this run: the numbers in it may differ."""
-    name = happening.aggregate
     if choice < 0:
         return happening
-    every = list(possible(run.system.type_of(name), run.world.aggregates[name], run.world.now_ms))
-    return happening._replace(envelope=every[choice].envelope)
+    return happening._replace(envelope=[*run.world.choices_of(happening.aggregate)][choice].envelope)
 
 
 def _attempted(target: Target, run: Retrace, attempt: Attempt, names: Names) -> str:
@@ -144,7 +127,7 @@ def _attempted(target: Target, run: Retrace, attempt: Attempt, names: Names) -> 
     return f"    {_RUN}.{asked}"
 
 
-def _line(target: Target, run: Retrace, happening: Happening, names: Names) -> Iterator[str]:
+def _line(target: Target, run: Retrace, happening: SystemStep, names: Names) -> Iterator[str]:
     """Take a step, and yield its text."""
     method, arguments, options = _call(target, run, happening.aggregate, happening.cause, happening.envelope)
     before = len(run.taken)
@@ -204,8 +187,3 @@ def _question(verdict: Verdict, names: Names) -> str:
     if verdict.name == NEVER_STUCK:
         return f"{_RUN}.can_go_on()"
     return f"{_RUN}.keeps({names.expression(verdict.name)}, of={names.expression(verdict.owner)})"
-
-
-def _quoted(text: str) -> str:
-    safe = text.replace("\\", "\\\\").replace('"', "'")
-    return f'"""{safe}"""'

@@ -8,11 +8,12 @@ is imported when it is first used, so other packages can use the rest without th
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from lifefold.interpreters.report.finding import Message, Outcome, Verdict
+from lifefold.interpreters.report.trace import CrashTrace, Incident, Trace
 from lifefold.interpreters.search.configuration import Bounds
 from lifefold.interpreters.search.crash_model import SHIPPED, CrashBounds, Discipline, Fault, Stage
 from lifefold.interpreters.search.findings import Progress
-from lifefold.interpreters.search.report import CrashReport, Message, Outcome, Report, Verdict
-from lifefold.interpreters.search.trace import CrashTrace, Incident, Trace
+from lifefold.interpreters.search.report import CrashReport, Report
 
 if TYPE_CHECKING:
     from lifefold.interpreters.check.checking import check

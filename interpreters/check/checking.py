@@ -11,6 +11,8 @@ from lifefold.core.kernel import Envelope, Machine, Property, PropertyKind, Syst
 from lifefold.core.kernel.property import properties_of
 from lifefold.interpreters.check.clocks import see_to_clocks
 from lifefold.interpreters.crash.crash_search import crashed, with_crashes
+from lifefold.interpreters.report.finding import Outcome, Verdict
+from lifefold.interpreters.report.trace import Trace
 from lifefold.interpreters.search.bitset_search import Product, search
 from lifefold.interpreters.search.component import Carried
 from lifefold.interpreters.search.configuration import Bounds, Judge, NamedProperty, Subject
@@ -23,12 +25,11 @@ from lifefold.interpreters.search.graph import Graph
 from lifefold.interpreters.search.independence import Liveness as LivenessApart
 from lifefold.interpreters.search.liveness import Flags, Lasso, Steps, assumptions, never
 from lifefold.interpreters.search.opening import Opening, opened, unopened
-from lifefold.interpreters.search.product_system import ProductSystem, Refused, World
-from lifefold.interpreters.search.report import Alike, Outcome, Report, Verdict
+from lifefold.interpreters.search.product_system import ProductSystem, Refused, StateRow
+from lifefold.interpreters.search.report import Alike, Report
 from lifefold.interpreters.search.rule_error import ADDRESSED, ANSWERED, INERT, Place, RuleError, raised
 from lifefold.interpreters.search.symmetry import NotAlike
 from lifefold.interpreters.search.system_properties import SystemProperties
-from lifefold.interpreters.search.trace import Trace
 from lifefold.interpreters.search.witness import Witness
 
 NEVER_STUCK: Final = "what is not settled can go on"
@@ -188,7 +189,7 @@ class _Check:
         outcome = Outcome.UNDECIDED if graph.truncated else Outcome.HOLDS
         return Verdict(self._system.name, name, property_kind, outcome)
 
-    def _settled(self, product_system: ProductSystem, world: World) -> bool:
+    def _settled(self, product_system: ProductSystem, world: StateRow) -> bool:
         return all(
             machine.settled(entity.record)
             for component, number in zip(product_system.components, world, strict=False)

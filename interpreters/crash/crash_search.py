@@ -8,18 +8,18 @@ from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
-from lifefold.core.kernel import Envelope, Machine, PropertyKind, Reaction, System, alone
+from lifefold.core.kernel import Envelope, Machine, PropertyKind, Reaction, System, SystemStep, World, alone
 from lifefold.effects import Effect, Tell
 from lifefold.interpreters.crash.configurations import nearest
 from lifefold.interpreters.crash.runner_model import Runner
+from lifefold.interpreters.report.finding import Outcome, Verdict
+from lifefold.interpreters.report.trace import Attempt, CrashTrace, Incident, Trace
 from lifefold.interpreters.search.configuration import Bounds
 from lifefold.interpreters.search.crash_model import SHIPPED, CrashBounds, CrashModel, Discipline, Fault, Stage, Step
 from lifefold.interpreters.search.findings import Findings, Progress
 from lifefold.interpreters.search.product_system import ProductSystem, Refused, Unaddressed
-from lifefold.interpreters.search.report import CrashReport, Outcome, Report, Verdict
+from lifefold.interpreters.search.report import CrashReport, Report
 from lifefold.interpreters.search.rule_error import UNANSWERED, Place, RuleError, raised
-from lifefold.interpreters.search.trace import Attempt, CrashTrace, Incident, Trace
-from lifefold.interpreters.search.unreduced import Happening, PlainWorld
 from lifefold.interpreters.search.witness import Witness
 
 NOTICE_STATES: Final = 2_000
@@ -35,7 +35,7 @@ class Beginning(NamedTuple):
     """A beginning of runs: a crash model, and the trace to it."""
 
     model: CrashModel
-    way: tuple[Happening, ...] = ()
+    way: tuple[SystemStep, ...] = ()
 
 
 def check_crashes(  # noqa: PLR0913 - what may be chosen, each with its name
@@ -78,13 +78,11 @@ def crashed(
     tell: Callable[[Progress], None] | None,
 ) -> CrashReport:
     """Let runners crash in states that a search has found, which show all its configurations."""
-    beginnings: list[tuple[PlainWorld, tuple[Happening, ...]]] = []
-    for state in nearest(found):
-        world, happened = witness.unreduced.walk(found.way(state))
-        beginnings.append((world, tuple(happened)))
+    beginnings = [witness.unreduced.walk(found.way(state)) for state in nearest(found)]
     runner = Runner(product_system.system, product_system.opening, SHIPPED, limits)
     begun = [
-        Beginning(runner.standing(world.aggregates, _tells(product_system, world)), way) for world, way in beginnings
+        Beginning(runner.standing([*world.aggregates.values()], _tells(product_system, world)), tuple(steps))
+        for world, steps in beginnings
     ]
     report = searched(product_system.system.name, runner, begun, tell)
     if limits.inputs > 1 and report.truncated.endswith("states"):
@@ -93,12 +91,11 @@ def crashed(
     return report
 
 
-def _tells(product_system: ProductSystem, world: PlainWorld) -> list[tuple[int, Tell]]:
-    return [
-        (sender, tell)
-        for (sender, _), tells in zip(product_system.channels, world.under_way, strict=True)
-        for tell in tells
-    ]
+def _tells(product_system: ProductSystem, world: World) -> list[tuple[int, Tell]]:
+    """Return the messages in flight, channel by channel, each with the number of its sender."""
+    numbers = {component.name: component.number for component in product_system.components}
+    in_flight = sorted((numbers[a], numbers[b], ordinal, tell) for (a, b, ordinal), tell in world.in_flight.items())
+    return [(sender, tell) for sender, _, _, tell in in_flight]
 
 
 def with_crashes(report: Report, crashes: CrashReport) -> Report:
@@ -285,10 +282,10 @@ class _Search:
 
     def _decision(self, model: CrashModel, step: Step) -> Incident:
         runner, number = self._runner, model.volatile.now[step.component]
-        cause, envelope = runner.envelope(model, step)
+        envelope = runner.envelope(model, step)
         name, entity = runner.names[step.component], envelope.entity
         reaction = cast("Reaction", runner.decisions.react(step.component, number, envelope))
-        happening = Happening(name, cause, envelope, reaction)
+        happening = SystemStep(name, envelope, reaction)
         if not runner.states[step.component][number].version:
             return Incident(step.stage, f"{name} 1: begins", happening)
         line = " ".join(Trace((happening,)).lines(sys.maxsize)).partition(". ")[2].removeprefix(f"{name} {entity}: ")

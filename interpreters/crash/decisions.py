@@ -16,6 +16,7 @@ from lifefold.core.kernel import (
     Refusal,
     RunnerRecovered,
     System,
+    delivery,
     encode,
     possible,
     react,
@@ -126,8 +127,7 @@ class Decisions:
     def sent_message(self, component: int, number: int, sent_message: int) -> Envelope:
         """Return a message as an aggregate gets it."""
         sender, tell = self.messages[sent_message]
-        name, at_ms = self.names[sender], _now_ms(self.states[component][number])
-        return Envelope(tell.entity, tell.event, at_ms, name, sender=name, ordinal=tell.ordinal)
+        return delivery(self.names[sender], tell, _now_ms(self.states[component][number])).envelope
 
     def _taken(self, component: int, number: int, envelope: Envelope, sent_message: int = -1) -> int:
         """Return the number of the decision on an input that must not be refused."""

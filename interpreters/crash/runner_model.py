@@ -99,15 +99,15 @@ class Runner:
             for activity, phase in self.decisions.going_on(component, number).items()
         )
 
-    def envelope(self, model: CrashModel, step: Step) -> tuple[Cause, Envelope]:
+    def envelope(self, model: CrashModel, step: Step) -> Envelope:
         """Return the input of a ``DECIDE`` step."""
         number = model.volatile.now[step.component]
         if step.sent_message >= 0:
-            return Cause.MESSAGE, self.decisions.sent_message(step.component, number, step.sent_message)
+            return self.decisions.sent_message(step.component, number, step.sent_message)
         if step.number < 0:
-            return Cause.RECOVERY, self.decisions.greeting(step.component, number)
-        chosen = next(each for each in self.decisions.accepted(step.component, number) if each.number == step.number)
-        return chosen.cause, chosen.given
+            return self.decisions.greeting(step.component, number)
+        accepted = self.decisions.accepted(step.component, number)
+        return next(each.given for each in accepted if each.number == step.number)
 
     # Decide
 

@@ -11,14 +11,14 @@ from typing import Any, Final
 
 import altair as alt
 
-from lifefold.core.kernel import Machine
+from lifefold.core.kernel import START_MS, Machine
+from lifefold.interpreters.campaign.campaign import Tally
+from lifefold.interpreters.campaign.report import HOUR_MS, MINUTE_MS, SECOND_MS, duration, percentile_95, spread
 from lifefold.interpreters.notebook.figure import Figure
 from lifefold.interpreters.notebook.space import FILLS
-from lifefold.interpreters.simulate.campaign import Tally
-from lifefold.interpreters.simulate.report import HOUR_MS, MINUTE_MS, SECOND_MS, duration, percentile_95, spread
-from lifefold.interpreters.simulate.simulation import START_MS, Run
-from lifefold.interpreters.simulate.simulation_targets import Target
-from lifefold.interpreters.simulate.story import happenings
+from lifefold.interpreters.simulate.simulation import Run
+from lifefold.interpreters.simulate.story import steps
+from lifefold.interpreters.targets.target import Target
 
 WIDTH: Final = 560
 HEIGHT: Final = 150
@@ -140,7 +140,7 @@ def _fills(machine: Machine[Any], met: Iterable[str]) -> list[str]:
 
 def _entered(target: Target, run: Run, machine: Machine[Any]) -> Iterator[tuple[int, tuple[str, str], str]]:
     """Yield the transitions of a machine's entities, by the log."""
-    for each in happenings(target.system, run.entries):
+    for each in steps(target.system, run.entries):
         for step in each.reaction.transitions:
             if step.machine == machine.name and step.entered is not None:
                 at_ms = max(0, each.envelope.at_ms - START_MS)

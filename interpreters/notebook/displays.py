@@ -5,16 +5,16 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from lifefold.core.kernel import Machine, System
+from lifefold.interpreters.campaign.findings import SeedFinding
+from lifefold.interpreters.campaign.report import Report as Trial
 from lifefold.interpreters.notebook.figure import Figure
 from lifefold.interpreters.notebook.history import History
 from lifefold.interpreters.notebook.space import Space
 from lifefold.interpreters.notebook.trial import finding_html, finding_text, report_html, run_html, run_text
 from lifefold.interpreters.notebook.way import way
-from lifefold.interpreters.search.display import html
+from lifefold.interpreters.report.html import html
+from lifefold.interpreters.report.trace import Trace
 from lifefold.interpreters.search.report import Report
-from lifefold.interpreters.search.trace import Trace
-from lifefold.interpreters.simulate.findings import Finding
-from lifefold.interpreters.simulate.report import Report as Trial
 from lifefold.interpreters.simulate.simulation import Run
 from lifefold.interpreters.views import plain
 from lifefold.interpreters.views.picture import Drawing, LayoutMissingError, overview, statechart, svg
@@ -59,7 +59,7 @@ def _trial(report: Trial) -> Bundle:
     return {TEXT: str(report), HTML: report_html(report, picture_of)}
 
 
-def _finding(finding: Finding) -> Bundle:
+def _finding(finding: SeedFinding) -> Bundle:
     return {TEXT: finding_text(finding), HTML: finding_html(finding, picture_of)}
 
 
@@ -85,7 +85,7 @@ BUNDLES: Final[Mapping[type, Callable[[Any], Bundle]]] = MappingProxyType(
         History: _history,
         Run: _run,
         Trial: _trial,
-        Finding: _finding,
+        SeedFinding: _finding,
         Figure: _figure,
     }
 )

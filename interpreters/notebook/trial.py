@@ -7,28 +7,26 @@ states, in the same order and colours.
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import escape
-from itertools import islice
 from typing import Final, NamedTuple
 
-from lifefold.interpreters.notebook.space import FILLS
-from lifefold.interpreters.search.trace import WIDTH, Trace, wrapped
-from lifefold.interpreters.simulate.campaign import Tally, points
-from lifefold.interpreters.simulate.findings import Finding
-from lifefold.interpreters.simulate.report import (
+from lifefold.interpreters.campaign.campaign import Tally, points
+from lifefold.interpreters.campaign.findings import SeedFinding
+from lifefold.interpreters.campaign.report import (
     HOUR_MS,
     Report,
     conclusion,
     duration,
     facts_in_words,
-    finding_lines,
     mishaps,
     speed,
     state_times,
     times_in_words,
     tried,
 )
+from lifefold.interpreters.notebook.space import FILLS
+from lifefold.interpreters.report.report import MARGIN
+from lifefold.interpreters.report.trace import WIDTH, Trace, wrapped
 from lifefold.interpreters.simulate.simulation import Run
-from lifefold.interpreters.simulate.story import AROUND, happenings
 
 _GREEN: Final = "#1a7f37"
 _RED: Final = "#cf222e"
@@ -66,20 +64,14 @@ def report_html(report: Report, picture: Picture) -> str:
     return _block([head, escape(tried(tally)), escape(speed(tally)), _table(facts), bars(state_times(tally)), *ways])
 
 
-def finding_text(finding: Finding) -> str:
+def finding_text(finding: SeedFinding) -> str:
     """Return the broken property, and the shrunk run."""
-    return "\n".join(finding_lines(finding)).rstrip()
+    return "\n".join(finding.lines(margin=MARGIN)).rstrip()
 
 
-def finding_html(finding: Finding, picture: Picture) -> str:
+def finding_html(finding: SeedFinding, picture: Picture) -> str:
     """Return the broken property, the shrunk run, and its trace as a picture."""
     return _block([_way(finding, picture)])
-
-
-def story(finding: Finding) -> Trace:
-    """Return the end of the shrunk run as a trace, such as a check finds, with the numbers of its text."""
-    entries = finding.run.entries
-    return Trace(tuple(islice(happenings(finding.system, entries), max(0, len(entries) - AROUND), None)))
 
 
 class _Share(NamedTuple):
@@ -189,9 +181,9 @@ def _much(run: Run) -> str:
     return f"{inputs}, {run.until_ms / HOUR_MS:,.1f} virtual hours; {deviations}"
 
 
-def _way(finding: Finding, picture: Picture) -> str:
+def _way(finding: SeedFinding, picture: Picture) -> str:
     shown = f"<pre>{escape(finding_text(finding))}</pre>"
-    return f"{shown}{picture(story(finding))}"
+    return f"{shown}{picture(finding.shown)}"
 
 
 def _table(said: Iterable[tuple[str, str]]) -> str:

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from lifefold.core.kernel import ActivityEnded, Cause, RunnerRecovered, State, TimerFired
-from lifefold.interpreters.search.trace import Trace, placed
-from lifefold.interpreters.search.unreduced import Happening
+from lifefold.core.kernel import ActivityEnded, Cause, RunnerRecovered, State, SystemStep, TimerFired
+from lifefold.interpreters.report.trace import Trace, placed
 from lifefold.interpreters.views.picture import Arrow, Box, Drawing, Tint
 
 NOTHING_MORE: Final = "nothing happens any more"
@@ -21,12 +20,12 @@ class Move(NamedTuple):
     said: str
 
 
-def moves(steps: Sequence[Happening]) -> tuple[Move, ...]:
+def moves(steps: Sequence[SystemStep]) -> tuple[Move, ...]:
     """Return the transitions of these steps, in order; also those that leave their entity in its state."""
     return tuple(move for number, each in enumerate(steps, 1) for move in _moves(number, each))
 
 
-def _moves(number: int, happening: Happening) -> Iterator[Move]:
+def _moves(number: int, happening: SystemStep) -> Iterator[Move]:
     for step in happening.reaction.transitions:
         before = None if step.before is None else step.before.state
         place = placed(happening.aggregate, step.entity)
@@ -39,7 +38,7 @@ def _moves(number: int, happening: Happening) -> Iterator[Move]:
         yield Move(number, place, entity.state, entity.state, f"{_said(happening)}, refused")
 
 
-def _said(happening: Happening) -> str:
+def _said(happening: SystemStep) -> str:
     match happening.envelope.event:
         case TimerFired(slot=slot):
             return f"{slot} elapses"

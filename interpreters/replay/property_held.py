@@ -7,18 +7,21 @@ from lifefold.core.kernel import (
     Cause,
     Envelope,
     Fairness,
+    Input,
     Machine,
     Pattern,
     Property,
     PropertyKind,
     System,
+    SystemStep,
     Transition,
+    World,
     always,
     restarted,
     subject_of,
 )
 from lifefold.effects import Activity
-from lifefold.interpreters.replay.world import Taken, World, changes, entities
+from lifefold.interpreters.replay.changes import changes, entities
 
 Key = tuple[Any, ...]
 
@@ -26,10 +29,9 @@ Key = tuple[Any, ...]
 class Way(NamedTuple):
     """A trace: each step leads from the world of its number to the next. The cycle begins at ``mark``."""
 
-    system: System
     commands: int | None
     worlds: Sequence[World]
-    steps: Sequence[Taken]
+    steps: Sequence[SystemStep]
     mark: int
 
 
@@ -38,14 +40,14 @@ class DeclaredProperty(NamedTuple):
 
     property: Property[Any]
     subjects: Callable[[World], dict[Key, Any]]
-    concerns: Callable[[Taken, Transition], bool]
+    concerns: Callable[[SystemStep, Transition], bool]
 
 
 def properties(system: System, name: str, of: str) -> Iterator[DeclaredProperty]:
     """Yield the properties of a machine, a type of aggregates or the system with this name."""
     machines = {m.name: m for each in system.aggregates.values() for m in each.machines.values()}
     if of in machines:
-        yield from (_of_machine(system, each, of) for each in _declared(machines[of]) if each.name == name)
+        yield from (_of_machine(each, of) for each in _declared(machines[of]) if each.name == name)
     if of in system.aggregates:
         yield from (_of_type(system, each, of) for each in system.aggregates[of].properties if each.name == name)
     if of == system.name:
@@ -62,11 +64,11 @@ def _of_record(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda entity: holds(entity.record)
 
 
-def _of_machine(system: System, declared: Property[Any], name: str) -> DeclaredProperty:
+def _of_machine(declared: Property[Any], name: str) -> DeclaredProperty:
     def subjects(world: World) -> dict[Key, Any]:
-        return {(at, entity.ref): entity for at, machine, entity in entities(system, world) if machine.name == name}
+        return {(at, entity.ref): entity for at, machine, entity in entities(world) if machine.name == name}
 
-    def concerns(_step: Taken, transition: Transition) -> bool:
+    def concerns(_step: SystemStep, transition: Transition) -> bool:
         return transition.machine == name
 
     return DeclaredProperty(declared, subjects, concerns)
@@ -76,7 +78,7 @@ def _of_type(system: System, declared: Property[Any], kind: str) -> DeclaredProp
     def subjects(world: World) -> dict[Key, Any]:
         return {(at,): each for at, each in world.aggregates.items() if system.type_of(at).kind == kind}
 
-    def concerns(step: Taken, _transition: Transition) -> bool:
+    def concerns(step: SystemStep, _transition: Transition) -> bool:
         return system.type_of(step.aggregate).kind == kind
 
     return DeclaredProperty(declared, subjects, concerns)
@@ -84,9 +86,9 @@ def _of_type(system: System, declared: Property[Any], kind: str) -> DeclaredProp
 
 def _of_system(declared: Property[Any]) -> DeclaredProperty:
     def subjects(world: World) -> dict[Key, Any]:
-        return {(): subject_of(declared, world.scene())}
+        return {(): subject_of(declared, world.system_state())}
 
-    def concerns(_step: Taken, _transition: Transition) -> bool:
+    def concerns(_step: SystemStep, _transition: Transition) -> bool:
         return True
 
     return DeclaredProperty(declared, subjects, concerns)
@@ -130,11 +132,8 @@ def _waiting(declared: Property[Any], seen: Sequence[Any]) -> list[bool]:
 
 def _is_fair(way: Way, given: Sequence[Fairness]) -> bool:
     """Tell whether the cycle is fair."""
-    done = {
-        key
-        for step in way.steps[way.mark :]
-        for key in _keys(way.system, step.aggregate, step.cause, step.envelope, given)
-    }
+    system = way.worlds[0].system
+    done = {key for step in way.steps[way.mark :] for key in _keys(system, step.given, given)}
     done.update(_put_off(way))
     ready = [set(_ready(way, world, given)) for world in way.worlds[way.mark :]]
     for key in set[Key]().union(*ready) - done:
@@ -152,23 +151,21 @@ def _put_off(way: Way) -> Iterator[Key]:
 
 
 def _ready(way: Way, world: World, given: Sequence[Fairness]) -> Iterator[Key]:
-    for name, cause, envelope in changes(way.system, world, way.commands):
-        yield from _keys(way.system, name, cause, envelope, given)
-    for (sender, receiver), tells in world.under_way.items():
-        if tells:
-            yield (False, Cause.MESSAGE, receiver, sender)
+    for each in (*changes(world, way.commands), *world.next_messages().values()):
+        yield from _keys(world.system, each, given)
 
 
-def _keys(system: System, name: str, cause: Cause, envelope: Envelope, given: Sequence[Fairness]) -> Iterator[Key]:
-    """Yield the fairness of a step: its key, and whether it is strong."""
-    slot = envelope.slot or getattr(envelope.event, "slot", "")
+def _keys(system: System, given: Input, fair: Sequence[Fairness]) -> Iterator[Key]:
+    """Yield the fairness of an input: its key, and whether it is strong."""
+    name, envelope = given
+    cause, slot = given.cause, envelope.slot or getattr(envelope.event, "slot", "")
     if cause is Cause.MESSAGE:
         yield (False, cause, name, envelope.sender)
     elif cause in {Cause.TIMER, Cause.CONFIRMATION}:
         yield (False, cause, name, envelope.entity, slot)
     elif cause in {Cause.COMMAND, Cause.REPORT}:
         machine = system.type_of(name).machine_of(envelope.entity)
-        for number, each in enumerate(given):
+        for number, each in enumerate(fair):
             if machine is not None and _is_of(machine, envelope, each):
                 yield (each.strong, number, name, envelope.entity, slot)
 

@@ -5,22 +5,26 @@ from typing import Any, Final
 from unittest import SkipTest
 
 from lifefold.core.kernel import (
+    START_MS,
     ActivityEnded,
-    Cause,
     Entity,
     Envelope,
     Event,
+    Input,
     Machine,
     Phase,
+    Refusal,
     RunnerRecovered,
     System,
+    SystemStep,
     TimerFired,
     Transition,
+    World,
     alone,
     replace,
 )
+from lifefold.interpreters.replay.changes import changes, entities
 from lifefold.interpreters.replay.property_held import Way, is_kept, properties
-from lifefold.interpreters.replay.world import BEGIN_MS, Taken, World, changes, entities, taken
 
 
 class Retrace:
@@ -44,15 +48,15 @@ class Retrace:
         self.system: Final = system
         self._alone: Final = next(iter(openings), "")
         self._commands: Final = commands
-        self._steps: Final[list[Taken]] = []
+        self._steps: Final[list[SystemStep]] = []
         self._mark: int | None = None
         self._lost = ""
-        world = World({name: self.system.type_of(name).start(name) for name in openings}, {})
+        world = World(self.system, now_ms=START_MS)
         for name, envelope in openings.items():
-            begun = taken(self.system, world, name, Cause.COMMAND, replace(envelope, at_ms=BEGIN_MS))
-            if isinstance(begun, str):
-                raise SkipTest(f"{name} cannot begin any more: {begun}")
-            world = begun[0]._replace(said=0)
+            begun = world.step(Input(name, replace(envelope, at_ms=START_MS)))
+            if isinstance(begun, Refusal):
+                raise SkipTest(f"{name} cannot begin any more: {begun.reason}")
+            world, _ = begun
         self._worlds: Final = [world]
 
     @property
@@ -61,7 +65,7 @@ class Retrace:
         return self._worlds[-1]
 
     @property
-    def taken(self) -> Sequence[Taken]:
+    def taken(self) -> Sequence[SystemStep]:
         """The steps so far."""
         return self._steps
 
@@ -71,13 +75,13 @@ class Retrace:
 
     def command(self, event: Event, aggregate: str = "", entity: str = "", *, after_ms: int = 0) -> None:
         """Give an operator command to an entity."""
-        self._take(aggregate, Cause.COMMAND, Envelope(entity or self._alone, event, self.world.now_ms + after_ms))
+        self._take(aggregate, Envelope(entity or self._alone, event, self.world.now_ms + after_ms))
 
     def report(self, slot: str, event: Event, aggregate: str = "", entity: str = "", *, after_ms: int = 0) -> None:
         """Let the activity of a slot report an event."""
         ref, at_ms = entity or self._alone, self.world.now_ms + after_ms
         generation = self._generation(aggregate, ref, slot, Phase.LIVE)
-        self._take(aggregate, Cause.REPORT, Envelope(ref, event, at_ms, slot, slot=slot, generation=generation))
+        self._take(aggregate, Envelope(ref, event, at_ms, slot, slot=slot, generation=generation))
 
     def timer(self, slot: str, aggregate: str = "", entity: str = "", *, after_ms: int = 0) -> None:
         """Let a timer elapse at its deadline, or later."""
@@ -85,27 +89,25 @@ class Retrace:
         found = self._entity(aggregate, ref)
         timer = None if found is None else found.find(slot)
         due_ms, generation = (at_ms, -1) if timer is None else (timer.deadline_ms, timer.generation)
-        self._take(aggregate, Cause.TIMER, Envelope(ref, TimerFired(slot, generation), max(at_ms, due_ms), "timer"))
+        self._take(aggregate, Envelope(ref, TimerFired(slot, generation), max(at_ms, due_ms), "timer"))
 
     def confirmation(self, slot: str, aggregate: str = "", entity: str = "", *, after_ms: int = 0) -> None:
         """Let the end of an activity be confirmed."""
         ref, at_ms = entity or self._alone, self.world.now_ms + after_ms
         generation = self._generation(aggregate, ref, slot, Phase.ENDING)
-        self._take(aggregate, Cause.CONFIRMATION, Envelope(ref, ActivityEnded(slot, generation), at_ms, "engine"))
+        self._take(aggregate, Envelope(ref, ActivityEnded(slot, generation), at_ms, "engine"))
 
     def recovery(self, aggregate: str = "") -> None:
         """Let the runner return after a crash."""
-        self._take(aggregate, Cause.RECOVERY, Envelope("", RunnerRecovered(0), self.world.now_ms, "engine"))
+        self._take(aggregate, Envelope("", RunnerRecovered(0), self.world.now_ms, "engine"))
 
     def message(self, event: Event, sender: str, receiver: str) -> None:
         """Let the first message from one aggregate to another arrive, which must be this one."""
-        waiting = self.world.under_way.get((sender, receiver), ())
-        if not waiting or waiting[0].event != event:
+        first = self.world.next_messages().get((sender, receiver))
+        if first is None or first.envelope.event != event:
             self._lose(f"{sender} does not tell {receiver} {event!r}")
-            return
-        first, now_ms = waiting[0], self.world.now_ms
-        message = Envelope(first.entity, event, now_ms, sender, "", "", 0, sender, first.ordinal)
-        self._take(receiver, Cause.MESSAGE, message)
+        else:
+            self._take(*first)
 
     def goes_round(self) -> None:
         """Mark the beginning of the cycle: its steps follow, or none."""
@@ -124,14 +126,14 @@ class Retrace:
         if self._lost and self._mark is not None:
             return True
         mark = len(self._steps) if self._mark is None else self._mark
-        way = Way(self.system, self._commands, self._worlds, self._steps, mark)
+        way = Way(self._commands, self._worlds, self._steps, mark)
         return all(is_kept(way, each) for each in found)
 
     def can_go_on(self) -> bool:
         """Tell whether a step is possible, or none is needed any more."""
-        if self._lost or any(self.world.under_way.values()) or any(changes(self.system, self.world, self._commands)):
+        if self._lost or self.world.in_flight or any(changes(self.world, self._commands)):
             return True
-        return all(machine.settled(entity.record) for _, machine, entity in entities(self.system, self.world))
+        return all(machine.settled(entity.record) for _, machine, entity in entities(self.world))
 
     def story(self) -> str:
         """Return the steps, a line each."""
@@ -147,15 +149,16 @@ class Retrace:
             lines.append("     and then nothing, for ever")
         return "\n".join(lines)
 
-    def _take(self, aggregate: str, cause: Cause, envelope: Envelope) -> None:
+    def _take(self, aggregate: str, envelope: Envelope) -> None:
         if not self._may_go_on():
             return
-        came = taken(self.system, self.world, aggregate or self._alone, cause, envelope)
-        if isinstance(came, str):
-            self._lose(f"{cause} {envelope.event!r}: {came}")
-        else:
+        given = Input(aggregate or self._alone, envelope)
+        came = self.world.step(given) if given.aggregate in self.world.aggregates else f"there is no {given.aggregate}"
+        if isinstance(came, tuple):
             self._worlds.append(came[0])
             self._steps.append(came[1])
+        else:
+            self._lose(f"{given.cause} {envelope.event!r}: {came.reason if isinstance(came, Refusal) else came}")
 
     def _may_go_on(self) -> bool:
         """Tell whether no step was refused. Raises ``SkipTest`` if one before the cycle was."""
@@ -177,7 +180,7 @@ class Retrace:
         return -1 if found is None else found.generation
 
 
-def _moves(step: Taken) -> str:
+def _moves(step: SystemStep) -> str:
     return "; ".join(filter(None, map(_moved, step.reaction.transitions)))
 
 

@@ -21,10 +21,10 @@ import numpy as np
 import numpy.typing as npt
 
 from lifefold.interpreters.search.component import Move
-from lifefold.interpreters.search.findings import Finding, Findings, Progress, Watch
+from lifefold.interpreters.search.findings import BrokenAt, Findings, Progress, Watch
 from lifefold.interpreters.search.graph import Graph, explore
 from lifefold.interpreters.search.independence import Alone, Liveness, Numbers, locals_of, may_be, number
-from lifefold.interpreters.search.product_system import ProductSystem, World
+from lifefold.interpreters.search.product_system import ProductSystem, StateRow
 from lifefold.interpreters.search.rule_error import RuleError
 
 Words = npt.NDArray[np.uint64]
@@ -68,7 +68,7 @@ class Product(Findings):
         """The number of states that were reached."""
         return self.met
 
-    def world(self, state: int) -> World:
+    def world(self, state: int) -> StateRow:
         """Return a state by its number."""
         return (*locals_of(state, len(self.alone)), *(0 for _ in self.product_system.channels))
 
@@ -102,7 +102,7 @@ class _Search:
     def run(self) -> Product | None:
         """Return the findings; None if the bitset search is not possible."""
         found, product_system = self._product, self._system
-        found.broken.update((prop, Finding(0)) for prop in product_system.wrong_at_birth)
+        found.broken.update((prop, BrokenAt(0)) for prop in product_system.wrong_at_birth)
         self._judge()
         try:
             if not self._go_on():
@@ -128,7 +128,7 @@ class _Search:
         sets.grow()
         for alone in found.alone:
             for prop, (local, to) in alone.broken.items():
-                finding = Finding(*(found.only(alone.component.number, each) for each in (local, to)))
+                finding = BrokenAt(*(found.only(alone.component.number, each) for each in (local, to)))
                 found.broken.setdefault(prop, finding)
         found.stuck.extend(sets.stuck())
         found.steps += sets.take_steps()
@@ -148,7 +148,7 @@ class _Search:
             component = alone.component.number
             for local in alone.level:
                 for prop in judge.wrong.get((component, local), ()):
-                    found.broken.setdefault(prop, Finding(found.only(component, local)))
+                    found.broken.setdefault(prop, BrokenAt(found.only(component, local)))
             for prop, places in judge.seen.items():
                 for local in filter(places.get(component, set()).__contains__, alone.level):
                     found.witnesses.setdefault(prop, found.only(component, local))

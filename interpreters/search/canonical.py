@@ -18,10 +18,10 @@ from typing import Any, Final, TypeGuard
 
 import msgspec
 
-from lifefold.core.kernel import AggregateType, Entity, Envelope, Running, replace
+from lifefold.core.kernel import START_MS, AggregateType, Entity, Envelope, Running, replace
 
-NOW_MS: Final = 1_000_000_000_000
-"""The time of all inputs. It is not 0, because some rules read that as "never"."""
+NOW_MS: Final = START_MS
+"""The time of all inputs of a reduced search."""
 
 Change = Mapping[str, Callable[[int], int]]
 """The new numbers in fields of these names."""

@@ -12,13 +12,13 @@ ends: the search has explored another system.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from lifefold.core.kernel import Aggregate, PropertyKind, SystemState, subject_of
+from lifefold.core.kernel import Aggregate, PropertyKind, SystemState, SystemStep, World, subject_of
+from lifefold.interpreters.report.trace import Trace
 from lifefold.interpreters.search.disagreement import Unsound, differing, disagreement
 from lifefold.interpreters.search.findings import Findings
 from lifefold.interpreters.search.graph import Graph
-from lifefold.interpreters.search.product_system import ProductSystem, World
-from lifefold.interpreters.search.trace import Trace
-from lifefold.interpreters.search.unreduced import Happening, PlainWorld, Unreduced
+from lifefold.interpreters.search.product_system import ProductSystem, StateRow
+from lifefold.interpreters.search.unreduced import Unreduced
 
 Opinion = Mapping[tuple[int, str], tuple[bool, bool]]
 
@@ -45,8 +45,8 @@ class _Gate:
         self._graph = graph
         self._plain = Unreduced(product_system)
         self._opinions: dict[tuple[int, int], Opinion] = {}
-        self._steps: dict[World, set[World]] = {}
-        self._came: dict[PlainWorld, tuple[PlainWorld, Happening] | None] = {}
+        self._steps: dict[StateRow, set[StateRow]] = {}
+        self._came: dict[World, tuple[World, SystemStep] | None] = {}
         self._properties: dict[int, Trace] = {}
         self._depth = 0
 
@@ -64,7 +64,7 @@ class _Gate:
         level = [self._plain.initial()]
         self._came[level[0]] = None
         while level and len(self._came) < most:
-            new: dict[PlainWorld, tuple[PlainWorld, Happening]] = {}
+            new: dict[World, tuple[World, SystemStep]] = {}
             for world in level:
                 for after, happened in self._after(world):
                     if after not in self._came:
@@ -75,7 +75,7 @@ class _Gate:
         for world in level:
             self._after(world)
 
-    def _after(self, world: PlainWorld) -> list[tuple[PlainWorld, Happening]]:
+    def _after(self, world: World) -> list[tuple[World, SystemStep]]:
         """Return the next states, whose forms must be the next states of its form. Raises ``Unsound``."""
         form = self._product.form(world)
         self._compare(world, form)
@@ -86,7 +86,7 @@ class _Gate:
         self._compare_steps(world, form, after)
         return after
 
-    def _compare_steps(self, world: PlainWorld, form: World, after: Sequence[tuple[PlainWorld, Happening]]) -> None:
+    def _compare_steps(self, world: World, form: StateRow, after: Sequence[tuple[World, SystemStep]]) -> None:
         if form not in self._steps:
             self._steps[form] = {to for _, to, _ in self._product.successors(form)}
         forms = [self._product.form(to) for to, _ in after]
@@ -100,7 +100,7 @@ class _Gate:
         said = "The reduced search takes a step from here that the unreduced rules do not take"
         raise Unsound(disagreement(self._way(world), said, fields))
 
-    def _represented(self, world: PlainWorld, form: World) -> None:
+    def _represented(self, world: World, form: StateRow) -> None:
         """Check that the representative of a state was reached. Raises ``Unsound``."""
         if form in self._steps or not isinstance(self._graph, Graph) or self._graph.symmetry is None:
             return
@@ -109,7 +109,7 @@ class _Gate:
             raise Unsound(disagreement(self._way(world), "The search has not reached the representative of this state"))
         self._compare_scenes(world, self._product.scene(form), self._product.scene(for_it))
 
-    def _judge(self, world: PlainWorld, after: PlainWorld, happened: Happening) -> None:
+    def _judge(self, world: World, after: World, happened: SystemStep) -> None:
         """Check that the search has found every property that a step breaks."""
         of = self._product.system.type_of(happened.aggregate)
         for number in self._product.judge.step(of, happened.reaction):
@@ -118,19 +118,19 @@ class _Gate:
                 said = "This step breaks the property by the unreduced rules, and not in the reduced search"
                 self._properties[number] = disagreement([*self._way(world), happened], said, fields)
 
-    def _compare(self, world: PlainWorld, form: World) -> None:
+    def _compare(self, world: World, form: StateRow) -> None:
         """Check that every property has the same truth in a state and in its form."""
         judge = self._product.judge
-        for component, aggregate, local in zip(self._product.components, world.aggregates, form, strict=False):
+        for component, aggregate, local in zip(self._product.components, world.aggregates.values(), form, strict=False):
             key = (component.number, local)
             if key not in self._opinions:
                 self._opinions[key] = judge.opinion(component.of, component.states[local])
             for (number, ref), truth in judge.opinion(component.of, aggregate).items():
                 if truth != self._opinions[key].get((number, ref)):
                     self._differs(number, world, (aggregate,), (component.states[local],))
-        self._compare_scenes(world, self._plain.scene(world), self._product.scene(form))
+        self._compare_scenes(world, world.system_state(), self._product.scene(form))
 
-    def _compare_scenes(self, world: PlainWorld, here: SystemState, there: SystemState) -> None:
+    def _compare_scenes(self, world: World, here: SystemState, there: SystemState) -> None:
         judge = self._product.judge
         for number in judge.of_system:
             prop = judge.properties[number]
@@ -142,22 +142,22 @@ class _Gate:
                 rules, search = ([scene.aggregates[name] for name in names] for scene in (here, there))
                 self._differs(number, world, rules, search)
 
-    def _differs(self, number: int, world: PlainWorld, rules: Sequence[Aggregate], search: Sequence[Aggregate]) -> None:
+    def _differs(self, number: int, world: World, rules: Sequence[Aggregate], search: Sequence[Aggregate]) -> None:
         said = "The property has another truth in this state by the unreduced rules than in the reduced search"
         if number not in self._properties:
             self._properties[number] = disagreement(self._way(world), said, differing(rules, search))
 
-    def _fields(self, world: PlainWorld) -> str:
+    def _fields(self, world: World) -> str:
         """Return the fields that differ between a state and its form; an empty text if the form was not reached."""
         form = self._product.form(world)[: len(self._product.components)]
         if -1 in form:
             return ""
         known = [component.states[local] for component, local in zip(self._product.components, form, strict=True)]
-        return differing(world.aggregates, known)
+        return differing([*world.aggregates.values()], known)
 
-    def _way(self, world: PlainWorld) -> list[Happening]:
+    def _way(self, world: World) -> list[SystemStep]:
         """Return the steps to a state."""
-        found: list[Happening] = []
+        found: list[SystemStep] = []
         while (came := self._came[world]) is not None:
             world, happened = came
             found.append(happened)

@@ -8,9 +8,8 @@ a state.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from lifefold.core.kernel import Aggregate
-from lifefold.interpreters.search.trace import Attempt, Trace, placed
-from lifefold.interpreters.search.unreduced import Happening
+from lifefold.core.kernel import Aggregate, SystemStep
+from lifefold.interpreters.report.trace import Attempt, Trace, placed
 
 CAUSE: Final = (
     "a record declares too much as identifiers, timestamps, opaque or horizon_ms, or its normal_form drops too much"
@@ -29,7 +28,7 @@ class Unsound(Exception):
         self.trace: Final = trace
 
 
-def disagreement(happened: Sequence[Happening], said: str, differing: str = "") -> Trace:
+def disagreement(happened: Sequence[SystemStep], said: str, differing: str = "") -> Trace:
     """Return the trace to a disagreement: its steps, the subject, the differing fields, and the cause."""
     differences = f" {differing}." if differing else ""
     return Trace(tuple(happened), None, Attempt(f"{said}.{differences} The cause: {CAUSE}."))

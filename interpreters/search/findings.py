@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from lifefold.interpreters.search.component import Move
-from lifefold.interpreters.search.product_system import ProductSystem, World
+from lifefold.interpreters.search.product_system import ProductSystem, StateRow
 from lifefold.interpreters.search.rule_error import UNANSWERED, RuleError
 
 
@@ -24,7 +24,7 @@ class Progress(msgspec.Struct, frozen=True):
     seconds: float
 
 
-class Finding(msgspec.Struct, frozen=True):
+class BrokenAt(msgspec.Struct, frozen=True):
     """A broken property: in a state, or by the step from it to ``after``. States have numbers."""
 
     state: int
@@ -43,7 +43,7 @@ class Findings(ABC):
         """The number of steps, with those that change nothing."""
         self.stuck: Final[list[int]] = []
         """The states without a step."""
-        self.broken: Final[dict[int, Finding]] = {}
+        self.broken: Final[dict[int, BrokenAt]] = {}
         self.witnesses: Final[dict[int, int]] = {}
         """By reachability property: a state in which it holds."""
         self.seconds = 0.0
@@ -68,7 +68,7 @@ class Findings(ABC):
         return len(self.levels) - 1
 
     @abstractmethod
-    def world(self, state: int) -> World:
+    def world(self, state: int) -> StateRow:
         """Return a state by its number."""
 
     @abstractmethod

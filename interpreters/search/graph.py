@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from lifefold.core.kernel import PropertyKind
 from lifefold.interpreters.search.component import Component, LocalStep, Move
-from lifefold.interpreters.search.findings import Finding, Findings, Progress, Watch
-from lifefold.interpreters.search.product_system import ProductSystem, World
+from lifefold.interpreters.search.findings import BrokenAt, Findings, Progress, Watch
+from lifefold.interpreters.search.product_system import ProductSystem, StateRow
 from lifefold.interpreters.search.rule_error import Place, RuleError
 from lifefold.interpreters.search.state_set import Change, Numbers, StateSet, Words
 from lifefold.interpreters.search.symmetry import Symmetry
@@ -50,7 +50,7 @@ class Graph(Findings):
         """The number of states that were reached."""
         return self.seen.count
 
-    def world(self, state: int) -> World:
+    def world(self, state: int) -> StateRow:
         """Return a state by its number."""
         return self.seen.row(state)
 
@@ -193,7 +193,7 @@ class _Search:
         graph.seen.widen([int(number[0]) for number in initial])
         graph.seen.add(graph.seen.pack(initial))
         graph.parents.append(-1)
-        graph.broken.update((prop, Finding(0)) for prop in product_system.wrong_at_birth)
+        graph.broken.update((prop, BrokenAt(0)) for prop in product_system.wrong_at_birth)
         try:
             self._judge(0)
             self._go_on()
@@ -265,7 +265,7 @@ class _Search:
         graph.steps += len(targets)
         for place, properties in batch.wrong.items():
             for prop in properties:
-                graph.broken.setdefault(prop, Finding(int(sources[place]), int(targets[place])))
+                graph.broken.setdefault(prop, BrokenAt(int(sources[place]), int(targets[place])))
         self._judge(known)
         kept = targets != sources
         if self._product.restarting:  # the representative of a restarted timer is asked of the steps, not of the states
@@ -348,7 +348,7 @@ class _Search:
             for (component, local), properties in judge.wrong.items():
                 for prop in properties:
                     if prop not in graph.broken and (found := np.flatnonzero(columns[component] == local)).size:
-                        graph.broken[prop] = Finding(begin + int(found[0]))
+                        graph.broken[prop] = BrokenAt(begin + int(found[0]))
             for prop, places in judge.seen.items():
                 for component, locals_ in places.items():
                     if prop not in graph.witnesses:
@@ -367,7 +367,7 @@ class _Search:
                 if found.size and possible:
                     graph.witnesses[prop] = begin + int(found[0])
                 elif found.size:
-                    graph.broken[prop] = Finding(begin + int(found[0]))
+                    graph.broken[prop] = BrokenAt(begin + int(found[0]))
 
     def _gather(self) -> None:
         """Join the steps of all chunks."""

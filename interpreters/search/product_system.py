@@ -6,7 +6,7 @@ flight on each channel, and one for the operator commands so far if their number
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from lifefold.core.kernel import (
     Aggregate,
@@ -17,6 +17,7 @@ from lifefold.core.kernel import (
     Refusal,
     System,
     SystemState,
+    World,
     react,
     replace,
 )
@@ -28,10 +29,7 @@ from lifefold.interpreters.search.coverage import Coverage
 from lifefold.interpreters.search.dead_messages import Post
 from lifefold.interpreters.search.rule_error import ADDRESSED, INERT, Place, RuleError, raised
 
-if TYPE_CHECKING:
-    from lifefold.interpreters.search.unreduced import PlainWorld
-
-World = tuple[int, ...]
+StateRow = tuple[int, ...]
 
 
 class ProductSystem:
@@ -56,7 +54,7 @@ class ProductSystem:
         self.messages: Final[list[FlightMessage]] = []
         self.labels: Final[list[Label]] = []
         self.refused = 0
-        self._initial: World | None = None
+        self._initial: StateRow | None = None
         self.wrong_at_birth: tuple[int, ...] = ()
         """The transition properties that the opening breaks."""
         self._message_numbers: Final[dict[FlightMessage, int]] = {}
@@ -78,13 +76,13 @@ class ProductSystem:
             frozenset[str]().union(*(_identifiers(component.of) for component in self.components)) - kept
         )
 
-    def initial(self) -> World:
+    def initial(self) -> StateRow:
         """Return the state after the opening of every aggregate. Raises ``Refused``, ``RuleError``."""
         if self._initial is None:
             self._initial = self._opened()
         return self._initial
 
-    def _opened(self) -> World:
+    def _opened(self) -> StateRow:
         world = [0] * self.width
         for component, (name, envelope) in zip(self.components, self.opening, strict=True):
             with self.flawless(lambda: Place(component.number)):  # noqa: B023 - called before the next one
@@ -177,7 +175,7 @@ class ProductSystem:
             raise RuleError(INERT, place, "is accepted a second time", (Cause.MESSAGE, envelope))
         self.refused += 1
 
-    def successors(self, world: World) -> Iterator[tuple[Move, World, LocalStep]]:
+    def successors(self, world: StateRow) -> Iterator[tuple[Move, StateRow, LocalStep]]:
         """Yield every step in a fixed order."""
         components = len(self.components)
         spent = self.bounds.commands is not None and world[-1] >= self.bounds.commands
@@ -210,19 +208,23 @@ class ProductSystem:
             place = len(self.components) + channel
             world[place] = self.queue((*self.queues[world[place]], message))
 
-    def form(self, unreduced: "PlainWorld") -> World:
+    def form(self, unreduced: World) -> StateRow:
         """Return the canonical form of an unreduced state; parts that were never reached are -1."""
         locals_ = [
             component.known(aggregate)
-            for component, aggregate in zip(self.components, unreduced.aggregates, strict=True)
+            for component, aggregate in zip(self.components, unreduced.aggregates.values(), strict=True)
         ]
+        in_flight: dict[tuple[str, str], tuple[int, ...]] = {}
+        for (sender, receiver, _), tell in unreduced.in_flight.items():
+            known = self._message_numbers.get(message_of(tell), -1)
+            in_flight[sender, receiver] = (*in_flight.get((sender, receiver), ()), known)
         queues = [
-            self._queue_numbers.get(tuple(self._message_numbers.get(message_of(tell), -1) for tell in tells), -1)
-            for tells in unreduced.under_way
+            self._queue_numbers.get(in_flight.get((self.sender(channel), self.components[receiver].name), ()), -1)
+            for channel, (_, receiver) in enumerate(self.channels)
         ]
-        return (*locals_, *queues, *(() if self.bounds.commands is None else (unreduced.said,)))
+        return (*locals_, *queues, *(() if self.bounds.commands is None else (unreduced.commands,)))
 
-    def is_at_the_bounds(self, world: World) -> bool:
+    def is_at_the_bounds(self, world: StateRow) -> bool:
         """Tell whether a step out of the bounds is possible here, or a command beyond their number."""
         if any(number in component.left_out for component, number in zip(self.components, world, strict=False)):
             return True
@@ -234,7 +236,7 @@ class ProductSystem:
             for step in component.steps(number)
         )
 
-    def scene(self, world: World) -> SystemState:
+    def scene(self, world: StateRow) -> SystemState:
         """Return a state as properties of the system see it."""
         aggregates: Mapping[str, Any] = {
             component.name: component.states[number] for component, number in zip(self.components, world, strict=False)

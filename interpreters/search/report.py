@@ -2,74 +2,23 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-import msgspec
-
-from lifefold.core.kernel import PropertyKind
+from lifefold.interpreters.report.finding import Finding, Message, Outcome, Verdict
+from lifefold.interpreters.report.html import html
+from lifefold.interpreters.report.report import ReportBase
+from lifefold.interpreters.report.trace import wrapped
 from lifefold.interpreters.search.configuration import Bounds
 from lifefold.interpreters.search.crash_model import SHIPPED, CrashBounds, Discipline
-from lifefold.interpreters.search.display import html
-from lifefold.interpreters.search.trace import WIDTH, Trace, wrapped
+
+_WIDE: Final = 10_000
+"""The width of a line of a trace in JSON: no line is cut."""
 
 MISSING_SHOWN: Final = 6
 """The most unused parts of the tables that a report names."""
 
 
-class Outcome(StrEnum):
-    """The outcome of a property, in the order of a report.
-
-    ``UNDECIDED``: the search is not complete. ``VACUOUS``: the property was never due. ``UNSOUND``: the reduced search
-    and the unreduced rules disagree about it, so a record declares too much (see ``disagreement``).
-    """
-
-    HOLDS = "holds"
-    UNDECIDED = "undecided"
-    VACUOUS = "vacuous"
-    NEVER_SEEN = "never seen"
-    UNSOUND = "unsound"
-    BROKEN = "broken"
-
-
 _ORDER: Final = {outcome: place for place, outcome in enumerate(Outcome)}
-
-
-class Verdict(msgspec.Struct, frozen=True):
-    """A property and its outcome. ``trace`` leads to where it is broken, or to where it is reached."""
-
-    owner: str
-    name: str
-    property_kind: PropertyKind
-    outcome: Outcome
-    trace: Trace | None = None
-    note: str = ""
-
-    def lines(self, width: int = WIDTH, *, of: str = "") -> Iterator[str]:
-        """Yield the lines of the verdict, with the trace of a broken property; without the owner if it is ``of``."""
-        yield from wrapped(f"{self.mark} {self.property_kind:<11} ", self.words(of=of), width)
-        yield from (f"  {line}" for line in self.way(width - 2))
-
-    @property
-    def mark(self) -> str:
-        """A character for the outcome."""
-        return "✓" if self.outcome is Outcome.HOLDS else "?" if self.outcome is Outcome.UNDECIDED else "✗"
-
-    def words(self, *, of: str = "") -> str:
-        """Return the property and its outcome, without the trace."""
-        owner = "" if self.owner == of else f"{self.owner}: "
-        note = f" ({self.note})" if self.note else ""
-        said = "" if self.outcome is Outcome.HOLDS else f": {self.outcome}"
-        return f"{owner}{self.name}{said}{note}"
-
-    def way(self, width: int = WIDTH) -> Iterator[str]:
-        """Yield the trace of a broken or unsound property; nothing if there is none."""
-        if self.outcome in {Outcome.BROKEN, Outcome.UNSOUND} and self.trace is not None:
-            yield from self.trace.lines(width)
-
-    def __repr__(self) -> str:
-        """Return a few words, as a test runner shows them."""
-        return f"<{self.mark} {self.property_kind}: {self.words()}>"
 
 
 class Alike(NamedTuple):
@@ -81,31 +30,7 @@ class Alike(NamedTuple):
     """Liveness properties: a representative state does not tell which aggregate makes progress."""
 
 
-class Message(msgspec.Struct, frozen=True):
-    """Messages in vain, and the reason; ``trace`` leads to the first."""
-
-    sender: str
-    receiver: str
-    event: str
-    why: str
-    trace: Trace | None = None
-
-    def lines(self, width: int = WIDTH, *, of: str = "") -> Iterator[str]:  # noqa: ARG002 - as a verdict's
-        """Yield the lines of the message, with its trace."""
-        yield from wrapped("! message     ", self.words(), width)
-        yield from (f"  {line}" for line in self.way(width - 2))
-
-    def words(self) -> str:
-        """Return the message without the trace."""
-        return f"{self.sender} tells {self.receiver} {self.event}: {self.why}"
-
-    def way(self, width: int = WIDTH) -> Iterator[str]:
-        """Yield the lines of the trace."""
-        if self.trace is not None:
-            yield from self.trace.lines(width)
-
-
-class Report(msgspec.Struct, frozen=True):
+class Report(ReportBase, frozen=True):
     """The result of a check. ``components`` counts the states of each aggregate, ``cut`` the steps out of the bounds.
 
     ``walked`` is the number of states in the cross-check, and their depth; ``renumbered`` are the renumbered fields.
@@ -148,10 +73,6 @@ class Report(msgspec.Struct, frozen=True):
         """Return the properties that do not hold, without undecided ones."""
         return tuple(v for v in self.verdicts if v.outcome not in {Outcome.HOLDS, Outcome.UNDECIDED})
 
-    def __str__(self) -> str:
-        """Return the report as text."""
-        return "\n".join(self.lines())
-
     def __repr__(self) -> str:
         """Return the broken properties in a few words, as a test runner shows them; ``print`` shows the rest."""
         wrong = "".join(f", {each.mark} {each.words(of=self.target)}" for each in self.broken())
@@ -161,23 +82,26 @@ class Report(msgspec.Struct, frozen=True):
         """Show the report in a notebook."""
         return {"text/plain": str(self), "text/html": html(self)}
 
-    def lines(self, width: int = WIDTH) -> Iterator[str]:
-        """Yield the lines of the report: the size of the search, every property, and the conclusion."""
+    @property
+    def title(self) -> str:
+        """The name of the target."""
+        return self.target
+
+    def met(self) -> str:
+        """Return the size of the search in words."""
         rate = f" ({self.states / self.seconds:,.0f} states/s)" if self.seconds else ""
-        met = f"{self.states:,} states, {self.steps:,} steps, {self.depth} deep, in {self.seconds:.1f} s{rate}"
-        yield from wrapped(f"{self.target}: ", met, width)
-        for what, said in self.said():
-            yield from wrapped(f"  {what:<13}", said, width)
-            if what == "used":
-                yield from self._unused(width)
-        yield ""
+        return f"{self.states:,} states, {self.steps:,} steps, {self.depth} deep, in {self.seconds:.1f} s{rate}"
+
+    def told(self) -> list[Finding]:
+        """Return the verdicts in the order of the report, and before the failing ones the messages in vain."""
         verdicts = self.sorted()
         first_failing = len(verdicts) - len(self.broken())
-        told: list[Verdict | Message] = [*verdicts[:first_failing], *self.messages, *verdicts[first_failing:]]
-        for each in told:
-            yield from (f"  {line}" for line in each.lines(width - 2, of=self.target))
-        yield ""
-        yield from wrapped(f"{self.target}: ", self.conclusion(), width)
+        return [*verdicts[:first_failing], *self.messages, *verdicts[first_failing:]]
+
+    def below(self, what: str, width: int) -> Iterator[str]:
+        """Yield the unused parts of the tables, a line each."""
+        if what == "used":
+            yield from self._unused(width)
 
     def _unused(self, width: int) -> Iterator[str]:
         left = len(self.missing) - MISSING_SHOWN
@@ -216,6 +140,49 @@ class Report(msgspec.Struct, frozen=True):
         yield "used", " · ".join(f"{name} {used}/{of}" for name, (used, of) in self.coverage.items())
         if self.crashes is not None:
             yield "crashes", self.crashes.extent()
+
+    def facts(self) -> dict[str, Any]:
+        """Return everything that the screen shows, as numbers and lines: the search, its bounds, each property."""
+        return {
+            "ok": self.ok,
+            "conclusion": self.conclusion(),
+            "truncated": self.truncated,
+            "states": self.states,
+            "steps": self.steps,
+            "depth": self.depth,
+            "seconds": round(self.seconds, 3),
+            "local_states": dict(self.components),
+            "said": dict(self.said()),
+            "bounds": _of_bounds(self.bounds),
+            "led_out": self.cut,
+            "refused": self.refused,
+            "compared": {"states": self.walked[0], "depth": self.walked[1], "renumbered": list(self.renumbered)},
+            "alike": None if self.alike is None else self.alike._asdict(),
+            "coverage": {name: list(each) for name, each in self.coverage.items()},
+            "missing": list(self.missing),
+            "crashes": None if self.crashes is None else _of_crashes(self.crashes),
+            "properties": [
+                {
+                    "owner": verdict.owner,
+                    "name": verdict.name,
+                    "kind": verdict.property_kind,
+                    "outcome": verdict.outcome,
+                    "note": verdict.note,
+                    "trace": None if verdict.trace is None else list(verdict.trace.lines(_WIDE)),
+                }
+                for verdict in self.verdicts
+            ],
+            "messages": [
+                {
+                    "sender": message.sender,
+                    "receiver": message.receiver,
+                    "event": message.event,
+                    "why": message.why,
+                    "trace": list(message.way(_WIDE)),
+                }
+                for message in self.messages
+            ],
+        }
 
     def _agreement(self) -> str:
         return "they differ" if any(each.outcome is Outcome.UNSOUND for each in self.verdicts) else "equal"
@@ -267,6 +234,28 @@ class CrashReport(Report, frozen=True):
         together = "with the next decision" if self.discipline.together else "independently"
         yield "the runner", f"{', '.join(self.discipline.order)}; performed effects are recorded {together}"
         yield "looked at", self.extent()
+
+
+def _of_bounds(bounds: Bounds) -> dict[str, Any]:
+    within = {name: getattr(holds, "__name__", str(holds)) for name, holds in bounds.within.items()}
+    return {name: within if name == "within" else getattr(bounds, name) for name in bounds.__struct_fields__}
+
+
+def _of_crashes(crashes: CrashReport) -> dict[str, Any]:
+    limits = crashes.limits
+    return {
+        "said": crashes.extent(),
+        "begun": crashes.begun,
+        "inputs": limits.inputs,
+        "crashes": limits.crashes,
+        "batch": limits.batch,
+        "truncated": crashes.truncated,
+        "moments": crashes.states,
+        "steps": crashes.steps,
+        "depth": crashes.depth,
+        "performed_again": crashes.again,
+        "seconds": round(crashes.seconds, 3),
+    }
 
 
 def _counted(count: int, one: str, several: str = "") -> str:

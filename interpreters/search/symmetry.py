@@ -20,7 +20,7 @@ from pyrsistent import PMap, PSet, PVector, pmap, pset, pvector
 
 from lifefold.core.kernel import replace
 from lifefold.interpreters.search.component import Component, LocalStep
-from lifefold.interpreters.search.product_system import ProductSystem, World
+from lifefold.interpreters.search.product_system import ProductSystem, StateRow
 from lifefold.interpreters.search.state_set import Numbers
 
 Columns = Sequence[Numbers]
@@ -226,7 +226,7 @@ class Order:
             tuple((self._channels[channel], self.sent_message(sent_message)) for channel, sent_message in step.told),
         )
 
-    def is_fixed(self, world: World) -> bool:
+    def is_fixed(self, world: StateRow) -> bool:
         """Tell whether a state does not change, without adding new ones."""
         components, queues = self._product.components, self._product.queues
         same = all(
@@ -257,7 +257,7 @@ def _colour(portrait: Portrait, component: Component, local: int) -> int:
 class Symmetry:
     """The alike aggregates of a product system, and the representatives of its states."""
 
-    def __init__(self, product_system: ProductSystem, beginning: World) -> None:
+    def __init__(self, product_system: ProductSystem, beginning: StateRow) -> None:
         """Find the alike aggregates of the opening. Raises ``NotAlike`` if there are none."""
         self._product: Final = product_system
         self._beginning: Final = beginning
@@ -328,7 +328,7 @@ class Symmetry:
         """Return the representative of each of these states."""
         return reduce(self._in_order, self.groups, list(columns))
 
-    def of(self, world: World) -> World:
+    def of(self, world: StateRow) -> StateRow:
         """Return the representative of a state."""
         return tuple(int(column[0]) for column in self.representatives([np.array([number]) for number in world]))
 
@@ -360,7 +360,7 @@ class Symmetry:
                 look = look * _MIX + self._of_queues[own](queues).astype(np.uint64)
         return look.astype(np.int64)
 
-    def images(self, world: World) -> Iterator[World]:
+    def images(self, world: StateRow) -> Iterator[StateRow]:
         """Yield all states with the same representative, the state itself among them."""
         worlds = {world}
         for group in self.groups:

@@ -1,145 +1,89 @@
-"""The unreduced semantics of a system: every step is computed by the rules, without tables and reductions.
+"""The unreduced semantics of a system: every step is one of the kernel's ``World``, without tables and reductions.
 
 A trace is shown only after it was replayed here. The cross-check compares the reductions of a search with this
 semantics (see ``cross_check``). A move is the number of a possible input; both have the same order of possible inputs.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 from lifefold.core.kernel import (
-    Aggregate,
     Cause,
-    Envelope,
+    Input,
     Reaction,
     Refusal,
-    SystemState,
-    possible,
-    react,
+    SystemStep,
+    World,
     replace,
+    sent_in,
 )
-from lifefold.effects import Tell
 from lifefold.interpreters.search.canonical import NOW_MS
 from lifefold.interpreters.search.component import Move
 from lifefold.interpreters.search.product_system import ProductSystem, Refused
 
 
-class Happening(NamedTuple):
-    """One step: its aggregate, its cause, its input and its reaction."""
-
-    aggregate: str
-    cause: Cause
-    envelope: Envelope
-    reaction: Reaction
-
-
-class PlainWorld(NamedTuple):
-    """A state of a system: its aggregates, the messages in flight, the number of operator commands, the time."""
-
-    aggregates: tuple[Aggregate, ...]
-    under_way: tuple[tuple[Tell, ...], ...]
-    said: int
-    now_ms: int
-
-
 class Unreduced:
-    """Takes steps by the rules alone."""
+    """Takes steps by the rules alone, within the bounds of a search."""
 
     def __init__(self, product_system: ProductSystem) -> None:
         """Take the system, its opening and its bounds from a search."""
         self._product: Final = product_system
+        self._names: Final = tuple(name for name, _ in product_system.opening)
 
-    def initial(self) -> PlainWorld:
-        """Return the state after the opening of every aggregate."""
-        world = PlainWorld((), tuple(() for _ in self._product.channels), 0, NOW_MS)
-        for component, (name, envelope) in zip(self._product.components, self._product.opening, strict=True):
-            world = world._replace(aggregates=(*world.aggregates, component.of.start(name)))
-            world, _ = self._take(world, component.number, Cause.COMMAND, replace(envelope, at_ms=NOW_MS))
-        return world._replace(said=0)
+    def initial(self) -> World:
+        """Return the world after the opening of every aggregate. Raises ``Refused``."""
+        world = World(self._product.system, now_ms=NOW_MS)
+        for name, envelope in self._product.opening:
+            world, _ = self._step(world, Input(name, replace(envelope, at_ms=NOW_MS)))
+        return world
 
-    def steps(self, world: PlainWorld) -> Iterator[tuple[PlainWorld, Happening]]:
-        """Yield the next state of each move within the bounds, in the order of the search."""
-        commands = self._product.bounds.commands
+    def steps(self, world: World) -> Iterator[tuple[World, SystemStep]]:
+        """Yield the next world of each move within the bounds, in the order of the search."""
+        bounds = self._product.bounds
         for component in self._product.components:
-            aggregate = world.aggregates[component.number]
-            for each in possible(component.of, aggregate, world.now_ms):
-                cause, envelope = each.cause, each.envelope
-                if cause is Cause.COMMAND and commands is not None and world.said >= commands:
+            for given in world.choices_of(component.name):
+                if bounds.commands is not None and world.commands >= bounds.commands and given.cause is Cause.COMMAND:
                     continue
-                reaction = react(component.of, aggregate, envelope)
-                if isinstance(reaction, Reaction) and self._product.bounds.hold(component.of, reaction.aggregate):
-                    yield self._after(world, component.number, cause, envelope, reaction)
-        for channel, (_, receiver) in enumerate(self._product.channels):
-            if world.under_way[channel]:
-                yield self.go(world, Move(receiver, 0, channel))
+                reaction = world.outcome(given)
+                if isinstance(reaction, Reaction) and bounds.hold(component.of, reaction.aggregate):
+                    yield self._after(world, given, reaction)
+        messages = world.next_messages()
+        for sender, receiver in self._product.channels:
+            message = messages.get((self._names[sender], self._names[receiver]))
+            if message is not None:
+                yield self._step(world, message)
 
-    def go(self, world: PlainWorld, move: Move) -> tuple[PlainWorld, Happening]:
+    def go(self, world: World, move: Move) -> tuple[World, SystemStep]:
         """Make a move. Raises ``IndexError`` if it is not possible, ``Refused``."""
-        cause, envelope = self.input(world, move)
-        if move.channel >= 0:
-            rest = world.under_way[move.channel][1:]
-            world = world._replace(under_way=_with(world.under_way, move.channel, rest))
-        return self._take(world, move.component, cause, envelope)
+        return self._step(world, self.input(world, move))
 
-    def input(self, world: PlainWorld, move: Move) -> tuple[Cause, Envelope]:
+    def input(self, world: World, move: Move) -> Input:
         """Return the input of a move. Raises ``IndexError`` if it is not possible."""
         if move.channel < 0:
-            aggregate = world.aggregates[move.component]
-            every = possible(self._product.components[move.component].of, aggregate, world.now_ms)
-            chosen = list(every)[move.choice]
-            return chosen.cause, chosen.envelope
-        first, sender = world.under_way[move.channel][0], self._product.sender(move.channel)
-        sent_message = Envelope(first.entity, first.event, world.now_ms, sender, "", "", 0, sender, first.ordinal)
-        return Cause.MESSAGE, sent_message
+            return list(world.choices_of(self._names[move.component]))[move.choice]
+        sender, receiver = self._product.channels[move.channel]
+        message = world.next_messages().get((self._names[sender], self._names[receiver]))
+        if message is None:
+            raise IndexError(move.channel)
+        return message
 
-    def walk(self, moves: Iterable[Move]) -> tuple[PlainWorld, list[Happening]]:
+    def walk(self, moves: Iterable[Move]) -> tuple[World, list[SystemStep]]:
         """Make moves from the opening."""
         world = self.initial()
-        happened: list[Happening] = []
+        steps: list[SystemStep] = []
         for move in moves:
-            world, happening = self.go(world, move)
-            happened.append(happening)
-        return world, happened
+            world, step = self.go(world, move)
+            steps.append(step)
+        return world, steps
 
-    def _take(
-        self, world: PlainWorld, component: int, cause: Cause, envelope: Envelope
-    ) -> tuple[PlainWorld, Happening]:
-        aggregate = world.aggregates[component]
-        reaction = react(self._product.components[component].of, aggregate, envelope)
-        if isinstance(reaction, Refusal):
-            raise Refused(aggregate.name, reaction)
-        return self._after(world, component, cause, envelope, reaction)
+    def _step(self, world: World, given: Input) -> tuple[World, SystemStep]:
+        outcome = world.outcome(given)
+        if isinstance(outcome, Refusal):
+            raise Refused(given.aggregate, outcome)
+        return self._after(world, given, outcome)
 
-    def _after(
-        self, world: PlainWorld, component: int, cause: Cause, envelope: Envelope, reaction: Reaction
-    ) -> tuple[PlainWorld, Happening]:
-        under_way = world.under_way
-        for asked in reaction.effects:
-            if isinstance(tell := asked.effect, Tell):
-                channel = self._product.channel(component, tell.aggregate)
-                under_way = _with(under_way, channel, (*under_way[channel], tell))
-        aggregates = _with(world.aggregates, component, reaction.aggregate)
-        said, now_ms = world.said + (cause is Cause.COMMAND), max(world.now_ms, envelope.at_ms)
-        return PlainWorld(aggregates, under_way, said, now_ms), Happening(
-            reaction.aggregate.name, cause, envelope, reaction
-        )
-
-    def scene(self, world: PlainWorld) -> SystemState:
-        """Return a state as properties of the system see it."""
-        names = [component.name for component in self._product.components]
-        in_flight = tuple(
-            (names[sender], names[receiver], tell.entity, tell.event)
-            for channel, (sender, receiver) in enumerate(self._product.channels)
-            for tell in world.under_way[channel]
-        )
-        return SystemState(dict(zip(names, world.aggregates, strict=True)), in_flight)
-
-    def subject(self, world: PlainWorld, component: int, entity: str) -> Any:
-        """Return the subject of a property: the system, an aggregate, an entity (None if there is none yet)."""
-        if component < 0:
-            return self.scene(world)
-        return world.aggregates[component].entities.get(entity) if entity else world.aggregates[component]
-
-
-def _with(components: tuple[Any, ...], place: int, new: Any) -> tuple[Any, ...]:
-    return (*components[:place], new, *components[place + 1 :])
+    def _after(self, world: World, given: Input, reaction: Reaction) -> tuple[World, SystemStep]:
+        """Return the next world. Raises ``Unaddressed`` for a message to an aggregate that the opening lacks."""
+        for tell in sent_in(reaction):
+            self._product.channel(self._names.index(given.aggregate), tell.aggregate)
+        return world.after(given, reaction), SystemStep(*given, reaction)

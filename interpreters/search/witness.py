@@ -5,18 +5,18 @@ from typing import Final
 
 import numpy as np
 
-from lifefold.core.kernel import Aggregate, PropertyKind, Record, replace, subject_of
+from lifefold.core.kernel import Aggregate, PropertyKind, Record, SystemStep, World, replace, subject_of
+from lifefold.interpreters.report.finding import Message, Outcome, Verdict
+from lifefold.interpreters.report.trace import Attempt, Trace, placed
 from lifefold.interpreters.search.component import Move
 from lifefold.interpreters.search.dead_messages import Vain
 from lifefold.interpreters.search.disagreement import Unsound, differing, disagreement
-from lifefold.interpreters.search.findings import Finding, Findings
+from lifefold.interpreters.search.findings import BrokenAt, Findings
 from lifefold.interpreters.search.graph import Graph
 from lifefold.interpreters.search.liveness import Lasso
-from lifefold.interpreters.search.product_system import ProductSystem, Refused, World
-from lifefold.interpreters.search.report import Message, Outcome, Verdict
+from lifefold.interpreters.search.product_system import ProductSystem, Refused, StateRow
 from lifefold.interpreters.search.rule_error import Place, RuleError
-from lifefold.interpreters.search.trace import Attempt, Trace, placed
-from lifefold.interpreters.search.unreduced import Happening, PlainWorld, Unreduced
+from lifefold.interpreters.search.unreduced import Unreduced
 
 
 class Witness:
@@ -34,10 +34,10 @@ class Witness:
         happened, rounds = walked[: len(moves)], walked[len(moves) :]
         return Trace(tuple(happened), None if cycle is None else tuple(rounds), begins=self._begins(happened))
 
-    def _walk(self, moves: Sequence[Move]) -> tuple[PlainWorld, list[Happening]]:
+    def _walk(self, moves: Sequence[Move]) -> tuple[World, list[SystemStep]]:
         """Make moves from the opening by the unreduced rules. Raises ``Unsound`` if one is not possible."""
         world = self.unreduced.initial()
-        happened: list[Happening] = []
+        happened: list[SystemStep] = []
         for move in moves:
             try:
                 world, happening = self.unreduced.go(world, move)
@@ -47,19 +47,19 @@ class Witness:
             happened.append(happening)
         return world, happened
 
-    def _begins(self, happened: Sequence[Happening]) -> tuple[tuple[str, Record], ...]:
+    def _begins(self, happened: Sequence[SystemStep]) -> tuple[tuple[str, Record], ...]:
         """Return the records of the opening, if the trace has no steps."""
         return (
             ()
             if happened
             else tuple(
                 (placed(aggregate.name, ref), entity.record)
-                for aggregate in self.unreduced.initial().aggregates
+                for aggregate in self.unreduced.initial().aggregates.values()
                 for ref, entity in sorted(aggregate.entities.items())
             )
         )
 
-    def finding(self, found: Finding, prop: int) -> Trace:
+    def finding(self, found: BrokenAt, prop: int) -> Trace:
         """Return the trace to a broken property; a transition property is broken by the last step.
 
         Raises ``Unsound``, with that trace, if the unreduced rules keep the property.
@@ -93,18 +93,18 @@ class Witness:
         world, happened = self._walk(self._found.way(state))
         judge = self._product.judge
         if prop in judge.of_system:
-            subject = subject_of(judge.properties[prop].property, self.unreduced.scene(world))
+            subject = subject_of(judge.properties[prop].property, world.system_state())
             truths = {judge.properties[prop].holds(subject)}
         else:
-            components = zip(self._product.components, world.aggregates, strict=True)
+            components = zip(self._product.components, world.aggregates.values(), strict=True)
             opinions = [judge.opinion(component.of, aggregate) for component, aggregate in components]
             truths = {kept for each in opinions for (number, _), (_, kept) in each.items() if number == prop}
         if holds not in truths:
             said = "The property has another truth in this state by the unreduced rules than in the reduced search"
-            raise Unsound(disagreement(happened, said, self._differing(world.aggregates, form)))
+            raise Unsound(disagreement(happened, said, self._differing([*world.aggregates.values()], form)))
         return Trace(tuple(happened), None, begins=self._begins(happened))
 
-    def _differing(self, aggregates: Sequence[Aggregate], form: World) -> str:
+    def _differing(self, aggregates: Sequence[Aggregate], form: StateRow) -> str:
         """Return the fields of these aggregates that differ between the unreduced rules and the search."""
         numbered = {
             component.name: component.states[local]
@@ -163,10 +163,10 @@ class Witness:
             return unsound.trace
         move = Move(place.component, place.choice, place.channel)
         if place.choice >= 0 or place.channel >= 0:
-            cause, envelope = self.unreduced.input(world, move)
+            given = self.unreduced.input(world, move)
             taken = self._taken(world, move)
             if taken is None:
-                attempt = Attempt(rule_error.said, self._product.components[place.component].name, cause, envelope)
+                attempt = Attempt(rule_error.said, given.aggregate, given.cause, given.envelope)
                 return Trace(tuple(happened), None, attempt)
             world, happening = taken
             happened.append(happening)
@@ -178,7 +178,7 @@ class Witness:
             tuple(happened), None, Attempt(rule_error.said, self._product.components[place.component].name, cause, late)
         )
 
-    def _taken(self, world: PlainWorld, move: Move) -> tuple[PlainWorld, Happening] | None:
+    def _taken(self, world: World, move: Move) -> tuple[World, SystemStep] | None:
         try:
             return self.unreduced.go(world, move)
         except Exception:  # noqa: BLE001 - whatever the rules raise: it is what is shown

@@ -9,12 +9,11 @@ from typing import Final
 
 import anyio
 
-from lifefold.core.kernel import System
+from lifefold.core.kernel import Input, System
 from lifefold.effects import Activity, Effect
 from lifefold.interpreters.engine import ActivityContext, EffectContext, Interpreter, Unreached
 from lifefold.interpreters.missing import wanted
 from lifefold.interpreters.simulate.environment import Chance, Said
-from lifefold.interpreters.simulate.inputs import Entry
 from lifefold.interpreters.simulate.scheduler import WAITED, Part, Process, turn
 from lifefold.interpreters.simulate.virtual_time import VirtualClock
 
@@ -65,7 +64,7 @@ class Actors:
         effects, activities = wanted(self._system)
         return Interpreter(dict.fromkeys(effects, self.perform), dict.fromkeys(activities, self.act))
 
-    def lose_engine(self, point: str, heard: Iterable[Entry]) -> None:
+    def lose_engine(self, point: str, heard: Iterable[Input]) -> None:
         """Continue without an engine, after its last inputs: no handler waits for an end any more."""
         self._life += 1
         self._point = point

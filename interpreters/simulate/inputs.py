@@ -5,19 +5,12 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from lifefold.core.kernel import Aggregate, Envelope, Reaction, Refusal
+from lifefold.core.kernel import Aggregate, Envelope, Input, Reaction, Refusal, World
 from lifefold.interpreters.simulate.scheduler import Process
 
 Opening = Sequence[tuple[str, Envelope]]
 Identity = tuple[str, int, int]
 """The identity of an effect: aggregate, version, index in the reaction."""
-
-
-class Entry(NamedTuple):
-    """An accepted input in the log, with its aggregate."""
-
-    aggregate: str
-    envelope: Envelope
 
 
 class Given(NamedTuple):
@@ -29,12 +22,18 @@ class Given(NamedTuple):
     place: int = 0
     post: int = 0
 
+    @property
+    def input(self) -> Input:
+        """The input alone."""
+        return Input(self.aggregate, self.envelope)
+
 
 class Decided(NamedTuple):
-    """An input with the time of its decision and its outcome."""
+    """An input with its outcome, and the world after it."""
 
     given: Given
     outcome: Reaction | Refusal
+    world: World
 
 
 class Counts(msgspec.Struct):

@@ -12,15 +12,14 @@ from typing import Any, Final, NamedTuple
 import anyio
 import msgspec
 
-from lifefold.core.kernel import ActivityEnded, Machine, RunnerRecovered, System, TimerFired, alone, replace
+from lifefold.core.kernel import START_MS, Cause, Input, Machine, System, alone, replace
 from lifefold.interpreters.engine import Decision, Engine, Interpreter, Ledger
 from lifefold.interpreters.simulate.actors import Actors
 from lifefold.interpreters.simulate.choices import Choices, Name
 from lifefold.interpreters.simulate.environment import Chance, Environment
 from lifefold.interpreters.simulate.faults import NAMES, Faults
-from lifefold.interpreters.simulate.inputs import Entry, Opening
+from lifefold.interpreters.simulate.inputs import Opening
 from lifefold.interpreters.simulate.scheduler import WAITED, Order
-from lifefold.interpreters.simulate.simulation import START_MS
 from lifefold.interpreters.simulate.virtual_time import Attended, VirtualClock
 from lifefold.interpreters.store import Batch, EventStore, MemoryStore
 from lifefold.interpreters.store import Entry as Written
@@ -50,22 +49,18 @@ def prompt(environment: Environment) -> Environment:
     return msgspec.structs.replace(environment, message_ms=(0, 0))
 
 
-def said_by_people(entries: Iterable[Entry]) -> list[Entry]:
+def said_by_people(entries: Iterable[Input]) -> list[Input]:
     """Return the accepted operator commands; the first entry of an aggregate is its opening."""
     known: set[str] = set()
-    said: list[Entry] = []
+    said: list[Input] = []
     for each in entries:
-        envelope = each.envelope
-        others = (
-            envelope.sender or envelope.slot or isinstance(envelope.event, RunnerRecovered | TimerFired | ActivityEnded)
-        )
-        if each.aggregate in known and not others:
+        if each.aggregate in known and each.cause is Cause.COMMAND:
             said.append(each)
         known.add(each.aggregate)
     return said
 
 
-def log_of(target: System | Machine[Any], entries: Iterable[Entry]) -> list[Written]:
+def log_of(target: System | Machine[Any], entries: Iterable[Input]) -> list[Written]:
     """Return the log that an engine writes for inputs, with the digests of their outcomes.
 
     Raises ``ValueError`` if one is refused.
@@ -94,7 +89,7 @@ class Enacted(msgspec.Struct, frozen=True):
     """
 
     log: Sequence[Written]
-    entries: tuple[Entry, ...]
+    entries: tuple[Input, ...]
     commits: tuple[int, ...]
     lives: int
 
@@ -108,7 +103,7 @@ async def enact(  # noqa: PLR0913 - what may be chosen, each with its name
     but: Mapping[Name, int] | None = None,
     faults: Faults | None = None,
     environment: Environment | None = None,
-    people: Iterable[Entry] = (),
+    people: Iterable[Input] = (),
     store: EventStore | None = None,
     dies: Iterable[Death] = (),
     altered: Callable[[Interpreter], Interpreter] = same,
@@ -135,7 +130,7 @@ async def enact(  # noqa: PLR0913 - what may be chosen, each with its name
     stage.must_have_died(until_ms)
     ledger = Ledger(target)
     log = await stage.store.read()
-    entries = tuple(Entry(each.entry.stream, each.envelope) for each in ledger.fold(log))
+    entries = tuple(Input(each.entry.stream, each.envelope) for each in ledger.fold(log))
     return Enacted(log, entries, tuple(stage.commits), stage.lives)
 
 
@@ -156,12 +151,12 @@ class _Stage:
         self._actors: Final = actors
         self._clock: Final = actors.clock
         self._interpreter: Final = interpreter
-        self._people: list[Entry] = []
+        self._people: list[Input] = []
         self._deaths: list[Death] = []
         self.commits: Final[list[int]] = []
         self._is_over = False
 
-    def plan(self, people: Iterable[Entry], deaths: Iterable[Death]) -> None:
+    def plan(self, people: Iterable[Input], deaths: Iterable[Death]) -> None:
         """Take the operator commands and the crashes; both are kept with the next one last."""
         self._people = sorted(people, key=lambda each: each.envelope.at_ms)[::-1]
         self._deaths = sorted(deaths, reverse=True)
@@ -230,7 +225,7 @@ class _Stage:
             self._deaths.pop()
             codec, heard = Ledger(self._system).codec, batch.entries if death.is_written else ()
             self._actors.lose_engine(
-                death.point, [Entry(each.stream, codec.decode(each.stream, each.envelope)) for each in heard]
+                death.point, [Input(each.stream, codec.decode(each.stream, each.envelope)) for each in heard]
             )
             raise _Died
 

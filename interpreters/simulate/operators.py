@@ -8,7 +8,7 @@ the same occasions. When nothing runs and no possible command would be accepted,
 from collections.abc import Sequence
 from typing import Final
 
-from lifefold.core.kernel import Cause, Envelope, Event, Reaction, System, possible, react
+from lifefold.core.kernel import Cause, Envelope, Event, Input, Reaction, System, possible
 from lifefold.interpreters.simulate.environment import Chance
 from lifefold.interpreters.simulate.property_monitor import WHOLE
 from lifefold.interpreters.simulate.runner import Runner
@@ -105,7 +105,7 @@ class People:
     def _is_taken(self, name: str, envelope: Envelope) -> bool:
         """Tell whether a command would be accepted; a rule that raises an error is a reason to give it."""
         try:
-            return isinstance(react(self._system.type_of(name), self._runner.aggregates[name], envelope), Reaction)
+            return isinstance(self._runner.world.outcome(Input(name, envelope)), Reaction)
         except Exception:  # noqa: BLE001 - whatever it is, it is for the runner to come upon
             return True
 

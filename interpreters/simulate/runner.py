@@ -8,19 +8,19 @@ again. Then it performs owed effects again.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from lifefold.core.kernel import (
     Aggregate,
     Envelope,
+    Input,
     Reaction,
-    Refusal,
     RequestedEffect,
     RunnerRecovered,
     System,
-    SystemState,
-    react,
+    World,
+    delivery,
     replace,
 )
 from lifefold.effects import Begin, CancelTimer, End, StartTimer, Tell
@@ -28,7 +28,7 @@ from lifefold.interpreters.search.crash_model import Fault
 from lifefold.interpreters.search.rule_error import ADDRESSED, ANSWERED
 from lifefold.interpreters.simulate.activities import Activities
 from lifefold.interpreters.simulate.environment import LATE_MS, Chance, Range
-from lifefold.interpreters.simulate.inputs import Counts, Decided, Entry, Given, Identity, Opening, Watcher
+from lifefold.interpreters.simulate.inputs import Counts, Decided, Given, Identity, Opening, Watcher
 from lifefold.interpreters.simulate.property_monitor import Violation
 from lifefold.interpreters.simulate.scheduler import Agenda
 from lifefold.interpreters.simulate.timers import Timers
@@ -41,9 +41,9 @@ class Runner:
         """Take the system, the agenda, and the watcher of accepted inputs."""
         self.system: Final = system
         self.opening: Final = opening
-        self.entries: Final[list[Entry]] = []
-        self.aggregates: Final[dict[str, Aggregate]] = {}
-        self.untold: Final[dict[tuple[str, str, int], Tell]] = {}
+        self.entries: Final[list[Input]] = []
+        self.world = World(system)
+        """The world that the log folds to. A message is in flight until its receiver has it in the log."""
         self.counts: Final = Counts()
         self.recovery_ms: Final[list[int]] = []
         """The duration of each time without a runner."""
@@ -52,13 +52,12 @@ class Runner:
         self.is_up = False
         self.life = 0
         """The number of starts and crashes of runners: events of an earlier life are ignored."""
-        self._last_ms = 0
         self._down_since_ms = 0
         self._full_until_ms = 0
         self._chance: Final = chance
         self._agenda: Final = agenda
         self._watcher: Final = watcher
-        self._types: Final = {name: system.type_of(name) for name, _ in opening}
+        self._names: Final = frozenset(name for name, _ in opening)
         self._owed: Final[dict[Identity, RequestedEffect]] = {}
         self._again: list[tuple[Identity, RequestedEffect]] = []
         """The owed effects of this runner, until all running activities are attended."""
@@ -68,7 +67,8 @@ class Runner:
         """The operator commands that are not durable yet, by number."""
         self._posted = 0
         self._commits = 0
-        self._present: dict[str, Aggregate] = {}
+        self._present = self.world
+        """The world after all decisions, also those that are not durable yet."""
         self._inbox: Final[deque[Given]] = deque()
         self._is_writing = False
         self._arrivals: Final[dict[tuple[str, str], int]] = {}
@@ -80,10 +80,10 @@ class Runner:
         """The time by the runner's clock."""
         return self._agenda.now_ms + self.skew_ms
 
-    def scene(self) -> SystemState:
-        """Return the state in the log, as properties of the system see it."""
-        under_way = ((sender, receiver, each.entity, each.event) for (sender, receiver, _), each in self.untold.items())
-        return SystemState(self.aggregates, tuple(under_way))
+    @property
+    def aggregates(self) -> Mapping[str, Aggregate]:
+        """The state in the log."""
+        return self.world.aggregates
 
     def start(self) -> None:
         """Start a runner: read the log, continue at its end, open the other aggregates."""
@@ -96,9 +96,8 @@ class Runner:
         self.is_up = True
         if self.life > 1:
             self.recovery_ms.append(self._agenda.now_ms - self._down_since_ms)
-        self._present = dict(self.aggregates)
-        self._last_ms = self.entries[-1].envelope.at_ms if self.entries else 0
-        down_ms = max(0, self.clock_ms - self._last_ms)  # as the engine counts: since the last entry
+        self._present = self.world
+        down_ms = max(0, self.clock_ms - self.world.now_ms)  # as the engine counts: since the last entry
         back = [
             Given(name, Envelope("", RunnerRecovered(down_ms), self.clock_ms, "engine")) for name in self.aggregates
         ]
@@ -108,7 +107,7 @@ class Runner:
             if name not in self.aggregates
         ]
         self._again, life = [*self._owed.items()], self.life
-        for (sender, _, _), tell in [*self.untold.items()]:
+        for (sender, _, _), tell in self.world.in_flight.items():
             self._tell(sender, tell)
         if self._posts:
             self._agenda.at(self._agenda.now_ms, self._take_posts, life, [*self._posts.values()])
@@ -179,20 +178,18 @@ class Runner:
     def _decide(self, given: Given) -> Decided:
         """Decide as the ledger does: time never goes backwards in a log, whatever the clock does."""
         name, envelope = given.aggregate, given.envelope
-        if envelope.at_ms < self._last_ms:
-            envelope = replace(envelope, at_ms=self._last_ms)
+        if envelope.at_ms < self._present.now_ms:
+            envelope = replace(envelope, at_ms=self._present.now_ms)
             given = given._replace(envelope=envelope)
-        of = self._types.get(name)
-        if of is None:
+        if name not in self._names:
             raise Violation(self.system.name, ADDRESSED, f"{envelope.actor}: sends to {name!r}, which does not exist")
         try:
-            outcome = react(of, self._present.get(name) or of.start(name), envelope)
+            outcome = self._present.outcome(given.input)
         except Exception as error:
             raise Violation(self.system.name, ANSWERED, f"{name}: {type(error).__name__}: {error}") from error
         if isinstance(outcome, Reaction):
-            self._last_ms = envelope.at_ms
-            self._present[name] = outcome.aggregate
-        return Decided(given, outcome)
+            self._present = self._present.after(given.input, outcome)
+        return Decided(given, outcome, self._present)
 
     def _written(self, life: int, decided: Sequence[Decided]) -> None:
         if life == self.life:
@@ -204,12 +201,12 @@ class Runner:
         for identity in self._done:
             del self._owed[identity]
         self._done.clear()
-        for given, outcome in decided:
-            self._take(given, outcome)
+        for each in decided:
+            self._take(each)
         life = self.life
         if self._strikes("killed when persisted", self._commits):
             self.die("killed when persisted")
-        for given, outcome in decided:
+        for given, outcome, _ in decided:
             if life == self.life and isinstance(outcome, Reaction):
                 self._release(given.aggregate, outcome)
         if life == self.life:
@@ -223,12 +220,10 @@ class Runner:
 
     def _must_have_set_timers(self) -> None:
         """Raise ``Violation`` unless every running timer of the log is set, at its deadline."""
-        for name, aggregate in self.aggregates.items():
-            for ref, entity in aggregate.entities.items():
-                for each in entity.running:
-                    part = name, ref, each.slot, each.generation
-                    if each.activity is None and not self._timers.is_set(part, each.deadline_ms):
-                        raise Violation(self.system.name, Fault.STRANDED, f"{name}, {ref}: {each.slot}")
+        for name, entity, each in self.world.running():
+            part = name, entity.ref, each.slot, each.generation
+            if each.activity is None and not self._timers.is_set(part, each.deadline_ms):
+                raise Violation(self.system.name, Fault.STRANDED, f"{name}, {entity.ref}: {each.slot}")
 
     def _perform_again(self) -> None:
         """Perform owed effects, now that the activities which they may concern are attended."""
@@ -237,7 +232,8 @@ class Runner:
             self._perform(identity, asked)
         self._again = []
 
-    def _take(self, given: Given, outcome: Reaction | Refusal) -> None:
+    def _take(self, decided: Decided) -> None:
+        given, outcome, self.world = decided
         self.counts.inputs += 1
         self._posts.pop(given.post, None)
         if given.process is not None:
@@ -272,19 +268,13 @@ class Runner:
 
     def _record(self, given: Given, reaction: Reaction) -> None:
         name, envelope = given.aggregate, given.envelope
-        self.entries.append(Entry(name, envelope))
+        self.entries.append(given.input)
         self.counts.transitions += len(reaction.transitions)
-        self.aggregates[name] = reaction.aggregate
         version = reaction.aggregate.version
         for index, asked in enumerate(reaction.effects):
-            effect = asked.effect
-            if isinstance(effect, Tell):
-                self.untold[name, effect.aggregate, effect.ordinal] = effect
-            elif not isinstance(effect, _DERIVED):
+            if not isinstance(asked.effect, _NOT_OWED):
                 self._owed[name, version, index] = asked
-        if envelope.sender:
-            self.untold.pop((envelope.sender, name, envelope.ordinal), None)
-        elif given.process is not None and given.process.heard == len(given.process.said):
+        if given.process is not None and given.process.heard == len(given.process.said):
             self.activities.let_go((name, envelope.entity, envelope.slot, envelope.generation))
         self._watcher(name, reaction, envelope)
 
@@ -325,8 +315,7 @@ class Runner:
 
     def _arrive(self, life: int, sender: str, tell: Tell) -> None:
         if life == self.life:
-            envelope = Envelope(tell.entity, tell.event, self.clock_ms, sender, sender=sender, ordinal=tell.ordinal)
-            self.give([Given(tell.aggregate, envelope)])
+            self.give([Given(*delivery(sender, tell, self.clock_ms))])
 
     def _perform(self, identity: Identity, asked: RequestedEffect) -> None:
         """Perform an effect; activities that it ends soon end soon."""
@@ -339,7 +328,8 @@ class Runner:
         self._agenda.at(self._agenda.now_ms, self.start)
 
 
-_DERIVED: Final = (Begin, CancelTimer, End, StartTimer)
+_NOT_OWED: Final = (Begin, CancelTimer, End, StartTimer, Tell)
+"""The effects that a runner requests or sends again after a crash, without a record of what was performed."""
 _BEFORE: Final = ("killed when decided", "store refuses", "torn write", "disk full")
 """The faults that keep a decision from being durable."""
 _WAITING: Final = "killed when waiting"

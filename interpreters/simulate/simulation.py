@@ -17,9 +17,11 @@ from typing import Any, Final
 import msgspec
 
 from lifefold.core.kernel import (
+    START_MS,
     AggregateType,
     Envelope,
     Event,
+    Input,
     Machine,
     Pattern,
     Property,
@@ -33,7 +35,7 @@ from lifefold.interpreters.search.coverage import Coverage
 from lifefold.interpreters.simulate.choices import Choices, Name
 from lifefold.interpreters.simulate.environment import Chance, Environment
 from lifefold.interpreters.simulate.faults import Faults
-from lifefold.interpreters.simulate.inputs import Counts, Entry, Opening
+from lifefold.interpreters.simulate.inputs import Counts, Opening
 from lifefold.interpreters.simulate.operators import HOUR_MS, People
 from lifefold.interpreters.simulate.property_monitor import Debt, PropertyMonitor, Violation
 from lifefold.interpreters.simulate.runner import Runner
@@ -44,9 +46,6 @@ SECOND_MS: Final = 1_000
 
 OWED: Final = 8
 """Of so many due properties, any may be the first to be settled after healing."""
-
-START_MS: Final = 1_000_000_000_000
-"""The time at which runs begin. It is not 0, because some rules read that as "never"."""
 
 
 def hours(count: float) -> int:
@@ -82,7 +81,7 @@ class Run(msgspec.Struct, frozen=True):
 
     seed: int | None
     deviations: Mapping[Name, int]
-    entries: tuple[Entry, ...]
+    entries: tuple[Input, ...]
     found: Found | None
     counts: Counts
     struck: Mapping[str, int]
@@ -194,12 +193,12 @@ class _Simulation:
             agenda.step()
             if runner.counts.inputs > most:
                 raise Violation(self._system.name, "comes to rest", f"more than {most:,} inputs")
-        self._vigil.look_around(runner.scene, len(runner.untold))
+        self._vigil.look_around(runner.world.system_state, len(runner.world.in_flight))
 
     def _watch(self, name: str, outcome: Reaction | Refusal, envelope: Envelope) -> None:
         """Check the outcome of an input. Raises ``Violation``."""
         of = self._system.type_of(name)
-        self._coverage.react(of, self._runner.aggregates.get(name) or of.start(name), envelope, outcome)
+        self._coverage.react(of, self._runner.world.aggregate(name), envelope, outcome)
         if isinstance(outcome, Reaction):
             self._look(of, name, outcome)
 
@@ -208,7 +207,8 @@ class _Simulation:
         for step in reaction.transitions:
             if step.entered is not None:
                 self._enter((name, step.entity), (step.machine, str(step.entered)))
-        self._vigil.look(of, reaction, self._runner.scene, len(self._runner.untold))
+        world = self._runner.world
+        self._vigil.look(of, reaction, world.system_state, len(world.in_flight))
 
     def _enter(self, entity: tuple[str, str], state: tuple[str, str]) -> None:
         now_ms = self._agenda.now_ms
@@ -223,7 +223,7 @@ class _Simulation:
         self._chance.calm()
         self._runner.set_clock(-self._runner.skew_ms)
         self._runner.come_back()
-        self._vigil.look_around(self._runner.scene, len(self._runner.untold))
+        self._vigil.look_around(self._runner.world.system_state, len(self._runner.world.in_flight))
         self._vigil.heal()
         while overdue := self._vigil.overdue():
             self._settle(overdue[first % len(overdue)])

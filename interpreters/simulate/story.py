@@ -4,58 +4,36 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
-from lifefold.core.kernel import (
-    ActivityEnded,
-    Aggregate,
-    Cause,
-    Envelope,
-    Reaction,
-    RunnerRecovered,
-    System,
-    TimerFired,
-    react,
-)
-from lifefold.interpreters.search.trace import WIDTH, Trace, wrapped
-from lifefold.interpreters.search.unreduced import Happening
+from lifefold.core.kernel import Input, Refusal, System, SystemStep, World
+from lifefold.interpreters.report.trace import WIDTH, Trace, wrapped
 from lifefold.interpreters.simulate.choices import Name
-from lifefold.interpreters.simulate.inputs import Entry
 from lifefold.interpreters.simulate.simulation import Run
 
 AROUND: Final = 15
 """The number of inputs that are shown."""
 
 
-def happenings(system: System, entries: Iterable[Entry]) -> Iterator[Happening]:
-    """Fold a log again, and yield each input with its reaction."""
-    aggregates: dict[str, Aggregate] = {}
-    for name, envelope in entries:
-        of = system.type_of(name)
-        reaction = react(of, aggregates.get(name) or of.start(name), envelope)
-        assert isinstance(reaction, Reaction)  # noqa: S101 - the log holds accepted inputs only
-        aggregates[name] = reaction.aggregate
-        yield Happening(name, _cause(envelope), envelope, reaction)
+def steps(system: System, entries: Iterable[Input]) -> Iterator[SystemStep]:
+    """Fold a log again, and yield its steps."""
+    world = World(system)
+    for each in entries:
+        came = world.step(each)
+        assert not isinstance(came, Refusal)  # noqa: S101 - the log holds accepted inputs only
+        world, step = came
+        yield step
 
 
-def _cause(envelope: Envelope) -> Cause:
-    if envelope.sender:
-        return Cause.MESSAGE
-    match envelope.event:
-        case TimerFired():
-            return Cause.TIMER
-        case ActivityEnded():
-            return Cause.CONFIRMATION
-        case RunnerRecovered():
-            return Cause.RECOVERY
-        case _:
-            return Cause.REPORT if envelope.slot else Cause.COMMAND
-
-
-def last_lines(system: System, entries: Sequence[Entry], width: int = WIDTH) -> Iterator[str]:
+def last_lines(system: System, entries: Sequence[Input], width: int = WIDTH) -> Iterator[str]:
     """Yield the last inputs with their transitions, after the number of inputs before them."""
-    before = max(0, len(entries) - AROUND)
-    if before:
+    before = len(entries) - AROUND
+    if before > 0:
         yield f"     {before:,} inputs before, and then:"
-    yield from Trace(tuple(islice(happenings(system, entries), before, None))).lines(width)
+    yield from last_steps(system, entries).lines(width)
+
+
+def last_steps(system: System, entries: Sequence[Input]) -> Trace:
+    """Return the last steps of a run as a trace."""
+    return Trace(tuple(islice(steps(system, entries), max(0, len(entries) - AROUND), None)))
 
 
 def told(system: System, run: Run) -> str:

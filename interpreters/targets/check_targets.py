@@ -12,48 +12,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-
-from lifefold.core.kernel import Machine, Record, Row, System
-from lifefold.interpreters import views
+from lifefold.core.kernel import Machine, Row, System
 from lifefold.interpreters.called import called
 from lifefold.interpreters.search.configuration import Bounds
-from lifefold.interpreters.search.crash_model import CRASHES, CrashBounds
 from lifefold.interpreters.search.opening import Opening, opened
+from lifefold.interpreters.targets.catalogue import machines, systems
 from lifefold.interpreters.targets.configurations import QUESTIONS, Question
-
-
-class UnusableTarget(ValueError):
-    """The named target cannot be checked; the message says why, and names the valid targets."""
-
-
-class Target(msgspec.Struct, frozen=True):
-    """A target of a check. ``spelled`` is a Python expression for it, and ``needs`` its import: module and name."""
-
-    name: str
-    subject: Machine[Any] | System
-    opening: Opening
-    bounds: Bounds
-    needs: tuple[str, str]
-    spelled: str
-    record: Record | None = None
-    """The initial record of a machine, if it is not the machine's own."""
-    opened_there: bool = False
-    """Whether ``spelled`` is a system together with its opening."""
-    properties: tuple[tuple[str, str], ...] = ()
-    """Additional properties, as module and name."""
-    crashes: CrashBounds = CRASHES
-    """The bounds of the crash search."""
-
-    @property
-    def module(self) -> str:
-        """The module of a user's target; empty for a shipped one."""
-        return "" if self.name in {*known(), *larger()} else self.needs[0]
+from lifefold.interpreters.targets.target import SHIPPED, Target, UnusableTarget
 
 
 def known() -> tuple[str, ...]:
     """Return the names of all shipped targets except the larger ones."""
-    return (*views.machines(), *views.systems())
+    return (*machines(), *systems())
 
 
 def larger() -> tuple[str, ...]:
@@ -70,24 +40,24 @@ def named(name: str) -> Target:
     more = tuple(
         each for module, attribute in question.properties for each in getattr(import_module(module), attribute)
     )
-    if of in views.systems():
+    if of in systems():
         return Target(
             name,
-            views.systems()[of].with_properties(*more),
+            systems()[of].with_properties(*more),
             question.opening,
             question.bounds,
-            (_VIEWS, "systems"),
+            (SHIPPED, "systems"),
             f'systems()["{of}"]',
             properties=question.properties,
             crashes=question.crashes,
         )
-    if name not in views.machines():
+    if name not in machines():
         raise UnusableTarget(f"unknown target {name!r};{_meant(name)} {_LISTED}")
-    machine = views.machines()[name]
+    machine = machines()[name]
     if question.record is not None:
         machine = machine.starting(question.record)
     machine = machine.with_properties(*more)
-    spelled, needs = f'machines()["{name}"]', (_VIEWS, "machines")
+    spelled, needs = f'machines()["{name}"]', (SHIPPED, "machines")
     return Target(
         name,
         machine,
@@ -111,8 +81,6 @@ def _meant(name: str) -> str:
     nearest = get_close_matches(name.lower(), (*known(), *larger()), n=3)
     return f" did you mean {' or '.join(map(repr, nearest))}?" if nearest else ""
 
-
-_VIEWS: Final = "lifefold.interpreters.views"
 
 _ACCEPTED: Final = "a Machine, a pair (System, opening), or a function without parameters that returns one of them"
 

@@ -17,10 +17,10 @@ from lifefold.interpreters.testing.interpreters import (
     InterpreterConformance,
 )
 from lifefold.interpreters.testing.laws import LawBrokenError, check_laws
+from lifefold.interpreters.testing.run import OpeningRefusedError
 from lifefold.interpreters.testing.stores import STORE_CHECKS, Log, StoreCheck, StoreConformance
 from lifefold.interpreters.testing.strategies import events, systems, traces
 from lifefold.interpreters.testing.trace import Taken, Trace
-from lifefold.interpreters.testing.world import OpeningRefusedError
 
 __all__ = [
     "ADAPTER_CHECKS",

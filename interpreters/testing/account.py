@@ -5,8 +5,8 @@ from typing import Any, Final, Literal
 
 from lifefold.core.kernel import Entity, Refusal, replace
 from lifefold.effects import Effect, Tell
+from lifefold.interpreters.testing.run import Run
 from lifefold.interpreters.testing.trace import DERIVED, Taken, changes, going_on, place, said, shown, what
-from lifefold.interpreters.testing.world import World
 
 Aspect = Literal["state", "effects", "running"]
 """An aspect that a test must assert completely: records and postponed events; effects; activities and messages."""
@@ -17,16 +17,16 @@ ASPECTS: Final[tuple[Aspect, ...]] = ("state", "effects", "running")
 class Account:
     """The changes since the last input. ``base`` has the entities before it, ``said`` the asserted fields."""
 
-    def __init__(self, world: World, asked: frozenset[Aspect]) -> None:
+    def __init__(self, run: Run, asked: frozenset[Aspect]) -> None:
         """Begin after the opening: its activities and effects must be asserted; records need not."""
-        self.base: dict[str, Entity[Any]] = {key: replace(each, running=()) for key, each in entities(world)}
+        self.base: dict[str, Entity[Any]] = {key: replace(each, running=()) for key, each in entities(run)}
         self.effects: list[tuple[str, Effect]] = []
         self.refusals: list[Refusal] = []
         self.said: set[tuple[str, str]] = set()
-        self._world: Final = world
+        self._run: Final = run
         self._asked: Final = asked
         self._inputs: list[Taken] = []
-        for taken in world.steps:
+        for taken in run.steps:
             self.note(taken)
 
     def note(self, taken: Taken) -> None:
@@ -43,7 +43,7 @@ class Account:
 
     def clear(self) -> None:
         """Accept all changes."""
-        self.base = dict(entities(self._world))
+        self.base = dict(entities(self._run))
         self.effects, self.refusals, self.said, self._inputs = [], [], set(), []
 
     @property
@@ -54,7 +54,7 @@ class Account:
     def unsaid(self) -> Iterator[str]:
         """Yield the changes without an assertion, and in any case the refusals."""
         yield from (f"refused, {each.kind}: {each.reason}" for each in self.refusals)
-        for key, entity in entities(self._world):
+        for key, entity in entities(self._run):
             before = self.base.get(key)
             if "state" in self._asked:
                 yield from (self.label(key) + line for line in self._fields(key, before, entity))
@@ -75,12 +75,12 @@ class Account:
 
     def label(self, key: str) -> str:
         """Return the name of an entity in a message: empty, if it is the only one."""
-        return "" if len(list(entities(self._world))) == 1 else f"{key}: "
+        return "" if len(list(entities(self._run))) == 1 else f"{key}: "
 
 
-def entities(world: World) -> Iterator[tuple[str, Entity[Any]]]:
+def entities(run: Run) -> Iterator[tuple[str, Entity[Any]]]:
     """Yield all entities with their names."""
-    for name, aggregate in world.aggregates.items():
+    for name, aggregate in run.world.aggregates.items():
         for ref, entity in aggregate.entities.items():
             yield place(name, ref), entity
 

@@ -16,6 +16,7 @@ from lifefold.core.kernel import (
     Entity,
     Envelope,
     Event,
+    Input,
     Machine,
     Phase,
     RunnerRecovered,
@@ -26,8 +27,8 @@ from lifefold.core.kernel import (
 from lifefold.effects import Activity, Effect
 from lifefold.interpreters.called import called
 from lifefold.interpreters.testing.account import ASPECTS, Account, Aspect
+from lifefold.interpreters.testing.run import Opening, run_of
 from lifefold.interpreters.testing.trace import Trace, changes, place, said, shown
-from lifefold.interpreters.testing.world import Opening, world_of
 
 T = TypeVar("T")
 
@@ -59,18 +60,18 @@ class Harness(AbstractContextManager["Harness"]):
         one.
         """
         self._aspects: Final = _aspects(exhaustive=exhaustive)
-        self._world: Final = world_of(of, opening, now_ms)
-        self._account: Final = Account(self._world, self._aspects)
+        self._run: Final = run_of(of, opening, now_ms)
+        self._account: Final = Account(self._run, self._aspects)
 
     @property
     def trace(self) -> Trace:
         """All inputs so far."""
-        return self._world.trace
+        return self._run.trace
 
     @property
     def now_ms(self) -> int:
         """The virtual time."""
-        return self._world.now_ms
+        return self._run.world.now_ms
 
     def entity(self, of: str = "") -> Entity[Any]:
         """Return the present entity. Raises ``KeyError`` with the existing names."""
@@ -107,25 +108,26 @@ class Harness(AbstractContextManager["Harness"]):
         self._settle()
         until_ms = self.now_ms + ms
         while due := sorted(self._due(until_ms), key=lambda each: each[0]):
-            _, aggregate, envelope = due[0]
-            self._account.note(self._world.take(aggregate, envelope))
-        self._world.now_ms = until_ms
+            self._account.note(self._run.take(due[0][1]))
+        self._run.world = self._run.world.later(until_ms)
 
     def deliver(self, sender: str = "", receiver: str = "") -> None:
         """Let the first message in flight arrive, from and to these aggregates if they are named."""
         self._settle()
-        waiting = [each for each in self._world.channels if sender in {"", each[0]} and receiver in {"", each[1]}]
+        waiting = [
+            each for each in self._run.world.next_messages() if sender in {"", each[0]} and receiver in {"", each[1]}
+        ]
         channel = _only(waiting, "no message is in flight", "name them by sender= and receiver=")
-        self._account.note(self._world.deliver(channel))
+        self._account.note(self._run.deliver(channel))
 
     def recover(self, down_ms: int = 0) -> None:
         """Let the runner return after a crash: every aggregate requests its activities and timers again."""
         _must_go_on(down_ms)
         self._settle()
         at_ms = self.now_ms + down_ms
-        for name, aggregate in list(self._world.aggregates.items()):
-            if any(entity.running for entity in aggregate.entities.values()):
-                self._account.note(self._world.take(name, Envelope("", RunnerRecovered(down_ms), at_ms, "engine")))
+        for name in dict.fromkeys(name for name, _, _ in self._run.world.running()):
+            back = Envelope("", RunnerRecovered(down_ms), at_ms, "engine")
+            self._account.note(self._run.take(Input(name, back)))
 
     def assert_changed(self, entity: str = "", /, *, of: str = "", **fields: object) -> None:
         """Assert that these fields of a record have changed since the last input, and their values.
@@ -218,7 +220,7 @@ class Harness(AbstractContextManager["Harness"]):
     def finish(self) -> None:
         """Fail unless every change was asserted, and every message delivered."""
         self._settle()
-        if "running" in self._aspects and self._world.channels:
+        if "running" in self._aspects and self._run.world.in_flight:
             messages = (f"  {a} tells {b}: {event!r}" for a, b, _, event in self.trace.in_flight)
             self._fail("\n".join(["messages were not delivered:", *messages]))
 
@@ -235,7 +237,7 @@ class Harness(AbstractContextManager["Harness"]):
 
     def _take(self, aggregate: str, envelope: Envelope) -> None:
         self._settle()
-        self._account.note(self._world.take(aggregate, envelope))
+        self._account.note(self._run.take(Input(aggregate, envelope)))
 
     def _settle(self) -> None:
         """Fail unless all changes were asserted."""
@@ -244,18 +246,19 @@ class Harness(AbstractContextManager["Harness"]):
             self._fail("\n".join([f"not everything was asserted of: {self._account.inputs}", *missing]))
         self._account.clear()
 
-    def _due(self, until_ms: int) -> Iterator[tuple[int, str, Envelope]]:
-        for name, aggregate in self._world.aggregates.items():
-            for ref, entity in aggregate.entities.items():
-                for part in entity.running:
-                    if part.activity is None and part.deadline_ms <= until_ms:
-                        at_ms = max(part.deadline_ms, self.now_ms)
-                        yield at_ms, name, Envelope(ref, TimerFired(part.slot, part.generation), at_ms, "timer")
+    def _due(self, until_ms: int) -> Iterator[tuple[int, Input]]:
+        for name, entity, part in self._run.world.running():
+            if part.activity is None and part.deadline_ms <= until_ms:
+                at_ms = max(part.deadline_ms, self.now_ms)
+                fired = Envelope(entity.ref, TimerFired(part.slot, part.generation), at_ms, "timer")
+                yield at_ms, Input(name, fired)
 
     def _named(self, of: str) -> tuple[str, str, Entity[Any]]:
         """Return an entity with its aggregate and reference; a name may be omitted if there is only one."""
         name, _, ref = of.partition(" ")
-        every = [(a, r, entity) for a, each in self._world.aggregates.items() for r, entity in each.entities.items()]
+        every = [
+            (a, r, entity) for a, each in self._run.world.aggregates.items() for r, entity in each.entities.items()
+        ]
         found = [each for each in every if name in {"", each[0]} and ref in {"", each[1]}]
         if len(found) != 1:
             message = f"{of!r} does not name one entity; there are {', '.join(f'{a} {r}' for a, r, _ in every)}"
@@ -268,7 +271,7 @@ class Harness(AbstractContextManager["Harness"]):
 
     def _source(self, aggregate: str, entity: Entity[Any], event: Event, slot: str) -> Running:
         """Return the activity that an event comes from: one that yields it, and a running one if there is one."""
-        machine = self._world.system.type_of(aggregate).machines[entity.ref.partition(":")[0]]
+        machine = self._run.world.system.type_of(aggregate).machines[entity.ref.partition(":")[0]]
         going = [part for part in entity.running if part.activity is not None and slot in {"", part.slot}]
         able = [part for part in going if slot or type(event) in machine.spans[part.slot].during.yields]
         live = [part for part in able if part.phase is Phase.LIVE]

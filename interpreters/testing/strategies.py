@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from lifefold.core.kernel import Entity, Envelope, Machine, Reaction, Refusal, System, advance, create, possible_of
 from lifefold.interpreters.called import must_be
+from lifefold.interpreters.testing.run import Opening, Run, run_of
 from lifefold.interpreters.testing.trace import Taken, Trace, what
-from lifefold.interpreters.testing.world import Opening, World, world_of
 
 LATER_MS: Final = 10_000
 """The longest pause before an input; a timer may make it longer."""
@@ -51,7 +51,7 @@ def events(
 
 def traces(machine: Machine[Any], *, max_size: int = 20) -> st.SearchStrategy[Trace]:
     """Draw a trace of a machine: its beginning, and then up to ``max_size`` inputs, each as late as possible."""
-    return _runs(partial(world_of, machine, None), max_size)
+    return _runs(partial(run_of, machine, None), max_size)
 
 
 def systems(system: System, opening: Opening, *, max_size: int = 30) -> st.SearchStrategy[Trace]:
@@ -60,21 +60,21 @@ def systems(system: System, opening: Opening, *, max_size: int = 30) -> st.Searc
     Messages between two aggregates stay in order. A repeated message is refused, and is in the trace.
     """
     begins = tuple(opening)
-    return _runs(partial(world_of, system, begins), max_size)
+    return _runs(partial(run_of, system, begins), max_size)
 
 
 @st.composite
-def _runs(draw: st.DrawFn, begin: Callable[[], World], max_size: int) -> Trace:
-    world = begin()
+def _runs(draw: st.DrawFn, begin: Callable[[], Run], max_size: int) -> Trace:
+    run = begin()
     for _ in range(max_size):
         if draw(st.integers(0, PATIENCE)) == 0:
             break
-        moves = list(_moves(world, draw(st.integers(0, LATER_MS))))
+        moves = list(_moves(run, draw(st.integers(0, LATER_MS))))
         if not moves:
             break
         number = draw(st.integers(0, NUMBERS - 1))
         min(moves, key=lambda each: each.rank(number)).make()
-    return world.trace
+    return run.trace
 
 
 class Move(NamedTuple):
@@ -93,21 +93,23 @@ class Move(NamedTuple):
         return min(crc32(f"{number} {each} {self.name}".encode()) for each in range(self.weight))
 
 
-def _moves(world: World, later_ms: int) -> Iterator[Move]:
+def _moves(run: Run, later_ms: int) -> Iterator[Move]:
     """Yield the possible moves: inputs that are accepted, messages that arrive, and some that arrive again."""
-    for name, envelope in world.possible(later_ms):
-        taken = world.attempt(name, envelope)
+    world = run.world
+    for given in (each for name in world.aggregates for each in world.choices_of(name, later_ms)):
+        taken = run.attempt(given)
         if isinstance(taken.outcome, Reaction):
-            weight = 1 if _ends(world, taken) else WEIGHT
-            yield Move(f"{name} {envelope.entity} {what(envelope)}", weight, partial(world.keep, taken))
-    for channel in world.channels:
-        yield Move(f"{channel}", WEIGHT, partial(world.deliver, channel))
-    for channel, tell in world.delivered.items():
-        yield Move(f"{channel} again", WEIGHT, partial(world.take, channel[1], world.message(channel, tell)))
+            weight = 1 if _ends(world.system, taken) else WEIGHT
+            name = f"{given.aggregate} {given.envelope.entity} {what(given.envelope)}"
+            yield Move(name, weight, partial(run.keep, taken))
+    for channel in world.next_messages():
+        yield Move(f"{channel}", WEIGHT, partial(run.deliver, channel))
+    for channel in run.delivered:
+        yield Move(f"{channel} again", WEIGHT, partial(run.deliver_again, channel))
 
 
-def _ends(world: World, taken: Taken) -> bool:
+def _ends(system: System, taken: Taken) -> bool:
     """Tell whether an entity enters a final state."""
-    machines = world.system.type_of(taken.aggregate).machines
+    machines = system.type_of(taken.aggregate).machines
     transitions = taken.outcome.transitions if isinstance(taken.outcome, Reaction) else ()
     return any(each.entered in machines[each.machine].final for each in transitions)

@@ -3,14 +3,15 @@
 from lifefold.core import fleet, kernel
 
 KERNEL = (
-    "ANY LATE_OR_REPEATED STAY ActivityEnded ActivityScope After Aggregate AggregateType Cause Codec Create Created"
+    "ANY LATE_OR_REPEATED START_MS STAY ActivityEnded ActivityScope After Aggregate AggregateType Cause Codec"
+    " Create Created"
     " DecisionError Dispatch Does Entity EntityQuarantined EntityReleased EntityStep Envelope Event"
-    " Fairness HandlerFailed IllegalTransition InvalidMachine LifecycleEvent Machine Opened Pattern Phase"
-    " Possible Projection Property PropertyKind Reaction Record Refusal RequestedEffect Row Rule"
-    " RunnerRecovered Running State Step System SystemState TimerFired Transition UnreadableEntry View"
-    " accepts advance after alone always always_step anywhere create decide describe digest does encode"
-    " eventually journal late leads_to localized possible possible_of projected react replace restarted"
-    " row rule sometimes strongly subject_of weakly"
+    " Fairness HandlerFailed IllegalTransition Input InvalidMachine LifecycleEvent Machine Opened Pattern"
+    " Phase Possible Projection Property PropertyKind Reaction Record Refusal RequestedEffect Row Rule"
+    " RunnerRecovered Running State Step System SystemState SystemStep TimerFired Transition"
+    " UnreadableEntry View World accepts advance after alone always always_step anywhere cause_of create"
+    " decide delivery describe digest does encode eventually journal late leads_to localized possible"
+    " possible_of projected react replace restarted row rule sent_in sometimes strongly subject_of weakly"
 ).split()
 
 FLEET = ("AgentPlan Budget Caps GatePlan Plan Preemption ServicePlan TaskPlan opening system").split()

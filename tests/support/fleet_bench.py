@@ -13,7 +13,7 @@ from anyio.lowlevel import checkpoint
 
 from lifefold.core import fleet
 from lifefold.core.fleet.worker import assignment
-from lifefold.core.kernel import Aggregate
+from lifefold.core.kernel import Aggregate, Input, Refusal, World
 from lifefold.core.lifecycles import session
 from lifefold.effects import (
     CancelSession,
@@ -41,7 +41,6 @@ from lifefold.interpreters.fleet_runner import FleetFolder, RunContext
 from lifefold.interpreters.fleet_runner.handlers import Handlers
 from lifefold.interpreters.processes.shim import proc
 from lifefold.interpreters.testing import Example
-from lifefold.interpreters.testing.world import World
 from lifefold.interpreters.worktrees.workplace import FolderWorkplace
 from session_ground import processes_about
 
@@ -146,12 +145,21 @@ def name_of(pid: int) -> bytes:
 
 def workers(plan: fleet.Plan) -> list[Aggregate]:
     """Return the workers of a fleet when each is about to begin a session with a task."""
-    world = World(fleet.system, fleet.opening(plan, 0))
+    world = World(fleet.system)
+    for name, envelope in fleet.opening(plan, 0):
+        world = taken(world, Input(name, envelope))
     names = sorted(name for name in world.aggregates if name.startswith("worker/"))
     while any(world.aggregates[name].record("session").state is not session.State.SPAWNING for name in names):
-        while world.channels:
-            world.deliver(world.channels[0])
-        for name, envelope in list(world.possible()):
-            if isinstance(envelope.event, session.WorktreeReady | assignment.CheckedOut):
-                world.take(name, envelope)
+        while messages := world.next_messages():
+            world = taken(world, next(iter(messages.values())))
+        for each in [*world.choices()]:
+            if isinstance(each.envelope.event, session.WorktreeReady | assignment.CheckedOut):
+                world = taken(world, each)
     return [world.aggregates[name] for name in names]
+
+
+def taken(world: World, given: Input) -> World:
+    """Return the world after an input that is not refused."""
+    came = world.step(given)
+    assert not isinstance(came, Refusal), came
+    return came[0]

@@ -6,6 +6,7 @@ every step all properties are asked of all that they are about, and beside them 
 words of their own.
 """
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from hypothesis import strategies as st
@@ -20,6 +21,7 @@ from lifefold.core.kernel import (
     Cause,
     Entity,
     Envelope,
+    Input,
     Machine,
     Possible,
     Property,
@@ -28,19 +30,20 @@ from lifefold.core.kernel import (
     Refusal,
     RunnerRecovered,
     System,
-    SystemState,
     Transition,
+    World,
+    delivery,
     late,
     possible,
-    react,
     replace,
+    sent_in,
     subject_of,
 )
 from lifefold.core.lifecycles import process, session, task
 from lifefold.core.lifecycles.budget.amounts import Amounts, Caps
 from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
-from lifefold.effects import Begin, Every, Tell
+from lifefold.effects import Begin, Every
 
 Pair = tuple[str, str]
 
@@ -92,7 +95,7 @@ def plans(draw: st.DrawFn) -> Plan:
     )
 
 
-class World:
+class Life:
     """The aggregates of a fleet, the messages between them, and the clock; it asks every property after every input."""
 
     def __init__(self, plan: Plan, of: System = system) -> None:
@@ -100,7 +103,7 @@ class World:
         self.of = of
         self.plan = plan
         self.now_ms = 0
-        self.aggregates: dict[str, Aggregate] = {}
+        self.world = World(of)
         self.told: dict[Pair, list[Envelope]] = {}
         self.closed: dict[str, int] = {}
         self.stopped: dict[str, bool] = {}
@@ -112,33 +115,27 @@ class World:
 
     def give(self, name: str, envelope: Envelope) -> Reaction | Refusal:
         """Give an input to an aggregate; then everything has to be as promised."""
-        of = self.of.type_of(name)
-        answer = react(of, self.aggregates.get(name) or of.start(name), envelope)
+        given = Input(name, envelope)
+        answer = self.world.outcome(given)
         if isinstance(answer, Reaction):
-            self.aggregates[name] = answer.aggregate
-            for asked in answer.effects:
-                if isinstance(asked.effect, Tell):
-                    self.tell(name, asked.effect)
+            self.world = self.world.after(given, answer)
+            for tell in sent_in(answer):
+                self.told.setdefault((name, tell.aggregate), []).append(delivery(name, tell, 0).envelope)
             self.agree(name, answer)
         return answer
 
-    def tell(self, sender: str, tell: Tell) -> None:
-        """Let a message be on its way."""
-        envelope = Envelope(tell.entity, tell.event, 0, sender, sender=sender, ordinal=tell.ordinal)
-        way = self.told.setdefault((sender, tell.aggregate), [])
-        if envelope not in way:
-            way.append(envelope)
+    @property
+    def aggregates(self) -> Mapping[str, Aggregate]:
+        """Return the aggregates by name."""
+        return self.world.aggregates
 
     def waiting(self) -> list[Pair]:
         """Return between whom messages are on their way, in a fixed order."""
-        return sorted(pair for pair in self.told if self.under_way(pair))
+        return sorted(self.world.next_messages())
 
     def under_way(self, pair: Pair) -> list[Envelope]:
         """Return the messages of a pair that have not arrived."""
-        sender, receiver = pair
-        there = self.aggregates.get(receiver)
-        arrived = there.received.get(sender, 0) if there is not None else 0
-        return [each for each in self.told.get(pair, ()) if each.ordinal > arrived]
+        return [each for each in self.told[pair] if (*pair, each.ordinal) in self.world.in_flight]
 
     def deliver(self, pair: Pair, number: int) -> None:
         """Let one of the messages of a pair arrive, be it too early; or one again that has arrived before."""
@@ -193,7 +190,7 @@ class World:
         for ref in reaction.changed:
             self.hold(self.machine(name, ref).properties, PropertyKind.ALWAYS, aggregate.entities[ref])
         self.hold(of.properties, PropertyKind.ALWAYS, aggregate)
-        scene = SystemState(self.aggregates, tuple(self.in_flight()))
+        scene = self.world.system_state()
         for each in self.of.properties:
             if each.property_kind is PropertyKind.ALWAYS:
                 self.hold((each,), PropertyKind.ALWAYS, subject_of(each, scene))
@@ -203,14 +200,6 @@ class World:
         """Ask the properties of one kind."""
         broken = [each.name for each in declared if each.property_kind is property_kind and not each.holds(subject)]
         assert not broken, broken
-
-    def in_flight(self) -> list[tuple[str, str, Any, Any]]:
-        """Return the messages that have not arrived, as properties see them."""
-        return [
-            (sender, receiver, each.entity, each.event)
-            for sender, receiver in self.waiting()
-            for each in self.under_way((sender, receiver))
-        ]
 
     def count(self, name: str, step: Transition) -> None:
         """Take note of what may happen once at most."""
@@ -277,44 +266,44 @@ class Fleet(RuleBasedStateMachine):
     @initialize(plan=plans())
     def open(self, plan: Plan) -> None:
         """Begin as a fleet does."""
-        self.world = World(plan, self.subject)
+        self.life = Life(plan, self.subject)
 
     @rule(number=NUMBER)
     def somebody_says_something(self, number: int) -> None:
         """A person says what is a person's to say, to whomever, whether it fits or not."""
-        self.world.happen(number, Cause.COMMAND)
+        self.life.happen(number, Cause.COMMAND)
 
     @rule(numbers=st.lists(NUMBER, min_size=1, max_size=8))
     def agents_get_on(self, numbers: list[int]) -> None:
         """What goes on in the agents says how it goes, or is confirmed to have ended; what they tell arrives."""
         for number in numbers:
-            self.world.happen(number, Cause.REPORT, Cause.CONFIRMATION)
-            for pair in self.world.waiting():
-                self.world.deliver(pair, 1)
+            self.life.happen(number, Cause.REPORT, Cause.CONFIRMATION)
+            for pair in self.life.waiting():
+                self.life.deliver(pair, 1)
 
     @rule(number=NUMBER)
     def an_agent_says_something(self, number: int) -> None:
         """And whom it tells hears of it later."""
-        self.world.happen(number, Cause.REPORT, Cause.CONFIRMATION)
+        self.life.happen(number, Cause.REPORT, Cause.CONFIRMATION)
 
     @rule(number=NUMBER)
     def time_passes(self, number: int) -> None:
         """A timer reaches its deadline."""
-        self.world.happen(number, Cause.TIMER)
+        self.life.happen(number, Cause.TIMER)
 
-    @precondition(lambda self: self.world.waiting())
+    @precondition(lambda self: self.life.waiting())
     @rule(number=NUMBER)
     def a_message_arrives(self, number: int) -> None:
         """In its turn, too early, or again."""
-        waiting = self.world.waiting()
-        self.world.deliver(waiting[number % len(waiting)], number // 7)
+        waiting = self.life.waiting()
+        self.life.deliver(waiting[number % len(waiting)], number // 7)
 
     @rule()
     def the_runner_crashes(self) -> None:
         """And comes back."""
-        self.world.crash()
+        self.life.crash()
 
     @rule(number=NUMBER)
     def somebody_speaks_too_late(self, number: int) -> None:
         """What is long over says something."""
-        self.world.speak_late(number)
+        self.life.speak_late(number)

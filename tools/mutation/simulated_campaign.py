@@ -17,10 +17,11 @@ from lifefold.core import fleet
 from lifefold.core.fleet import Plan
 from lifefold.core.fleet.system import fleet_properties
 from lifefold.core.kernel import AggregateType, InvalidMachine, System, View
+from lifefold.interpreters.campaign.findings import small
 from lifefold.interpreters.simulate import Faults, Limits, Run, simulate
-from lifefold.interpreters.simulate.findings import small
-from lifefold.interpreters.simulate.fleet_plans import governed_plan, plan
-from lifefold.interpreters.simulate.simulation_targets import FLEET, Target, target
+from lifefold.interpreters.targets.fleet_plans import governed_plan, plan
+from lifefold.interpreters.targets.simulation_targets import FLEET, target
+from lifefold.interpreters.targets.target import Target
 from mutation import Mutant
 from mutation_campaign import BEYOND, Campaign
 from rule_mutation import Made, RuleMutant

@@ -5,6 +5,7 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -13,10 +14,11 @@ import msgspec
 
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.written import see_to, write
+from lifefold.interpreters.report.emitted_file import is_written_by
 
 if TYPE_CHECKING:
     from lifefold.interpreters.check import Bounds, CrashBounds, Report
-    from lifefold.interpreters.targets.check_targets import Target
+    from lifefold.interpreters.targets.target import Target
 
 EXTRA: Final = "lifefold check needs NumPy and SciPy, and {} is not installed: pip install 'lifefold[check]'"
 
@@ -76,7 +78,6 @@ def _is_good(target: "Target", report: "Report", arguments: Namespace) -> bool:
 def _see_to_files(check_targets: "Sequence[Target]", arguments: Namespace) -> None:
     """Check before the search that the files can be written. Raises ``BadInput``."""
     from lifefold.interpreters.certificates.certificate import is_certificate  # noqa: PLC0415 - needs an extra
-    from lifefold.interpreters.certificates.emitted import is_emitted  # noqa: PLC0415 - as above
 
     if arguments.certificate:
         paths = {_path(arguments.certificate, target.name) for target in check_targets}
@@ -87,7 +88,7 @@ def _see_to_files(check_targets: "Sequence[Target]", arguments: Namespace) -> No
         for path in paths:
             see_to(path, "certificate", is_certificate, in_new_folder=True)
     if arguments.emit_test:
-        see_to(Path(arguments.emit_test), "test", is_emitted)
+        see_to(Path(arguments.emit_test), "test", partial(is_written_by, "check"))
 
 
 def _searched(target: "Target", arguments: Namespace) -> "Report":
@@ -96,18 +97,18 @@ def _searched(target: "Target", arguments: Namespace) -> "Report":
 
 
 def _tell_programs(found: "Sequence[tuple[Target, Report]]") -> None:
-    from lifefold.interpreters.cli.facts import facts  # noqa: PLC0415 - needs an extra
-
-    print(json.dumps([facts(target, report) for target, report in found], indent=2))
+    every = [{"target": target.name, "name": report.target, **report.facts()} for target, report in found]
+    print(json.dumps(every, indent=2))
 
 
 def named(name: str) -> "Target":
     """Return the target of a name. Raises ``BadInput``."""
     from lifefold.interpreters.targets import check_targets  # noqa: PLC0415 - needs an extra
+    from lifefold.interpreters.targets.target import UnusableTarget  # noqa: PLC0415 - as above
 
     try:
         return check_targets.named(name)
-    except check_targets.UnusableTarget as error:
+    except UnusableTarget as error:
         raise BadInput(str(error)) from error
 
 
@@ -127,7 +128,7 @@ def _bounds(target: "Target", arguments: Namespace) -> "Bounds":
 def searched(target: "Target", bounds: "Bounds", crashes: "CrashBounds | None", *, is_quiet: bool) -> "Report":
     """Search, print the report unless ``is_quiet``, and return it. Raises ``BadInput``."""
     from lifefold.interpreters.check import check  # noqa: PLC0415 - needs an extra
-    from lifefold.interpreters.cli.search import shown, tell  # noqa: PLC0415 - as above
+    from lifefold.interpreters.cli.reports import shown, tell  # noqa: PLC0415 - as above
 
     try:
         with shown(target.name) as told:

@@ -52,8 +52,9 @@ def _subject(name: str) -> Machine[Any] | System:
     if name in views.systems():
         return views.systems()[name]
     from lifefold.interpreters.targets import check_targets  # noqa: PLC0415 - takes a while
+    from lifefold.interpreters.targets.target import UnusableTarget  # noqa: PLC0415 - as above
 
     try:
         return check_targets.named(name).subject if ":" in name else views.machine_named(name)
-    except (check_targets.UnusableTarget, views.UnknownNameError) as error:
+    except (UnusableTarget, views.UnknownNameError) as error:
         raise BadInput(str(error)) from error

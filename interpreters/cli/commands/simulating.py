@@ -4,6 +4,7 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from shutil import get_terminal_size
 from time import perf_counter
@@ -11,11 +12,13 @@ from typing import TYPE_CHECKING, Final
 
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.written import see_to, write
+from lifefold.interpreters.report.emitted_file import is_written_by
 
 if TYPE_CHECKING:
-    from lifefold.interpreters.simulate import Faults, Limits, Tally
-    from lifefold.interpreters.simulate.report import Report
-    from lifefold.interpreters.simulate.simulation_targets import Target
+    from lifefold.interpreters.campaign import Tally
+    from lifefold.interpreters.campaign.report import Report
+    from lifefold.interpreters.simulate import Faults, Limits
+    from lifefold.interpreters.targets.target import Target
 
 LEFT: Final = 130
 """The exit code after leaving early."""
@@ -29,16 +32,15 @@ SELDOM_S: Final = 60.0
 
 def simulate(arguments: Namespace) -> int:
     """Simulate a target with many seeds; return 0 if no property is broken, else 1. Raises ``BadInput``."""
+    from lifefold.interpreters.campaign.stopping import until_stopped  # noqa: PLC0415 - as above
     from lifefold.interpreters.simulate import Limits, hours  # noqa: PLC0415 - takes a while
-    from lifefold.interpreters.simulate.emitted import is_emitted  # noqa: PLC0415 - as above
-    from lifefold.interpreters.simulate.stopping import until_stopped  # noqa: PLC0415 - as above
 
     target = _named(arguments.target)
     faults, limits = _faults(arguments), Limits(until_ms=hours(arguments.hours))
     if arguments.soak:
         return _soak(arguments, faults, limits)
     if arguments.emit_test:
-        see_to(Path(arguments.emit_test), "test", is_emitted)
+        see_to(Path(arguments.emit_test), "test", partial(is_written_by, "simulate"))
     with until_stopped() as is_stopped:
         report = _tried(arguments, target, faults, limits, is_stopped)
         left = is_stopped()
@@ -52,7 +54,7 @@ def _tried(
     arguments: Namespace, target: "Target", faults: "Faults", limits: "Limits", is_stopped: Callable[[], bool]
 ) -> "Report":
     """Try the seeds of the options, until ``FOUND_AT_MOST`` have failed or the user leaves."""
-    from lifefold.interpreters.simulate.report import trial  # noqa: PLC0415 - takes a while
+    from lifefold.interpreters.campaign.report import trial  # noqa: PLC0415 - takes a while
 
     first: int = arguments.seed or 0
     seeds = range(first, first + (arguments.seeds or (100 if arguments.seed is None else 1)))
@@ -71,8 +73,8 @@ def _tried(
 
 def _soak(arguments: Namespace, faults: "Faults", limits: "Limits") -> int:
     """Try seeds until stopped; return 1 if any has failed. Raises ``BadInput``."""
-    from lifefold.interpreters.simulate.soak import Folder, Soak  # noqa: PLC0415 - takes a while
-    from lifefold.interpreters.simulate.stopping import until_stopped  # noqa: PLC0415 - as above
+    from lifefold.interpreters.campaign.soak import Folder, Soak  # noqa: PLC0415 - takes a while
+    from lifefold.interpreters.campaign.stopping import until_stopped  # noqa: PLC0415 - as above
 
     if arguments.seeds or arguments.emit_test:
         raise BadInput(
@@ -96,11 +98,12 @@ def _soak(arguments: Namespace, faults: "Faults", limits: "Limits") -> int:
 
 
 def _named(name: str) -> "Target":
-    from lifefold.interpreters.simulate import simulation_targets  # noqa: PLC0415 - takes a while
+    from lifefold.interpreters.targets import simulation_targets  # noqa: PLC0415 - takes a while
+    from lifefold.interpreters.targets.target import UnusableTarget  # noqa: PLC0415 - as above
 
     try:
         return simulation_targets.named(name)
-    except simulation_targets.UnusableTarget as error:
+    except UnusableTarget as error:
         raise BadInput(str(error)) from error
 
 
@@ -146,7 +149,7 @@ class _Progress:
                 print(said, file=sys.stderr, flush=True)
 
     def _said(self, tally: "Tally", rate: float) -> str:
-        from lifefold.interpreters.simulate.report import used  # noqa: PLC0415 - takes a while
+        from lifefold.interpreters.campaign.report import used  # noqa: PLC0415 - takes a while
 
         shares = ", ".join(f"{name} {count}/{of}" for name, count, of in used(self._target, tally))
         done = f"{tally.seeds:,}{self._of} seeds, {tally.inputs:,} inputs, {rate:,.0f}/s, {len(tally.found)} found"
@@ -155,19 +158,18 @@ class _Progress:
 
 def _tell(report: "Report", *, is_json: bool) -> None:
     """Print the report over the last line of progress."""
-    from lifefold.interpreters.cli.search import WIDTH  # noqa: PLC0415 - takes a while
-    from lifefold.interpreters.simulate.report import facts, lines  # noqa: PLC0415 - as above
+    from lifefold.interpreters.cli.reports import tell  # noqa: PLC0415 - takes a while
 
     if sys.stderr.isatty():
         print(f"\r{' ' * (get_terminal_size().columns - 1)}", end="\r", file=sys.stderr, flush=True)
     if is_json:
-        print(json.dumps(facts(report), indent=2))
+        print(json.dumps(report.facts(), indent=2))
     else:
-        print("\n".join(lines(report.target, report.tally, report.findings, WIDTH)))
+        tell(report)
 
 
 def _emit(report: "Report", path: Path, *, is_quiet: bool) -> None:
-    from lifefold.interpreters.simulate.emitted import emitted  # noqa: PLC0415 - takes a while
+    from lifefold.interpreters.campaign.emitted import emitted  # noqa: PLC0415 - takes a while
 
     text = emitted(report.findings)
     if text:

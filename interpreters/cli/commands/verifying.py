@@ -21,7 +21,7 @@ from lifefold.interpreters.certificates.certificate import (
 from lifefold.interpreters.check import Report
 from lifefold.interpreters.cli.commands.checking import named, searched
 from lifefold.interpreters.cli.errors import BadInput
-from lifefold.interpreters.targets.check_targets import Target
+from lifefold.interpreters.targets.target import Target
 
 MEANINGLESS: Final = ("states", "depth", "seconds", "memory", "commands", "symmetry", "emit_test")
 """The options that do not apply: a certificate has its own bounds."""

@@ -26,8 +26,9 @@ from lifefold.interpreters.certificates.certificate import (
 from lifefold.interpreters.certificates.code import checker, checker_modules, code_of
 from lifefold.interpreters.check import Bounds, CrashBounds, check
 from lifefold.interpreters.search.crash_model import Fault
-from lifefold.interpreters.targets.check_targets import UnusableTarget, known, larger, named
+from lifefold.interpreters.targets.check_targets import known, larger, named
 from lifefold.interpreters.targets.configurations import QUESTIONS, Question
+from lifefold.interpreters.targets.target import UnusableTarget
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = sorted((ROOT / "docs" / "certificates").glob("*.json"))

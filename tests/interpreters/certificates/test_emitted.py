@@ -19,8 +19,9 @@ from lifefold.core.lifecycles import session
 from lifefold.interpreters.certificates.emitted import emitted
 from lifefold.interpreters.certificates.source import Names, Unwritable
 from lifefold.interpreters.check import Bounds, Outcome, Report, check
-from lifefold.interpreters.targets.check_targets import Target, named
+from lifefold.interpreters.targets.check_targets import named
 from lifefold.interpreters.targets.configurations import Question
+from lifefold.interpreters.targets.target import Target
 
 KILNS = """
 from collections.abc import Iterator

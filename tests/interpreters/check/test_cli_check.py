@@ -15,7 +15,7 @@ import pytest
 from lifefold.interpreters.certificates.certificate import read
 from lifefold.interpreters.check import Progress
 from lifefold.interpreters.cli.app import main
-from lifefold.interpreters.cli.search import in_words
+from lifefold.interpreters.cli.reports import in_words
 
 LAMPS = """
 from typing import Never

@@ -118,7 +118,7 @@ class Walk:
         step, after, faults = successors[choice % len(successors)]
         assert set(faults) <= {"nothing is performed twice that is not idempotent"}
         if step.stage is Stage.DECIDE:
-            _, envelope = self.runner.envelope(self.ground, step)
+            envelope = self.runner.envelope(self.ground, step)
             decision = self._ledger.decide(self.runner.names[step.component], envelope)
             assert isinstance(decision, Decision)
             self._unwritten.append(decision.entry)

@@ -7,16 +7,17 @@ import msgspec
 import pytest
 
 from lifefold.core.fleet.board import fleet_task
+from lifefold.interpreters.campaign import Tally, campaign
+from lifefold.interpreters.campaign.findings import SeedFinding
+from lifefold.interpreters.campaign.report import Report, duration, state_times
 from lifefold.interpreters.notebook import charts
 from lifefold.interpreters.notebook.displays import BUNDLES, picture_of
 from lifefold.interpreters.notebook.figure import Figure
-from lifefold.interpreters.notebook.trial import bars, finding_html, finding_text, run_html, run_text, story
-from lifefold.interpreters.simulate import NONE, Limits, Tally, campaign, hours, simulate
-from lifefold.interpreters.simulate.findings import Finding
-from lifefold.interpreters.simulate.report import Report, duration, state_times
+from lifefold.interpreters.notebook.trial import bars, finding_html, finding_text, run_html, run_text
+from lifefold.interpreters.simulate import NONE, Limits, hours, simulate
 from lifefold.interpreters.simulate.simulation import Found
-from lifefold.interpreters.simulate.simulation_targets import named
 from lifefold.interpreters.simulate.story import AROUND
+from lifefold.interpreters.targets.simulation_targets import named
 
 ELSEWHERE: Final = re.compile(r"(?:src|href|url)\s*[=(]|<script|@import", re.IGNORECASE)
 """What loads something."""
@@ -153,9 +154,9 @@ def test_a_picture_of_a_finding_numbers_what_happened_as_its_text_does() -> None
     target = named("fleet-2x3")
     run = simulate(target.subject, opening=target.opening, environment=target.environment, seed=1)
     broken = msgspec.structs.replace(run, found=Found("fleet", "something", "fleet", run.until_ms))
-    finding = Finding(target, 1, broken, Limits())
+    finding = SeedFinding(target, 1, broken, Limits())
     assert len(run.entries) > AROUND
-    assert finding_text(finding).endswith("\n".join(story(finding).lines()).rstrip())
+    assert finding_text(finding).endswith("\n".join(finding.shown.lines()).rstrip())
     numbers = {int(each) for each in re.findall(r">(\d+)\. ", finding_html(finding, picture_of).split("</pre>")[1])}
     assert numbers
     assert max(numbers) <= AROUND

@@ -19,6 +19,7 @@ from lifefold.core.kernel import (
     Property,
     Record,
     State,
+    SystemStep,
     after,
     always,
     eventually,
@@ -28,6 +29,7 @@ from lifefold.core.kernel import (
 )
 from lifefold.core.lifecycles import session
 from lifefold.core.lifecycles.session import SessionExited, Success
+from lifefold.interpreters.campaign.report import trial
 from lifefold.interpreters.check import Bounds, check
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.notebook import (
@@ -42,13 +44,11 @@ from lifefold.interpreters.notebook import (
     way,
 )
 from lifefold.interpreters.notebook.scrubber import Scrubber
+from lifefold.interpreters.report.trace import Trace
 from lifefold.interpreters.search.report import Report
-from lifefold.interpreters.search.trace import Trace
-from lifefold.interpreters.search.unreduced import Happening
 from lifefold.interpreters.simulate import simulate
-from lifefold.interpreters.simulate.report import trial
-from lifefold.interpreters.simulate.simulation_targets import target
 from lifefold.interpreters.store import Batch, MemoryStore
+from lifefold.interpreters.targets.simulation_targets import target
 from lifefold.interpreters.views import machines
 from lifefold.interpreters.views.picture import Tint, statechart
 
@@ -250,7 +250,7 @@ def test_a_message_that_is_refused_is_seen(history: History) -> None:
     assert twice[-1].reaction.refused is not None
     last = twice.stops()[-1]
     assert (last.before, last.words) == (last.after, f"{name_of(sent)}, refused: {twice[-1].reaction.refused.reason}")
-    happened = Happening(board.NAME, Cause.MESSAGE, again, twice[-1].reaction)
+    happened = SystemStep(board.NAME, again, twice[-1].reaction)
     (line,) = [line for arrow in way(Trace((happened,))).arrows for line in arrow.lines]
     assert line == f"1. {sent.sender}: {name_of(sent)}, refused"
     told = " ".join(" ".join(Trace((happened,)).lines()).split())

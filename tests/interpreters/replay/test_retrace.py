@@ -30,7 +30,8 @@ from lifefold.core.kernel import (
 from lifefold.interpreters.certificates.emitted import emitted
 from lifefold.interpreters.check import Bounds, Outcome, check
 from lifefold.interpreters.replay import Retrace
-from lifefold.interpreters.targets.check_targets import Target, named
+from lifefold.interpreters.targets.check_targets import named
+from lifefold.interpreters.targets.target import Target
 
 
 def _baked(*properties: Property[Any], commands: int | None = None) -> Retrace:

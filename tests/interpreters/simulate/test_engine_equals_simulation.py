@@ -17,16 +17,15 @@ import pytest
 
 import kiln
 from lifefold.core import fleet
-from lifefold.core.kernel import Envelope, Event, Opened, RunnerRecovered, System, replace
+from lifefold.core.kernel import START_MS, Envelope, Event, Input, Opened, RunnerRecovered, System, replace
 from lifefold.effects import Activity, CancelSession, Effect, RunSession, VerifyWork
 from lifefold.interpreters.engine import ActivityContext, EffectContext, Interpreter
 from lifefold.interpreters.simulate import Environment, Limits, Name, Run, simulate
-from lifefold.interpreters.simulate.fleet_plans import governed_plan
-from lifefold.interpreters.simulate.inputs import Entry
 from lifefold.interpreters.simulate.on_engine import ENACTABLE, Death, Enacted, enact, log_of, prompt, said_by_people
-from lifefold.interpreters.simulate.simulation import START_MS
-from lifefold.interpreters.simulate.simulation_targets import FLEET, Target, named
 from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.targets.fleet_plans import governed_plan
+from lifefold.interpreters.targets.simulation_targets import FLEET, named
+from lifefold.interpreters.targets.target import Target
 
 SECOND_MS = 1_000
 BRISK = {RunSession: (200, 8 * SECOND_MS), VerifyWork: (100, 2 * SECOND_MS)}
@@ -87,7 +86,8 @@ def pottery(system: System = kiln.system) -> Target:
     burning = Opened({"kiln": kiln.Kiln(kiln.Heat.FIRING)})
     tally, *kilns = kiln.opened(0, "a", "b")
     opening = (tally, *((name, replace(envelope, event=burning)) for name, envelope in kilns))
-    return Target("pottery", system, opening, Environment(durations_ms={kiln.Fire: (SECOND_MS, 20 * SECOND_MS)}))
+    environment = Environment(durations_ms={kiln.Fire: (SECOND_MS, 20 * SECOND_MS)})
+    return Target("pottery", system, opening, environment=environment)
 
 
 def died_at(run: Run) -> int:
@@ -102,7 +102,7 @@ LATER = pytest.mark.campaign
 def begun() -> Target:
     """Return a governed fleet whose plan was approved: what people say then is about work."""
     plan = msgspec.structs.replace(governed_plan(2, 3), approve_plan=False)
-    return Target("fleet-begun-2x3", fleet.system, tuple(fleet.opening(plan, 0)), FLEET)
+    return Target("fleet-begun-2x3", fleet.system, tuple(fleet.opening(plan, 0)), environment=FLEET)
 
 
 TARGETS = [
@@ -304,7 +304,7 @@ def test_a_run_can_be_cancelled_while_a_process_is_being_ended(backend: str) -> 
 
                 return Interpreter(activities={kiln.Fire: fire}).over(given)
 
-            doused = Entry("kiln/a", Envelope("kiln", kiln.Doused(), START_MS + 500))
+            doused = Input("kiln/a", Envelope("kiln", kiln.Doused(), START_MS + 500))
             await enact(
                 target.subject,
                 until_ms=SHORT_MS,

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from lifefold.core.kernel import (
+    START_MS,
     Aggregate,
     AggregateType,
     Created,
@@ -25,12 +26,12 @@ from lifefold.core.kernel import (
 )
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.effects import Activity, Tell
+from lifefold.interpreters.campaign import campaign
+from lifefold.interpreters.campaign.findings import first_of_each
 from lifefold.interpreters.search.rule_error import ADDRESSED, ANSWERED
-from lifefold.interpreters.simulate import Faults, Limits, campaign, hours, simulate
+from lifefold.interpreters.simulate import Faults, Limits, hours, simulate
 from lifefold.interpreters.simulate.faults import NAMES
-from lifefold.interpreters.simulate.findings import first_of_each
-from lifefold.interpreters.simulate.simulation import START_MS
-from lifefold.interpreters.simulate.simulation_targets import named, target
+from lifefold.interpreters.targets.simulation_targets import named, target
 
 HANGS = Faults(dict.fromkeys(NAMES, 0.0) | {"hangs": 0.5}, swarm=False)
 SHORT = Limits(until_ms=hours(1), healing_ms=hours(24))

@@ -8,7 +8,7 @@ from lifefold.core import fleet
 from lifefold.core.fleet.system import fleet_properties
 from lifefold.core.kernel import AggregateType, Property, System
 from lifefold.interpreters.simulate import Found, property_monitor, simulate
-from lifefold.interpreters.simulate.simulation_targets import fleet_of
+from lifefold.interpreters.targets.simulation_targets import fleet_of
 from lost_rules import BOARD, WORKER, without
 
 TARGET = fleet_of(3, 9)

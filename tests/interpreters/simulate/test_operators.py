@@ -6,7 +6,7 @@ from lifefold.core.kernel import Event, Machine, Property, Record, Row, State, S
 from lifefold.core.lifecycles import runtime, session
 from lifefold.interpreters.simulate import NONE, Environment, Faults, Limits, hours, simulate
 from lifefold.interpreters.simulate.faults import NAMES
-from lifefold.interpreters.simulate.simulation_targets import ALONE, named
+from lifefold.interpreters.targets.simulation_targets import ALONE, named
 
 
 class Stair(State):

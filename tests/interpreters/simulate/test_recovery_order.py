@@ -20,7 +20,7 @@ from lifefold.interpreters.simulate.activities import Activities
 from lifefold.interpreters.simulate.on_engine import ENACTABLE, Death, enact, log_of, prompt, said_by_people
 from lifefold.interpreters.simulate.runner import Runner
 from lifefold.interpreters.simulate.scheduler import Part
-from lifefold.interpreters.simulate.simulation_targets import FLEET, named
+from lifefold.interpreters.targets.simulation_targets import FLEET, named
 
 FEW: Final = CrashBounds(inputs=2, crashes=1, batch=1)
 TARGET: Final = named("fleet-2x3")

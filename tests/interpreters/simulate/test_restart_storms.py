@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from lifefold.core.kernel import Aggregate, Reaction, react
 from lifefold.core.lifecycles.session_profiles import Restarted
 from lifefold.interpreters.simulate import Run, simulate
-from lifefold.interpreters.simulate.fleet_plans import restarted_plan
-from lifefold.interpreters.simulate.simulation_targets import Target, named
+from lifefold.interpreters.targets.fleet_plans import restarted_plan
+from lifefold.interpreters.targets.simulation_targets import named
+from lifefold.interpreters.targets.target import Target
 
 SEEDS = 30
 AGENTS, TASKS = 3, 9

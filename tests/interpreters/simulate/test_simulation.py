@@ -19,8 +19,9 @@ from lifefold.interpreters.engine import Ledger
 from lifefold.interpreters.simulate import NONE, Choices, Environment, Faults, Limits, Name, Run, Said, hours, simulate
 from lifefold.interpreters.simulate.choices import Choices as TheChoices
 from lifefold.interpreters.simulate.faults import NAMES
-from lifefold.interpreters.simulate.simulation_targets import FLEET, Target, named
 from lifefold.interpreters.store import Entry
+from lifefold.interpreters.targets.simulation_targets import FLEET, named
+from lifefold.interpreters.targets.target import Target
 
 TARGETS = ("fleet-2x4", "session", "process", "runtime", "agent", "lease", "task-governed")
 
@@ -31,7 +32,7 @@ def run_of(target: Target, seed: int | None = None, but: Mapping[Name, int] | No
 
 PROGRAM = """
 from lifefold.interpreters.simulate import simulate
-from lifefold.interpreters.simulate.simulation_targets import named
+from lifefold.interpreters.targets.simulation_targets import named
 for name in ("fleet-2x4", "session"):
     target = named(name)
     for seed in range(3):

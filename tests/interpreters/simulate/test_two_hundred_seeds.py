@@ -3,7 +3,7 @@
 import pytest
 
 from lifefold.interpreters.simulate import simulate
-from lifefold.interpreters.simulate.simulation_targets import fleet_of
+from lifefold.interpreters.targets.simulation_targets import fleet_of
 
 SEEDS = 25
 """How many are tried at a time."""

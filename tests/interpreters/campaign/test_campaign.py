@@ -1,8 +1,8 @@
 """Many seeds are the same seeds, however many work at them."""
 
-from lifefold.interpreters.simulate import Tally, campaign
-from lifefold.interpreters.simulate.campaign import PORTION
-from lifefold.interpreters.simulate.report import conclusion
+from lifefold.interpreters.campaign import Tally, campaign
+from lifefold.interpreters.campaign.campaign import PORTION
+from lifefold.interpreters.campaign.report import conclusion
 
 
 def figures(tally: Tally) -> tuple[object, ...]:

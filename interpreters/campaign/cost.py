@@ -12,11 +12,10 @@ import msgspec
 
 from lifefold.core.fleet.board import worker_slot
 from lifefold.core.fleet.worker import assignment
-from lifefold.core.kernel import ActivityEnded, Aggregate, AggregateType, Envelope, Reaction, System, react
+from lifefold.core.kernel import ActivityEnded, AggregateType, Envelope, Input, System, World
 from lifefold.core.lifecycles import session, task
 from lifefold.core.lifecycles.budget.account import Account
 from lifefold.effects import RunSession
-from lifefold.interpreters.simulate.inputs import Entry
 
 
 class TaskCost(msgspec.Struct):
@@ -40,7 +39,7 @@ class Cost(msgspec.Struct, frozen=True):
     microusd: int | None
 
 
-def cost(system: System, entries: Sequence[Entry]) -> Cost:
+def cost(system: System, entries: Sequence[Input]) -> Cost:
     """Return the cost of the run with this log."""
     bill = _Bill()
     for name, envelope in entries:
@@ -131,7 +130,7 @@ class _Bill:
             self.tasks[self._given[worker]].session_ms += took_ms
 
 
-def _microusd(system: System, entries: Iterable[Entry]) -> int | None:
+def _microusd(system: System, entries: Iterable[Input]) -> int | None:
     """Return the sum that all accounts have paid, in millionths of a dollar; None if there is no account.
 
     A grant of one account to another counts once: for the account that has spent it.
@@ -139,14 +138,12 @@ def _microusd(system: System, entries: Iterable[Entry]) -> int | None:
     kinds = {kind for kind, of in system.aggregates.items() if _has_account(of)}
     if not kinds:
         return None
-    aggregates: dict[str, Aggregate] = {}
-    for name, envelope in entries:
-        of = system.type_of(name)
-        if of.kind in kinds:
-            outcome = react(of, aggregates.get(name) or of.start(name), envelope)
-            if isinstance(outcome, Reaction):
-                aggregates[name] = outcome.aggregate
-    records = (entity.record for each in aggregates.values() for entity in each.entities.values())
+    world = World(system)
+    for each in entries:
+        came = world.step(each) if system.type_of(each.aggregate).kind in kinds else None
+        if isinstance(came, tuple):
+            world, _ = came
+    records = (entity.record for each in world.aggregates.values() for entity in each.entities.values())
     return sum(account.cost for record in records for account in _accounts(record))
 
 

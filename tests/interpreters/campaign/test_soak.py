@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from lifefold.interpreters.campaign import Tally
+from lifefold.interpreters.campaign.soak import SMALL_OF_EACH, Folder, Soak
+from lifefold.interpreters.campaign.stopping import SIGNALS, until_stopped
 from lifefold.interpreters.cli.app import main
-from lifefold.interpreters.simulate import Faults, Limits, Tally
-from lifefold.interpreters.simulate.soak import SMALL_OF_EACH, Folder, Soak
-from lifefold.interpreters.simulate.stopping import SIGNALS, until_stopped
+from lifefold.interpreters.simulate import Faults, Limits
 
 DOORS = '''
 from lifefold.core.kernel import Event, Machine, Record, State, after, leads_to, row

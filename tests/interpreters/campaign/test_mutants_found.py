@@ -4,11 +4,12 @@ import msgspec
 import pytest
 
 from lifefold.core import fleet
+from lifefold.interpreters.campaign.emitted import emitted
+from lifefold.interpreters.campaign.findings import SeedFinding, small
 from lifefold.interpreters.simulate import Faults, Limits, Run, simulate
-from lifefold.interpreters.simulate.emitted import emitted
-from lifefold.interpreters.simulate.findings import Finding, small
 from lifefold.interpreters.simulate.simulation import Found
-from lifefold.interpreters.simulate.simulation_targets import FLEET, Target, named
+from lifefold.interpreters.targets.simulation_targets import FLEET, named
+from lifefold.interpreters.targets.target import Target
 from lost_rules import BOARD, WORKER, without
 
 SEEDS = 1_000
@@ -149,6 +150,6 @@ def test_a_property_of_any_text_is_a_test(prop: str) -> None:
     run = simulate(target.subject, opening=target.opening, limits=Limits(until_ms=1))
     broken = msgspec.structs.replace(run, found=Found("fleet", prop, "worker/a", 1))
     there: dict[str, object] = {}
-    exec(emitted([Finding(target, 1, broken, LIMITS)]), there)  # noqa: S102 - it is a test file
+    exec(emitted([SeedFinding(target, 1, broken, LIMITS)]), there)  # noqa: S102 - it is a test file
     (test,) = (each for name, each in there.items() if name.startswith("test_"))
     assert test.__doc__ == f"fleet: {prop}."

@@ -2,19 +2,23 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Final
+from typing import ClassVar, Final, cast
 
 import msgspec
 
-from lifefold.core.kernel import System
+from lifefold.core.kernel import START_MS, System
+from lifefold.interpreters.campaign.campaign import Tally
+from lifefold.interpreters.campaign.shrink import shrunk
+from lifefold.interpreters.campaign.stopping import unless_stopped
+from lifefold.interpreters.report.finding import Finding
+from lifefold.interpreters.report.trace import WIDTH, Trace, wrapped
 from lifefold.interpreters.search.rule_error import ANSWERED
-from lifefold.interpreters.simulate.campaign import Tally
 from lifefold.interpreters.simulate.choices import Name
 from lifefold.interpreters.simulate.faults import Faults
-from lifefold.interpreters.simulate.shrink import shrunk
-from lifefold.interpreters.simulate.simulation import START_MS, Found, Limits, Run, simulate
-from lifefold.interpreters.simulate.simulation_targets import Target, named
-from lifefold.interpreters.simulate.stopping import unless_stopped
+from lifefold.interpreters.simulate.simulation import Found, Limits, Run, simulate
+from lifefold.interpreters.simulate.story import deviation_lines, last_lines, last_steps
+from lifefold.interpreters.targets.simulation_targets import named
+from lifefold.interpreters.targets.target import Target
 
 SEEDS: Final = 100
 """The number of seeds for each smaller system."""
@@ -23,21 +27,69 @@ EARLIER: Final = 30
 """The number of times, spread over a run, at which an earlier healing is tried."""
 
 
-class Finding(msgspec.Struct, frozen=True):
-    """A broken property: the seed that found it, and the shrunk run that breaks it."""
+class SeedFinding(Finding, frozen=True):
+    """A broken property of a simulation: the seed that found it, and the shrunk run that breaks it.
 
+    Raises ``ValueError`` for a run in which no property breaks.
+    """
+
+    inset: ClassVar[str | None] = ""
     target: Target
     seed: int
     run: Run
     limits: Limits
+
+    def __post_init__(self) -> None:
+        """Check the run."""
+        if self.run.found is None:
+            message = f"{self.target.name}: no property breaks in the run of seed {self.seed}"
+            raise ValueError(message)
 
     @property
     def system(self) -> System:
         """The simulated system; for a machine, the system of the machine alone."""
         return self.target.system
 
+    @property
+    def found(self) -> Found:
+        """The broken property."""
+        return cast("Found", self.run.found)
 
-def small(target: Target, seed: int, run: Run, faults: Faults, limits: Limits) -> Finding:
+    @property
+    def shown(self) -> Trace:
+        """The end of the shrunk run as a trace, such as a check finds, with the numbers of its text."""
+        return last_steps(self.system, self.run.entries)
+
+    def words(self, *, of: str = "") -> str:  # noqa: ARG002 - the owner is not the target, if the target is a fleet
+        """Return the broken property and its seed, with the smaller target in which it broke."""
+        found = self.found
+        where = "" if self.target.name == found.owner else f" of {self.target.name}"
+        return f"{found.owner}: {found.prop}: broken, first with seed {self.seed}{where}"
+
+    def way(self, width: int = WIDTH) -> Iterator[str]:
+        """Yield the subject, the deviations, and the last inputs."""
+        yield from wrapped("     ", f"not so of {self.found.of}", width)
+        yield from deviation_lines(self.run.deviations, width)
+        yield from last_lines(self.system, self.run.entries, width)
+        yield ""
+
+
+class Unshrunk(Finding, frozen=True):
+    """A broken property that there was no time to shrink."""
+
+    seed: int
+    found: Found
+
+    def words(self, *, of: str = "") -> str:  # noqa: ARG002 - as above
+        """Return the broken property and its seed."""
+        return f"{self.found.owner}: {self.found.prop}: broken by seed {self.seed}; it was not shrunk"
+
+    def way(self, width: int = WIDTH) -> Iterator[str]:  # noqa: ARG002 - there is none yet
+        """Yield nothing."""
+        return iter(())
+
+
+def small(target: Target, seed: int, run: Run, faults: Faults, limits: Limits) -> SeedFinding:
     """Return the smallest run that breaks the same property, in the smallest system that has one.
 
     Smaller systems are tried with the same deviations, and then with seeds.
@@ -56,11 +108,11 @@ def _tried(target: Target, run: Run, faults: Faults, limits: Limits) -> Iterator
         yield seed, _drawn(target, seed, faults, limits)
 
 
-def _least(target: Target, seed: int, run: Run, limits: Limits) -> Finding:
+def _least(target: Target, seed: int, run: Run, limits: Limits) -> SeedFinding:
     few = shrunk(run.deviations, lambda deviations: _is_same(_again(target, deviations, limits), run))
     least = _again(target, few, limits)
     limits = _earlier(target, least, limits)
-    return Finding(target, seed, _again(target, few, limits), limits)
+    return SeedFinding(target, seed, _again(target, few, limits), limits)
 
 
 def _earlier(target: Target, run: Run, limits: Limits) -> Limits:
@@ -104,7 +156,7 @@ def _what(found: Found) -> tuple[str, ...]:
 
 def first_of_each(
     target: Target, tally: Tally, faults: Faults, limits: Limits, is_stopped: Callable[[], bool] | None = None
-) -> list[Finding]:
+) -> list[SeedFinding]:
     """Shrink the findings of a campaign: each property once, by its first seed, and each rule error.
 
     Findings that there is no time for are left out.
@@ -116,5 +168,5 @@ def first_of_each(
     return [each for each in made if each is not None]
 
 
-def _made_small(target: Target, seed: int, faults: Faults, limits: Limits) -> Finding:
+def _made_small(target: Target, seed: int, faults: Faults, limits: Limits) -> SeedFinding:
     return small(target, seed, _drawn(target, seed, faults, limits), faults, limits)

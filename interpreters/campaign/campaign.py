@@ -16,12 +16,13 @@ from typing import Final
 import msgspec
 
 from lifefold.core.kernel import System
+from lifefold.interpreters.campaign.cost import Cost, cost
+from lifefold.interpreters.campaign.stopping import unless_stopped
 from lifefold.interpreters.simulate.choices import Name
-from lifefold.interpreters.simulate.cost import Cost, cost
 from lifefold.interpreters.simulate.faults import DEADLY, Faults
 from lifefold.interpreters.simulate.simulation import Found, Limits, Run, simulate
-from lifefold.interpreters.simulate.simulation_targets import Target, named
-from lifefold.interpreters.simulate.stopping import unless_stopped
+from lifefold.interpreters.targets.simulation_targets import named
+from lifefold.interpreters.targets.target import Target
 
 PORTION: Final = 5
 """The number of seeds that a worker gets at a time."""

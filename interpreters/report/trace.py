@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from lifefold.core.kernel import (
+    START_MS,
     ActivityEnded,
     Cause,
     Created,
@@ -14,12 +15,10 @@ from lifefold.core.kernel import (
     Opened,
     Record,
     RunnerRecovered,
+    SystemStep,
     TimerFired,
     Transition,
 )
-from lifefold.interpreters.search.canonical import NOW_MS
-from lifefold.interpreters.search.crash_model import Stage
-from lifefold.interpreters.search.unreduced import Happening
 
 WIDTH: Final = 80
 """The default width of a line, in characters."""
@@ -45,8 +44,8 @@ class Trace(msgspec.Struct, frozen=True):
     An ``attempt`` is the next input, which the rules cannot answer.
     """
 
-    steps: tuple[Happening, ...]
-    cycle: tuple[Happening, ...] | None = None
+    steps: tuple[SystemStep, ...]
+    cycle: tuple[SystemStep, ...] | None = None
     attempt: Attempt | None = None
     begins: tuple[tuple[str, Record], ...] = ()
     """If there are no steps: all entities of the opening, each with its record."""
@@ -68,34 +67,34 @@ class Trace(msgspec.Struct, frozen=True):
 
     def _attempted(self, attempt: Attempt, width: int) -> Iterator[str]:
         if attempt.envelope is not None:
-            happening = _what(attempt.cause, attempt.envelope)
+            what = _what(attempt.cause, attempt.envelope)
             alone = attempt.envelope.entity in {"", attempt.aggregate}
             place = "" if alone else f"{placed(attempt.aggregate, attempt.envelope.entity)}: "
-            yield from wrapped(f"{len(self.steps) + 1:>3}. ", f"{place}{happening}", width, WHAT_LINES)
+            yield from wrapped(f"{len(self.steps) + 1:>3}. ", f"{place}{what}", width, WHAT_LINES)
         yield from wrapped("     ", attempt.said, width)
 
     def _lines(self, width: int) -> Iterator[str]:
-        happenings = (*self.steps, *(self.cycle or ()))
-        alone = all(each.envelope.entity in {"", each.aggregate} for each in happenings)
-        now_ms = NOW_MS
-        for number, happening in enumerate(happenings, 1):
+        steps = (*self.steps, *(self.cycle or ()))
+        alone = all(each.envelope.entity in {"", each.aggregate} for each in steps)
+        now_ms = START_MS
+        for number, step in enumerate(steps, 1):
             if self.cycle and number == len(self.steps) + 1:
                 yield "     and from then on, for ever:"
-            at_ms = happening.envelope.at_ms
-            place = "" if alone else f"{placed(happening.aggregate, happening.envelope.entity)}: "
-            later = f" ({at_ms - now_ms:,} ms later)" if at_ms > now_ms and happening.cause is not Cause.TIMER else ""
-            yield from _lines(number, f"{place}{_what(happening.cause, happening.envelope)}{later}", happening, width)
+            at_ms = step.envelope.at_ms
+            place = "" if alone else f"{placed(step.aggregate, step.envelope.entity)}: "
+            later = f" ({at_ms - now_ms:,} ms later)" if at_ms > now_ms and step.cause is not Cause.TIMER else ""
+            yield from _lines(number, f"{place}{_what(step.cause, step.envelope)}{later}", step, width)
             now_ms = max(now_ms, at_ms)
         if self.cycle == ():
             yield "     and from then on nothing happens any more"
 
 
 class Incident(NamedTuple):
-    """One stage of a runner, or its crash; ``happening`` is the decision, if it is one."""
+    """One stage of a runner, or its crash; ``decision`` is the step, if it is one."""
 
-    stage: Stage
+    stage: str
     words: str
-    happening: Happening | None = None
+    decision: SystemStep | None = None
 
 
 class CrashTrace(Trace, frozen=True):
@@ -126,11 +125,11 @@ def wrapped(first: str, text: str, width: int, max_lines: int | None = None) -> 
     return lines or [first.rstrip()]
 
 
-def _lines(number: int, what: str, happening: Happening, width: int) -> Iterator[str]:
+def _lines(number: int, what: str, step: SystemStep, width: int) -> Iterator[str]:
     first = f"{number:>3}. "
-    moved = "; ".join(_moved(happening.aggregate, step) for step in happening.reaction.transitions)
-    if happening.reaction.refused is not None:
-        moved = f"refused: {happening.reaction.refused.reason}"
+    moved = "; ".join(_moved(step.aggregate, each) for each in step.reaction.transitions)
+    if step.reaction.refused is not None:
+        moved = f"refused: {step.reaction.refused.reason}"
     line = f"{first}{what}   {moved}"
     if len(line) <= width:
         yield line.rstrip()

@@ -6,7 +6,8 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifefold.interpreters.simulate import Name, shrunk
+from lifefold.interpreters.campaign import shrunk
+from lifefold.interpreters.simulate import Name
 
 NAMES: list[Name] = [("choice", number) for number in range(12)]
 DEVIATIONS = st.dictionaries(st.sampled_from(NAMES), st.integers(1, 50), min_size=1)

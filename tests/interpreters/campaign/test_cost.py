@@ -7,12 +7,13 @@ import pytest
 from lifefold.core.fleet.worker import assignment
 from lifefold.core.kernel import Aggregate
 from lifefold.core.lifecycles import session
-from lifefold.interpreters.simulate import NONE, Faults, Run, Tally, campaign, simulate
-from lifefold.interpreters.simulate.cost import Cost, cost
+from lifefold.interpreters.campaign import Tally, campaign
+from lifefold.interpreters.campaign.cost import Cost, cost
+from lifefold.interpreters.campaign.report import Report, crash_points, duration, spread, working_ms
+from lifefold.interpreters.simulate import NONE, Faults, Run, simulate
 from lifefold.interpreters.simulate.faults import DEADLY
-from lifefold.interpreters.simulate.report import Report, crash_points, duration, facts, spread, working_ms
-from lifefold.interpreters.simulate.simulation_targets import named
-from lifefold.interpreters.simulate.story import happenings
+from lifefold.interpreters.simulate.story import steps
+from lifefold.interpreters.targets.simulation_targets import named
 
 AT_ONCE = Faults(dict.fromkeys(["early timer", "clock back", "slow", "slow store", *DEADLY], 0.0))
 """With these an input is on record when it happens, and its time is right."""
@@ -28,7 +29,7 @@ def sessions_by_task(run: Run) -> Counter[str]:
     """Count the sessions of each task as the worker's own records have it."""
     workers: dict[str, Aggregate] = {}
     counts: Counter[str] = Counter()
-    for each in happenings(named("fleet").system, run.entries):
+    for each in steps(named("fleet").system, run.entries):
         if isinstance(each.envelope.event, session.SessionStarted):
             work: assignment.Assignment = workers[each.aggregate].record("assignment")
             counts[work.brief.task] += 1
@@ -101,7 +102,7 @@ def test_a_campaign_says_what_all_runs_have_cost_and_where_runners_died() -> Non
     assert tally.session_ms == sum(each.session_ms for _, each in paid)
     assert sum(tally.task_sessions) == tally.sessions
     report = Report(named("fleet-2x3"), tally)
-    told = facts(report)
+    told = report.facts()
     assert told["cost"]["sessions"] == tally.sessions
     assert told["cost"]["microusd"] is None
     assert set(told["crash_points"]) == set(DEADLY)

@@ -19,14 +19,15 @@ from typing import Any, Final
 
 import msgspec
 
-from lifefold.interpreters.simulate.campaign import Order, Tally, run, work
-from lifefold.interpreters.simulate.emitted import emitted
+from lifefold.interpreters.campaign.campaign import Order, Tally, run, work
+from lifefold.interpreters.campaign.emitted import emitted
+from lifefold.interpreters.campaign.findings import SeedFinding, small
+from lifefold.interpreters.campaign.report import Report
+from lifefold.interpreters.campaign.stopping import SIGNALS, unless_stopped
 from lifefold.interpreters.simulate.faults import Faults
-from lifefold.interpreters.simulate.findings import Finding, small
-from lifefold.interpreters.simulate.report import Report
 from lifefold.interpreters.simulate.simulation import Found, Limits
-from lifefold.interpreters.simulate.simulation_targets import Target, named
-from lifefold.interpreters.simulate.stopping import SIGNALS, unless_stopped
+from lifefold.interpreters.targets.simulation_targets import named
+from lifefold.interpreters.targets.target import Target
 
 SMALL_OF_EACH: Final = 3
 """The number of seeds with the same broken property that are shrunk."""
@@ -79,7 +80,7 @@ class Folder:
         }
         (self._path / f"{self._stem}_seed_{seed}.json").write_text(json.dumps(kept, indent=2) + "\n")
 
-    def keep_small(self, seed: int, finding: Finding) -> None:
+    def keep_small(self, seed: int, finding: SeedFinding) -> None:
         """Keep the finding of a seed as a test."""
         (self._path / f"test_{self._stem}_seed_{seed}.py").write_text(emitted([finding]))
 
@@ -91,7 +92,7 @@ class Soak:
         """Take the target. Raises ``UnusableTarget`` for an unknown name."""
         self.target: Final[Target] = named(target)
         self.tally: Final = Tally()
-        self.findings: Final[list[Finding]] = []
+        self.findings: Final[list[SeedFinding]] = []
         self._order: Final = Order(target, (), faults, limits)
         self._folder: Final = folder
         self._made_small: Final[Counter[tuple[str, str]]] = Counter()

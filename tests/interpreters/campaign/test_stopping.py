@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from fleet_ground import HANG_S
+from lifefold.interpreters.campaign import findings
+from lifefold.interpreters.campaign.stopping import SIGNALS, Stopping, unless_stopped, until_stopped
 from lifefold.interpreters.cli.app import main
-from lifefold.interpreters.simulate import findings
-from lifefold.interpreters.simulate.stopping import SIGNALS, Stopping, unless_stopped, until_stopped
 
 SLOW = '''
 from pathlib import Path

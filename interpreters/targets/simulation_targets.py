@@ -23,7 +23,7 @@ import msgspec
 from lifefold.core import fleet
 from lifefold.core.fleet.service import trigger
 from lifefold.core.fleet.worker import stall_detector
-from lifefold.core.kernel import Aggregate, Entity, Machine, System, alone
+from lifefold.core.kernel import Aggregate, Entity, Machine, System
 from lifefold.effects import (
     Activity,
     AwaitTrigger,
@@ -40,16 +40,14 @@ from lifefold.effects import (
 )
 from lifefold.interpreters.simulate.choices import Choices
 from lifefold.interpreters.simulate.environment import Environment, Said
-from lifefold.interpreters.simulate.fleet_plans import KINDS, MINUTE_MS, SECOND_MS, plan
 from lifefold.interpreters.simulate.inputs import Opening
-from lifefold.interpreters.targets import check_targets as checked
-from lifefold.interpreters.targets.check_targets import UnusableTarget
+from lifefold.interpreters.targets import check_targets
+from lifefold.interpreters.targets.fleet_plans import KINDS, MINUTE_MS, SECOND_MS, plan
+from lifefold.interpreters.targets.target import Target, UnusableTarget
 
 __all__ = [
     "ALONE",
     "FLEET",
-    "Target",
-    "UnusableTarget",
     "fleet_of",
     "named",
     "plan",
@@ -59,21 +57,6 @@ __all__ = [
 MOST_AGENTS: Final = 9_999
 MOST_TASKS: Final = 99_999
 """The most tasks of a fleet."""
-
-
-class Target(msgspec.Struct, frozen=True):
-    """A target of simulations; ``smaller`` are targets for shrinking, or their names."""
-
-    name: str
-    subject: Machine[Any] | System
-    opening: Opening
-    environment: Environment
-    smaller: "tuple[str | Target, ...]" = ()
-
-    @property
-    def system(self) -> System:
-        """The simulated system; for a machine, the system of the machine alone."""
-        return alone(self.subject)[0] if isinstance(self.subject, Machine) else self.subject
 
 
 def watched(aggregate: Aggregate, entity: Entity[Any], activity: Activity, choices: Choices) -> Iterator[Said]:
@@ -150,7 +133,8 @@ def fleet_of(agents: int, tasks: int, name: str = "", *, kind: str = "") -> Targ
     sizes = [(a, t) for a, t in _SIZES if a <= agents and t <= tasks and (a, t) != (agents, tasks)]
     smaller = tuple(f"fleet-{kind}{a}x{t}" for a, t in sizes)
     opening = tuple(fleet.opening(KINDS[kind](agents, tasks), 0))
-    return Target(name or f"fleet-{kind}{agents}x{tasks}", fleet.system, opening, FLEET, smaller)
+    name = name or f"fleet-{kind}{agents}x{tasks}"
+    return Target(name, fleet.system, opening, environment=FLEET, smaller=smaller)
 
 
 _SIZES: Final = ((1, 1), (1, 2), (2, 1), (1, 3), (2, 2), (2, 3), (3, 3))
@@ -169,8 +153,8 @@ def named(name: str) -> Target:
         return fleet_of(3, 9, name)
     if f"{name.removeprefix('fleet-')}-" in KINDS:
         return fleet_of(3, 9, kind=f"{name.removeprefix('fleet-')}-")
-    found = checked.named(name)
-    return target(found.subject, tuple(found.opening), name=name)
+    found = check_targets.named(name)
+    return msgspec.structs.replace(found, environment=_around(found.subject))
 
 
 def target(
@@ -182,5 +166,14 @@ def target(
     smaller: Iterable[Target] = (),
 ) -> Target:
     """Return a machine, or a system with its opening, of another module as a target."""
-    around = environment or (ALONE if isinstance(subject, Machine) else Environment())
-    return Target(name or subject.name, subject, tuple(opening), around, tuple(smaller))
+    return Target(
+        name or subject.name,
+        subject,
+        tuple(opening),
+        environment=environment or _around(subject),
+        smaller=tuple(smaller),
+    )
+
+
+def _around(subject: Machine[Any] | System) -> Environment:
+    return ALONE if isinstance(subject, Machine) else Environment()

@@ -8,13 +8,14 @@ from typing import Any, Final
 import msgspec
 
 from lifefold.core.kernel import Does
-from lifefold.interpreters.search.trace import WIDTH, wrapped
-from lifefold.interpreters.simulate.campaign import Tally, campaign
+from lifefold.interpreters.campaign.campaign import Tally, campaign
+from lifefold.interpreters.campaign.findings import SeedFinding, Unshrunk, first_of_each
+from lifefold.interpreters.report.finding import Finding
+from lifefold.interpreters.report.report import ReportBase
 from lifefold.interpreters.simulate.faults import DEADLY, NAMES, Faults
-from lifefold.interpreters.simulate.findings import Finding, first_of_each
 from lifefold.interpreters.simulate.simulation import Limits
-from lifefold.interpreters.simulate.simulation_targets import Target, named
-from lifefold.interpreters.simulate.story import deviation_lines, last_lines
+from lifefold.interpreters.targets.simulation_targets import named
+from lifefold.interpreters.targets.target import Target
 
 SECOND_MS: Final = 1_000
 MINUTE_MS: Final = 60 * SECOND_MS
@@ -25,20 +26,49 @@ STATES_SHOWN: Final = 4
 """The most states of a machine that are shown with their times: those with most of it."""
 
 
-class Report(msgspec.Struct, frozen=True):
+class Report(ReportBase, frozen=True):
     """The result of a campaign: the target, the sum of all runs, and the shrunk findings."""
 
     target: Target
     tally: Tally
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[SeedFinding, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The name of the target."""
+        return self.target.name
 
     @property
     def ok(self) -> bool:
         """Whether no property is broken."""
         return not self.tally.found
 
-    def __str__(self) -> str:
-        return "\n".join(lines(self.target, self.tally, self.findings))
+    def met(self) -> str:
+        """Return the number of runs in words."""
+        return tried(self.tally)
+
+    def said(self) -> Iterator[tuple[str, str]]:
+        """Yield the speed, the faults, the coverage, the cost, and the times in states."""
+        yield "speed", speed(self.tally)
+        yield from facts_in_words(self.target, self.tally)
+        yield from times_in_words(self.tally)
+
+    def told(self) -> list[Finding]:
+        """Return the shrunk findings, and then those that there was no time to shrink: the first of each property."""
+        known = {(each.found.owner, each.found.prop) for each in self.findings}
+        left: dict[tuple[str, str], Finding] = {}
+        for seed, found in self.tally.found:
+            if (found.owner, found.prop) not in known:
+                left.setdefault((found.owner, found.prop), Unshrunk(seed, found))
+        return [*self.findings, *left.values()]
+
+    def conclusion(self) -> str:
+        """Return the conclusion in a few words."""
+        return conclusion(self.tally)
+
+    def facts(self) -> dict[str, Any]:
+        """Return everything that the text has, in types of JSON."""
+        return _facts(self)
 
 
 def trial(  # noqa: PLR0913 - what may be chosen, each with its name
@@ -59,29 +89,6 @@ def trial(  # noqa: PLR0913 - what may be chosen, each with its name
         target, seeds, faults=faults, limits=limits, jobs=jobs, tell=tell, stop_at=stop_at, is_stopped=is_stopped
     )
     return Report(of, tally, tuple(first_of_each(of, tally, faults, limits, is_stopped)))
-
-
-def lines(target: Target, tally: Tally, findings: Sequence[Finding], width: int = WIDTH) -> Iterator[str]:
-    """Yield the report: the number of runs, the faults, the coverage, the findings, the conclusion."""
-    yield from wrapped(f"{target.name}: ", tried(tally), width)
-    yield from wrapped("  speed        ", speed(tally), width)
-    for what, said in (*facts_in_words(target, tally), *times_in_words(tally)):
-        yield from wrapped(f"  {what:<12} ", said, width)
-    yield ""
-    for finding in findings:
-        yield from finding_lines(finding, width)
-    yield from _not_small(tally, findings, width)
-    yield from wrapped(f"{target.name}: ", conclusion(tally), width)
-
-
-def _not_small(tally: Tally, findings: Sequence[Finding], width: int) -> Iterator[str]:
-    """Yield the findings that there was no time to shrink: each property, and its first seed."""
-    told = {(each.run.found.owner, each.run.found.prop) for each in findings if each.run.found is not None}
-    for seed, found in tally.found:
-        broken = (found.owner, found.prop)
-        if broken not in told:
-            told.add(broken)
-            yield from wrapped("", f"{found.owner}: {found.prop}: broken by seed {seed}; it was not shrunk", width)
 
 
 def tried(tally: Tally) -> str:
@@ -245,22 +252,7 @@ def duration(spent_ms: float) -> str:
     return f"{spent_ms:.0f} ms"
 
 
-def finding_lines(finding: Finding, width: int = WIDTH) -> Iterator[str]:
-    """Yield the broken property, the seed that found it, the deviations, and the last inputs."""
-    found = finding.run.found
-    if found is None:
-        return
-    where = "" if finding.target.name == found.owner else f" of {finding.target.name}"
-    broken = f"{found.owner}: {found.prop}: broken, first with seed {finding.seed}{where}"
-    yield from wrapped("  ✗ ", broken, width)
-    yield from wrapped("     ", f"not so of {found.of}", width)
-    yield from deviation_lines(finding.run.deviations, width)
-    yield from last_lines(finding.system, finding.run.entries, width)
-    yield ""
-
-
-def facts(report: Report) -> dict[str, Any]:
-    """Return the report for programs, in types of JSON."""
+def _facts(report: Report) -> dict[str, Any]:
     target, tally = report.target, report.tally
     return {
         "target": target.name,
@@ -293,7 +285,7 @@ def facts(report: Report) -> dict[str, Any]:
         "found": [
             {
                 "seed": each.seed,
-                **(msgspec.to_builtins(each.run.found) if each.run.found else {}),
+                **msgspec.to_builtins(each.found),
                 "deviations": [[list(name), way] for name, way in each.run.deviations.items()],
                 "inputs": len(each.run.entries),
             }

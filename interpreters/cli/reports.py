@@ -1,4 +1,4 @@
-"""The display of a search: its progress, and its report."""
+"""The display of reports, and of the progress of a search: the one place that prints them."""
 
 import sys
 from collections.abc import Callable, Generator
@@ -6,8 +6,9 @@ from contextlib import contextmanager
 from shutil import get_terminal_size
 from typing import Final
 
-from lifefold.interpreters.check import Progress, Report
+from lifefold.interpreters.check import Progress
 from lifefold.interpreters.cli.wording import age
+from lifefold.interpreters.report.report import ReportBase
 
 WIDTH: Final = 80
 """The width of a line without a terminal."""
@@ -38,7 +39,7 @@ def in_words(name: str, progress: Progress) -> str:
     return f"{name}: {met}, {rate:,.0f}/s, {age(round(progress.seconds * 1_000))}"
 
 
-def tell(report: Report) -> None:
+def tell(report: ReportBase) -> None:
     """Print a report, as wide as the terminal, with colours on a terminal."""
     if not sys.stdout.isatty():
         print("\n".join(report.lines(WIDTH)))
