@@ -55,14 +55,15 @@ format: .venv/.has-dev ## correct style and formatting where that can be done by
 
 types: .venv/.has-dev .types/lifefold/__init__.py ## check the types, with mypy and with pyright
 	MYPYPATH=.types $(BIN)/mypy $(PARTS:%=-p lifefold.%)
-	$(if $(PROGRAMS),MYPYPATH=.types:tests/support:tools/mutation $(BIN)/mypy $(PROGRAMS))
+	$(if $(PROGRAMS),MYPYPATH=.types:tests/support:tools/mutation:tools/recordings $(BIN)/mypy $(PROGRAMS))
 	$(BIN)/pyright --warnings -p .types/lifefold
 
 contracts: .venv/.has-dev .types/lifefold/__init__.py ## check who may import whom, and that core/ imports nothing impure
 	PYTHONPATH=.types $(BIN)/lint-imports --no-cache
 
-pages: .venv/.has-check ## write docs/lifecycles, the tables of docs/fleet-file.md and the figures of proofs anew
+pages: .venv/.has-check ## write docs/lifecycles, docs/fleet/wiring.md, the tables of docs/fleet-file.md and the figures of proofs anew
 	$(BIN)/python docs/write_lifecycles.py
+	$(BIN)/python docs/write_wiring.py
 	$(BIN)/python docs/write_fleet_file.py
 	$(BIN)/python docs/write_figures.py
 	$(BIN)/python docs/draw_architecture.py

@@ -79,26 +79,26 @@ class Agents:
             },
         )
 
-    def _arrived(self, occasion: EffectContext, cause: type[Event]) -> None:
-        self.latencies_s.append(perf_counter() - self._offered_s[occasion.within.name, cause])
+    def _arrived(self, context: EffectContext, cause: type[Event]) -> None:
+        self.latencies_s.append(perf_counter() - self._offered_s[context.within.name, cause])
 
     async def _report(self, context: ActivityContext, event: Event) -> None:
         if self._pause_s is not None:
             await anyio.sleep(self._pause_s())
-        self._offered_s[context.occasion.within.name, type(event)] = perf_counter()
+        self._offered_s[context.origin.within.name, type(event)] = perf_counter()
         await context.report(event)
 
-    async def store_prompt(self, _effect: StorePrompt, occasion: EffectContext) -> None:
+    async def store_prompt(self, _effect: StorePrompt, context: EffectContext) -> None:
         """Measure the latency."""
-        self._arrived(occasion, session.PromptReady)
+        self._arrived(context, session.PromptReady)
 
-    async def increment_session(self, _effect: IncrementSession, occasion: EffectContext) -> None:
+    async def increment_session(self, _effect: IncrementSession, context: EffectContext) -> None:
         """Measure the latency."""
-        self._arrived(occasion, session.WorktreeReady)
+        self._arrived(context, session.WorktreeReady)
 
-    async def log_fatal(self, _effect: LogFatal, occasion: EffectContext) -> None:
+    async def log_fatal(self, _effect: LogFatal, context: EffectContext) -> None:
         """Measure the latency; this agent has completed all its sessions."""
-        self._arrived(occasion, session.FatalError)
+        self._arrived(context, session.FatalError)
         self._finish()
 
     def _finish(self) -> None:
@@ -116,7 +116,7 @@ class Agents:
 
     async def build_prompt(self, activity: BuildPrompt, context: ActivityContext) -> None:
         """Measure the latency; the prompt is ready if a session is left."""
-        self._arrived(context.occasion, session.WorktreeReady)
+        self._arrived(context.origin, session.WorktreeReady)
         if activity.session_seq < self._sessions:
             await self._report(context, session.PromptReady(PROMPT))
         else:
@@ -124,13 +124,13 @@ class Agents:
 
     async def run_session(self, activity: RunSession, context: ActivityContext) -> None:
         """Measure the latency; the session starts, and succeeds."""
-        self._arrived(context.occasion, session.PromptReady)
+        self._arrived(context.origin, session.PromptReady)
         await self._report(context, session.SessionStarted(activity.session_seq))
         await self._report(context, session.SessionExited(session.Success()))
 
     async def refresh_worktree(self, _activity: RefreshWorktree, context: ActivityContext) -> None:
         """Measure the latency; the worktree is ready again."""
-        self._arrived(context.occasion, session.SessionExited)
+        self._arrived(context.origin, session.SessionExited)
         await self._report(context, session.WorktreeReady())
 
 

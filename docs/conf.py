@@ -14,7 +14,7 @@ from sphinx.application import Sphinx
 import lifefold
 from lifefold.interpreters import views
 from lifefold.interpreters.cli.grammar import parser
-from lifefold.interpreters.views.picture import statechart, svg
+from lifefold.interpreters.views.picture import overview, statechart, svg
 
 HERE = Path(__file__).parent
 LINK = re.compile(r"\[(?P<text>[^]]+)\]\((?P<up>(?:\.\./)+)(?P<path>[\w./-]+)\)")
@@ -71,11 +71,14 @@ def commands() -> Iterator[str]:
 
 
 def fit(_app: Sphinx, page: str, source: list[str]) -> None:
-    """Draw the diagram of a lifecycle, and name files outside of the site by their paths."""
+    """Draw the diagram of a lifecycle and of the fleet, and name files outside of the site by their paths."""
     place, _, name = page.rpartition("/")
     if place == "lifecycles" and name in views.machines():
         drawn = f"```{{raw}} html\n{svg(statechart(views.machine_named(name)))}\n```\n"
         source[0] = DIAGRAM.sub(lambda _found: drawn, source[0])
+    if page == "fleet/wiring":
+        wired = f"```{{raw}} html\n{svg(overview(views.systems()['fleet']))}\n```\n"
+        source[0] = DIAGRAM.sub(lambda _found: wired, source[0])
     inside = page.count("/")
 
     def linked(link: re.Match[str]) -> str:

@@ -34,7 +34,7 @@ def cells_of(names: list[str]) -> Iterator[tuple[str, ...]]:
 
 
 def _cells(certificate: Certificate) -> tuple[str, ...]:
-    commands = certificate.question.limits["commands"]
+    commands = certificate.configuration.limits["commands"]
     used, rows = certificate.coverage["rows"]
     held = certificate.verdicts.held
     asked = held + len(certificate.verdicts.open)

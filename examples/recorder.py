@@ -70,10 +70,10 @@ class Recorder:
         """Record an activity, and report its success. It has no processes, so there is nothing to end."""
         if context.cleanup_only:
             return
-        occasion = context.occasion
-        begun = f"{occasion.within.name}/{occasion.ref}/{context.begin.slot}/{context.generation}"
-        self._write(begun, occasion.within.key, activity)
-        if isinstance(activity, RunSession) and occasion.entity.state is session.State.SPAWNING:
+        origin = context.origin
+        begun = f"{origin.within.name}/{origin.ref}/{context.begin.slot}/{context.generation}"
+        self._write(begun, origin.within.key, activity)
+        if isinstance(activity, RunSession) and origin.entity.state is session.State.SPAWNING:
             await context.report(session.SessionStarted(activity.session_seq))
         await context.report(success_of(activity))
 

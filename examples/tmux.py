@@ -119,9 +119,7 @@ class Tmux:
     @handles(RunSession)
     async def run_session(self, activity: RunSession, context: ActivityContext) -> None:
         """Start the session or find it again, report its start, wait, and report its end; or clean it up."""
-        window = self.window(
-            context.occasion, activity.attempt, begins=not context.resumed and not context.cleanup_only
-        )
+        window = self.window(context.origin, activity.attempt, begins=not context.resumed and not context.cleanup_only)
         try:
             if context.cleanup_only:
                 await self._end(window, activity.grace_ms)
@@ -135,20 +133,20 @@ class Tmux:
         await context.report(session.SessionExited(outcome))
 
     @handles(CancelSession)
-    async def cancel_session(self, _effect: CancelSession, occasion: EffectContext) -> None:
+    async def cancel_session(self, _effect: CancelSession, context: EffectContext) -> None:
         """Ask a session to end. A repetition after a crash asks the same session, or none if it is over."""
-        leader = await self._leader(self.window(occasion, occasion.within.record("session").attempt))
+        leader = await self._leader(self.window(context, context.within.record("session").attempt))
         if leader is not None:
             signal_group_if_ours(leader, signal.SIGTERM)
 
     @handles(ForceStopSession)
-    async def force_stop_session(self, _effect: ForceStopSession, occasion: EffectContext) -> None:
+    async def force_stop_session(self, _effect: ForceStopSession, context: EffectContext) -> None:
         """Kill a session; the handler of its activity reports the end."""
-        await self._kill(self.window(occasion, occasion.within.record("session").attempt))
+        await self._kill(self.window(context, context.within.record("session").attempt))
 
-    def window(self, occasion: EffectContext, attempt: int, *, begins: bool = False) -> Window:
+    def window(self, context: EffectContext, attempt: int, *, begins: bool = False) -> Window:
         """Return the window of an agent's n-th session: no other session has it, in this log or in any other."""
-        agent, run = occasion.within.key, self._context
+        agent, run = context.within.key, self._context
         folder = run.folder.next_start(agent, attempt) if begins else run.folder.last_start(agent, attempt)
         return Window(f"{run.fleet.name}-{run.run}-{agent}-{attempt}", folder)
 
@@ -156,8 +154,8 @@ class Tmux:
         try:
             if not window.order.exists():
                 with anyio.CancelScope(shield=True):  # an incomplete start could not be found again
-                    await self._start(window, self._context.session(activity, context.occasion))
-            if context.occasion.entity.state is session.State.SPAWNING:
+                    await self._start(window, self._context.session(activity, context.origin))
+            if context.origin.entity.state is session.State.SPAWNING:
                 await context.report(session.SessionStarted(activity.session_seq))
             with anyio.move_on_after(seconds_left(window, activity.timeout_ms)) as in_time:
                 await death(await self._leader(window))

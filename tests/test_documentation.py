@@ -1,5 +1,6 @@
 """What the documentation shows works as it stands there, and what it links to exists."""
 
+import json
 import re
 import runpy
 import subprocess
@@ -9,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from lifefold.core import fleet
 from lifefold.interpreters import views
 from lifefold.interpreters.check import Bounds, check
+from lifefold.interpreters.targets.simulation_targets import named
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
@@ -96,6 +99,38 @@ def test_the_figures_of_proofs_are_those_of_the_certificates() -> None:
         text = path.read_text()
         assert written["PART"].search(text)
         assert written["page"](text) == text
+
+
+WIRING = runpy.run_path(str(ROOT / "docs" / "write_wiring.py"))
+
+
+def test_the_page_of_the_wiring_is_made_of_the_rules_as_they_are() -> None:
+    """``make pages`` writes ``docs/fleet/wiring.md`` anew, and every rule of the fleet is on it."""
+    text = (ROOT / "docs" / "fleet" / "wiring.md").read_text()
+    assert text == WIRING["page"]()
+    for of in fleet.system.aggregates.values():
+        assert all(f"[{rule.name}](" in text for rule in of.rules)
+
+
+def test_the_page_of_the_wiring_names_properties_of_the_fleet() -> None:
+    """Those that a fleet without the rule breaks: ``docs/write_wiring.py --search`` finds them anew."""
+    known = {(fleet.system.name, each.name) for each in fleet.system.properties}
+    for kind, of in fleet.system.aggregates.items():
+        known |= {(kind, each.name) for each in of.properties}
+        known |= {(name, each.name) for name, machine in of.machines.items() for each in machine.properties}
+    lost = json.loads(WIRING["DATA"].read_text())
+    rules = {f"{kind}: {rule.name}" for kind, of in fleet.system.aggregates.items() for rule in of.rules}
+    assert lost.keys() <= rules
+    assert {(each["owner"], each["property"]) for each in lost.values()} <= known
+
+
+@pytest.mark.parametrize("rule", ["board: hand_over", "board: reserve", "worker: report", "service: come_up"])
+def test_a_fleet_without_a_rule_breaks_the_property_beside_it(rule: str) -> None:
+    """With the fleet and the seed that are noted for the page of the wiring."""
+    noted = json.loads(WIRING["DATA"].read_text())[rule]
+    kind, _, name = rule.partition(": ")
+    broken = WIRING["simulated"](WIRING["without"](name, kind), named(noted["fleet"]), noted["seed"])
+    assert (broken.owner, broken.prop) == (noted["owner"], noted["property"])
 
 
 def test_the_readme_has_no_figure_of_a_proof_outside_the_generated_tables() -> None:

@@ -12,6 +12,7 @@ A *view* is a value folded over the transitions, so that a rule need not search.
 the entities at any time.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -24,6 +25,7 @@ from lifefold.core.kernel.machine import Machine
 from lifefold.core.kernel.persistent_map import PersistentMap
 from lifefold.core.kernel.property import Property, SystemState, properties_of, unprojected
 from lifefold.core.kernel.record import Event, Record, State
+from lifefold.core.kernel.shown import counted, listed, shown
 from lifefold.effects import Tell
 
 T = TypeVar("T")
@@ -56,6 +58,12 @@ class Aggregate(msgspec.Struct, frozen=True, gc=False):
     sent: PersistentMap[int] = PersistentMap()
     received: PersistentMap[int] = PersistentMap()
     quarantined: PMap[str, str] = pmap()
+
+    def __repr__(self) -> str:
+        """Return its name, its version and its entities by machine."""
+        counts = Counter(ref.partition(":")[0] for ref in self.entities)
+        entities = listed(f"{count} {name}" for name, count in sorted(counts.items()))
+        return shown(f"Aggregate {self.name!r}: version {self.version}, {entities or 'no entities'}")
 
     @property
     def kind(self) -> str:
@@ -92,6 +100,13 @@ class Rule(msgspec.Struct, frozen=True, gc=False):
     leaves: frozenset[State] = frozenset()
     enters: frozenset[State] = frozenset()
 
+    def __repr__(self) -> str:
+        """Return its name, its machine and its triggers."""
+        parts = ["event " + "/".join(each.__name__ for each in self.events)] if self.events else []
+        parts += ["leaves " + "/".join(sorted(self.leaves))] if self.leaves else []
+        parts += ["enters " + "/".join(sorted(self.enters))] if self.enters else []
+        return shown(f"Rule {self.name} on {self.on}: {', '.join(parts) or 'every transition'}")
+
     def __call__(self, aggregate: Aggregate, transition: Transition) -> Iterable[RuleAction]:
         """Return what follows from a transition; nothing from one that does not trigger the rule."""
         return self.follow(aggregate, transition) if self.is_triggered(transition) else ()
@@ -125,6 +140,14 @@ def rule(
 
     Raises ``ValueError``, with the name of the rule, for an event or a state that the machine does not have, and for an
     empty trigger.
+
+    >>> from lifefold import rule
+    >>> from lifefold.core.fleet.board import intake
+    >>> @rule(on=intake.machine, enters=intake.State.CLOSED)
+    ... def report(board, transition):
+    ...     return ()
+    >>> report
+    <Rule report on intake: enters Closed>
     """
     events = event if isinstance(event, tuple) else () if event is None else (event,)
     known_events: tuple[type[Event], ...] = (*on.events, *_OF_ENTITIES)
@@ -175,6 +198,11 @@ class AggregateType:
     ``commands`` has by machine the events that operators may send to its entities. A machine without an entry accepts
     all of its events from operators, except those that only activities report. ``properties`` hold of every aggregate
     of this kind; checks and simulations verify them.
+
+    >>> from lifefold import AggregateType
+    >>> from lifefold.core.fleet.board import intake
+    >>> AggregateType("board", machines=(intake.machine,), commands={"intake": (intake.LastTaskIn,)})
+    <AggregateType 'board': intake; 0 rules>
     """
 
     __slots__ = (
@@ -213,6 +241,10 @@ class AggregateType:
         self._rules: Final = {name: tuple(each for each in self.rules if each.on == name) for name in self.machines}
         self._readable: Final = {name: {*each.events, *_OF_ALL_MACHINES} for name, each in self.machines.items()}
         self._triggered: Final[dict[_Trigger, tuple[Rule, ...]]] = {}
+
+    def __repr__(self) -> str:
+        """Return its kind, its machines and the number of its rules."""
+        return shown(f"AggregateType {self.kind!r}: {listed(self.machines)}; {counted(len(self.rules), 'rule')}")
 
     def start(self, name: str) -> Aggregate:
         """Return the empty aggregate of this name."""
@@ -333,7 +365,12 @@ def _by_name(what: str, named: Iterable[tuple[str, T]]) -> dict[str, T]:
 
 
 class System:
-    """A set of aggregate types that exchange messages. ``properties`` hold of each of its ``SystemState`` values."""
+    """A set of aggregate types that exchange messages. ``properties`` hold of each of its ``SystemState`` values.
+
+    >>> from lifefold import AggregateType, System
+    >>> System("fleet", AggregateType("board", machines=()))
+    <System 'fleet': board>
+    """
 
     __slots__ = ("aggregates", "name", "properties")
 
@@ -344,6 +381,10 @@ class System:
         self.aggregates: Final[dict[str, AggregateType]] = {}
         kinds = _by_name(f"{name}: kind", ((each.kind, each) for each in aggregates))
         self.aggregates.update((kind, each.among(self.aggregates)) for kind, each in kinds.items())
+
+    def __repr__(self) -> str:
+        """Return its name and its kinds of aggregates."""
+        return shown(f"System {self.name!r}: {listed(self.aggregates)}")
 
     def with_properties(self, *properties: Property[SystemState]) -> "System":
         """Return this system with these properties, too."""

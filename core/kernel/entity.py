@@ -25,6 +25,7 @@ import msgspec
 from lifefold.core.kernel.machine import Machine
 from lifefold.core.kernel.record import Event, Record, State, replace
 from lifefold.core.kernel.row import After, Does
+from lifefold.core.kernel.shown import listed, shown
 from lifefold.core.kernel.step import IllegalTransition
 from lifefold.effects import Activity, Begin, CancelTimer, Effect, End, Postpone, StartTimer
 
@@ -71,6 +72,11 @@ class Envelope(msgspec.Struct, frozen=True, gc=False):
 
     ``at_ms`` is Unix time in milliseconds. ``key`` makes a repeated delivery recognisable. An activity's event has the
     ``slot`` and ``generation`` of the activity, a message of another aggregate its ``sender`` and ``ordinal``.
+
+    >>> from lifefold import Envelope
+    >>> from lifefold.core.fleet.board.intake import LastTaskIn
+    >>> Envelope("intake", LastTaskIn(), at_ms=1_700_000_000_000).actor
+    'operator'
     """
 
     entity: str
@@ -117,6 +123,11 @@ class Entity(msgspec.Struct, Generic[R], frozen=True, gc=False):
         """The record's state."""
         state: State = self.record.state
         return state
+
+    def __repr__(self) -> str:
+        """Return its name, its state and what is running."""
+        running = listed(each.slot for each in self.running)
+        return shown(f"Entity {self.ref}: {self.state}, version {self.version}{running and f', running {running}'}")
 
     def find(self, slot: str, phase: Phase = Phase.LIVE) -> Running | None:
         """Return the activity or timer in this slot and phase, if there is one."""
@@ -168,6 +179,10 @@ class Refusal(msgspec.Struct, frozen=True, gc=False):
     envelope: Envelope
     kind: str
     reason: str
+
+    def __repr__(self) -> str:
+        """Return its kind, its event and its reason."""
+        return shown(f"Refusal ({self.kind}) of {type(self.envelope.event).__name__}: {self.reason}")
 
 
 LATE_OR_REPEATED: Final = frozenset({"duplicate", "early", "illegal", "stale"})

@@ -143,6 +143,12 @@ def alone(machine: Machine[Any]) -> tuple[System, Mapping[str, Envelope]]:
     """Return a system of one aggregate with this machine only, and its first input.
 
     The aggregate and the entity have the machine's name.
+
+    >>> from lifefold import alone
+    >>> from lifefold.core.fleet.board import intake
+    >>> system, opening = alone(intake.machine)
+    >>> system, list(opening)
+    (<System 'intake': intake>, ['intake'])
     """
     of = AggregateType(machine.name, machines=(machine,))
     return System(machine.name, of), {machine.name: Envelope(machine.name, Created(machine.initial), 0)}

@@ -23,6 +23,7 @@ from lifefold.core.kernel.compiled import Arm, Arms, compiled, start_timer, wron
 from lifefold.core.kernel.property import Property, invariants_of, unprojected
 from lifefold.core.kernel.record import Event, Record, State, replace
 from lifefold.core.kernel.row import ANY, After, AnyState, Does, During, Row, Source, states
+from lifefold.core.kernel.shown import counted, shown
 from lifefold.core.kernel.step import IllegalTransition, Step
 from lifefold.core.kernel.validation import InvalidMachine, problems
 from lifefold.effects import Begin, CancelTimer, Effect, End, Postpone
@@ -53,6 +54,23 @@ class Machine(Generic[R]):
     A record is ``settled`` if nothing more must happen to it: in final states, and where ``rests`` says so. With
     ``anywhere`` that is every record. The states are those of the enumeration of the initial record's state, and the
     ``added`` ones of other enumerations.
+
+    >>> from lifefold import Event, Machine, Record, State, row
+    >>> class Door(State):
+    ...     OPEN = "Open"
+    ...     SHUT = "Shut"
+    >>> class Opened(Event, frozen=True): ...
+    >>> class Closed(Event, frozen=True): ...
+    >>> class Lobby(Record, frozen=True):
+    ...     state: Door = Door.SHUT
+    >>> machine = Machine(
+    ...     "lobby", Lobby(), rows=(row(Door.SHUT, Opened, Door.OPEN), row(Door.OPEN, Closed, Door.SHUT))
+    ... )
+    >>> lobby, effects = machine.reduce(Lobby(), Opened()).unwrap()
+    >>> print(lobby.state, effects)
+    Open ()
+    >>> print(machine.reduce(lobby, Opened()).failure())
+    lobby: Opened is not possible in Open (possible: Closed)
     """
 
     __slots__ = (
@@ -117,8 +135,8 @@ class Machine(Generic[R]):
 
     def __repr__(self) -> str:
         """Return its name, its size and its first state."""
-        states, rows = len(self.states), len(self.rows)
-        return f"<Machine {self.name!r}: {states} states, {rows} rows, starts in {self.initial.state}>"
+        states, rows = counted(len(self.states), "state"), counted(len(self.rows), "row")
+        return shown(f"Machine {self.name!r}: {states}, {rows}, starts in {self.initial.state}")
 
     def plain_step(self, record: R, event: Event) -> Step[R, Effect] | IllegalTransition:
         """Take the transition as ``step`` does; ``step`` is the compiled form of this method."""

@@ -64,12 +64,28 @@ class Fairness(msgspec.Struct, frozen=True):
 
 
 def weakly(*of: type[Event] | Pattern[Any] | type[Activity]) -> tuple[Fairness, ...]:
-    """Assume that each of these happens if it stays possible."""
+    """Assume that each of these happens if it stays possible.
+
+    >>> from lifefold import check, eventually, weakly
+    >>> from lifefold.core.fleet.board import intake
+    >>> def is_closed(entity):
+    ...     return entity.state is intake.State.CLOSED
+    >>> check(intake.machine, properties=(eventually("it closes", is_closed, given=weakly(intake.LastTaskIn)),)).ok
+    True
+    >>> check(intake.machine, properties=(eventually("it closes", is_closed),)).ok
+    False
+    """
     return tuple(Fairness(each) for each in of)
 
 
 def strongly(*of: type[Event] | Pattern[Any] | type[Activity]) -> tuple[Fairness, ...]:
-    """Assume that each of these happens if it is possible again and again."""
+    """Assume that each of these happens if it is possible again and again.
+
+    >>> from lifefold import strongly
+    >>> from lifefold.core.fleet.board import intake
+    >>> [each.of.__name__ for each in strongly(intake.LastTaskIn)]
+    ['LastTaskIn']
+    """
     return tuple(Fairness(each, strong=True) for each in of)
 
 
@@ -119,29 +135,62 @@ class Property(msgspec.Struct, Generic[S], frozen=True):
 
 
 def always(name: str, holds: Callable[[S], bool]) -> Property[S]:
-    """Declare that this holds of the subject at all times."""
+    """Declare that this holds of the subject at all times.
+
+    >>> from lifefold import always
+    >>> always("versions count up from 1", lambda entity: entity.version >= 1).name
+    'versions count up from 1'
+    """
     return Property(name, PropertyKind.ALWAYS, holds)
 
 
 def always_step(name: str, holds: "Callable[[Transition], bool]") -> Property[Any]:
-    """Declare that this holds of every ``Transition`` of the subject's entities, for any kind of subject."""
+    """Declare that this holds of every ``Transition`` of the subject's entities, for any kind of subject.
+
+    >>> from lifefold import always_step
+    >>> always_step("versions grow", lambda step: step.before is None or step.after.version > step.before.version).name
+    'versions grow'
+    """
     return Property(name, PropertyKind.ALWAYS_STEP, holds)
 
 
 def sometimes(name: str, holds: Callable[[S], bool]) -> Property[S]:
-    """Declare that this can come to be."""
+    """Declare that this can come to be.
+
+    >>> from lifefold import check, sometimes
+    >>> from lifefold.core.fleet.board import intake
+    >>> closes = sometimes("an intake is closed", lambda entity: entity.state is intake.State.CLOSED)
+    >>> check(intake.machine, properties=(closes,)).ok
+    True
+    """
     return Property(name, PropertyKind.SOMETIMES, holds)
 
 
 def eventually(name: str, holds: Callable[[S], bool], *, given: tuple[Fairness, ...] = ()) -> Property[S]:
-    """Declare that this comes to be in every run."""
+    """Declare that this comes to be in every run.
+
+    >>> from lifefold import eventually, weakly
+    >>> from lifefold.core.fleet.board import intake
+    >>> def is_closed(entity):
+    ...     return entity.state is intake.State.CLOSED
+    >>> eventually("the intake is closed", is_closed, given=weakly(intake.LastTaskIn)).name
+    'the intake is closed'
+    """
     return Property(name, PropertyKind.LEADS_TO, holds, None, given)
 
 
 def leads_to(
     name: str, when: Callable[[S], bool], holds: Callable[[S], bool], *, given: tuple[Fairness, ...] = ()
 ) -> Property[S]:
-    """Declare that if ``when`` holds, ``holds`` holds then or later."""
+    """Declare that if ``when`` holds, ``holds`` holds then or later.
+
+    >>> from lifefold import leads_to
+    >>> from lifefold.core.lifecycles import approval, task
+    >>> def is_waiting(entity):
+    ...     return entity.state is task.State.PENDING_APPROVAL
+    >>> leads_to("waiting work is decided", is_waiting, lambda entity: not is_waiting(entity)).name
+    'waiting work is decided'
+    """
     return Property(name, PropertyKind.LEADS_TO, holds, when, given)
 
 

@@ -18,7 +18,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from lifefold.core.kernel.aggregate import Aggregate, AggregateType, Dispatch, RuleAction, View
+from lifefold.core.kernel.aggregate import Aggregate, AggregateType, Dispatch, Rule, RuleAction, View
 from lifefold.core.kernel.entity import (
     ActivityEnded,
     Created,
@@ -40,6 +40,7 @@ from lifefold.core.kernel.machine import Machine
 from lifefold.core.kernel.persistent_map import PersistentMap
 from lifefold.core.kernel.record import Event, Record, replace
 from lifefold.core.kernel.row import After
+from lifefold.core.kernel.shown import counted, listed, shown
 from lifefold.effects import Effect, Tell
 
 MACROSTEP_LIMIT: Final = 100_000
@@ -54,13 +55,24 @@ class RequestedEffect(msgspec.Struct, frozen=True, gc=False):
 
 
 class Reaction(msgspec.Struct, frozen=True, gc=False):
-    """The outcome of one accepted input. ``changed`` names the changed entities in order."""
+    """The outcome of one accepted input. ``changed`` names the changed entities in order.
+
+    ``rules`` has the rules that asked for something, each once for every transition that it answered.
+    """
 
     aggregate: Aggregate
     effects: tuple[RequestedEffect, ...] = ()
     transitions: tuple[Transition, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     changed: tuple[str, ...] = ()
+    rules: tuple[Rule, ...] = ()
+
+    def __repr__(self) -> str:
+        """Return its aggregate, its transitions, and the number of effects and refusals."""
+        steps = listed(f"{each.entity} {type(each.event).__name__} → {each.after.state}" for each in self.transitions)
+        more = [(len(self.effects), "effect"), (len(self.refusals), "refusal")]
+        parts = [steps or "no transition", *(counted(count, noun) for count, noun in more if count)]
+        return shown(f"Reaction of {self.aggregate.name!r}, version {self.aggregate.version}: {'; '.join(parts)}")
 
     @property
     def refused(self) -> Refusal | None:
@@ -277,7 +289,7 @@ class _Run:
 
     __slots__ = (
         "aggregate", "at_ms", "before", "changed", "effects", "entities", "is_folded", "of", "queue", "refusals",
-        "sent", "transitions", "views",
+        "rules", "sent", "transitions", "views",
     )  # fmt: skip
 
     def __init__(self, of: AggregateType, aggregate: Aggregate, at_ms: int) -> None:
@@ -293,6 +305,7 @@ class _Run:
         self.effects: list[RequestedEffect] = []
         self.transitions: list[Transition] = []
         self.refusals: list[Refusal] = []
+        self.rules: list[Rule] = []
         self.queue: list[tuple[str, RuleAction]] = []
 
     def accept(self, *steps: EntityStep) -> None:
@@ -329,11 +342,14 @@ class _Run:
         """Add what rules ask for after a transition, each with the rule's name. Raises ``DecisionError``."""
         aggregate = self.aggregate
         for each in self.of.triggered(transition):
+            before = len(actions)
             try:
                 for action in each.follow(aggregate, transition):
                     actions.append((each.name, action))  # noqa: PERF401 - a rule that asks for nothing costs no list
             except Exception as error:
                 raise _following(transition, f"rule {each.name}", error) from error
+            if len(actions) > before:
+                self.rules.append(each)
 
     def follow(self, name: str, action: RuleAction) -> None:
         """Do what one rule asked for."""
@@ -375,4 +391,11 @@ class _Run:
         views = self.views if self.is_folded else before.views
         version = before.version + 1
         now = Aggregate(before.name, version, entities, views, self.sent, received, before.quarantined)
-        return Reaction(now, tuple(self.effects), tuple(self.transitions), tuple(self.refusals), tuple(self.changed))
+        return Reaction(
+            now,
+            tuple(self.effects),
+            tuple(self.transitions),
+            tuple(self.refusals),
+            tuple(self.changed),
+            tuple(self.rules),
+        )

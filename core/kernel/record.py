@@ -10,11 +10,26 @@ replace = msgspec.structs.replace
 
 
 class State(StrEnum):
-    """Base of a lifecycle's states. The value is the spelling of the lifecycle's document."""
+    """Base of a lifecycle's states. The value is the spelling of the lifecycle's document.
+
+    >>> from lifefold import State
+    >>> class Door(State):
+    ...     OPEN = "Open"
+    ...     SHUT = "Shut"
+    >>> print(Door.OPEN)
+    Open
+    """
 
 
 class Event(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """Something that happened, or a request. ``opaque`` has the meaning that it has for a ``Record``."""
+    """Something that happened, or a request. ``opaque`` has the meaning that it has for a ``Record``.
+
+    >>> from lifefold import Event
+    >>> class Opened(Event, frozen=True):
+    ...     by: str = "a visitor"
+    >>> Opened("ann")
+    Opened(by='ann')
+    """
 
     opaque: ClassVar[tuple[str, ...]] = ()
 
@@ -50,6 +65,16 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     the points in time, of which only the distances matter. ``opaque`` names texts and numbers that are only handed on:
     a rule reads of them only whether they are empty. Events, activities and structs within these can have ``opaque``,
     too.
+
+    >>> from lifefold import Record, State, replace
+    >>> class Door(State):
+    ...     OPEN = "Open"
+    ...     SHUT = "Shut"
+    >>> class Lobby(Record, frozen=True):
+    ...     state: Door = Door.SHUT
+    ...     visitors: int = 0
+    >>> print(replace(Lobby(), visitors=1).visitors)
+    1
     """
 
     identifiers: ClassVar[tuple[str, ...]] = ()

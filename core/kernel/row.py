@@ -16,6 +16,7 @@ from typing import Any, Generic, Literal, Never, TypeVar
 import msgspec
 
 from lifefold.core.kernel.record import Event, Record, State
+from lifefold.core.kernel.shown import shown
 from lifefold.core.kernel.step import Step
 from lifefold.effects import Activity, Effect
 
@@ -24,7 +25,16 @@ E = TypeVar("E", bound=Event)
 
 
 class AnyState(msgspec.Struct, frozen=True):
-    """The source of a row that holds in every state."""
+    """The source of a row that holds in every state.
+
+    >>> from lifefold import ANY, Event, State, row
+    >>> class Door(State):
+    ...     SHUT = "Shut"
+    ...     BROKEN = "Broken"
+    >>> class Smashed(Event, frozen=True): ...
+    >>> row(ANY, Smashed, Door.BROKEN)
+    <row(ANY, Smashed, Broken)>
+    """
 
 
 ANY = AnyState()
@@ -32,7 +42,15 @@ ANY = AnyState()
 
 
 class Stays(msgspec.Struct, frozen=True):
-    """The target of a row that leaves the state as it is."""
+    """The target of a row that leaves the state as it is.
+
+    >>> from lifefold import STAY, Event, State, row
+    >>> class Door(State):
+    ...     SHUT = "Shut"
+    >>> class Knocked(Event, frozen=True): ...
+    >>> row(Door.SHUT, Knocked, STAY)
+    <row(Shut, Knocked, (same))>
+    """
 
 
 STAY = Stays()
@@ -96,6 +114,10 @@ class Row(msgspec.Struct, Generic[R], frozen=True):
         restart = ", restart" if self.restart else ""
         return f"row({self.source_label}, {self.event_label}, {self.target_label}{when}{restart})"
 
+    def __repr__(self) -> str:
+        """Return the row as a line of its table, on one short line."""
+        return shown(str(self))
+
     def goes(self, state: State) -> State:
         """Return the target of the row from one of its sources."""
         return state if self.target is None else self.target
@@ -114,6 +136,14 @@ def row(  # noqa: PLR0913 - the parts of a row, each with its name
 
     A row back to its own state leaves the state's timers as they are. With ``restart`` they begin again, with the
     durations of that time; so do the timers that the source and the target have in common.
+
+    >>> from lifefold import Event, State, row
+    >>> class Door(State):
+    ...     OPEN = "Open"
+    ...     SHUT = "Shut"
+    >>> class Opened(Event, frozen=True): ...
+    >>> row(Door.SHUT, Opened, Door.OPEN)
+    <row(Shut, Opened, Open)>
     """
     pattern = event if isinstance(event, Pattern) else None
     kind = event.event if isinstance(event, Pattern) else event
@@ -181,6 +211,14 @@ def does(
 
     After one of ``last`` the activity is over and confirmed. Otherwise its end is requested when the state is left. Its
     slot is the name of the activity's type.
+
+    >>> from lifefold import Activity, Event, Record, does
+    >>> class Bake(Activity, frozen=True): ...
+    >>> class Baked(Event, frozen=True): ...
+    >>> def bake(oven: Record) -> Bake:
+    ...     return Bake()
+    >>> does(bake, last=Baked).slot
+    'Bake'
     """
     over = last if isinstance(last, tuple) else (last,)
     may = yields if isinstance(yields, tuple) else (yields,)
@@ -195,6 +233,11 @@ def after(
 
     A row back to its own state leaves the timer as it is, unless it has ``restart=True``. Raises ``ValueError`` for a
     negative duration.
+
+    >>> from lifefold import Event, after
+    >>> class Shut(Event, frozen=True): ...
+    >>> after(5_000, Shut).slot
+    'Shut'
     """
     if isinstance(duration_ms, int) and duration_ms < 0:
         raise ValueError(f"after({duration_ms}, {event.__name__}): accepted: 0 ms or more")

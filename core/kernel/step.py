@@ -13,7 +13,14 @@ E_co = TypeVar("E_co", bound=Effect, covariant=True)
 
 
 class Step(msgspec.Struct, Generic[R_co, E_co], frozen=True, gc=False):
-    """The record after a transition and its effects, in order. Unpacks as ``record, effects = step``."""
+    """The record after a transition and its effects, in order. Unpacks as ``record, effects = step``.
+
+    >>> from lifefold import Step
+    >>> from lifefold.core.fleet.board.intake import Intake
+    >>> record, effects = Step(Intake())
+    >>> effects
+    ()
+    """
 
     record: R_co
     effects: tuple[E_co, ...] = ()

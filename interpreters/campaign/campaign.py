@@ -18,6 +18,7 @@ import msgspec
 from lifefold.core.kernel import System
 from lifefold.interpreters.campaign.cost import Cost, cost
 from lifefold.interpreters.campaign.stopping import unless_stopped
+from lifefold.interpreters.search.used_parts import UsedParts
 from lifefold.interpreters.simulate.choices import Name
 from lifefold.interpreters.simulate.faults import DEADLY, Faults
 from lifefold.interpreters.simulate.simulation import Found, Limits, Run, simulate
@@ -47,9 +48,7 @@ class Tally(msgspec.Struct):
     struck: Counter[str] = msgspec.field(default_factory=Counter[str])
     points: set[Name] = msgspec.field(default_factory=set[Name])
     seen: set[tuple[str, str]] = msgspec.field(default_factory=set[tuple[str, str]])
-    states: set[tuple[str, str]] = msgspec.field(default_factory=set[tuple[str, str]])
-    rows: set[tuple[str, int]] = msgspec.field(default_factory=set[tuple[str, int]])
-    guards: set[tuple[str, int, bool]] = msgspec.field(default_factory=set[tuple[str, int, bool]])
+    used: UsedParts = msgspec.field(default_factory=UsedParts)
     state_ms: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter[tuple[str, str]])
     recovery_ms: list[int] = msgspec.field(default_factory=list[int])
     unclaimed_ms: list[int] = msgspec.field(default_factory=list[int])
@@ -73,9 +72,7 @@ class Tally(msgspec.Struct):
         self.seconds += seconds
         self.struck.update(run.struck)
         self.seen |= run.seen
-        self.states |= run.covered.states
-        self.rows |= run.covered.rows
-        self.guards |= run.covered.guards
+        self.used.add(run.used)
         self.state_ms.update(run.state_ms)
         self.recovery_ms += run.recovery_ms
         self.points |= points(run)
@@ -99,6 +96,7 @@ class Tally(msgspec.Struct):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name in _UNIONS:
             getattr(self, name).update(getattr(other, name))
+        self.used.add(other.used)
         if other.microusd is not None:
             self.microusd = (self.microusd or 0) + other.microusd
         self.found = sorted([*self.found, *other.found], key=lambda each: each[0])
@@ -113,7 +111,7 @@ _SUMS: Final = (
     "seeds", "inputs", "refused", "transitions", "crashes", "again", "virtual_ms", "seconds", "sessions", "session_ms",
 )  # fmt: skip
 _LISTS: Final = ("recovery_ms", "unclaimed_ms", "task_sessions", "task_ms")
-_UNIONS: Final = ("struck", "points", "seen", "states", "rows", "guards", "state_ms")
+_UNIONS: Final = ("struck", "points", "seen", "state_ms")
 
 
 def points(run: Run) -> set[Name]:

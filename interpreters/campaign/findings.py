@@ -7,6 +7,7 @@ from typing import ClassVar, Final, cast
 import msgspec
 
 from lifefold.core.kernel import START_MS, System
+from lifefold.core.kernel.shown import counted, shown
 from lifefold.interpreters.campaign.campaign import Tally
 from lifefold.interpreters.campaign.shrink import shrunk
 from lifefold.interpreters.campaign.stopping import unless_stopped
@@ -44,6 +45,11 @@ class SeedFinding(Finding, frozen=True):
         if self.run.found is None:
             message = f"{self.target.name}: no property breaks in the run of seed {self.seed}"
             raise ValueError(message)
+
+    def __repr__(self) -> str:
+        """Return the broken property, the system and the seed."""
+        inputs = counted(len(self.run.entries), "input")
+        return shown(f"Finding: {self.found.owner}: {self.found.prop}; {self.target.name}, seed {self.seed}, {inputs}")
 
     @property
     def system(self) -> System:

@@ -12,6 +12,7 @@ from lifefold.interpreters.campaign.campaign import Tally, campaign
 from lifefold.interpreters.campaign.findings import SeedFinding, Unshrunk, first_of_each
 from lifefold.interpreters.report.finding import Finding
 from lifefold.interpreters.report.report import ReportBase
+from lifefold.interpreters.search.used_parts import machines_of
 from lifefold.interpreters.simulate.faults import DEADLY, NAMES, Faults
 from lifefold.interpreters.simulate.simulation import Limits
 from lifefold.interpreters.targets.simulation_targets import named
@@ -52,6 +53,11 @@ class Report(ReportBase, frozen=True):
         yield "speed", speed(self.tally)
         yield from facts_in_words(self.target, self.tally)
         yield from times_in_words(self.tally)
+
+    def unused(self) -> Iterator[tuple[str, Sequence[str]]]:
+        """Yield the unused parts of the tables, and the unused rules."""
+        yield "missing", missing(self.target, self.tally)
+        yield "unused_rules", unused_rules(self.target, self.tally)
 
     def told(self) -> list[Finding]:
         """Return the shrunk findings, and then those that there was no time to shrink: the first of each property."""
@@ -193,7 +199,7 @@ def _costs(target: Target, tally: Tally) -> Iterator[str]:
 def working_ms(target: Target, tally: Tally) -> dict[str, int]:
     """Return the time of each kind of activity, by its states, the longest first."""
     spent: Counter[str] = Counter()
-    machines = {m.name: m for of in target.system.aggregates.values() for m in of.machines.values()}
+    machines = machines_of(target.system)
     for (machine, state), spent_ms in tally.state_ms.items():
         of = machines[machine]
         for slot, span in of.spans.items():
@@ -203,26 +209,31 @@ def working_ms(target: Target, tally: Tally) -> dict[str, int]:
 
 
 def used(target: Target, tally: Tally) -> Iterator[tuple[str, int, int]]:
-    """Yield the used and the total number of states, rows, results of guards and faults."""
-    machines = {m.name: m for of in target.system.aggregates.values() for m in of.machines.values()}.values()
-    guarded = [(m.name, number) for m in machines for number, row in enumerate(m.rows) if row.when is not None]
-    both = sum((*each, True) in tally.guards and (*each, False) in tally.guards for each in guarded)
-    yield "states", len(tally.states), sum(len(m.states) - len(m.detached) for m in machines)
-    yield "rows", len(tally.rows), sum(len(m.rows) for m in machines)
-    yield "guards, both ways", both, len(guarded)
+    """Yield the used and the total number of states, rows, results of guards, rules and faults."""
+    yield from ((name, count, of) for name, (count, of) in tally.used.counts(target.system).items())
     yield "faults", sum(count > 0 for count in tally.struck.values()), len(NAMES)
     yield "crash points", sum(count > 0 for count in crash_points(tally).values()), len(DEADLY)
 
 
 def never(target: Target, tally: Tally) -> list[str]:
     """Return the states without an entity, each with its machine if there are several."""
-    machines = {m.name: m for of in target.system.aggregates.values() for m in of.machines.values()}.values()
+    machines = machines_of(target.system).values()
     return [
         f"{m.name} {state}" if len(machines) > 1 else str(state)
         for m in machines
         for state in m.states
-        if state not in m.detached and (m.name, state) not in tally.states
+        if state not in m.detached and (m.name, state) not in tally.used.states
     ]
+
+
+def missing(target: Target, tally: Tally) -> list[str]:
+    """Return in words the unused parts of the machines without the states, which ``never`` has."""
+    return [*tally.used.missing(target.system, with_states=False)]
+
+
+def unused_rules(target: Target, tally: Tally) -> list[str]:
+    """Return in words the rules that never answered a transition."""
+    return [*tally.used.unused_rules(target.system)]
 
 
 def state_times(tally: Tally) -> dict[str, dict[str, int]]:
@@ -269,6 +280,8 @@ def _facts(report: Report) -> dict[str, Any]:
         "faults": dict(tally.struck),
         "crash_points": crash_points(tally),
         "never_met": never(target, tally),
+        "missing": missing(target, tally),
+        "unused_rules": unused_rules(target, tally),
         "coverage": {name: [count, of] for name, count, of in used(target, tally)},
         "seen": sorted(f"{owner}: {prop}" for owner, prop in tally.seen),
         "state_ms": {f"{machine} {state}": spent for (machine, state), spent in sorted(tally.state_ms.items())},

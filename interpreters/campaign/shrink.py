@@ -119,7 +119,7 @@ def _whose(name: Name) -> Name:
     """Return the owner of the occasions in a name: the operators, a runner, an activity, a channel."""
     place = _first_number(name)
     if name[0] in SPOKEN:
-        return ("people",)
+        return ("operators",)
     return name[max(1, place - 3) : place] or name[:1]
 
 

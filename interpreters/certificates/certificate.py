@@ -39,7 +39,7 @@ class NoCertificate(ValueError):
     """A report proves nothing that a certificate could state; the message says why."""
 
 
-class Question(msgspec.Struct, frozen=True):
+class Configuration(msgspec.Struct, frozen=True):
     """The configuration of a check: the opening, the properties, the module of additional ones, and the bounds.
 
     ``properties`` is a digest of the kinds and ids of all properties that the target declares (see ``id_of``).
@@ -102,7 +102,7 @@ class Certificate(msgspec.Struct, frozen=True):
 
     format: int
     target: str
-    question: Question
+    configuration: Configuration = msgspec.field(name="question")
     truncated: str
     verdicts: Verdicts
     counts: Counts
@@ -133,7 +133,7 @@ class Certificate(msgspec.Struct, frozen=True):
 
     def bounds(self, of: Bounds) -> Bounds:
         """Return its bounds; functions among them are those of the target, ``of``."""
-        return msgspec.structs.replace(of, seconds=None, memory_mib=None, **self.question.limits)
+        return msgspec.structs.replace(of, seconds=None, memory_mib=None, **self.configuration.limits)
 
     def crash_bounds(self) -> CrashBounds | None:
         """Return the bounds of its crash search, if it has one, without a bound on states."""
@@ -154,7 +154,7 @@ def certify(target: Target, report: Report) -> Certificate:
     certificate = Certificate(
         format=FORMAT,
         target=target.name,
-        question=question(target, report.bounds),
+        configuration=configuration_of(target, report.bounds),
         truncated=report.truncated,
         verdicts=_verdicts(report),
         counts=Counts(
@@ -203,14 +203,14 @@ def _of_crashes(report: CrashReport) -> Crashes:
     return Crashes(limits.inputs, limits.crashes, limits.batch, *counts)
 
 
-def question(target: Target, bounds: Bounds) -> Question:
+def configuration_of(target: Target, bounds: Bounds) -> Configuration:
     """Return the configuration of a check of a target within bounds."""
     names = Names()
     begins = (target.record,) if target.record is not None else target.opening
     within = {name: _digest_of(holds) for name, holds in bounds.within.items()}
     opening = tuple(names.expression(each) for each in begins)
     limits = {name: getattr(bounds, name) for name in bounds.__struct_fields__ if name not in _NO_LIMITS}
-    return Question(opening, _declared(target), target.properties, within, limits)
+    return Configuration(opening, _declared(target), target.properties, within, limits)
 
 
 def _declared(target: Target) -> str:
@@ -284,7 +284,7 @@ def changes(certificate: Certificate, target: Target) -> tuple[str, ...]:
     told = [f"{name} is new" for name in now if name not in certificate.modules]
     told += [f"{name} has gone" for name in certificate.modules if name not in now]
     told += [f"{name} has changed" for name, each in now.items() if certificate.modules.get(name, each) != each]
-    if question(target, certificate.bounds(target.bounds)) != certificate.question:
+    if configuration_of(target, certificate.bounds(target.bounds)) != certificate.configuration:
         told.append("its opening, its properties or its bounds have changed")
     return tuple(told)
 

@@ -57,6 +57,12 @@ def check(  # noqa: PLR0913 - what may be chosen, each with its name
     Raises ``TypeError`` if the target or a property is of another type. Raises ``ValueError`` for a wrong opening, for
     an aggregate that refuses it, or if one machine of a system reads the time while another one lets it pass (see
     ``clocks``). Raises ``NotAlike`` for symmetry without alike aggregates.
+
+    >>> from lifefold import check
+    >>> from lifefold.core.fleet.board import intake
+    >>> report = check(intake.machine)
+    >>> report.ok, report.states
+    (True, 2)
     """
     if isinstance(target, Machine):
         unopened(opening)
@@ -122,6 +128,7 @@ class _Check:
         verdicts += [] if told is None else [witness.rule_error(told)]
         if compared.steps is not None:
             verdicts = self._of_no_proof(verdicts, compared.steps)
+        used = product_system.coverage.used
         return Report(
             target=self._system.name,
             verdicts=tuple(verdicts),
@@ -136,8 +143,9 @@ class _Check:
             walked=compared[:2],
             bounds=self._bounds,
             renumbered=tuple(sorted(product_system.identifiers)),
-            coverage=product_system.coverage.counts(),
-            missing=tuple(product_system.coverage.missing()),
+            coverage=used.counts(self._system),
+            missing=tuple(used.missing(self._system)),
+            unused_rules=tuple(used.unused_rules(self._system)),
             messages=messages,
             alike=_alike(graph, exchanged, unasked),
         )

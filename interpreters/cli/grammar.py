@@ -5,7 +5,7 @@ This module imports only the argument parser of the standard library, so that ``
 
 import argparse
 import re
-from typing import Any, NoReturn, Protocol
+from typing import Any, Final, NoReturn, Protocol
 
 _KNOWN = "a name of `lifefold machines`, or module:attribute"
 
@@ -278,9 +278,14 @@ def _add_showing(commands: _Commands) -> None:
         default="plain",
         help="json has the transitions only; the others have activities, timers and special states, too",
     )
-    diagram = _add(commands, "diagram", "showing:diagram", "print the state diagram of a lifecycle")
+    diagram = _add(
+        commands,
+        "diagram",
+        "showing:diagram",
+        "print the diagram of a lifecycle, or of a system: its machines, rules and messages",
+    )
     diagram.add_argument("machine", metavar="MACHINE", help=_KNOWN)
-    diagram.add_argument("--format", choices=("mermaid", "dot", "scxml", "xstate"), default="mermaid")
+    diagram.add_argument("--format", choices=("mermaid", "dot", "svg", "scxml", "xstate"), default="mermaid")
 
 
 def _add_simulate(commands: _Commands) -> None:
@@ -304,7 +309,11 @@ def _add_simulate(commands: _Commands) -> None:
         metavar="FOLDER",
         help="go on until stopped, from the last seed of FOLDER; keeps every seed that fails there",
     )
+    simulate.add_argument("--unused", action="store_true", help=_UNUSED)
     simulate.add_argument("--json", action="store_true", help="print JSON")
+
+
+_UNUSED: Final = "print all rows that were never taken and all rules that never answered"
 
 
 def _add_check(commands: _Commands) -> None:
@@ -331,6 +340,7 @@ def _add_check(commands: _Commands) -> None:
     check.add_argument("--verify", action="store_true", help="check whether the certificate holds for this code")
     check.add_argument("--search", action="store_true", help="with --verify: search again, even if nothing has changed")
     check.add_argument("--emit-test", metavar="FILE", help="write the broken properties as a test file for pytest")
+    check.add_argument("--unused", action="store_true", help=_UNUSED)
     check.add_argument("--json", action="store_true", help="print JSON")
 
 

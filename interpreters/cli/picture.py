@@ -268,7 +268,7 @@ def _state(agent: AgentStatus, now_ms: int, *, wide: bool) -> Text:
     if agent.silent_since_ms:
         doing = f"{agent.state} · silent {age(now_ms - agent.silent_since_ms)}" if wide else "silent"
     ending = " (ending)" if agent.state == "Stopped" and agent.processes else ""
-    rests = _RESTS.get(agent.desired_state, "preempted" if agent.makes_room_for else "")
+    rests = _RESTS.get(agent.desired_state, "preempted" if agent.preempted_for else "")
     if rests:
         return Text(f"{doing} · {rests}" if wide else rests, "yellow")
     return Text(doing + ending, "yellow" if agent.silent_since_ms else STYLES.get(agent.state, ""))

@@ -39,16 +39,16 @@ def in_words(name: str, progress: Progress) -> str:
     return f"{name}: {met}, {rate:,.0f}/s, {age(round(progress.seconds * 1_000))}"
 
 
-def tell(report: ReportBase) -> None:
+def tell(report: ReportBase, *, shows_unused: bool = False) -> None:
     """Print a report, as wide as the terminal, with colours on a terminal."""
     if not sys.stdout.isatty():
-        print("\n".join(report.lines(WIDTH)))
+        print("\n".join(report.lines(WIDTH, shows_unused=shows_unused)))
         return
     from rich.console import Console  # noqa: PLC0415 - as above
     from rich.text import Text  # noqa: PLC0415 - as above
 
     console = Console()
-    lines = list(report.lines(get_terminal_size().columns - 1))
+    lines = list(report.lines(get_terminal_size().columns - 1, shows_unused=shows_unused))
     for line in lines[:-1]:
         text = Text(line, no_wrap=True)
         for beginning, style in MARKS.items():

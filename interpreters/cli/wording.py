@@ -152,8 +152,8 @@ def asked(agent: AgentStatus) -> str:
     """Return the desired state of an agent and its reason; ``NO_WORK`` at the end of a fleet."""
     if agent.reason == NO_WORK:
         return NO_WORK
-    if agent.makes_room_for and not agent.reason:
-        return f"preempted for {agent.makes_room_for}"
+    if agent.preempted_for and not agent.reason:
+        return f"preempted for {agent.preempted_for}"
     wanted = _ASKED.get(agent.desired_state, agent.desired_state)
     reason = plain(" ".join(agent.reason.split()).encode())
     return f"{wanted}: {reason}" if reason else wanted

@@ -41,19 +41,19 @@ class Activities:
         self._handled: Final[dict[Key, RunningActivity]] = {}
         self._returned: Final[set[Key]] = set()
 
-    def begin(self, begin: Begin, occasion: EffectContext, *, cleanup_only: bool = False) -> None:
+    def begin(self, begin: Begin, origin: EffectContext, *, cleanup_only: bool = False) -> None:
         """Call the handler of an activity; with ``cleanup_only`` the handler only ends it."""
-        key = Key(occasion.within.name, occasion.ref, begin.slot, begin.generation)
-        context = self._handled[key] = self._running(begin, occasion, cleanup_only=cleanup_only)
+        key = Key(origin.within.name, origin.ref, begin.slot, begin.generation)
+        context = self._handled[key] = self._running(begin, origin, cleanup_only=cleanup_only)
         self._host.beside(self._run, key, context)
 
-    def _running(self, begin: Begin, occasion: EffectContext, *, cleanup_only: bool) -> "RunningActivity":
-        return RunningActivity(self._host, begin, occasion, self.tell_change, cleanup_only=cleanup_only)
+    def _running(self, begin: Begin, context: EffectContext, *, cleanup_only: bool) -> "RunningActivity":
+        return RunningActivity(self._host, begin, context, self.tell_change, cleanup_only=cleanup_only)
 
-    def end(self, end: End, occasion: EffectContext) -> None:
+    def end(self, end: End, origin: EffectContext) -> None:
         """End an activity: cancel its handler, or, after a crash, call a handler that ends its remains."""
-        key = Key(occasion.within.name, occasion.ref, end.slot, end.generation)
-        context, part = self._handled.get(key), occasion.entity.find(end.slot, Phase.ENDING)
+        key = Key(origin.within.name, origin.ref, end.slot, end.generation)
+        context, part = self._handled.get(key), origin.entity.find(end.slot, Phase.ENDING)
         if context is not None:
             context.ending = True
             context.scope.cancel()
@@ -61,7 +61,7 @@ class Activities:
             self._returned.discard(key)
             self._confirm(key)
         else:
-            self.begin(Begin(end.slot, part.activity, end.generation, resumed=True), occasion, cleanup_only=True)
+            self.begin(Begin(end.slot, part.activity, end.generation, resumed=True), origin, cleanup_only=True)
 
     def may_come_to_attend(self, aggregate: str, kind: type[Activity]) -> bool:
         """Tell whether a handler of such an activity is running and does not attend to it yet."""
@@ -79,7 +79,7 @@ class Activities:
         """Run an activity until it is over or its end is requested. Confirm a requested end."""
         error = await self._attempt(key, context)
         while error is not None:
-            again = self._running(replace(context.begin, resumed=True), context.occasion, cleanup_only=context.ending)
+            again = self._running(replace(context.begin, resumed=True), context.origin, cleanup_only=context.ending)
             self._handled[key] = again
             then: Then | None = None
             with again.scope:
@@ -88,12 +88,12 @@ class Activities:
                 self._give_up(key, again, then)
                 return
             # The end may have been requested during the pause. The handler then only cleans up.
-            context = self._handled[key] = self._running(again.begin, again.occasion, cleanup_only=again.ending)
+            context = self._handled[key] = self._running(again.begin, again.origin, cleanup_only=again.ending)
             error = await self._attempt(key, context)
         del self._handled[key]
         if context.ending and context.resumed and not context.cleanup_only:
             # The handler may have been cancelled before it found the remains of an earlier runner.
-            self.begin(context.begin, context.occasion, cleanup_only=True)
+            self.begin(context.begin, context.origin, cleanup_only=True)
         elif context.ending:
             self._confirm(key)
         elif not context.over:
@@ -139,7 +139,7 @@ class Activities:
         """
         del self._handled[key]
         if context.ending and not context.cleanup_only:
-            self.begin(context.begin, context.occasion, cleanup_only=True)
+            self.begin(context.begin, context.origin, cleanup_only=True)
         elif context.ending and then is Then.SKIP:
             self._confirm(key)
         self.tell_change()
@@ -154,14 +154,12 @@ class RunningActivity(ActivityContext):
 
     __slots__ = ("_attends", "_host", "_last", "over", "scope")
 
-    def __init__(
-        self, host: Host, begin: Begin, occasion: EffectContext, attends: Notice, *, cleanup_only: bool
-    ) -> None:
+    def __init__(self, host: Host, begin: Begin, origin: EffectContext, attends: Notice, *, cleanup_only: bool) -> None:
         """Attend nothing yet; ``attends`` is called when the handler attends to the activity."""
-        super().__init__(begin, occasion, cleanup_only=cleanup_only)
+        super().__init__(begin, origin, cleanup_only=cleanup_only)
         self._host = host
         self._attends = attends
-        machine = host.ledger.system.type_of(occasion.within.name).machine_of(occasion.ref)
+        machine = host.ledger.system.type_of(origin.within.name).machine_of(origin.ref)
         self._last = () if machine is None else machine.last[begin.slot]
         self.scope = anyio.CancelScope()
         self.over = False
@@ -176,9 +174,9 @@ class RunningActivity(ActivityContext):
         """Send an event to the entity. Return True once the event is durable, False if the entity refused it."""
         if not self.attended:
             self.attend()
-        begin, host, name = self.begin, self._host, self.occasion.within.name
+        begin, host, name = self.begin, self._host, self.origin.within.name
         at_ms, slot = host.clock.now_ms(), begin.slot
-        envelope = Envelope(self.occasion.ref, event, at_ms, slot, slot=slot, generation=begin.generation)
+        envelope = Envelope(self.origin.ref, event, at_ms, slot, slot=slot, generation=begin.generation)
         last = type(event) in self._last
         taken = False
         # The transition of the last report cancels this handler: the shield lets the handler get its answer.

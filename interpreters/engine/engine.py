@@ -27,6 +27,7 @@ from lifefold.core.kernel import (
     System,
     replace,
 )
+from lifefold.core.kernel.shown import counted, shown
 from lifefold.effects import Begin, CancelTimer, End, StartTimer, Tell
 from lifefold.interpreters.engine.activities import Activities
 from lifefold.interpreters.engine.clock import Clock, WallClock
@@ -58,6 +59,18 @@ class Engine:
 
     ``run`` loads the log and continues at its end. A caller that reads ``aggregates`` before the run begins can call
     ``load`` and ``resume`` itself. Calls in the wrong order raise ``EngineMisuseError``.
+
+    >>> import anyio
+    >>> from lifefold import Engine, Interpreter, MemoryStore, alone
+    >>> from lifefold.core.fleet.board import intake
+    >>> system, opening = alone(intake.machine)
+    >>> async def live():
+    ...     engine = Engine(system, MemoryStore(), Interpreter())  # it needs the event loop
+    ...     engine.offer("intake", opening["intake"])
+    ...     await engine.run(until=lambda engine: "intake" in engine.aggregates)
+    ...     print(engine)
+    >>> anyio.run(live)
+    <Engine of 'intake': 1 aggregate; it has ended>
     """
 
     def __init__(  # noqa: PLR0913 - the parts of an engine, each with its name
@@ -98,6 +111,11 @@ class Engine:
         self._performed: dict[str, int] = {}
         self._untold: Final[dict[tuple[str, str, int], Tell]] = {}
         self._tasks: TaskGroup | None = None
+
+    def __repr__(self) -> str:
+        """Return its system, its stage and its number of aggregates."""
+        size = counted(len(self.aggregates), "aggregate")
+        return shown(f"Engine of {self.ledger.system.name!r}: {size}; it {self._stage}")
 
     @property
     def aggregates(self) -> dict[str, Aggregate]:

@@ -82,10 +82,10 @@ class Unreached(Exception):
 class ActivityContext(ABC):
     """An activity as its handler sees it."""
 
-    __slots__ = ("attended", "begin", "cleanup_only", "ending", "occasion")
+    __slots__ = ("attended", "begin", "cleanup_only", "ending", "origin")
 
-    def __init__(self, begin: Begin, occasion: EffectContext, *, cleanup_only: bool) -> None:
-        """Describe the activity of ``begin``, requested in the context ``occasion``.
+    def __init__(self, begin: Begin, origin: EffectContext, *, cleanup_only: bool) -> None:
+        """Describe the activity of ``begin``, requested in the context ``origin``.
 
         With ``cleanup_only`` the handler ends the remains of a crash, begins nothing, and returns. ``ending`` says
         whether the end is requested. A handler that is cancelled without ``ending`` may leave its work to the next
@@ -93,7 +93,7 @@ class ActivityContext(ABC):
         """
         self.attended = False
         self.begin: Final = begin
-        self.occasion: Final = occasion
+        self.origin: Final = origin
         self.cleanup_only: Final = cleanup_only
         self.ending = cleanup_only
 
@@ -154,6 +154,13 @@ def handles(*kinds: Any, on_error: OnError | None = None) -> Any:
 
     ``on_error`` is the policy for its errors; the default is the engine's. ``Interpreter.of`` turns an instance of the
     class into an interpreter. A method that overrides a marked one needs no mark.
+
+    >>> from lifefold import Effect, handles
+    >>> class Ring(Effect, frozen=True): ...
+    >>> class Bells:
+    ...     @handles(Ring)
+    ...     async def ring(self, effect, context):
+    ...         print("ding")
     """
     if not kinds or not any(all(isinstance(kind, type) and issubclass(kind, of) for kind in kinds) for of in _TAKEN):
         raise TypeError(f"handles{kinds!r}: accepted: types of effects, or types of activities, at least one, not both")
@@ -177,7 +184,15 @@ def _must_be_async(method: object, called: str, handled: str) -> None:
 
 
 class Interpreter:
-    """A set of handlers. ``a.over(b)`` uses the handlers of ``a`` first."""
+    """A set of handlers. ``a.over(b)`` uses the handlers of ``a`` first.
+
+    >>> from lifefold import Effect, Interpreter
+    >>> class Ring(Effect, frozen=True): ...
+    >>> async def ring(effect, context):
+    ...     print("ding")
+    >>> [kind.__name__ for kind in Interpreter({Ring: ring}).effects]
+    ['Ring']
+    """
 
     def __init__(
         self,

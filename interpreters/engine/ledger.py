@@ -42,7 +42,17 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
 
 
 class Ledger:
-    """The present state of every aggregate of one system."""
+    """The present state of every aggregate of one system.
+
+    >>> from lifefold import Ledger, alone
+    >>> from lifefold.core.fleet.board import intake
+    >>> system, opening = alone(intake.machine)
+    >>> ledger = Ledger(system)
+    >>> ledger.decide("intake", opening["intake"]).reaction
+    <Reaction of 'intake', version 1: intake Created → Open>
+    >>> ledger.aggregates["intake"]
+    <Aggregate 'intake': version 1, 1 intake>
+    """
 
     def __init__(self, system: System) -> None:
         """Start without aggregates."""

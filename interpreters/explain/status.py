@@ -45,7 +45,7 @@ class AgentStatus(msgspec.Struct, frozen=True):
 
     ``stall_detector`` is the progress of its session, empty without a stall detector. ``silent_since_ms`` is the
     approximate time of the last progress of a session on the ladder, otherwise 0. ``supervisor`` is the state of its
-    restarts, empty without restarts; ``reason`` is then the reason of a quarantine. ``makes_room_for`` is the task that
+    restarts, empty without restarts; ``reason`` is then the reason of a quarantine. ``preempted_for`` is the task that
     it is preempted for, until it is free; otherwise empty.
 
     For a service (``kind``), the state is that of its process, and ``reason`` says why it is down. ``doing`` is the
@@ -74,7 +74,7 @@ class AgentStatus(msgspec.Struct, frozen=True):
     stall_detector: str = ""
     silent_since_ms: int = 0
     supervisor: str = ""
-    makes_room_for: str = ""
+    preempted_for: str = ""
     kind: str = worker.KIND
     waiting: int = 0
     triggers: tuple["TriggerStatus", ...] = ()
@@ -271,7 +271,7 @@ def _on_board(agent: AgentStatus, aggregate: Aggregate) -> AgentStatus:
     """Return the status with what the board knows of the agent."""
     slot: worker_slot.WorkerSlot = aggregate.record(f"worker_slot:{agent.name}")
     if slot.state is worker_slot.State.WORKING:
-        agent = replace(agent, makes_room_for=work_of(aggregate).makes_room.get(agent.name, ""))
+        agent = replace(agent, preempted_for=work_of(aggregate).preempted.get(agent.name, ""))
     trust = slot.trust
     if trust is None:
         return agent
@@ -361,13 +361,13 @@ def _to_be_approved(aggregate: Aggregate, every: tuple[TaskStatus, ...]) -> Iter
 def _out_of_money(aggregate: Aggregate) -> Iterator[Waiting]:
     every = sorted(tasks_of(aggregate), key=lambda each: (each.ordinal, each.id))
     blocked = [each for each in every if each.state is task.State.BLOCKED]
-    for ref in sorted(dict.fromkeys(each.lacks for each in blocked if each.lacks.startswith(fleet_task.PURSE))):
+    for ref in sorted(dict.fromkeys(each.lacks for each in blocked if each.lacks.startswith(fleet_task.BUDGET))):
         names = tuple(each.id for each in blocked if each.lacks == ref)
         entity: Entity[budget.Budget] = aggregate.entities[ref]
         yield Waiting(
             Awaited.BUDGET, names, budgets.raising(entity), entity.entered_ms, reason=budgets.reason_of(entity)
         )
-    for ref in sorted(each for each in aggregate.entities if each.startswith(f"{fleet_task.PURSE}agent/")):
+    for ref in sorted(each for each in aggregate.entities if each.startswith(f"{fleet_task.BUDGET}agent/")):
         entity, name = aggregate.entities[ref], ref.partition("/")[2]
         slot = aggregate.entities[f"worker_slot:{name}"]
         if budget.is_spent_for_good(entity.record) and slot.state is not worker_slot.State.GONE:

@@ -54,11 +54,11 @@ class RunContext(msgspec.Struct, frozen=True):
     present: Callable[[], Fleet] | None = None
     """Returns the fleet with the plan in force; without it, ``fleet`` is in force."""
 
-    def session(self, activity: RunSession, occasion: EffectContext) -> SessionSpec:
+    def session(self, activity: RunSession, context: EffectContext) -> SessionSpec:
         """Return the specification of a session: command, folder and environment; write the file of its prompt."""
-        write_whole(self.folder.prompt(occasion.within.key, activity.attempt), activity.prompt)
+        write_whole(self.folder.prompt(context.within.key, activity.attempt), activity.prompt)
         fleet = self.fleet if self.present is None else self.present()
-        return session_spec(fleet, self.folder, self.workplace, activity, occasion)
+        return session_spec(fleet, self.folder, self.workplace, activity, context)
 
 
 Factory: TypeAlias = Callable[..., object]

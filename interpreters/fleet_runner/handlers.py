@@ -153,46 +153,46 @@ class Handlers:
         _attempt, process = self.live.get(agent, (0, None))
         return None if process is None or process.identity is None else process.identity.pid
 
-    async def store_prompt(self, effect: StorePrompt, occasion: EffectContext) -> None:
+    async def store_prompt(self, effect: StorePrompt, context: EffectContext) -> None:
         """Write the prompt to a file for the agent and the operator."""
-        record: session.Session | invocation.Invocation = occasion.entity.record
+        record: session.Session | invocation.Invocation = context.entity.record
         with contextlib.suppress(OSError):  # the start of the session writes it again, and reports errors
             write_whole(self.folder.prompt(record.name, record.attempt), effect.prompt)
 
-    async def cancel_session(self, _effect: CancelSession, occasion: EffectContext) -> None:
+    async def cancel_session(self, _effect: CancelSession, context: EffectContext) -> None:
         """Ask the session to end; its shim ends it even if the runner dies meanwhile."""
-        process = self._session_of(occasion)
+        process = self._session_of(context)
         if process is not None:
-            await _end(process, _session_in(occasion.within).patience_ms)
+            await _end(process, _session_in(context.within).patience_ms)
 
-    async def force_stop_session(self, _effect: ForceStopSession, occasion: EffectContext) -> None:
+    async def force_stop_session(self, _effect: ForceStopSession, context: EffectContext) -> None:
         """Kill the session, after its grace or without one."""
-        process = self._session_of(occasion)
+        process = self._session_of(context)
         if process is not None:
             await process.kill()
 
-    def _session_of(self, occasion: EffectContext) -> SessionProcess | None:
+    def _session_of(self, context: EffectContext) -> SessionProcess | None:
         """Return the session of the effect; None if it has ended and the agent has a later one.
 
         Raises ``Unreached`` while no handler attends the session: after a crash it must be adopted first.
         """
-        attempt, process = self.live.get(occasion.within.key, (0, None))
+        attempt, process = self.live.get(context.within.key, (0, None))
         if process is None:
             raise Unreached(RunSession)
-        return process if attempt == _session_in(occasion.within).attempt else None
+        return process if attempt == _session_in(context.within).attempt else None
 
-    async def log_fatal(self, effect: LogFatal, occasion: EffectContext) -> None:
+    async def log_fatal(self, effect: LogFatal, context: EffectContext) -> None:
         """Show the operator a notice while the agent is down."""
-        self.operator.tell_while(About.DOWN, occasion.within.key, effect.message)
+        self.operator.tell_while(About.DOWN, context.within.key, effect.message)
 
-    async def increment_session(self, effect: IncrementSession, occasion: EffectContext) -> None:
+    async def increment_session(self, effect: IncrementSession, context: EffectContext) -> None:
         """Do nothing: the reducer counts, and the journal has the number."""
 
     async def prepare_worktree(self, _activity: PrepareWorktree, context: ActivityContext) -> None:
         """Make the agent's worktree."""
         if context.cleanup_only:
             return
-        agent = context.occasion.within.key
+        agent = context.origin.within.key
         try:
             await self._placed(agent, "prepare its worktree", partial(self.workplace.prepare, agent))
         except (WorkplaceError, OSError) as error:
@@ -204,7 +204,7 @@ class Handlers:
         """Check out a clean worktree for the task."""
         if context.cleanup_only:
             return
-        agent, task = context.occasion.within.key, activity.task
+        agent, task = context.origin.within.key, activity.task
         try:
             kept = (activity.result, activity.commit)
             check_out = partial(self.workplace.check_out, agent, task, activity.epoch, kept)
@@ -223,12 +223,12 @@ class Handlers:
         """Report the changes that a dead session has left; an unreadable worktree counts as unchanged."""
         if context.cleanup_only:
             return
-        agent, task = context.occasion.within.key, activity.task
+        agent, task = context.origin.within.key, activity.task
         look = partial(self.workplace.differs, agent, task, activity.epoch)
         try:
             differs = await self._placed(agent, f"inspect the worktree of {task}", look)
             hidden = () if differs else await self.workplace.ignored(agent, task, activity.epoch)
-            said = "" if differs else await said_of_work(self.folder, context.occasion.within, self.secrets)
+            said = "" if differs else await said_of_work(self.folder, context.origin.within, self.secrets)
         except (WorkplaceError, OSError) as error:
             self.tell(agent, f"the changes of {task} cannot be read, so the task counts as unchanged: {error}")
             differs, hidden, said = False, (), ""
@@ -237,7 +237,7 @@ class Handlers:
     async def verify(self, activity: VerifyWork, context: ActivityContext) -> None:
         """Run the verification commands."""
         records = self.folder.verification(activity.task, activity.epoch)
-        folder = self.workplace.folder(context.occasion.within.key, activity.task)
+        folder = self.workplace.folder(context.origin.within.key, activity.task)
         if context.resumed:
             await self._see_to_the_end(context, partial(end_left_over, records))
         if context.cleanup_only:
@@ -252,14 +252,14 @@ class Handlers:
         if reason is None:
             await context.report(assignment.Verified())
         else:
-            said = ends.telling(await said_of_work(self.folder, context.occasion.within, self.secrets))
+            said = ends.telling(await said_of_work(self.folder, context.origin.within, self.secrets))
             await context.report(assignment.Rejected(f"The agent's last words: {said}. {reason}" if said else reason))
 
     async def park(self, activity: ParkWork, context: ActivityContext) -> None:
         """Commit the work to a reference of its own, from which it is merged later."""
         if context.cleanup_only:
             return
-        agent = context.occasion.within.key
+        agent = context.origin.within.key
         keep = partial(self.workplace.park, agent, activity.task, activity.epoch, activity.title)
         try:
             commit = await self._placed(agent, f"keep {activity.task}", keep)
@@ -294,7 +294,7 @@ class Handlers:
             return
         if ended is found and ended.outcome != "spawn-failed":
             await _say_that_it_runs(activity, context)
-        agent = context.occasion.within.key
+        agent = context.origin.within.key
         directory = self.folder.last_start(agent, activity.attempt)
         known = self.fleet.named(agent)  # a plan change may have removed it before this runner began
         lacks = _no_hint if known is None else partial(hint, os.environ, known)
@@ -305,26 +305,26 @@ class Handlers:
 
     async def _found(self, activity: RunSession, context: ActivityContext) -> SessionProcess | SessionExit:
         """Adopt the session that an earlier runner started, or launch it."""
-        agent = context.occasion.within.key
+        agent = context.origin.within.key
         if context.resumed:
             look = partial(adopt, self.folder.last_start(agent, activity.attempt))
             with self._waits(agent, "adopt its session") as tell:
                 found = await patiently(look, UNCERTAIN, tell)
             if found is not None:
                 return found
-        if context.occasion.within.kind != service.KIND and self.fleet.named(agent) is None:
+        if context.origin.within.kind != service.KIND and self.fleet.named(agent) is None:
             self.when_unknown(agent)
             await anyio.sleep_forever()  # the answer ends this activity
         write_whole(self.folder.prompt(agent, activity.attempt), activity.prompt)
         folder = self.folder.next_start(agent, activity.attempt)
-        spec = session_spec(self.present(), self.folder, self.workplace, activity, context.occasion)
-        if context.occasion.within.kind != service.KIND and is_displaced(Path(spec.cwd)):
+        spec = session_spec(self.present(), self.folder, self.workplace, activity, context.origin)
+        if context.origin.within.kind != service.KIND and is_displaced(Path(spec.cwd)):
             raise NotADirectoryError(ENOTDIR, DISPLACED, spec.cwd)
         return await launch(folder, spec, lease_ms=self.fleet.lease_ms)
 
     async def _attend(self, process: SessionProcess, activity: RunSession, context: ActivityContext) -> SessionExit:
         """Wait for the end of the session; end it when the handler is cancelled with ``ending``."""
-        agent = context.occasion.within.key
+        agent = context.origin.within.key
         with self._alive(context, activity.attempt, process):
             try:
                 await _renew(process, self.fleet.lease_ms)  # the lease of an adopted session may be about to expire
@@ -341,10 +341,10 @@ class Handlers:
 
     async def _end_left_over(self, activity: RunSession, context: ActivityContext) -> None:
         """End a session that no handler attends, if any process of it is left."""
-        agent = context.occasion.within.key
+        agent = context.origin.within.key
         found = await adopt(self.folder.last_start(agent, activity.attempt))
         if isinstance(found, SessionProcess):
-            wanted: desired_state.DesiredState = context.occasion.within.record("desired_state")
+            wanted: desired_state.DesiredState = context.origin.within.record("desired_state")
             with self._alive(context, activity.attempt, found):
                 await _finish(found, 0 if wanted.at_once else activity.grace_ms)
 
@@ -353,7 +353,7 @@ class Handlers:
 
         A handler that is asked to end meanwhile continues.
         """
-        agent, what = context.occasion.within.key, "end what is left"
+        agent, what = context.origin.within.key, "end what is left"
         try:
             with self._waits(agent, what) as tell:
                 await patiently(end, (SessionError, OSError), tell)
@@ -376,7 +376,7 @@ class Handlers:
     @contextlib.contextmanager
     def _alive(self, context: ActivityContext, attempt: int, process: SessionProcess) -> Generator[None]:
         """Register the running session of an agent during the block."""
-        agent = context.occasion.within.key
+        agent = context.origin.within.key
         self.live[agent] = (attempt, process)
         context.attend()
         try:
@@ -408,7 +408,7 @@ def _no_hint(_said: str) -> str:
 
 async def _say_that_it_runs(activity: RunSession, context: ActivityContext) -> None:
     """Report the start, unless an earlier runner has reported it."""
-    if context.occasion.entity.state == session.State.SPAWNING:  # an invocation has a state of the same name
+    if context.origin.entity.state == session.State.SPAWNING:  # an invocation has a state of the same name
         await context.report(session.SessionStarted(activity.session_seq))
 
 

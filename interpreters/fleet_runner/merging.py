@@ -41,7 +41,7 @@ class Merging:
     @handles(MergeWork)
     async def merge(self, activity: MergeWork, context: ActivityContext) -> None:
         """Merge the work into the target branch; wait for obstacles, because the work is done."""
-        agent = context.occasion.within.key
+        agent = context.origin.within.key
         rest = partial(self._rest, agent)
         collect, merge = partial(self._collected, activity, context), partial(self._merge, activity, agent)
         try:
@@ -66,10 +66,10 @@ class Merging:
 
     async def _collected(self, activity: MergeWork, context: ActivityContext) -> str:
         """Return the commit to merge. It is in the log before the merge, so that a later run merges the same commit."""
-        work: assignment.Assignment = context.occasion.entity.record
+        work: assignment.Assignment = context.origin.entity.record
         if work.collected:
             return work.collected
-        agent, claim = context.occasion.within.key, activity.result or activity.epoch
+        agent, claim = context.origin.within.key, activity.result or activity.epoch
         found = await self._workplace.park(agent, activity.task, claim, activity.title)
         if work.guarded:
             await context.report(assignment.Collected(found))
@@ -85,7 +85,7 @@ class Merging:
         """Wait until the target branch is restored; meanwhile the operator sees why nothing is merged."""
         if context.cleanup_only:
             return
-        agent = context.occasion.within.key
+        agent = context.origin.within.key
         look = partial(self._still_displaced, activity.found)
         with self._waits(agent, f"merge {activity.task}") as tell:
             await patiently(look, (DisplacedError, OSError), tell, pause=partial(self._rest, agent))

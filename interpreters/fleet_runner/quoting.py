@@ -42,9 +42,9 @@ def _hiding(secrets: Secrets) -> Generator[None]:
 
 def _quoting_errors(handler: EffectHandler, secrets: Secrets) -> EffectHandler:
     @wraps(handler)
-    async def handle(effect: Any, occasion: EffectContext) -> None:
+    async def handle(effect: Any, context: EffectContext) -> None:
         with _hiding(secrets):
-            await handler(effect, occasion)
+            await handler(effect, context)
 
     return handle
 

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from lifefold.core.fleet import opening, service, system
 from lifefold.core.fleet.board import intake, service_slot
 from lifefold.core.fleet.system import board, plan_change, plan_enforcement, worker
-from lifefold.core.fleet.system.completion import only_people_move_it
+from lifefold.core.fleet.system.completion import waits_for_operators
 from lifefold.core.fleet.system.rerun import is_over, remainder
 from lifefold.core.fleet.worker import assignment, desired_state, shutdown
 from lifefold.core.kernel import Aggregate, Envelope, Event, Phase, Reaction, Refusal, System
@@ -332,7 +332,7 @@ class Runner:
         if self.leaving > 1:
             return not self.handlers.live
         waits = self.waits_for_operators or not engine.has_heard
-        if not self.leaving and not waits and only_people_move_it(engine.aggregates):
+        if not self.leaving and not waits and waits_for_operators(engine.aggregates):
             self._is_held = True
             self.leave()
         if self.leaving:

@@ -27,18 +27,18 @@ TOO_LONG: Final = "Your instructions are too long for an argument. Read all of t
 
 
 def session_spec(
-    fleet: Fleet, folder: FleetFolder, workplace: Workplace, activity: RunSession, occasion: EffectContext
+    fleet: Fleet, folder: FleetFolder, workplace: Workplace, activity: RunSession, context: EffectContext
 ) -> SessionSpec:
     """Return the specification of a session; the caller writes the file of its prompt.
 
     Raises ``SessionError`` for an agent that is not in the fleet file any more.
     """
-    if occasion.within.kind == service.KIND:
-        return _run_of_service(fleet, folder, activity, occasion)
-    agent = next((each for each in fleet.agents if each.name == occasion.within.key), None)
+    if context.within.kind == service.KIND:
+        return _run_of_service(fleet, folder, activity, context)
+    agent = next((each for each in fleet.agents if each.name == context.within.key), None)
     if agent is None:
-        raise SessionError(f"{occasion.within.key} is not in {fleet.source} any more")
-    brief = occasion.within.record("assignment").brief
+        raise SessionError(f"{context.within.key} is not in {fleet.source} any more")
+    brief = context.within.record("assignment").brief
     task = brief.task
     worktree = workplace.folder(agent.name, task)
     prompt_file = folder.prompt(agent.name, activity.attempt)
@@ -52,7 +52,7 @@ def session_spec(
         "LIFEFOLD_STATE_FILE": str(folder.state(task, brief.kept)),
         **_redacted(fleet),
         **_known(folder, activity, agent.name, fleet.grace_ms(agent) if agent.target else activity.grace_ms),
-        **_left(occasion),
+        **_left(context),
     }
     return SessionSpec(
         argv=tuple(argv),
@@ -65,18 +65,18 @@ def session_spec(
     )
 
 
-def _run_of_service(fleet: Fleet, folder: FleetFolder, activity: RunSession, occasion: EffectContext) -> SessionSpec:
+def _run_of_service(fleet: Fleet, folder: FleetFolder, activity: RunSession, context: EffectContext) -> SessionSpec:
     """Return the specification of a service's run, in the service's folder, without a worktree or a merge."""
-    of = next((each for each in fleet.services if each.name == occasion.within.key), None)
+    of = next((each for each in fleet.services if each.name == context.within.key), None)
     if of is None:
-        raise SessionError(f"{occasion.within.key} is not in {fleet.source} any more")
-    waiting: inbox.Inbox = occasion.within.record(inbox.REF)
+        raise SessionError(f"{context.within.key} is not in {fleet.source} any more")
+    waiting: inbox.Inbox = context.within.record(inbox.REF)
     prompt_file = folder.prompt(of.name, activity.attempt)
     place = str(fleet.place_of(of))
     prompt = _argument(activity, prompt_file)
     ref = "" if waiting.in_hand is None else waiting.in_hand.source
     known = {
-        "LIFEFOLD_TRIGGER": _KINDS[type(occasion.within.record(ref).source)] if ref else "message",
+        "LIFEFOLD_TRIGGER": _KINDS[type(context.within.record(ref).source)] if ref else "message",
         **_redacted(fleet),
         **_known(folder, activity, of.name, activity.grace_ms),
     }
@@ -116,9 +116,9 @@ def _argument(activity: RunSession, prompt_file: Path) -> str:
     return activity.prompt if _fits(activity.prompt) else TOO_LONG.format(file=prompt_file)
 
 
-def _left(occasion: EffectContext) -> dict[str, str]:
+def _left(context: EffectContext) -> dict[str, str]:
     """Return the variables with the rest of a session's budget, if it has one."""
-    left = usage.left(occasion.within)
+    left = usage.left(context.within)
     dollars = {} if left.microusd is None else {"LIFEFOLD_BUDGET_USD": f"{left.microusd / 1_000_000:.6f}"}
     tokens = {} if left.tokens is None else {"LIFEFOLD_BUDGET_TOKENS": str(left.tokens)}
     return dollars | tokens

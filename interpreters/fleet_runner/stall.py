@@ -36,7 +36,7 @@ class Watcher:
         """Watch the progress of a session until cancelled; there is nothing to clean up."""
         if context.cleanup_only:
             return
-        agent, attempt = _session_of(context.occasion)
+        agent, attempt = _session_of(context.origin)
         silence = Silence(self._folder.last_start(agent, attempt), self._folder.heartbeat(agent, attempt))
 
         def lasts_ms() -> int | None:
@@ -45,26 +45,26 @@ class Watcher:
             except (SessionError, OSError):
                 return None  # the handler of the session reports what is wrong with its records
 
-        entered_ms = context.occasion.entity.entered_ms
+        entered_ms = context.origin.entity.entered_ms
         await watch(lasts_ms, context, on_step_ms=max(0, time.time_ns() // 1_000_000 - entered_ms))
 
     @handles(WarnOfSilence)
-    async def warn(self, effect: WarnOfSilence, occasion: EffectContext) -> None:
+    async def warn(self, effect: WarnOfSilence, context: EffectContext) -> None:
         """Show the operator a notice."""
         silent_s, end_s = effect.silent_ms // 1_000, effect.end_ms // 1_000
         said = f"its session has shown no sign of progress for {silent_s} s, neither output nor heartbeat"
-        self._operator.tell_while(About.SILENCE, occasion.within.key, f"{said}; it is ended after {end_s} s")
+        self._operator.tell_while(About.SILENCE, context.within.key, f"{said}; it is ended after {end_s} s")
 
     @handles(InterruptSession)
-    async def interrupt(self, _effect: InterruptSession, occasion: EffectContext) -> None:
+    async def interrupt(self, _effect: InterruptSession, context: EffectContext) -> None:
         """Let the shim signal its session once; the shim of an ended session ignores that."""
-        name, version, index = occasion.identity
-        await interrupt(self._folder.last_start(*_session_of(occasion)), f"{name} {version} {index}")
+        name, version, index = context.identity
+        await interrupt(self._folder.last_start(*_session_of(context)), f"{name} {version} {index}")
 
 
-def _session_of(occasion: EffectContext) -> tuple[str, int]:
+def _session_of(context: EffectContext) -> tuple[str, int]:
     """Return the agent, and the number of its session."""
-    return occasion.within.key, occasion.within.record("session").attempt
+    return context.within.key, context.within.record("session").attempt
 
 
 async def watch(lasts_ms: Callable[[], int | None], context: ActivityContext, *, on_step_ms: int = 0) -> None:
@@ -73,7 +73,7 @@ async def watch(lasts_ms: Callable[[], int | None], context: ActivityContext, *,
     ``lasts_ms`` returns the length of the silence; None if it is unknown. ``on_step_ms`` is the time since the present
     step began.
     """
-    record: stall_detector.StallDetector = context.occasion.entity.record
+    record: stall_detector.StallDetector = context.origin.entity.record
     since_ms = _now_ms() - on_step_ms
     while record.state in stall_detector.WATCHED:
         silent_ms, wait_ms = lasts_ms(), LOOK_MS

@@ -54,7 +54,7 @@ class Attendant:
         """Report a trigger whenever it occurs, until cancelled; there is nothing to clean up."""
         if context.cleanup_only:
             return
-        name = context.occasion.within.key
+        name = context.origin.within.key
         match activity.source:
             case Changed() as source:
                 tell = partial(self._waits, name, f"watch {source.path}")
@@ -65,11 +65,11 @@ class Attendant:
                 await wait_for_time(source, context, tell, self._now_ms)
 
     @handles(NotifyProcess)
-    async def notify(self, effect: NotifyProcess, occasion: EffectContext) -> None:
+    async def notify(self, effect: NotifyProcess, context: EffectContext) -> None:
         """Show the operator failures; other changes are in the log and in the status."""
         if effect.kind in _BAD_NEWS:
             said = f"{_BAD_NEWS[effect.kind]}: {effect.reason}"
-            self._operator.tell_while(About.DOWN, occasion.within.key, said, effect.kind)
+            self._operator.tell_while(About.DOWN, context.within.key, said, effect.kind)
 
     def _waits(self, name: str, what: str, why: str) -> None:
         """Show why a service waits; an empty reason ends the wait."""
@@ -79,7 +79,7 @@ class Attendant:
             self._operator.out_of_the_way(name, what)
 
     @handles(PauseTriggers, ResumeTriggers)
-    async def follow(self, effect: Effect, occasion: EffectContext) -> None:
+    async def follow(self, effect: Effect, context: EffectContext) -> None:
         """Do nothing: the rules of a service decide when it runs."""
 
 
@@ -90,7 +90,7 @@ async def wait_for_time(
     source: Every | Cron, context: ActivityContext, tell: Callable[[str], None], now_ms: Callable[[], int]
 ) -> None:
     """Report a time whenever it is due, until cancelled."""
-    entity = context.occasion.entity
+    entity = context.origin.entity
     last_ms = entity.record.last_ms or entity.entered_ms
     what = f"every {format_duration(source.every_ms)}" if isinstance(source, Every) else f"cron {source.expression}"
     told = ""
@@ -120,7 +120,7 @@ async def wait_for_changes(
     watched: Watched, context: ActivityContext, tell: Callable[[str], None], now_ms: Callable[[], int]
 ) -> None:
     """Report each change of the files, until cancelled."""
-    known: str = context.occasion.entity.record.mark
+    known: str = context.origin.entity.record.mark
     async with aclosing(_marks(watched, tell)) as marks:
         async for mark in marks:
             if not known:

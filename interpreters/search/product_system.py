@@ -89,6 +89,7 @@ class ProductSystem:
                 reaction = react(component.of, component.of.start(name), replace(envelope, at_ms=NOW_MS))
                 if isinstance(reaction, Refusal):
                     raise Refused(name, reaction)
+                self.coverage.react(component.of, component.of.start(name), envelope, reaction)
                 world[component.number] = component.number_of(reaction.aggregate)
                 self.wrong_at_birth += self.judge.step(component.of, reaction)
                 self.post.send(name, reaction.refusals, Place(component.number))

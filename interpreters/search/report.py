@@ -1,21 +1,18 @@
 """The report of a check: a verdict on every property, the traces of broken ones, and the size of the search."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from lifefold.core.kernel.shown import shown
 from lifefold.interpreters.report.finding import Finding, Message, Outcome, Verdict
 from lifefold.interpreters.report.html import html
 from lifefold.interpreters.report.report import ReportBase
-from lifefold.interpreters.report.trace import wrapped
 from lifefold.interpreters.search.configuration import Bounds
 from lifefold.interpreters.search.crash_model import SHIPPED, CrashBounds, Discipline
 
 _WIDE: Final = 10_000
 """The width of a line of a trace in JSON: no line is cut."""
-
-MISSING_SHOWN: Final = 6
-"""The most unused parts of the tables that a report names."""
 
 
 _ORDER: Final = {outcome: place for place, outcome in enumerate(Outcome)}
@@ -52,6 +49,8 @@ class Report(ReportBase, frozen=True):
     renumbered: tuple[str, ...]
     coverage: Mapping[str, tuple[int, int]]
     missing: tuple[str, ...]
+    unused_rules: tuple[str, ...] = ()
+    """The rules that never asked for anything, in words."""
     alike: Alike | None = None
     """The aggregates that were treated as alike, if there are any."""
     crashes: "CrashReport | None" = None
@@ -76,7 +75,7 @@ class Report(ReportBase, frozen=True):
     def __repr__(self) -> str:
         """Return the broken properties in a few words, as a test runner shows them; ``print`` shows the rest."""
         wrong = "".join(f", {each.mark} {each.words(of=self.target)}" for each in self.broken())
-        return f"<{self.target}: {self.conclusion()}{wrong}>"
+        return shown(f"{self.target}: {self.conclusion()}{wrong}")
 
     def _repr_mimebundle_(self, **_kinds: object) -> dict[str, str]:
         """Show the report in a notebook."""
@@ -98,17 +97,10 @@ class Report(ReportBase, frozen=True):
         first_failing = len(verdicts) - len(self.broken())
         return [*verdicts[:first_failing], *self.messages, *verdicts[first_failing:]]
 
-    def below(self, what: str, width: int) -> Iterator[str]:
-        """Yield the unused parts of the tables, a line each."""
-        if what == "used":
-            yield from self._unused(width)
-
-    def _unused(self, width: int) -> Iterator[str]:
-        left = len(self.missing) - MISSING_SHOWN
-        for line in self.missing[:MISSING_SHOWN]:
-            yield from wrapped("    - ", line, width)
-        if left > 0:
-            yield f"    - and {left} more, in `missing`"
+    def unused(self) -> Iterator[tuple[str, Sequence[str]]]:
+        """Yield the unused parts of the tables, and the unused rules."""
+        yield "missing", self.missing
+        yield "unused_rules", self.unused_rules
 
     def sorted(self) -> list[Verdict]:
         """Return the verdicts: held properties first, then undecided, then broken ones."""
@@ -160,6 +152,7 @@ class Report(ReportBase, frozen=True):
             "alike": None if self.alike is None else self.alike._asdict(),
             "coverage": {name: list(each) for name, each in self.coverage.items()},
             "missing": list(self.missing),
+            "unused_rules": list(self.unused_rules),
             "crashes": None if self.crashes is None else _of_crashes(self.crashes),
             "properties": [
                 {

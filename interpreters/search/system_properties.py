@@ -24,7 +24,7 @@ from lifefold.interpreters.search.state_set import Numbers
 Columns = Sequence[Numbers]
 """States of a product system: one column for each number of a state."""
 
-Question = Callable[[NamedProperty, Any], bool]
+Evaluation = Callable[[NamedProperty, Any], bool]
 
 
 class SystemProperties:
@@ -43,21 +43,21 @@ class SystemProperties:
         """Tell of each state whether a property is due there."""
         return self._ask(number, NamedProperty.is_due, columns, begin)
 
-    def _ask(self, number: int, question: Question, columns: Columns, begin: int) -> Flags:
+    def _ask(self, number: int, evaluation: Evaluation, columns: Columns, begin: int) -> Flags:
         prop = self._product.judge.properties[number]
         projection = prop.property.projection
         if projection is None:
-            return self._ask_each(prop, question, columns, begin)
+            return self._ask_each(prop, evaluation, columns, begin)
         if projection not in self._glances:
             self._glances[projection] = _Glance(self._product, projection)
-        return self._glances[projection].answers(number, question, columns, begin)
+        return self._glances[projection].answers(number, evaluation, columns, begin)
 
-    def _ask_each(self, prop: NamedProperty, question: Question, columns: Columns, begin: int) -> Flags:
+    def _ask_each(self, prop: NamedProperty, evaluation: Evaluation, columns: Columns, begin: int) -> Flags:
         answers = np.zeros(len(columns[0]), dtype=np.bool_)
         place = 0
         with self._product.flawless(lambda: Place(state=begin + place)):
             for place, world in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
-                answers[place] = question(prop, self._product.scene(world))
+                answers[place] = evaluation(prop, self._product.scene(world))
         return answers
 
 
@@ -72,16 +72,16 @@ class _Glance:
         self._seen = [array("q") for _ in product_system.components]
         self._rows: dict[tuple[int, ...], int] = {}
         self._overviews: list[Projection] = []
-        self._answers: dict[tuple[int, Question], list[bool]] = {}
+        self._answers: dict[tuple[int, Evaluation], list[bool]] = {}
 
-    def answers(self, number: int, question: Question, columns: Columns, begin: int) -> Flags:
+    def answers(self, number: int, evaluation: Evaluation, columns: Columns, begin: int) -> Flags:
         """Evaluate a property or its condition in each of these states."""
         places = self._places(columns, begin)
-        known = self._answers.setdefault((number, question), [])
+        known = self._answers.setdefault((number, evaluation), [])
         prop = self._product.judge.properties[number]
         with self._product.flawless(lambda: Place(state=begin + int(np.flatnonzero(places == len(known))[0]))):
             for overview in self._overviews[len(known) :]:
-                known.append(question(prop, overview))
+                known.append(evaluation(prop, overview))
         return np.array(known, dtype=np.bool_)[places]
 
     def _places(self, columns: Columns, begin: int) -> Numbers:

@@ -81,11 +81,11 @@ class Actors:
         await self.clock.sleep_until(self.clock.now_ms() + took_ms, WAITED)
         self._life += 1
 
-    async def perform(self, effect: Effect, occasion: EffectContext) -> None:
+    async def perform(self, effect: Effect, context: EffectContext) -> None:
         """Perform an effect: a process that it ends soon makes its last report soon, if this engine attends to it."""
         hastened = self.chance.environment.hastens.get(type(effect), ())
         for part, role in self._roles.items():
-            is_meant = part[:2] == (occasion.within.name, occasion.ref) and issubclass(role.kind, hastened)
+            is_meant = part[:2] == (context.within.name, context.ref) and issubclass(role.kind, hastened)
             if is_meant and role.spoken < len(role.said):  # a process without further reports cannot be ended
                 if role.attended_in != self._life:
                     raise Unreached(role.kind)
@@ -93,14 +93,14 @@ class Actors:
 
     def act(self, activity: Activity, context: ActivityContext) -> Awaitable[None]:
         """Start an activity, or attend a running one."""
-        occasion, begin = context.occasion, context.begin
-        part = (occasion.within.name, occasion.ref, begin.slot, begin.generation)
+        origin, begin = context.origin, context.begin
+        part = (origin.within.name, origin.ref, begin.slot, begin.generation)
         if context.cleanup_only:
             return self._end(part)
         if part not in self._roles:
             machine = self._system.type_of(part[0]).machine_of(part[1])
             assert machine is not None  # noqa: S101 - it has begun there
-            said = self.chance.course(machine, occasion.within, occasion.entity, *part[2:])
+            said = self.chance.course(machine, origin.within, origin.entity, *part[2:])
             self._roles[part] = _Role(type(activity), said, self.clock.now_ms())
         return self._live(part, self._roles[part], context)
 

@@ -16,7 +16,7 @@ Name = tuple[str | int, ...]
 
 SPOKEN: Final = frozenset(
     {
-        "people",
+        "operators",
         "to whom",
         "needless",
         "spares",

@@ -45,7 +45,7 @@ SHIPPED: Final = (
     Fault("killed when performing", "the runner crashes between two effects", 0.005),
     Fault("killed when performed", "the runner crashes before it has recorded a performed effect", 0.005),
     Fault("killed when waiting", "the runner crashes while it waits for a timer", 0.1),
-    Fault("people", "an operator gives one of the possible commands, at any time", 0.2),
+    Fault("operators", "an operator gives one of the possible commands, at any time", 0.2),
 )
 """All faults, each with its usual rate for each occasion."""
 

@@ -24,7 +24,7 @@ from lifefold.interpreters.simulate.virtual_time import Attended, VirtualClock
 from lifefold.interpreters.store import Batch, EventStore, MemoryStore
 from lifefold.interpreters.store import Entry as Written
 
-_CAN_BE: Final = ("fails", "exits early", "hangs", "floods", "slow", "people")
+_CAN_BE: Final = ("fails", "exits early", "hangs", "floods", "slow", "operators")
 ENACTABLE: Final = Faults(dict.fromkeys((name for name in NAMES if name not in _CAN_BE), 0.0))
 """The faults that the engine can be given, at their usual rates: those of activities and operators."""
 
@@ -49,7 +49,7 @@ def prompt(environment: Environment) -> Environment:
     return msgspec.structs.replace(environment, message_ms=(0, 0))
 
 
-def said_by_people(entries: Iterable[Input]) -> list[Input]:
+def operator_inputs(entries: Iterable[Input]) -> list[Input]:
     """Return the accepted operator commands; the first entry of an aggregate is its opening."""
     known: set[str] = set()
     said: list[Input] = []
@@ -103,7 +103,7 @@ async def enact(  # noqa: PLR0913 - what may be chosen, each with its name
     but: Mapping[Name, int] | None = None,
     faults: Faults | None = None,
     environment: Environment | None = None,
-    people: Iterable[Input] = (),
+    operators: Iterable[Input] = (),
     store: EventStore | None = None,
     dies: Iterable[Death] = (),
     altered: Callable[[Interpreter], Interpreter] = same,
@@ -111,9 +111,9 @@ async def enact(  # noqa: PLR0913 - what may be chosen, each with its name
     """Run an engine for so many virtual milliseconds, on simulated processes.
 
     Their conduct is drawn from ``seed``; without one it is orderly, ``but`` for the deviations of a run of
-    ``simulate``. ``people`` are the operator commands with their times. The engine ``dies`` so often, and starts again
-    on the same store. ``altered`` may replace handlers by your own, ``over`` those of the simulated processes. They
-    use the clock of ``Actors``, and not anyio.
+    ``simulate``. ``operators`` has the operator commands with their times. The engine ``dies`` so often, and starts
+    again on the same store. ``altered`` may replace handlers by your own, ``over`` those of the simulated processes.
+    They use the clock of ``Actors``, and not anyio.
 
     Raises ``ValueError`` if an engine that was to crash has not: there were never so many entries.
     """
@@ -124,7 +124,7 @@ async def enact(  # noqa: PLR0913 - what may be chosen, each with its name
     chance = Chance(environment or Environment(), choices, (faults or ENACTABLE).of(choices))
     actors = Actors(target, chance, VirtualClock(START_MS))
     stage = _Stage(target, tuple(opening), actors, altered(actors.interpreter()), store or MemoryStore())
-    stage.plan(people, dies)
+    stage.plan(operators, dies)
     while not await stage.play(START_MS + until_ms):
         pass
     stage.must_have_died(until_ms)
@@ -151,14 +151,14 @@ class _Stage:
         self._actors: Final = actors
         self._clock: Final = actors.clock
         self._interpreter: Final = interpreter
-        self._people: list[Input] = []
+        self._operators: list[Input] = []
         self._deaths: list[Death] = []
         self.commits: Final[list[int]] = []
         self._is_over = False
 
-    def plan(self, people: Iterable[Input], deaths: Iterable[Death]) -> None:
+    def plan(self, operators: Iterable[Input], deaths: Iterable[Death]) -> None:
         """Take the operator commands and the crashes; both are kept with the next one last."""
-        self._people = sorted(people, key=lambda each: each.envelope.at_ms)[::-1]
+        self._operators = sorted(operators, key=lambda each: each.envelope.at_ms)[::-1]
         self._deaths = sorted(deaths, reverse=True)
 
     def must_have_died(self, until_ms: int) -> None:
@@ -190,8 +190,8 @@ class _Stage:
             for name, envelope in self._opening:
                 if name not in engine.aggregates:
                     engine.offer(name, replace(envelope, at_ms=self._clock.now_ms()))
-            while self.lives > 1 and self._people and self._people[-1].envelope.at_ms <= self._clock.now_ms():
-                engine.offer(*self._people.pop())
+            while self.lives > 1 and self._operators and self._operators[-1].envelope.at_ms <= self._clock.now_ms():
+                engine.offer(*self._operators.pop())
             tasks.start_soon(self._say, engine)
             tasks.start_soon(self._finish, engine, until_ms)
             try:
@@ -207,10 +207,10 @@ class _Stage:
 
     async def _say(self, engine: Engine) -> None:
         """Give the operator commands."""
-        while self._people:
-            name, envelope = self._people[-1]
+        while self._operators:
+            name, envelope = self._operators[-1]
             await self._clock.sleep_until(envelope.at_ms, WAITED)
-            self._people.pop()
+            self._operators.pop()
             engine.offer(name, replace(envelope, at_ms=self._clock.now_ms()))
 
     async def write(self, batch: Batch) -> None:

@@ -38,7 +38,7 @@ _LAST: Final = (3,)
 """After all else at the same time."""
 
 
-class People:
+class Operators:
     """The operators of a system: they give commands to the aggregates of a runner, and set its clock."""
 
     def __init__(self, system: System, runner: Runner, agenda: Agenda, chance: Chance) -> None:
@@ -53,9 +53,9 @@ class People:
         """Let operators give a command, and the clock be set, now and then."""
         self._ticks += 1
         rates, number = self._chance.rates, self._ticks
-        if not any(rates[each] for each in ("people", "early timer", "clock back")):
+        if not any(rates[each] for each in ("operators", "early timer", "clock back")):
             return
-        if self._chance.strikes("people", number):
+        if self._chance.strikes("operators", number):
             self._say(number)
         for fault, sign in (("early timer", 1), ("clock back", -1)):
             if self._chance.strikes(fault, number):
@@ -129,7 +129,7 @@ class People:
             next_ms = self._agenda.next_ms()
             if next_ms is not None:
                 return max(now_ms, next_ms - way)
-        least, most = self._chance.environment.people_ms
+        least, most = self._chance.environment.operators_ms
         return now_ms + most - choices.any_way(("pause", number), most - least + 1)
 
     def _pauses_ms(self) -> Sequence[int]:

@@ -31,12 +31,14 @@ from lifefold.core.kernel import (
     alone,
     encode,
 )
+from lifefold.core.kernel.shown import counted, shown
 from lifefold.interpreters.search.coverage import Coverage
+from lifefold.interpreters.search.used_parts import UsedParts
 from lifefold.interpreters.simulate.choices import Choices, Name
 from lifefold.interpreters.simulate.environment import Chance, Environment
 from lifefold.interpreters.simulate.faults import Faults
 from lifefold.interpreters.simulate.inputs import Counts, Opening
-from lifefold.interpreters.simulate.operators import HOUR_MS, People
+from lifefold.interpreters.simulate.operators import HOUR_MS, Operators
 from lifefold.interpreters.simulate.property_monitor import Debt, PropertyMonitor, Violation
 from lifefold.interpreters.simulate.runner import Runner
 from lifefold.interpreters.simulate.scheduler import Agenda
@@ -85,13 +87,18 @@ class Run(msgspec.Struct, frozen=True):
     found: Found | None
     counts: Counts
     struck: Mapping[str, int]
-    covered: Coverage
+    used: UsedParts
     seen: frozenset[tuple[str, str]]
     state_ms: Mapping[tuple[str, str], int]
     """By machine and state: the time of all entities in it, in milliseconds."""
     recovery_ms: tuple[int, ...]
     until_ms: int
     """The end of the run, in virtual milliseconds from its beginning."""
+
+    def __repr__(self) -> str:
+        """Return its seed, its size and its finding."""
+        found = "no property is broken" if self.found is None else f"broken: {self.found.owner}: {self.found.prop}"
+        return shown(f"Run of seed {self.seed}: {counted(len(self.entries), 'input')}, {found}")
 
     @property
     def ok(self) -> bool:
@@ -122,7 +129,14 @@ def simulate(  # noqa: PLR0913 - what may be chosen, each with its name
 
     A system needs its ``opening``: the first input of each of its aggregates. With a ``seed``, ``faults`` happen at
     their rates; without one everything is orderly, ``but`` for these deviations. ``properties`` are additional
-    properties: of the entity for a machine, of the ``SystemState`` for a system.
+    properties: of the entity for a machine, of the ``SystemState`` for a system. Raises ``TypeError`` for a system
+    without an opening.
+
+    >>> from lifefold import simulate
+    >>> from lifefold.core.lifecycles import session
+    >>> run = simulate(session.machine, seed=7)
+    >>> run.ok, len(run.entries) > 1
+    (True, True)
     """
     if isinstance(target, Machine):
         more = tuple(properties)
@@ -152,7 +166,7 @@ class _Simulation:
         self._vigil = PropertyMonitor(system, properties)
         self._coverage = Coverage(system)
         self._runner = Runner(system, opening, chance, self._agenda, self._watch)
-        self._people = People(system, self._runner, self._agenda, chance)
+        self._operators = Operators(system, self._runner, self._agenda, chance)
         self._entered: dict[tuple[str, str], tuple[tuple[str, str], int]] = {}
         self._state_ms: Counter[tuple[str, str]] = Counter()
 
@@ -164,7 +178,7 @@ class _Simulation:
         try:
             self._vigil.begin({name: self._system.type_of(name) for name, _ in self._runner.opening})
             self._runner.start()
-            self._people.tick()
+            self._operators.tick()
             self._let_pass(until_ms)
             self._agenda.now_ms = until_ms
             self._heal()
@@ -179,7 +193,7 @@ class _Simulation:
             found=found,
             counts=self._runner.counts,
             struck=dict(self._chance.struck),
-            covered=self._coverage,
+            used=self._coverage.used,
             seen=frozenset(self._vigil.seen),
             state_ms=dict(self._state_ms),
             recovery_ms=tuple(self._runner.recovery_ms),
@@ -256,7 +270,7 @@ class _Simulation:
         """Give the inputs that a property assumes, where possible; tell whether there was one."""
         said = False
         for name in list(self._runner.aggregates):
-            for envelope in self._people.sayable(name):
+            for envelope in self._operators.sayable(name):
                 if _is_of(relied_on, envelope.event):
                     entries = len(self._runner.entries)
                     self._runner.post(name, envelope)

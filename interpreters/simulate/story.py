@@ -73,7 +73,7 @@ def in_words(name: Name, way: int) -> str:
 
 
 _OPERATORS: Final = {
-    "people": "an operator gives a command",
+    "operators": "an operator gives a command",
     "to whom": "to aggregate {}, not to the first",
     "needless": "a command that may change nothing",
     "spares": "no command that ends a lifecycle",

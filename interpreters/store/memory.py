@@ -22,7 +22,13 @@ class Shelf:
 
 
 class MemoryStore:
-    """A store that is open for writing on a shelf."""
+    """A store that is open for writing on a shelf.
+
+    >>> import anyio
+    >>> from lifefold import MemoryStore
+    >>> anyio.run(MemoryStore().read)
+    []
+    """
 
     def __init__(self, shelf: Shelf | None = None) -> None:
         """Open the shelf, or a new one, under a new epoch."""

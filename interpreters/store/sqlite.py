@@ -47,7 +47,16 @@ COPY_TRIES: Final = 3
 
 
 class SqliteStore:
-    """An open log. Make one with ``create``, ``open`` or ``peek``; use it as a context manager."""
+    """An open log. Make one with ``create``, ``open`` or ``peek``; use it as a context manager.
+
+    >>> import anyio, tempfile
+    >>> from pathlib import Path
+    >>> from lifefold import SqliteStore
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with SqliteStore.create(Path(folder) / "door.db", {}) as store:
+    ...         print(anyio.run(store.read))
+    []
+    """
 
     def __init__(
         self, path: Path, connection: sqlite3.Connection, lock: int | None, epoch: int, *, patient: bool

@@ -17,7 +17,7 @@ from lifefold.interpreters.called import called
 from lifefold.interpreters.search.configuration import Bounds
 from lifefold.interpreters.search.opening import Opening, opened
 from lifefold.interpreters.targets.catalogue import machines, systems
-from lifefold.interpreters.targets.configurations import QUESTIONS, Question
+from lifefold.interpreters.targets.configurations import CHECK_CONFIGURATIONS, CheckConfiguration
 from lifefold.interpreters.targets.target import SHIPPED, Target, UnusableTarget
 
 
@@ -28,46 +28,46 @@ def known() -> tuple[str, ...]:
 
 def larger() -> tuple[str, ...]:
     """Return the names of the shipped targets that take minutes."""
-    return tuple(name for name, question in QUESTIONS.items() if question.of)
+    return tuple(name for name, configuration in CHECK_CONFIGURATIONS.items() if configuration.of)
 
 
 def named(name: str) -> Target:
     """Return the target of a name, or of ``module:attribute``. Raises ``UnusableTarget``."""
     if ":" in name:
         return _found(name)
-    question = QUESTIONS.get(name, Question())
-    of = question.of or name
+    configuration = CHECK_CONFIGURATIONS.get(name, CheckConfiguration())
+    of = configuration.of or name
     more = tuple(
-        each for module, attribute in question.properties for each in getattr(import_module(module), attribute)
+        each for module, attribute in configuration.properties for each in getattr(import_module(module), attribute)
     )
     if of in systems():
         return Target(
             name,
             systems()[of].with_properties(*more),
-            question.opening,
-            question.bounds,
+            configuration.opening,
+            configuration.bounds,
             (SHIPPED, "systems"),
             f'systems()["{of}"]',
-            properties=question.properties,
-            crashes=question.crashes,
+            properties=configuration.properties,
+            crashes=configuration.crashes,
         )
     if name not in machines():
         raise UnusableTarget(f"unknown target {name!r};{_meant(name)} {_LISTED}")
     machine = machines()[name]
-    if question.record is not None:
-        machine = machine.starting(question.record)
+    if configuration.record is not None:
+        machine = machine.starting(configuration.record)
     machine = machine.with_properties(*more)
     spelled, needs = f'machines()["{name}"]', (SHIPPED, "machines")
     return Target(
         name,
         machine,
         (),
-        question.bounds,
+        configuration.bounds,
         needs,
         spelled,
-        question.record,
-        properties=question.properties,
-        crashes=question.crashes,
+        configuration.record,
+        properties=configuration.properties,
+        crashes=configuration.crashes,
     )
 
 

@@ -42,7 +42,7 @@ from lifefold.interpreters.targets.bounded import (
 from lifefold.interpreters.targets.openings import LADDER
 
 
-class Question(msgspec.Struct, frozen=True):
+class CheckConfiguration(msgspec.Struct, frozen=True):
     """The check configuration of a shipped target: a machine begins with ``record``, a system with ``opening``.
 
     ``properties`` names tuples of additional properties, as module and name. ``of`` is the lifecycle or system, if the
@@ -94,7 +94,7 @@ _RUNTIME: Final = runtime.Runtime(
 _ONE_INPUT: Final = msgspec.structs.replace(CRASHES, inputs=1)
 _NO_INPUT: Final = msgspec.structs.replace(CRASHES, inputs=0)
 _ONE_INPUT_LARGE: Final = msgspec.structs.replace(_ONE_INPUT, states=1_000_000)
-_PROCESS: Final = Question(
+_PROCESS: Final = CheckConfiguration(
     process.Process(
         limits=process.Limits(
             restart_policy="always",
@@ -123,15 +123,17 @@ def _usual(commands: int, **within: Callable[[Any], bool]) -> Bounds:
     return Bounds(within={**usual, **within}, commands=commands)
 
 
-def _runtime(name: str) -> Question:
-    return Question(_RUNTIME, bounds=Bounds(within={name: one_section}, compared=200), crashes=_ONE_INPUT)
+def _runtime(name: str) -> CheckConfiguration:
+    return CheckConfiguration(_RUNTIME, bounds=Bounds(within={name: one_section}, compared=200), crashes=_ONE_INPUT)
 
 
-QUESTIONS: Final[Mapping[str, Question]] = {
-    "session-windowed": Question(WindowedSession(limits=_WINDOW), bounds=Bounds(compared=500), crashes=_ONE_INPUT),
-    "session-prompt-failures": Question(session.Session(limits=_ERRORS)),
-    "session-in-fleet": Question(session.Session(limits=_ERRORS)),
-    "session-supervised": Question(SupervisedSession(limits=_ERRORS, supervised=True)),
+CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
+    "session-windowed": CheckConfiguration(
+        WindowedSession(limits=_WINDOW), bounds=Bounds(compared=500), crashes=_ONE_INPUT
+    ),
+    "session-prompt-failures": CheckConfiguration(session.Session(limits=_ERRORS)),
+    "session-in-fleet": CheckConfiguration(session.Session(limits=_ERRORS)),
+    "session-supervised": CheckConfiguration(SupervisedSession(limits=_ERRORS, supervised=True)),
     "process": _PROCESS,
     "process-promptise-1.5": _PROCESS,
     "runtime": _runtime("runtime"),
@@ -139,9 +141,11 @@ QUESTIONS: Final[Mapping[str, Question]] = {
     "runtime-graceful": _runtime("runtime-graceful"),
     "runtime-supervised": _runtime("runtime-supervised"),
     "runtime-watched": _runtime("runtime-watched"),
-    "lease": Question(lease.Lease(holder="h", account=Account(cap=4)), bounds=Bounds(within={"lease": little_money})),
-    "task-governed": Question(crashes=_ONE_INPUT),
-    "task-in-fleet": Question(
+    "lease": CheckConfiguration(
+        lease.Lease(holder="h", account=Account(cap=4)), bounds=Bounds(within={"lease": little_money})
+    ),
+    "task-governed": CheckConfiguration(crashes=_ONE_INPUT),
+    "task-in-fleet": CheckConfiguration(
         fleet_task.FleetTask(
             max_retries=1,
             limit=1,
@@ -154,92 +158,94 @@ QUESTIONS: Final[Mapping[str, Question]] = {
         bounds=Bounds(within={"task-in-fleet": few_retries}),
         crashes=_ONE_INPUT,
     ),
-    "assignment": Question(assignment.Assignment(guarded=True)),
-    "worker_slot": Question(worker_slot.WorkerSlot(trust=Trust()), bounds=Bounds(within={"worker_slot": short_record})),
-    "agent": Question(_AGENT),
-    "stall_detector": Question(stall_detector.StallDetector(limits=LADDER)),
-    "agent-supervised": Question(_AGENT),
-    "restart_permit": Question(bounds=Bounds(within={"restart_permit": few_uses})),
-    "fleet": Question(opening=openings.small(1, 1, retries=1), bounds=_usual(commands=5), crashes=_ONE_INPUT),
-    "fleet-governed": Question(
+    "assignment": CheckConfiguration(assignment.Assignment(guarded=True)),
+    "worker_slot": CheckConfiguration(
+        worker_slot.WorkerSlot(trust=Trust()), bounds=Bounds(within={"worker_slot": short_record})
+    ),
+    "agent": CheckConfiguration(_AGENT),
+    "stall_detector": CheckConfiguration(stall_detector.StallDetector(limits=LADDER)),
+    "agent-supervised": CheckConfiguration(_AGENT),
+    "restart_permit": CheckConfiguration(bounds=Bounds(within={"restart_permit": few_uses})),
+    "fleet": CheckConfiguration(opening=openings.small(1, 1, retries=1), bounds=_usual(commands=5), crashes=_ONE_INPUT),
+    "fleet-governed": CheckConfiguration(
         opening=openings.governed(),
         bounds=_usual(commands=3),
         crashes=_ONE_INPUT_LARGE,
         of="fleet",
     ),
-    "fleet-restarts": Question(
+    "fleet-restarts": CheckConfiguration(
         opening=openings.restarted(),
         bounds=_usual(commands=2, restart_permit=few_uses),
         crashes=_ONE_INPUT,
         of="fleet",
     ),
-    "fleet-preempting": Question(
+    "fleet-preempting": CheckConfiguration(
         opening=openings.preempting(),
         bounds=_usual(commands=1),
         crashes=_ONE_INPUT,
         of="fleet",
     ),
-    "fleet-aborts": Question(
+    "fleet-aborts": CheckConfiguration(
         opening=openings.aborting(),
         bounds=_usual(commands=2),
         crashes=_ONE_INPUT_LARGE,
         of="fleet",
     ),
-    "fleet-drained": Question(
+    "fleet-drained": CheckConfiguration(
         opening=openings.small(1, 1, retries=0),
         bounds=Bounds(within={"mailbox": one_letter, "task": few_retries}, commands=3),
         crashes=_ONE_INPUT,
         of="fleet",
     ),
-    "fleet-limited": Question(
+    "fleet-limited": CheckConfiguration(
         opening=openings.limited(),
         bounds=_usual(commands=1, budget=little_left),
         crashes=_ONE_INPUT,
         of="fleet",
     ),
-    "budget": Question(_renewed(), bounds=Bounds(within={"budget": little_left})),
-    "usage_meter": Question(
+    "budget": CheckConfiguration(_renewed(), bounds=Bounds(within={"budget": little_left})),
+    "usage_meter": CheckConfiguration(
         usage_meter.UsageMeter(keeps_time=True), bounds=Bounds(within={"usage_meter": little_spent})
     ),
-    "fleet-trusted": Question(
+    "fleet-trusted": CheckConfiguration(
         opening=openings.trusted(),
         bounds=_usual(commands=2),
         crashes=_ONE_INPUT_LARGE,
         of="fleet",
     ),
-    "fleet-stalling": Question(
+    "fleet-stalling": CheckConfiguration(
         opening=openings.stalling(),
         bounds=_usual(commands=1),
         crashes=_ONE_INPUT_LARGE,
         of="fleet",
     ),
-    "fleet-2x3": Question(
+    "fleet-2x3": CheckConfiguration(
         opening=openings.small(2, 3, retries=0, errors=1),
         bounds=Bounds(within={"mailbox": one_letter, "desired_state": no_drain}, commands=1, states=20_000_000),
         crashes=_ONE_INPUT_LARGE,
         of="fleet",
     ),
-    "fleet-serving": Question(
+    "fleet-serving": CheckConfiguration(
         opening=openings.serving(),
         bounds=_usual(commands=1, inbox=one_message, desired_state=no_kill),
         crashes=_NO_INPUT,
         of="fleet",
     ),
-    "inbox": Question(inbox.Inbox(takes_messages=True), bounds=Bounds(within={"inbox": one_message})),
-    "fleet-orphans": Question(
+    "inbox": CheckConfiguration(inbox.Inbox(takes_messages=True), bounds=Bounds(within={"inbox": one_message})),
+    "fleet-orphans": CheckConfiguration(
         opening=openings.orphaning(),
         properties=(("lifefold.core.fleet.worker.orphans", "AT_LAST"),),
         bounds=_usual(commands=2),
         crashes=_ONE_INPUT_LARGE,
         of="fleet",
     ),
-    "fleet-changing": Question(
+    "fleet-changing": CheckConfiguration(
         opening=openings.changing(),
         bounds=_usual(commands=2),
         crashes=_NO_INPUT,
         of="fleet",
     ),
-    "fleet-2x2": Question(
+    "fleet-2x2": CheckConfiguration(
         opening=openings.small(2, 2, retries=0),
         bounds=Bounds(within={"mailbox": one_letter, "desired_state": no_drain}, commands=1, states=20_000_000),
         crashes=_ONE_INPUT_LARGE,

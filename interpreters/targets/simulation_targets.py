@@ -117,13 +117,13 @@ FLEET: Final = Environment(
     },
     scripts={WatchOutput: watched, AwaitTrigger: triggered},
     hastens={CancelSession: (RunSession,)},
-    people_ms=(5 * SECOND_MS, 30 * MINUTE_MS),
+    operators_ms=(5 * SECOND_MS, 30 * MINUTE_MS),
 )
 """The environment of a fleet: sessions take minutes, tests less, git takes seconds."""
 
 
 ALONE: Final = Environment(
-    people_ms=(SECOND_MS, 10 * MINUTE_MS), parts=(64, 64, 16, 16, 4, 4, 1), rates={"people": 0.6}
+    operators_ms=(SECOND_MS, 10 * MINUTE_MS), parts=(64, 64, 16, 16, 4, 4, 1), rates={"operators": 0.6}
 )
 """The environment of a machine by itself: most inputs are operator commands, and many come soon."""
 

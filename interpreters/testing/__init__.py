@@ -1,6 +1,13 @@
 """Tests of your own lifecycles: strategies, laws, an exhaustive harness, conformance kits."""
 
 from lifefold.interpreters.testing.account import Aspect
+from lifefold.interpreters.testing.adapters import (
+    ADAPTER_CHECKS,
+    AdapterBench,
+    AdapterCheck,
+    AdapterConformance,
+    Recording,
+)
 from lifefold.interpreters.testing.harness import Harness
 from lifefold.interpreters.testing.interpreters import (
     INTERPRETER_CHECKS,
@@ -16,8 +23,12 @@ from lifefold.interpreters.testing.strategies import events, systems, traces
 from lifefold.interpreters.testing.trace import Taken, Trace
 
 __all__ = [
+    "ADAPTER_CHECKS",
     "INTERPRETER_CHECKS",
     "STORE_CHECKS",
+    "AdapterBench",
+    "AdapterCheck",
+    "AdapterConformance",
     "Aspect",
     "Bench",
     "Example",
@@ -27,6 +38,7 @@ __all__ = [
     "LawBrokenError",
     "Log",
     "OpeningRefusedError",
+    "Recording",
     "StoreCheck",
     "StoreConformance",
     "Taken",

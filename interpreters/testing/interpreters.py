@@ -166,10 +166,10 @@ async def an_effect_comes_to_the_same_when_it_is_performed_again(bench: Bench) -
     for number, example in enumerate(bench.examples):
         if isinstance(effect := example.what, Effect):
             handler = bench.interpreter.effects[type(effect)]
-            occasion = EffectContext(example.within, example.ref, example.within.version, number)
-            await _performed(handler(effect, occasion))
+            origin = EffectContext(example.within, example.ref, example.within.version, number)
+            await _performed(handler(effect, origin))
             once = await bench.look()
-            await _performed(handler(effect, occasion))
+            await _performed(handler(effect, origin))
             assert await bench.look() == once, f"{effect!r} has another result when it is performed again"
 
 

@@ -1,4 +1,4 @@
-"""Views of machines: the catalogue of known machines, their tables, and their diagrams in four languages."""
+"""Views: the catalogue of known machines and systems, their tables, and their diagrams."""
 
 from lifefold.interpreters.targets.catalogue import UnknownNameError, about, machine_named, machines, systems
 from lifefold.interpreters.views.diagram import FORMATS, dot, draw, mermaid, scxml, xstate

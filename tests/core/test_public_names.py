@@ -7,7 +7,7 @@ KERNEL = (
     " Create Created"
     " DecisionError Dispatch Does Entity EntityQuarantined EntityReleased EntityStep Envelope Event"
     " Fairness HandlerFailed IllegalTransition Input InvalidMachine LifecycleEvent Machine Opened Pattern"
-    " Phase Possible Projection Property PropertyKind Reaction Record Refusal RequestedEffect Row Rule"
+    " PersistentMap Phase Possible Projection Property PropertyKind Reaction Record Refusal RequestedEffect Row Rule"
     " RunnerRecovered Running State Step System SystemState SystemStep TimerFired Transition"
     " UnreadableEntry View World accepts advance after alone always always_step anywhere cause_of create"
     " decide delivery describe digest does encode eventually journal late leads_to localized possible"

@@ -10,7 +10,7 @@ from lifefold.core.lifecycles.agent import Agent, Heartbeat, State, Watched, sil
 from lifefold.core.lifecycles.process import Process, StartRequested, StopRequested
 from lifefold.core.lifecycles.session import complete
 from lifefold.effects import CallHook
-from planted import ALL, STUCK, lasting, shipped, way_to
+from mutated import ALL, STUCK, lasting, shipped, way_to
 from property_ground import changed
 
 WORKING, IDLE, DEAD = State.WORKING, State.IDLE, State.DEAD

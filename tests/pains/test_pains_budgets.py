@@ -7,7 +7,7 @@ from lifefold.core.kernel import STAY, Step, replace, row
 from lifefold.core.lifecycles.budget import lease
 from lifefold.core.lifecycles.budget.account import Reservation
 from lifefold.core.lifecycles.budget.lease import Expire, Lease, Reserve, Settle, State
-from planted import shipped, way_to
+from mutated import shipped, way_to
 from property_ground import changed
 
 SPENDING: Final = (Reserve, Settle)

@@ -18,7 +18,7 @@ from lifefold.core.lifecycles.task import (
     Task,
 )
 from lifefold.core.lifecycles.task_profiles import GovernedTask
-from planted import ALL, STUCK, shipped, way_to
+from mutated import ALL, STUCK, shipped, way_to
 from property_ground import changed, without_timer
 
 OPEN, CLAIMED, DONE = State.OPEN, State.CLAIMED, State.DONE

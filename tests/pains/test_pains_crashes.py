@@ -7,7 +7,7 @@ the shipped session.
 from typing import Final
 
 from lifefold.interpreters.check import CrashBounds, Discipline, Fault, Stage, check_crashes
-from planted import STUCK, shipped, way_in
+from mutated import STUCK, shipped, way_in
 
 DECIDE, PERSIST, PERFORM, RECORD = Stage.DECIDE, Stage.PERSIST, Stage.PERFORM, Stage.RECORD
 FEW: Final = CrashBounds(inputs=2, crashes=1, batch=1)

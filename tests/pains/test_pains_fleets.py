@@ -10,8 +10,8 @@ from lifefold.core.fleet.worker import desired_state
 from lifefold.core.kernel import Aggregate, Create, Dispatch, Transition, replace, rule
 from lifefold.core.lifecycles import task
 from lifefold.effects import Tell
-from planted import ALL, STUCK
-from planted_fleet import BOARD, WORKER, plan, way_through, without
+from mutated import ALL, STUCK
+from mutated_fleet import BOARD, WORKER, plan, way_through, without
 
 STOP: Final = {"desired_state": (desired_state.StopWanted,)}
 CHAIN: Final = plan(tasks=2, chained=True)

@@ -10,7 +10,7 @@ from lifefold.core.kernel import alone
 from lifefold.interpreters import views
 from lifefold.interpreters.check import Fault
 from lifefold.interpreters.search.configuration import Judge
-from planted import shipped
+from mutated import shipped
 
 TESTS: Final = Path(__file__).parent.parent
 PAGE: Final = (TESTS.parent / "docs" / "pains.md").read_text()

@@ -7,7 +7,7 @@ from lifefold.core.lifecycles import process, session
 from lifefold.core.lifecycles import process_actions as do
 from lifefold.core.lifecycles.process import Comeback, Limits, Process
 from lifefold.effects import ServeTriggers
-from planted import lasting, shipped, way_to
+from mutated import lasting, shipped, way_to
 from property_ground import changed
 
 SAID: Final = (process.StartRequested,)

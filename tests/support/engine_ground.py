@@ -146,9 +146,9 @@ class Hands:
         self.swept = anyio.Event()
         self.swept.set()
 
-    async def announce(self, effect: Announce, occasion: EffectContext) -> None:
+    async def announce(self, effect: Announce, context: EffectContext) -> None:
         await checkpoint()
-        self.announced.append((effect.word, occasion.identity))
+        self.announced.append((effect.word, context.identity))
 
     async def fire(self, activity: Fire, context: ActivityContext) -> None:
         """Burn; and when that is over sweep, which takes until a test says so."""

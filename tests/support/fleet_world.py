@@ -157,12 +157,12 @@ class Hands:
         self.world.do(*words)
         self.fuse.reach("performed")
 
-    async def perform(self, effect: Effect, occasion: EffectContext) -> None:
+    async def perform(self, effect: Effect, context: EffectContext) -> None:
         self.fuse.reach("performing")
         await checkpoint()
         if isinstance(effect, CancelSession):
-            self.world.do("asked to end", occasion.within.key, str(occasion.entity.record.attempt))
-        self.do("effect", *map(str, occasion.identity), encode(effect).decode())
+            self.world.do("asked to end", context.within.key, str(context.entity.record.attempt))
+        self.do("effect", *map(str, context.identity), encode(effect).decode())
 
     async def watch(self, _activity: WatchBranch | WatchOutput | AwaitTrigger, context: ActivityContext) -> None:
         """See whoever is watched move all the time, and nothing that triggers anything."""
@@ -170,7 +170,7 @@ class Hands:
             await anyio.sleep_forever()
 
     async def prepare(self, _activity: PrepareWorktree, context: ActivityContext) -> None:
-        await self._once(context, session.WorktreeReady(), "worktree", context.occasion.within.key)
+        await self._once(context, session.WorktreeReady(), "worktree", context.origin.within.key)
 
     async def check_out(self, activity: CheckOutWork, context: ActivityContext) -> None:
         await self._once(context, assignment.CheckedOut(), "branch", activity.task, str(activity.epoch))
@@ -208,7 +208,7 @@ class Hands:
     async def run_session(self, activity: RunSession, context: ActivityContext) -> None:
         """Run a process that goes on without its runner; adopt it if it is there."""
         self.fuse.reach("performing")
-        process = (context.occasion.within.key, str(activity.attempt))
+        process = (context.origin.within.key, str(activity.attempt))
         await checkpoint()
         await checkpoint()
         if context.cleanup_only:
@@ -226,7 +226,7 @@ class Hands:
                 await checkpoint()
                 self._kill(process)
             raise
-        brief = context.occasion.within.record("assignment").brief
+        brief = context.origin.within.record("assignment").brief
         failed = FAILING.get((brief.task, str(brief.epoch))) == "session"
         if not self.world.has("exit", *process):
             self.do("exit", *process, "failed" if failed else "well")

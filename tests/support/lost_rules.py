@@ -12,9 +12,10 @@ SERVICE: Final = tuple(dict.fromkeys(each.name for each in service.aggregate.rul
 """The names of its rules."""
 
 
-def without(name: str) -> System:
-    """Return the fleet without the rules of this name."""
-    types = [_without(of, name) for of in (board.aggregate, worker.aggregate, service.aggregate)]
+def without(name: str, kind: str = "") -> System:
+    """Return the fleet without the rules of this name, in all aggregates or in those of one kind."""
+    of_fleet = (board.aggregate, worker.aggregate, service.aggregate)
+    types = [_without(of, name) if kind in {"", of.kind} else of for of in of_fleet]
     return System("fleet", *types, properties=fleet_properties.PROPERTIES)
 
 

@@ -154,8 +154,8 @@ def _within_ms(board: Aggregate, record: FleetTask) -> int:
     0 is no limit besides the usual one.
     """
     found = board.entities.get(f"preemption_request:{record.owner}")
-    makes_room = found is not None and found.state is preemption_request.State.ASKED and found.record.of == record.id
-    return found.record.within_ms if found is not None and makes_room else 0
+    preempted = found is not None and found.state is preemption_request.State.ASKED and found.record.of == record.id
+    return found.record.within_ms if found is not None and preempted else 0
 
 
 @rule(on=worker_slot.machine, leaves=worker_slot.PRESENT, enters=worker_slot.State.GONE)

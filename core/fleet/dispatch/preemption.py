@@ -79,7 +79,7 @@ def take_away(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Release the task of a worker that is preempted."""
     requested = cast("preemption_request.PreemptionRequested", transition.event)
     of: FleetTask = board.record(f"task:{requested.of}")
-    yield Dispatch(f"task:{of.id}", task.Released(of.epoch, f"it makes room for {requested.task}"))
+    yield Dispatch(f"task:{of.id}", task.Released(of.epoch, f"preempted for {requested.task}"))
 
 
 @rule(on=fleet_task.machine, enters=task.State.CLAIMED)
@@ -95,13 +95,13 @@ def leave_room(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 
 def _used(board: Aggregate, worker: str) -> Iterator[Dispatch]:
-    if worker in work_of(board).makes_room:
+    if worker in work_of(board).preempted:
         yield Dispatch(request_of(worker), preemption_request.RequestUsed())
 
 
 def _given_up(board: Aggregate) -> Dispatch | None:
     """Return the end of a request whose worker waits while no pair can be given out; None if there is none."""
-    idle = next((each for each in sorted(work_of(board).makes_room) if _waits(board, each)), None)
+    idle = next((each for each in sorted(work_of(board).preempted) if _waits(board, each)), None)
     return None if idle is None else Dispatch(request_of(idle), preemption_request.RequestUsed())
 
 
@@ -127,7 +127,7 @@ def next_asked(board: Aggregate) -> Dispatch | None:
 def _waiting(board: Aggregate) -> Iterator[tuple[Place, Requirement]]:
     """Yield, for each requirement, the first ready task without a request for it."""
     work = work_of(board)
-    covered = set(work.makes_room.values())
+    covered = set(work.preempted.values())
     for asked, places in work.ready.items():
         there = (places[at] for at in range(bisect_left(places, (FIRST + 1,)), len(places)))
         wanted = (each for each in there if each[2] not in covered and not claims.is_unwanted(board, each[2]))
@@ -138,7 +138,7 @@ def _waiting(board: Aggregate) -> Iterator[tuple[Place, Requirement]]:
 
 def _passed_on(board: Aggregate, place: Place, asked: Requirement) -> Dispatch | None:
     """Return a pending request, passed on to this task, if the task that it was for no longer needs it."""
-    for worker, name in sorted(work_of(board).makes_room.items()):
+    for worker, name in sorted(work_of(board).preempted.items()):
         of: FleetTask = board.record(f"task:{board.record(request_of(worker)).of}")
         if not is_ready(board, name) and of.priority > place[0] and _may_take(board, worker, place, asked):
             return Dispatch(request_of(worker), preemption_request.RequestPassedOn(place[2]))
@@ -176,7 +176,7 @@ def _may_take(board: Aggregate, worker: str, place: Place, asked: Requirement) -
 
 def _asked_rooms(board: Aggregate) -> dict[str, preemption_request.PreemptionRequest]:
     """Return the pending requests by the names of their workers."""
-    return {name: board.record(request_of(name)) for name in work_of(board).makes_room}
+    return {name: board.record(request_of(name)) for name in work_of(board).preempted}
 
 
 def first_comes_first(board: Aggregate) -> bool:
@@ -239,7 +239,7 @@ def view_agrees(board: Aggregate) -> bool:
     return (
         work.is_preempting is bool(preemption_requests)
         and Counter((priority, name) for priority, names in work.at.items() for name in names) == at
-        and {request_of(name): of for name, of in work.makes_room.items()} == asked
+        and {request_of(name): of for name, of in work.preempted.items()} == asked
     )
 
 

@@ -53,7 +53,7 @@ class TaskIndex(msgspec.Struct, frozen=True):
     - ``changing``: a plan change is coming into force. Meanwhile no task is given out and no worker is sent home.
 
     The rest is empty without preemption. ``at`` has the claimed tasks by priority, in the order of their claims.
-    ``makes_room`` has by preempted worker the task that it was preempted for.
+    ``preempted`` has by preempted worker the task that it was preempted for.
     """
 
     ready: PMap[Requirement, tuple[Place, ...]] = pmap()
@@ -75,7 +75,7 @@ class TaskIndex(msgspec.Struct, frozen=True):
     changing: bool = False
     is_preempting: bool = False
     at: PMap[int, tuple[str, ...]] = pmap()
-    makes_room: PMap[str, str] = pmap()
+    preempted: PMap[str, str] = pmap()
 
 
 _NOBODY: PVector[str] = pvector()
@@ -132,10 +132,10 @@ def _fold_purse(work: TaskIndex, transition: Transition) -> TaskIndex:
 
 def _fold_room(work: TaskIndex, transition: Transition) -> TaskIndex:
     worker, now = transition.entity.removeprefix("preemption_request:"), transition.after
-    asked = work.makes_room.discard(worker)
+    asked = work.preempted.discard(worker)
     if now.state is preemption_request.State.ASKED:
         asked = asked.set(worker, now.record.task)
-    return replace(work, is_preempting=True, makes_room=asked)
+    return replace(work, is_preempting=True, preempted=asked)
 
 
 def whole_of(name: str) -> str:

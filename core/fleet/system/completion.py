@@ -30,10 +30,10 @@ def waits_for_money(board: Aggregate) -> bool:
 
 def lacks_money(record: fleet_task.FleetTask) -> bool:
     """Tell whether a task is blocked because a budget is spent."""
-    return record.state is task.State.BLOCKED and record.lacks.startswith(fleet_task.PURSE)
+    return record.state is task.State.BLOCKED and record.lacks.startswith(fleet_task.BUDGET)
 
 
-def only_people_move_it(aggregates: Mapping[str, Aggregate]) -> bool:
+def waits_for_operators(aggregates: Mapping[str, Aggregate]) -> bool:
     """Tell whether a fleet waits only for operators: nothing runs, and no timer will change that.
 
     It does not if it is over, if it waits for more tasks, or if a message is in flight.

@@ -69,7 +69,7 @@ def course(of: Aggregate) -> Course:
         return Course(service.settled(of))
     closed = all(each.state is task.State.CLOSED for each in tasks_of(of))
     gone = all(each.state is service_slot.State.GONE for _, each in service_slot.service_slots(of))
-    all_budgets = (each.record for ref, each in of.entities.items() if ref.startswith(fleet_task.PURSE))
+    all_budgets = (each.record for ref, each in of.entities.items() if ref.startswith(fleet_task.BUDGET))
     dry = any(map(budget.is_spent_for_good, all_budgets))
     return Course(work_of(of).present == 0 and gone, board.finished(of), closed, is_dry=dry)
 

@@ -131,7 +131,7 @@ def _new_agent(board: Aggregate, now: AgentPlan, rules: Plan) -> Iterator[RuleAc
 
 def _metered(board: Aggregate) -> dict[str, Record]:
     """Return the meter of a worker, where anything is limited."""
-    all_budgets = [entity.record for ref, entity in board.entities.items() if ref.startswith(fleet_task.PURSE)]
+    all_budgets = [entity.record for ref, entity in board.entities.items() if ref.startswith(fleet_task.BUDGET)]
     keeps_time = any(line.resource is Resource.TIME for each in all_budgets for line in each.lines)
     return {usage_meter.REF: usage_meter.UsageMeter(keeps_time=keeps_time)} if all_budgets else {}
 

@@ -296,7 +296,7 @@ _UNMETERED: Final = "this fleet counts nothing, because its file had no budget w
 
 def _is_alike(board: Aggregate, was: Budget, now: Budget) -> bool:
     """Tell whether budgets are kept alike; how much time is set aside counts only where time is limited."""
-    all_budgets = (entity.record for ref, entity in board.entities.items() if ref.startswith(fleet_task.PURSE))
+    all_budgets = (entity.record for ref, entity in board.entities.items() if ref.startswith(fleet_task.BUDGET))
     keeps_time = any(line.resource is Resource.TIME for each in all_budgets for line in each.lines)
     share = now.share if keeps_time else now.share.but(Resource.TIME, was.share.of(Resource.TIME))
     return msgspec.structs.replace(now, caps=was.caps, share=share) == was
@@ -329,4 +329,4 @@ _LIMITS: Final = {
 
 def _is_metered(board: Aggregate) -> bool:
     """Tell whether what sessions cost is counted."""
-    return any(ref.startswith(fleet_task.PURSE) for ref in board.entities)
+    return any(ref.startswith(fleet_task.BUDGET) for ref in board.entities)

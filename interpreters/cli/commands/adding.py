@@ -106,7 +106,7 @@ def _must_be_payable(plan: TaskPlan, budget: Budget | None) -> None:
 
 def _budget_of(of: Aggregate, begun: Plan) -> Budget | None:
     """Return the budget settings of this board, without limits; None if the fleet has no budget."""
-    all_budgets = [entity.record for ref, entity in of.entities.items() if ref.startswith(fleet_task.PURSE)]
+    all_budgets = [entity.record for ref, entity in of.entities.items() if ref.startswith(fleet_task.BUDGET)]
     if not all_budgets:
         return None
     share = begun.budget.share

@@ -93,7 +93,7 @@ def _see_to_files(check_targets: "Sequence[Target]", arguments: Namespace) -> No
 
 def _searched(target: "Target", arguments: Namespace) -> "Report":
     crashes = msgspec.structs.replace(target.crashes, seconds=arguments.seconds)
-    return searched(target, _bounds(target, arguments), crashes, is_quiet=arguments.json)
+    return searched(target, _bounds(target, arguments), crashes, is_quiet=arguments.json, shows_unused=arguments.unused)
 
 
 def _tell_programs(found: "Sequence[tuple[Target, Report]]") -> None:
@@ -125,7 +125,14 @@ def _bounds(target: "Target", arguments: Namespace) -> "Bounds":
     return msgspec.structs.replace(target.bounds, **{name: each for name, each in typed.items() if each is not None})
 
 
-def searched(target: "Target", bounds: "Bounds", crashes: "CrashBounds | None", *, is_quiet: bool) -> "Report":
+def searched(
+    target: "Target",
+    bounds: "Bounds",
+    crashes: "CrashBounds | None",
+    *,
+    is_quiet: bool,
+    shows_unused: bool = False,
+) -> "Report":
     """Search, print the report unless ``is_quiet``, and return it. Raises ``BadInput``."""
     from lifefold.interpreters.check import check  # noqa: PLC0415 - needs an extra
     from lifefold.interpreters.cli.reports import shown, tell  # noqa: PLC0415 - as above
@@ -138,7 +145,7 @@ def searched(target: "Target", bounds: "Bounds", crashes: "CrashBounds | None", 
     except ValueError as error:
         raise BadInput(f"{target.name} cannot be checked: {error}") from error
     if not is_quiet:
-        tell(report)
+        tell(report, shows_unused=shows_unused)
     return report
 
 

@@ -263,7 +263,7 @@ def _lack(of: Aggregate, each: fleet_task.FleetTask) -> str:
         return f"it {each.reason}; {_how_an_agent_may(of, each)}"
     if why := no_agent_left(of):
         return f"it {each.reason}; {why}"
-    if each.lacks.startswith(fleet_task.PURSE):
+    if each.lacks.startswith(fleet_task.BUDGET):
         return f"{each.reason}; more may be spent: lifefold {budgets.raising(of.entities[each.lacks])}{LOG}"
     return _root(of, each)
 

@@ -62,7 +62,7 @@ def why(arguments: Namespace) -> None:
         unmerged, output = UnmergedWork(store), account.output_of(arguments.task, FleetFolder(store.path))
         said = replace(said, onward=logs.typed(said.onward, store))
     open_tasks = () if said.state == State.CLOSED else (said.task,)
-    said = replace(said, ways=tuple(way for way in said.ways if way.command in arguments.known))
+    said = replace(said, options=tuple(option for option in said.options if option.command in arguments.known))
     if arguments.json:
         runner = "running" if runs else "not running"
         doubts += unmerged.doubts(open_tasks)
@@ -173,14 +173,14 @@ def lines(said: projection.Explanation, doubts: tuple[str, ...], db: str | None)
     yield "\nWhat moves it on:"
     yield f"  {said.onward}"
     log = f" --db {shlex.quote(db)}" if db else ""
-    commands = [(f"{this_command()} {command(way)}{log}", way.about) for way in said.ways]
+    commands = [(f"{this_command()} {command(option)}{log}", option.about) for option in said.options]
     width = max((len(each) for each, _ in commands), default=0)
     yield from (f"  {each:<{width}}  # {about}" for each, about in commands)
 
 
-def command(way: projection.Way) -> str:
+def command(option: projection.Option) -> str:
     """Return a command as it is typed."""
-    return " ".join((way.command, *map(shlex.quote, way.to.split()), *_ARGUMENTS.get(way.command, ())))
+    return " ".join((option.command, *map(shlex.quote, option.to.split()), *_ARGUMENTS.get(option.command, ())))
 
 
 _ARGUMENTS: Final = {

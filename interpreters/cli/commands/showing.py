@@ -8,6 +8,7 @@ from typing import Any
 from lifefold.core.kernel import Machine, System
 from lifefold.interpreters import views
 from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.views.picture import LayoutMissingError
 
 
 def machines(arguments: Namespace) -> None:
@@ -35,8 +36,11 @@ def table(arguments: Namespace) -> None:
 
 
 def diagram(arguments: Namespace) -> None:
-    """Print a state diagram."""
-    print(views.draw(_machine(arguments.machine), arguments.format).rstrip("\n"))
+    """Print the state diagram of a machine, or the wiring of a system."""
+    try:
+        print(views.draw(_subject(arguments.machine), arguments.format).rstrip("\n"))
+    except (views.UnknownNameError, LayoutMissingError) as error:
+        raise BadInput(f"--format {arguments.format}: {error}") from error
 
 
 def _machine(name: str) -> Machine[Any]:

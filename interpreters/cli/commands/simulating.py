@@ -44,7 +44,7 @@ def simulate(arguments: Namespace) -> int:
     with until_stopped() as is_stopped:
         report = _tried(arguments, target, faults, limits, is_stopped)
         left = is_stopped()
-    _tell(report, is_json=arguments.json)
+    _tell(report, arguments)
     if arguments.emit_test:
         _emit(report, Path(arguments.emit_test), is_quiet=arguments.json)
     return LEFT if left else int(not report.ok)
@@ -93,7 +93,7 @@ def _soak(arguments: Namespace, faults: "Faults", limits: "Limits") -> int:
     print(f"{soak.target.name}: {begins}; what is found is kept in {arguments.soak}", file=sys.stderr, flush=True)
     with until_stopped() as is_stopped:
         report = soak.go_on(is_stopped, jobs=arguments.jobs, tell=_Progress(soak.target))
-    _tell(report, is_json=arguments.json)
+    _tell(report, arguments)
     return 0 if report.ok else 1
 
 
@@ -156,16 +156,16 @@ class _Progress:
         return f"{self._target.name}: {done}; {shares}"
 
 
-def _tell(report: "Report", *, is_json: bool) -> None:
+def _tell(report: "Report", arguments: Namespace) -> None:
     """Print the report over the last line of progress."""
     from lifefold.interpreters.cli.reports import tell  # noqa: PLC0415 - takes a while
 
     if sys.stderr.isatty():
         print(f"\r{' ' * (get_terminal_size().columns - 1)}", end="\r", file=sys.stderr, flush=True)
-    if is_json:
+    if arguments.json:
         print(json.dumps(report.facts(), indent=2))
     else:
-        tell(report)
+        tell(report, shows_unused=arguments.unused)
 
 
 def _emit(report: "Report", path: Path, *, is_quiet: bool) -> None:

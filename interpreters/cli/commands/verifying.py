@@ -26,7 +26,7 @@ from lifefold.interpreters.targets.target import Target
 MEANINGLESS: Final = ("states", "depth", "seconds", "memory", "commands", "symmetry", "emit_test")
 """The options that do not apply: a certificate has its own bounds."""
 
-UNCHANGED: Final = "not searched; code, checker, libraries and question are as certified (--search searches again)"
+UNCHANGED: Final = "not searched; code, checker, libraries and configuration are as certified (--search searches again)"
 
 
 class Answer(msgspec.Struct):

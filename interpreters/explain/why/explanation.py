@@ -5,8 +5,8 @@ import msgspec
 from lifefold.interpreters.explain.why.chain import Link, chain
 from lifefold.interpreters.explain.why.fleet_view import FleetView
 from lifefold.interpreters.explain.why.now import seen, sentence
+from lifefold.interpreters.explain.why.options import Option, onward, options
 from lifefold.interpreters.explain.why.story import Chapter, Story, chapters
-from lifefold.interpreters.explain.why.ways import Way, onward, ways
 
 
 class Cause(msgspec.Struct, frozen=True):
@@ -21,8 +21,8 @@ class Cause(msgspec.Struct, frozen=True):
 class Explanation(msgspec.Struct, frozen=True):
     """Why a task is in its state. ``sentence`` shortens ``reason``; times are Unix time in milliseconds.
 
-    ``causes`` begins with the task itself. ``onward`` names what would move the task on, and ``ways`` has the commands
-    that an operator can give.
+    ``causes`` begins with the task itself. ``onward`` names what would move the task on, and ``options`` has the
+    commands that an operator can give.
     """
 
     task: str
@@ -34,7 +34,7 @@ class Explanation(msgspec.Struct, frozen=True):
     causes: tuple[Cause, ...]
     story: tuple[Chapter, ...]
     onward: str
-    ways: tuple[Way, ...]
+    options: tuple[Option, ...]
 
 
 def explain(view: FleetView, story: Story) -> Explanation:
@@ -50,7 +50,7 @@ def explain(view: FleetView, story: Story) -> Explanation:
         causes=tuple(_cause(now, link) for link in chain(now)),
         story=chapters(story.lines),
         onward=onward(now),
-        ways=ways(now),
+        options=options(now),
     )
 
 

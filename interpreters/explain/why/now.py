@@ -154,7 +154,7 @@ def whereabouts(view: FleetView, agent: str) -> str:
     if wanted.state in _RESTS:
         return f"{agent} {_RESTS[wanted.state]}{in_brackets(wanted.reason)}"
     if slot.state is worker_slot.State.WORKING:
-        preempted_for = view.work.makes_room.get(agent)
+        preempted_for = view.work.preempted.get(agent)
         return f"{agent} is preempted for {preempted_for}" if preempted_for else f"{agent} is at {slot.task}"
     spent = empty_budget(view, agent)
     if spent is not None:

@@ -8,7 +8,7 @@ from lifefold.core.kernel import Machine
 from lifefold.interpreters.views.outline import ANY_STATE, Names, Region, arrows, goings_on, regions
 
 # Without newrank, a cluster is ranked first and by itself, and the initial state ends up below it.
-_HEAD = (
+HEAD = (
     'graph [rankdir=TB, newrank=true, nodesep=0.6, ranksep=0.7, style="rounded,dashed", color="#777777"]',
     'graph [fontname="Helvetica", fontsize=11]',
     'node [shape=box, style="rounded,filled", fillcolor="#f4f6fb", color="#44546a", fontname="Helvetica", fontsize=12]',
@@ -22,12 +22,12 @@ KEYWORDS = frozenset({"digraph", "edge", "graph", "node", "strict", "subgraph"})
 def dot(machine: Machine[Any]) -> str:
     """Return the machine as a directed graph, with activities in states, and those of several states as clusters."""
     names = Names(*machine.states, keywords=KEYWORDS)
-    lines = [*_HEAD, *(line for region in regions(machine) for line in _region(machine, names, region))]
+    lines = [*HEAD, *(line for region in regions(machine) for line in _region(machine, names, region))]
     start = names.of("start", "start")
     lines.append(f'{start} [shape=point, width=0.15, fillcolor="#44546a", label=""]')
     lines.append(f"{start} -> {names[machine.initial.state]}")
     lines += _edges(machine, names)
-    return "\n".join([f"digraph {_quoted(machine.name)} {{", *(f"    {line}" for line in lines), "}"]) + "\n"
+    return "\n".join([f"digraph {quoted(machine.name)} {{", *(f"    {line}" for line in lines), "}"]) + "\n"
 
 
 def _region(machine: Machine[Any], names: Names, region: Region) -> Iterator[str]:
@@ -37,7 +37,7 @@ def _region(machine: Machine[Any], names: Names, region: Region) -> Iterator[str
         yield f"{names[region.states[0]]} [label=<{'<br/>'.join(lines)}>{final}]"
         return
     yield f"subgraph cluster_{names.of(region.states, region.title)} {{"
-    yield f"    label={_quoted(', '.join(goings_on(machine, region)))}"
+    yield f"    label={quoted(', '.join(goings_on(machine, region)))}"
     yield from (f"    {line}" for part in region.parts for line in _region(machine, names, part))
     yield "}"
 
@@ -51,10 +51,10 @@ def _edges(machine: Machine[Any], names: Names) -> Iterator[str]:
     if any(source is None for source, _target in drawn):
         yield f'{names.of(None, "ANY")} [label="{ANY_STATE}", shape=ellipse, style=dashed]'
     for (source, target), lines in drawn.items():
-        yield f"{names[source]} -> {names[target]} [label={_quoted(*lines)}]"
+        yield f"{names[source]} -> {names[target]} [label={quoted(*lines)}]"
 
 
-def _quoted(*lines: str) -> str:
+def quoted(*lines: str) -> str:
     r"""Return a string of the language. Several lines are aligned to the left: ``\l`` at the end of each says so."""
     escaped = [line.replace("\\", "\\\\").replace('"', '\\"') for line in lines]
     text = escaped[0] if len(lines) == 1 else "".join(line + "\\l" for line in escaped)

@@ -29,10 +29,10 @@ def _region(machine: Machine[Any], names: Names, region: Region) -> Iterator[str
     """Yield the declaration of a state or of a composite of states. The first description of a state is its title."""
     if not region.parts:
         identifier = names[region.states[0]]
-        yield from (f"{identifier} : {_safe(text)}" for text in (region.title, *goings_on(machine, region)))
+        yield from (f"{identifier} : {safe(text)}" for text in (region.title, *goings_on(machine, region)))
         return
     title = ", ".join(goings_on(machine, region))
-    yield f'state "{_safe(title)}" as {names.of(region.states, region.title)} {{'
+    yield f'state "{safe(title)}" as {names.of(region.states, region.title)} {{'
     yield from (f"    {line}" for part in region.parts for line in _region(machine, names, part))
     yield "}"
 
@@ -42,10 +42,10 @@ def _arrows(machine: Machine[Any], names: Names) -> Iterator[str]:
     if any(source is None for source, _target in drawn):
         yield f'state "{ANY_STATE}" as {names.of(None, "ANY")}'
     for (source, target), lines in drawn.items():
-        yield f"{names[source]} --> {names[target]} : {'<br/>'.join(map(_safe, lines))}"
+        yield f"{names[source]} --> {names[target]} : {'<br/>'.join(map(safe, lines))}"
 
 
-def _safe(text: str) -> str:
+def safe(text: str) -> str:
     """Write the characters that end a label, or have a meaning in it, as Mermaid's entities."""
     meanings = {"#": "#35;", ":": "#58;", ";": "#59;", "<": "#lt;", ">": "#gt;", '"': "#quot;", "%": "#37;"}
     return "".join(meanings.get(character, character) for character in text)

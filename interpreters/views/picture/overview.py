@@ -1,31 +1,51 @@
-"""A system as a drawing: a frame for each type of aggregate, its machines in it, and the rules between them.
+"""A system as a drawing: a frame for each type of aggregate with its machines, and the rules as arrows between them.
 
-The targets of a rule's actions are decided when it runs. So an arrow leads from the machine of a rule to the rule, and
-none from there.
+An arrow leads from the machine whose transitions trigger a rule to a machine that the rule has an event for. It names
+the rules. Messages to other aggregates have a colour of their own. ``wiring`` finds both ends.
 """
 
 from lifefold.core.kernel import AggregateType, System
-from lifefold.interpreters.views.picture.drawing import Arrow, Box, Drawing, Group
+from lifefold.interpreters.views.picture.drawing import Arrow, Box, Drawing, Group, Tint
+from lifefold.interpreters.views.wiring import Lead, wiring
+
+_MESSAGE_FILL = "#b7791f"
 
 
 def overview(system: System) -> Drawing:
     """Return the system."""
-    groups = tuple(_group(of) for of in system.aggregates.values())
+    rules: dict[tuple[str, str], dict[str, list[str]]] = {}
+    messages: set[tuple[str, str]] = set()
+    for wire in wiring(system):
+        for lead in wire.leads:
+            arrow = (f"{wire.kind} {wire.rule.on}", _key(lead))
+            rules.setdefault(arrow, {}).setdefault(wire.rule.name, []).append(lead.event)
+            if lead.kind != wire.kind:
+                messages.add(arrow)
     arrows = tuple(
-        Arrow(f"{of.kind} {name}", f"{of.kind} {name} rules")
-        for of in system.aggregates.values()
-        for name in of.machines
-        if of.rules_on(name)
+        Arrow(
+            *arrow,
+            tuple(name.replace("_", " ") for name in named),
+            Tint.HERE if arrow in messages else Tint.PLAIN,
+            "; ".join(f"{name}: {', '.join(events)}" for name, events in named.items()),
+        )
+        for arrow, named in rules.items()
     )
-    return Drawing(system.name, (), arrows, groups, sideways=True)
+    opened = {lead.kind for wire in wiring(system) for lead in wire.leads if not lead.machine}
+    groups = tuple(_group(of, is_opened=of.kind in opened) for of in system.aggregates.values())
+    legend = (("a message to another aggregate", _MESSAGE_FILL),) if messages else ()
+    return Drawing(system.name, (), arrows, groups, sideways=True, legend=legend)
 
 
-def _group(of: AggregateType) -> Group:
+def _key(lead: Lead) -> str:
+    return f"{lead.kind} {lead.machine or '(new)'}"
+
+
+def _group(of: AggregateType, *, is_opened: bool) -> Group:
     boxes: list[Box] = []
     for name, machine in of.machines.items():
-        counts = f"{len(machine.states)} states, {len(machine.rows)} rows"
+        rows = f"{len(machine.rows)} row{'s' if len(machine.rows) > 1 else ''}"
+        counts = f"{len(machine.states)} states, {rows}"
         boxes.append(Box(f"{of.kind} {name}", (name, counts), hint=machine.about))
-        rules = tuple(rule.name.replace("_", " ") for rule in of.rules_on(name))
-        if rules:
-            boxes.append(Box(f"{of.kind} {name} rules", ("rules", *rules), loose=True))
+    if is_opened:
+        boxes.append(Box(f"{of.kind} (new)", (f"a new {of.kind}",), loose=True))
     return Group(of.kind, (of.kind,), tuple(boxes))

@@ -90,6 +90,17 @@ def test_a_consequence_is_settled_before_the_next_cause_is_looked_at() -> None:
     ]  # fmt: skip
 
 
+def test_a_reaction_names_the_rules_that_asked_for_something() -> None:
+    """Once for each transition that a rule answered; a rule that was triggered and asked for nothing is not named."""
+
+    @rule(on=bell)
+    def listen(_aggregate: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
+        yield from ()
+
+    of, aggregate = tower(pull_the_next, listen, fade, bells=2)
+    assert taken(of, aggregate, PULL).rules == (pull_the_next, fade, fade)
+
+
 def test_rules_run_in_the_order_of_the_aggregate() -> None:
     """The other order of the same rules gives another order of the same transitions."""
     of, aggregate = tower(fade, pull_the_next, bells=3)

@@ -45,9 +45,9 @@ def test_what_only_moves_others_to_their_occasion_is_left_out() -> None:
     """If something is found on the second occasion by itself, and on the third only after something else."""
 
     def is_found(tried: Mapping[Name, int]) -> bool:
-        return ("people", 2) in tried or {("slow store", 1, 1), ("people", 3)} <= tried.keys()
+        return ("operators", 2) in tried or {("slow store", 1, 1), ("operators", 3)} <= tried.keys()
 
-    assert shrunk({("slow store", 1, 1): 1, ("people", 3): 1}, is_found) == {("people", 2): 1}
+    assert shrunk({("slow store", 1, 1): 1, ("operators", 3): 1}, is_found) == {("operators", 2): 1}
 
 
 def test_what_happens_on_a_late_occasion_is_made_to_happen_early() -> None:
@@ -55,7 +55,7 @@ def test_what_happens_on_a_late_occasion_is_made_to_happen_early() -> None:
     late: dict[Name, int] = {
         ("fails", "a", "b", "Run", 9): 1,
         ("which end", "a", "b", "Run", 9): 2,
-        ("people", 40): 1,
+        ("operators", 40): 1,
         ("what", 40): 3,
         ("pause", 7): 5,
     }
@@ -63,10 +63,10 @@ def test_what_happens_on_a_late_occasion_is_made_to_happen_early() -> None:
     def is_found(tried: Mapping[Name, int]) -> bool:
         fails = {name[4] for name in tried if name[0] == "fails"}
         ends = {name[4] for name, way in tried.items() if name[0] == "which end" and way == 2}
-        people = {name[1] for name in tried if name[0] == "people"}
+        operators = {name[1] for name in tried if name[0] == "operators"}
         said = {name[1] for name, way in tried.items() if name[0] == "what" and way == 3}
-        return bool(fails & ends) and bool(people & said)
+        return bool(fails & ends) and bool(operators & said)
 
     assert set(shrunk(late, is_found)) == {
-        ("fails", "a", "b", "Run", 1), ("which end", "a", "b", "Run", 1), ("people", 1), ("what", 1),
+        ("fails", "a", "b", "Run", 1), ("which end", "a", "b", "Run", 1), ("operators", 1), ("what", 1),
     }  # fmt: skip

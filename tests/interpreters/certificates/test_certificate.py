@@ -27,7 +27,7 @@ from lifefold.interpreters.certificates.code import checker, checker_modules, co
 from lifefold.interpreters.check import Bounds, CrashBounds, check
 from lifefold.interpreters.search.crash_model import Fault
 from lifefold.interpreters.targets.check_targets import known, larger, named
-from lifefold.interpreters.targets.configurations import QUESTIONS, Question
+from lifefold.interpreters.targets.configurations import CHECK_CONFIGURATIONS, CheckConfiguration
 from lifefold.interpreters.targets.target import UnusableTarget
 
 ROOT = Path(__file__).parents[3]
@@ -194,11 +194,11 @@ def test_another_checker_or_library_is_named() -> None:
     assert surroundings(other) == ("the checker has changed", f"scipy is {now}, and was 0.1")
 
 
-def test_a_property_that_the_target_does_not_declare_is_another_question() -> None:
+def test_a_property_that_the_target_does_not_declare_is_another_configuration() -> None:
     """Without any search: the names of what is asked are compared with what the target declares."""
     certificate = _certificate()
-    made_up = msgspec.structs.replace(certificate.question, properties="0" * 32)
-    forged = msgspec.structs.replace(certificate, question=made_up)
+    made_up = msgspec.structs.replace(certificate.configuration, properties="0" * 32)
+    forged = msgspec.structs.replace(certificate, configuration=made_up)
     assert changes(forged, named("lamps:machine")) == (OTHERWISE,)
 
 
@@ -289,20 +289,21 @@ def _within(_record: object) -> bool:
     return True
 
 
-def test_other_bounds_are_another_question(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_bounds_are_another_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also a limit that is a function, another beginning, and more properties."""
     certificate = _certificate("task-approval")
     assert changes(certificate, named("task-approval")) == ()
-    narrow = Question(bounds=Bounds(within={"task-approval": _within}))
-    monkeypatch.setattr("lifefold.interpreters.targets.check_targets.QUESTIONS", {"task-approval": narrow})
+    narrow = CheckConfiguration(bounds=Bounds(within={"task-approval": _within}))
+    monkeypatch.setattr("lifefold.interpreters.targets.check_targets.CHECK_CONFIGURATIONS", {"task-approval": narrow})
     assert changes(certificate, named("task-approval")) == (OTHERWISE,)
     record = approval.machine.initial
     monkeypatch.setattr(
-        "lifefold.interpreters.targets.check_targets.QUESTIONS", {"task-approval": Question(record=record)}
+        "lifefold.interpreters.targets.check_targets.CHECK_CONFIGURATIONS",
+        {"task-approval": CheckConfiguration(record=record)},
     )
     assert changes(certificate, named("task-approval")) == (OTHERWISE,)
-    more = Question(properties=(("lifefold.core.lifecycles.approval", "PROPERTIES"),))
-    monkeypatch.setattr("lifefold.interpreters.targets.check_targets.QUESTIONS", {"task-approval": more})
+    more = CheckConfiguration(properties=(("lifefold.core.lifecycles.approval", "PROPERTIES"),))
+    monkeypatch.setattr("lifefold.interpreters.targets.check_targets.CHECK_CONFIGURATIONS", {"task-approval": more})
     assert changes(certificate, named("task-approval")) == (OTHERWISE,)
 
 
@@ -380,9 +381,9 @@ def test_a_system_needs_its_opening() -> None:
             named(f"lamps:{name}")
 
 
-def test_every_question_is_about_a_shipped_target() -> None:
+def test_every_configuration_is_about_a_shipped_target() -> None:
     """A name that is mistyped there would be looked at by no one."""
-    assert [named(name).name for name in QUESTIONS] == list(QUESTIONS)
+    assert [named(name).name for name in CHECK_CONFIGURATIONS] == list(CHECK_CONFIGURATIONS)
 
 
 def test_whatever_is_shipped_has_its_certificate() -> None:

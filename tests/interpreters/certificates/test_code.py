@@ -36,7 +36,7 @@ def test_the_module_that_a_table_stands_in_is_always_among_them(name: str) -> No
 
 
 def test_the_module_of_a_system_is_among_them_also_if_more_is_declared_of_it() -> None:
-    """A question may have properties of its own."""
+    """A configuration may have properties of its own."""
     assert "lifefold.core.fleet" in code_of(named("fleet-orphans"))
 
 

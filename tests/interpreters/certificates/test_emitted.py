@@ -21,7 +21,7 @@ from lifefold.interpreters.certificates.emitted import emitted
 from lifefold.interpreters.certificates.source import Names, Unwritable
 from lifefold.interpreters.check import Bounds, Outcome, Report, check
 from lifefold.interpreters.targets.check_targets import named
-from lifefold.interpreters.targets.configurations import Question
+from lifefold.interpreters.targets.configurations import CheckConfiguration
 from lifefold.interpreters.targets.target import Target
 
 KILNS = """
@@ -345,7 +345,7 @@ def test_messages_of_a_system_are_steps_that_must_be_under_way() -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_a_system_without_a_function_is_opened_by_what_is_written() -> None:
-    """Each envelope, with the records in it; as many words of people as were allowed."""
+    """Each envelope, with the records in it; as many words of operators as were allowed."""
     silent: Property[SystemState] = always("nobody says anything", lambda scene: not scene.in_flight)
     system = System("pottery", *kiln.system.aggregates.values(), properties=(silent,))
     bounds = Bounds(commands=1, states=200, depth=4)
@@ -384,13 +384,13 @@ def test_a_machine_begins_as_it_did_when_it_was_checked() -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_properties_that_a_question_adds_are_in_the_test_that_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_properties_that_a_configuration_adds_are_in_the_test_that_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are imported from where they are, and the test fails by them."""
     declared = 'always("nobody is launched", lambda each: each.state.name != "SPAWNING")'
     Path("kilns.py").write_text(f"from lifefold.core.kernel import always\n\nMORE = ({declared},)\n")
     monkeypatch.setattr(sys, "path", [str(Path.cwd()), *sys.path])
-    questions = {"turn": Question(properties=(("kilns", "MORE"),))}
-    monkeypatch.setattr("lifefold.interpreters.targets.check_targets.QUESTIONS", questions)
+    configurations = {"turn": CheckConfiguration(properties=(("kilns", "MORE"),))}
+    monkeypatch.setattr("lifefold.interpreters.targets.check_targets.CHECK_CONFIGURATIONS", configurations)
     target = named("turn")
     written, without = emitted([(target, check(target.subject))])
     assert without == ()
@@ -400,7 +400,7 @@ def test_properties_that_a_question_adds_are_in_the_test_that_is_written(monkeyp
 
 
 @pytest.mark.usefixtures("folder")
-def test_properties_that_a_question_adds_to_a_system_are_in_the_test_that_is_written(
+def test_properties_that_a_configuration_adds_to_a_system_are_in_the_test_that_is_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As those of a machine are."""
@@ -409,8 +409,10 @@ def test_properties_that_a_question_adds_to_a_system_are_in_the_test_that_is_wri
     monkeypatch.setattr(sys, "path", [str(Path.cwd()), *sys.path])
     shipped = named("fleet")
     bounds = Bounds(commands=0, states=100, compared=0)
-    questions = {"fleet": Question(opening=shipped.opening, bounds=bounds, properties=(("kilns", "MORE"),))}
-    monkeypatch.setattr("lifefold.interpreters.targets.check_targets.QUESTIONS", questions)
+    configurations = {
+        "fleet": CheckConfiguration(opening=shipped.opening, bounds=bounds, properties=(("kilns", "MORE"),))
+    }
+    monkeypatch.setattr("lifefold.interpreters.targets.check_targets.CHECK_CONFIGURATIONS", configurations)
     target = named("fleet")
     report = check(target.subject, opening=target.opening, bounds=bounds)
     (broken,) = (each for each in report.verdicts if each.name == "nobody hears anything")

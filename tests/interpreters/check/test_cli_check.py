@@ -239,7 +239,7 @@ def test_a_certificate_is_written_and_verified(folder: Path, capsys: pytest.Capt
     assert main(["check", "lamps:machine", "--certificate", str(path)]) == 0
     verify = ["check", "--verify", "--certificate", str(path)]
     assert main(verify) == 0
-    assert "lamps:machine: not searched; code, checker, libraries and question are as" in capsys.readouterr().out
+    assert "lamps:machine: not searched; code, checker, libraries and configuration are as" in capsys.readouterr().out
     assert main([*verify, "--search"]) == 0
     assert "lamps:machine: nothing has changed: searching again" in capsys.readouterr().out
     _write(("MOST = 3", "MOST = 3  # at most"))

@@ -206,9 +206,18 @@ def test_tables_and_diagrams_are_printed_in_every_format(ground: Ground) -> None
     page = ground.call("table", "session", "--format", "markdown").stdout
     assert "| Running | UrgentMessage | Interrupting |" in page
     assert "BuildingPrompt" in ground.call("table", "session").stdout
-    words = {"mermaid": "stateDiagram-v2", "dot": "digraph", "scxml": "<scxml", "xstate": '"initial"'}
+    words = {"mermaid": "stateDiagram-v2", "dot": "digraph", "svg": "<svg", "scxml": "<scxml", "xstate": '"initial"'}
     for form, word in words.items():
         assert word in ground.call("diagram", "session", "--format", form).stdout
+
+
+def test_the_wiring_of_a_system_is_printed(ground: Ground) -> None:
+    """In the formats of pictures; a statechart is of one machine."""
+    for form, word in {"mermaid": "flowchart", "dot": "digraph", "svg": "<svg"}.items():
+        printed = ground.call("diagram", "fleet", "--format", form).stdout
+        assert word in printed
+        assert "hand over" in printed
+    assert "known are mermaid, dot, svg" in ground.call("diagram", "fleet", "--format", "scxml", code=2).stderr
 
 
 def test_an_unknown_machine_is_bad_input(ground: Ground) -> None:

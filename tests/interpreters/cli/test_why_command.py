@@ -8,7 +8,7 @@ import pytest
 from fleet_ground import Ground
 from lifefold.interpreters.cli.commands.explaining import command, lines
 from lifefold.interpreters.cli.grammar import parser
-from lifefold.interpreters.explain.why import Chapter, Explanation, Line, Way
+from lifefold.interpreters.explain.why import Chapter, Explanation, Line, Option
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_a_blocked_task_is_explained_down_to_what_has_failed(ground: Ground) -> 
     assert "failed: not accepted: The command `test -f x`" in story
     explained = ground.json("why", "plain-3")
     assert list(explained) == [
-        "task", "state", "since_ms", "owner", "sentence", "reason", "causes", "story", "onward", "ways", "runner",
+        "task", "state", "since_ms", "owner", "sentence", "reason", "causes", "story", "onward", "options", "runner",
         "doubts", "in_the_way", "unmerged", "output",
     ]  # fmt: skip
     assert [each["task"] for each in explained["causes"]] == ["plain-3", "plain-2", "plain-1"]
@@ -99,5 +99,5 @@ def test_what_has_happened_stands_in_one_column() -> None:
 def test_a_command_that_is_offered_is_one_that_can_be_typed(verb: str) -> None:
     """As it stands there: what this program does not know is not offered."""
     known = parser().get_default("known")
-    words = command(Way(verb, "T1", "")).split()
+    words = command(Option(verb, "T1", "")).split()
     assert verb not in known or parser().parse_args(words).command

@@ -166,7 +166,7 @@ async def test_activities_of_different_entities_do_not_wait_for_each_other(potte
         pottery.hands.swept = anyio.Event()
         await pottery.take(Lit(), Doused())
         await pottery.take(Lit(), to="kiln/b")
-        assert [context.occasion.within.name for context in pottery.hands.fires] == ["kiln/a", "kiln/b"]
+        assert [context.origin.within.name for context in pottery.hands.fires] == ["kiln/a", "kiln/b"]
         pottery.hands.swept.set()
 
 
@@ -175,8 +175,8 @@ async def test_an_occasion_says_where_an_activity_comes_from(pottery: Pottery) -
     async with pottery.running():
         await pottery.take(Called("x"), Lit())
         (context,) = pottery.hands.fires
-        assert context.occasion.identity == ("kiln/a", 3, 1)
-        assert (context.occasion.ref, context.occasion.entity.state) == ("kiln", Heat.FIRING)
+        assert context.origin.identity == ("kiln/a", 3, 1)
+        assert (context.origin.ref, context.origin.entity.state) == ("kiln", Heat.FIRING)
         assert (context.generation, context.resumed, context.cleanup_only) == (3, False, False)
         assert pottery.hands.announced[-1] == ("lit 1", ("kiln/a", 3, 0))
         assert Announce("lit 1").word == pottery.hands.words[-1]

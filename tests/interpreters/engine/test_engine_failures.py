@@ -45,8 +45,8 @@ class Flaky:
         self.times = times
         self.calls = 0
 
-    async def announce(self, _effect: Announce, occasion: EffectContext) -> None:
-        if occasion.within.name != "kiln/a":
+    async def announce(self, _effect: Announce, context: EffectContext) -> None:
+        if context.within.name != "kiln/a":
             return
         self.calls += 1
         if self.calls <= self.times:
@@ -190,7 +190,7 @@ def test_a_policy_is_declared_where_a_handler_is() -> None:
 
     class Bell:
         @handles(Announce, on_error=SKIP)
-        async def ring(self, effect: Announce, occasion: EffectContext) -> None:
+        async def ring(self, effect: Announce, context: EffectContext) -> None:
             """Ring."""
 
     bell = Interpreter.of(Bell())

@@ -175,8 +175,8 @@ async def test_effects_of_an_aggregate_are_performed_one_after_the_other(pottery
     said: list[str] = []
     go_on = anyio.Event()
 
-    async def announce(effect: Announce, occasion: object) -> None:
-        name = getattr(occasion, "within").name  # noqa: B009 - its type says nothing here
+    async def announce(effect: Announce, context: object) -> None:
+        name = getattr(context, "within").name  # noqa: B009 - its type says nothing here
         running[name] += 1
         most[name] = max(most[name], running[name])
         if effect.word == "slow":

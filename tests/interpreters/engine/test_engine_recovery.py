@@ -98,8 +98,8 @@ async def test_an_effect_that_was_half_done_is_performed_again_as_a_whole(potter
     """An entry counts as performed when all its effects are; order and identities stay."""
     calls: list[tuple[str, int]] = []
 
-    async def announce(effect: Announce, occasion: EffectContext) -> None:
-        calls.append((effect.word, occasion.index))
+    async def announce(effect: Announce, context: EffectContext) -> None:
+        calls.append((effect.word, context.index))
         if len(calls) == 2:
             raise Crashed
 
@@ -116,10 +116,10 @@ async def test_an_entry_whose_effects_are_half_done_does_not_count_as_performed(
     """Whatever is written meanwhile: the store learns of an entry when the last of its effects has been performed."""
     go_on = anyio.Event()
 
-    async def announce(effect: Announce, occasion: EffectContext) -> None:
-        if occasion.index == 1:
+    async def announce(effect: Announce, context: EffectContext) -> None:
+        if context.index == 1:
             await go_on.wait()
-        await pottery.hands.announce(effect, occasion)
+        await pottery.hands.announce(effect, context)
 
     async with pottery.running(
         "a", "b", interpreter=Interpreter({Announce: announce}).over(pottery.hands.interpreter())

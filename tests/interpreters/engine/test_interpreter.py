@@ -77,5 +77,5 @@ def test_a_subclass_stays_one() -> None:
 
 def test_an_effect_is_identified_by_its_place_in_the_log() -> None:
     """Aggregate, entry and index: the same after every crash."""
-    occasion = EffectContext(Aggregate("kiln/a"), "kiln", 7, 2)
-    assert occasion.identity == ("kiln/a", 7, 2)
+    origin = EffectContext(Aggregate("kiln/a"), "kiln", 7, 2)
+    assert origin.identity == ("kiln/a", 7, 2)

@@ -702,7 +702,7 @@ ONWARD: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
         [],
     ),
     "blocked for want of money": (
-        scene(make(State.BLOCKED, lacks=f"{fleet_task.PURSE}agent/ann"), make(State.OPEN, "T0")),
+        scene(make(State.BLOCKED, lacks=f"{fleet_task.BUDGET}agent/ann"), make(State.OPEN, "T0")),
         "T1 goes on when an operator raises the budget.",
         [("budget", "--agent ann"), ("cancel", "T1")],
     ),
@@ -731,7 +731,7 @@ def test_a_task_is_moved_on_at_its_root_causes(name: str) -> None:
     of, onward, commands = ONWARD[name]
     told = why.explain(of, why.Story(of.name))
     assert told.onward == onward
-    assert [(way.command, way.to) for way in told.ways] == commands
+    assert [(option.command, option.to) for option in told.options] == commands
 
 
 ANEW = "To have it done, run the fleet file that has it with --again: that begins a new log."
@@ -780,7 +780,7 @@ def test_no_command_is_offered_where_all_agents_have_stopped(name: str) -> None:
     of, onward, commands = OVER[name]
     told = why.explain(of, why.Story(of.name))
     assert told.onward == onward
-    assert [(way.command, way.to) for way in told.ways] == commands
+    assert [(option.command, option.to) for option in told.options] == commands
 
 
 def test_the_session_of_the_claim_is_said_where_the_story_knows_it() -> None:

@@ -42,11 +42,11 @@ class Noted:
         made.append(self)
 
     @handles(LogFatal)
-    async def fatal(self, effect, occasion):
+    async def fatal(self, effect, context):
         pass
 
     @handles(StorePrompt)
-    async def store(self, effect, occasion):
+    async def store(self, effect, context):
         pass
 
 def function(surroundings, **options):

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from fleet_ground import Ground
-from fleet_person import run, say, when
+from fleet_operator import run, say, when
 from lifefold.core.fleet.worker import assignment, desired_state
 from lifefold.core.lifecycles import task
 from lifefold.effects import CheckOutWork
@@ -76,7 +76,7 @@ def broken(names: set[str], standard: list[Runner]) -> Interpreter:
     """Return an interpreter on which some agents can make no place for any task."""
 
     async def check_out(activity: CheckOutWork, context: ActivityContext) -> None:
-        if context.occasion.within.key in names:
+        if context.origin.within.key in names:
             await context.report(assignment.CheckoutFailed("no space left"))
         else:
             await standard[0].handlers.check_out(activity, context)

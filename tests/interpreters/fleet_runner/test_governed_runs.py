@@ -11,7 +11,7 @@ import pytest
 
 from back_ends import LATER, on_asyncio_first, on_both_later, on_trio_first
 from fleet_ground import Ground
-from fleet_person import run, say, when
+from fleet_operator import run, say, when
 from lifefold.core.fleet.board import worker_slot
 from lifefold.core.fleet.dispatch import plan_approval
 from lifefold.core.fleet.worker import desired_state
@@ -195,7 +195,7 @@ def test_a_runner_that_dies_before_it_says_that_work_is_parked_parks_it_once(gro
     runners: list[Runner] = []
 
     async def park(activity: ParkWork, context: ActivityContext) -> None:
-        workplace, agent = runners[0].handlers.workplace, context.occasion.within.key
+        workplace, agent = runners[0].handlers.workplace, context.origin.within.key
         await workplace.park(agent, activity.task, activity.epoch, activity.title)
         raise Died
 

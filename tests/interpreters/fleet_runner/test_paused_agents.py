@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from fleet_ground import HANG_S, Ground
-from fleet_person import say, when
+from fleet_operator import say, when
 from lifefold.core.fleet.board import worker_slot
 from lifefold.core.fleet.dispatch import plan_approval
 from lifefold.core.fleet.system import board

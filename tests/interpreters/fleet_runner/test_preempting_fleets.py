@@ -109,7 +109,7 @@ def test_an_urgent_task_has_the_only_agent_make_room_and_both_are_closed(tmp_pat
             run.until("Running -> Interrupting")
         assert "2 of 2 tasks closed" in run.rest()
     assert order(ground) == ["low", "urgent", "low"]
-    assert "given back: it makes room for urgent" in ground.call("why", "low").stdout
+    assert "given back: preempted for urgent" in ground.call("why", "low").stdout
     assert len(ground.merges()) == 2
     assert "half of it" in ground.git("log", "--all", "-p", "--format=%s")
     ended_well(ground)
@@ -139,9 +139,9 @@ def test_the_operator_sees_a_preempted_agent_while_it_lasts(tmp_path: Path) -> N
             run.until("Running -> Interrupting")
             assert "preempted for urgent" in ground.call("status").stdout
             assert "no agent is free: agent is preempted for urgent" in ground.call("why", "urgent").stdout
-            assert "it makes room for urgent" in ground.call("why", "low").stdout
+            assert "preempted for urgent" in ground.call("why", "low").stdout
             (agent,) = ground.json("status")["agents"]
-            assert agent["makes_room_for"] == "urgent"
+            assert agent["preempted_for"] == "urgent"
         assert "2 of 2 tasks closed" in run.rest()
     assert order(ground) == ["low", "urgent", "low"]
     ended_well(ground)

@@ -18,10 +18,10 @@ class Fragile:
         self.below = surroundings.below
 
     @handles(StorePrompt, on_error=OnError(retries=0))
-    async def store(self, effect, occasion):
+    async def store(self, effect, context):
         if pathlib.Path("broken").exists():
             raise OSError("no shelf for prompts")
-        await self.below.effects[StorePrompt](effect, occasion)
+        await self.below.effects[StorePrompt](effect, context)
 """
 
 

@@ -40,11 +40,11 @@ async def test_a_handler_of_anybody_reports_no_secret_and_sees_its_activity_as_i
 
     async def merge(activity: MergeWork, context: ActivityContext) -> None:
         kept.ending = True
-        seen.append((activity, context.occasion, context.resumed, context.cleanup_only, context.ending))
+        seen.append((activity, context.origin, context.resumed, context.cleanup_only, context.ending))
         seen.append(await context.report(assignment.Conflicted("cannot push to me:hunter22@host")))
 
     await quoting(Interpreter(activities={MergeWork: merge}), SECRETS).activities[MergeWork](MERGE, kept)
-    assert seen == [(MERGE, kept.occasion, True, False, True), False]
+    assert seen == [(MERGE, kept.origin, True, False, True), False]
     assert kept.said == [assignment.Conflicted("cannot push to me:[redacted A_KEY]@host")]
 
 
@@ -60,14 +60,14 @@ async def test_an_error_of_a_handler_has_no_secret_and_its_policy_is_kept() -> N
     async def stored(_effect: LogFatal, _occasion: EffectContext) -> None:
         raise StoreError("hunter22")
 
-    occasion = Kept().occasion
+    origin = Kept().origin
     quoted = quoting(Interpreter({LogFatal: fatal}, on_error={LogFatal: SKIP}), SECRETS)
     assert quoted.on_error == {LogFatal: SKIP}
     with pytest.raises(HiddenError, match=r"^OSError: me:\[redacted A_KEY\]@host refuses$"):
-        await quoted.effects[LogFatal](LogFatal("x"), occasion)
+        await quoted.effects[LogFatal](LogFatal("x"), origin)
     for handler, kind in ((plain, OSError), (stored, StoreError)):
         with pytest.raises(kind):
-            await quoting(Interpreter({LogFatal: handler}), SECRETS).effects[LogFatal](LogFatal("x"), occasion)
+            await quoting(Interpreter({LogFatal: handler}), SECRETS).effects[LogFatal](LogFatal("x"), origin)
 
 
 def test_every_text_of_an_event_is_hidden_and_the_rest_is_as_it_was() -> None:

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from fleet_ground import Ground
-from fleet_person import run, say, when
+from fleet_operator import run, say, when
 from lifefold.core.fleet import system
 from lifefold.core.fleet.dispatch import plan_approval
 from lifefold.core.fleet.system import board

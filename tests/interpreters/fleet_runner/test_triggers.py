@@ -40,8 +40,8 @@ class Watch(ActivityContext):
     def __init__(self, record: trigger.Trigger, entered_ms: int = 0, most: int = 1_000) -> None:
         entity: Entity[Any] = Entity("trigger:1", record, 1, entered_ms)
         within = Aggregate("service/web", entities=PersistentMap({"trigger:1": entity}))
-        occasion = EffectContext(within, "trigger:1", 1, 0)
-        super().__init__(Begin("AwaitTrigger", AwaitTrigger(record.source), 1), occasion, cleanup_only=False)
+        origin = EffectContext(within, "trigger:1", 1, 0)
+        super().__init__(Begin("AwaitTrigger", AwaitTrigger(record.source), 1), origin, cleanup_only=False)
         self.told: list[Any] = []
         self.most = most
         self.news = anyio.Event()
@@ -132,13 +132,13 @@ async def test_a_clock_that_was_ahead_holds_no_trigger_up(
     monkeypatch.setattr(anyio, "sleep", sleep)
     watch = Watch(trigger.Trigger(source=source, last_ms=ahead_ms), most=2)
     fleet = load(_fleet(tmp_path), watch=True)
-    people = Notices()
-    attendant = Attendant(fleet, FleetFolder(tmp_path / "run.db"), people, lambda: now_ms[0])
+    operators = Notices()
+    attendant = Attendant(fleet, FleetFolder(tmp_path / "run.db"), operators, lambda: now_ms[0])
     with anyio.move_on_after(60) as scope:
         monkeypatch.setattr(anyio, "sleep_forever", _cancelling(scope))
         await attendant.await_trigger(AwaitTrigger(source), watch)
     assert [said(each.at_ms) for each in watch.told] == ["2026-11-20T12:10", "2026-11-20T12:20"]
-    assert people.told == []
+    assert operators.told == []
 
 
 def _fleet(folder: Path) -> Path:

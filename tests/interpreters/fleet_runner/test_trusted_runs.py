@@ -8,7 +8,7 @@ import pytest
 
 from back_ends import on_asyncio_first
 from fleet_ground import Ground
-from fleet_person import run, say, when
+from fleet_operator import run, say, when
 from lifefold.core.lifecycles import approval, task
 from lifefold.interpreters.fleet_runner import Runner, Verdict
 

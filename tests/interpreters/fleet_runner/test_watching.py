@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from fleet_ground import HANG_S, Ground
-from fleet_person import say, when
+from fleet_operator import say, when
 from lifefold.core.fleet.board import fleet_task, intake, worker_slot
 from lifefold.core.fleet.system import board
 from lifefold.core.fleet.worker import desired_state

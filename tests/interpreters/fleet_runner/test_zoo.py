@@ -13,7 +13,7 @@ import pytest
 
 from back_ends import on_asyncio_first, on_trio_first
 from fleet_ground import Ground
-from fleet_person import run, when
+from fleet_operator import run, when
 from lifefold.core.lifecycles import task
 from lifefold.interpreters.fleet_runner import Runner, Verdict
 from lifefold.interpreters.fleet_runner.folder import FleetFolder

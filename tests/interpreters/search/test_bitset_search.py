@@ -154,7 +154,7 @@ def figures(found: Findings) -> dict[str, Any]:
         "broken": {prop: (len(found.way(each.state)), each.after is None) for prop, each in found.broken.items()},
         "witnesses": {prop: len(found.way(state)) for prop, state in found.witnesses.items()},
         "coverage": (
-            found.product_system.coverage.counts(),
+            found.product_system.coverage.used,
             found.product_system.refused,
             [part.cut for part in found.product_system.components],
         ),

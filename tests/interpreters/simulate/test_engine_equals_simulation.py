@@ -21,7 +21,7 @@ from lifefold.core.kernel import START_MS, Envelope, Event, Input, Opened, Runne
 from lifefold.effects import Activity, CancelSession, Effect, RunSession, VerifyWork
 from lifefold.interpreters.engine import ActivityContext, EffectContext, Interpreter
 from lifefold.interpreters.simulate import Environment, Limits, Name, Run, simulate
-from lifefold.interpreters.simulate.on_engine import ENACTABLE, Death, Enacted, enact, log_of, prompt, said_by_people
+from lifefold.interpreters.simulate.on_engine import ENACTABLE, Death, Enacted, enact, log_of, operator_inputs, prompt
 from lifefold.interpreters.store import SqliteStore
 from lifefold.interpreters.targets.fleet_plans import governed_plan
 from lifefold.interpreters.targets.simulation_targets import FLEET, named
@@ -40,7 +40,7 @@ class Worlds:
     def __init__(self, target: Target, until_ms: int, backend: str = "asyncio") -> None:
         around = prompt(target.environment)
         self.environment = msgspec.structs.replace(
-            around, durations_ms={**around.durations_ms, **BRISK}, people_ms=(SECOND_MS, 10 * SECOND_MS)
+            around, durations_ms={**around.durations_ms, **BRISK}, operators_ms=(SECOND_MS, 10 * SECOND_MS)
         )
         self.target = target
         self.until_ms = until_ms
@@ -68,7 +68,7 @@ class Worlds:
             until_ms=self.until_ms,
             but=run.deviations,
             environment=self.environment,
-            people=said_by_people(run.entries),
+            operators=operator_inputs(run.entries),
             **more,
         )
         return anyio.run(work, backend=self.backend)
@@ -82,7 +82,7 @@ class Worlds:
 
 
 def pottery(system: System = kiln.system) -> Target:
-    """Return kilns that burn: timers, one of which begins anew after a crash, messages and people."""
+    """Return kilns that burn: timers, one of which begins anew after a crash, messages and operators."""
     burning = Opened({"kiln": kiln.Kiln(kiln.Heat.FIRING)})
     tally, *kilns = kiln.opened(0, "a", "b")
     opening = (tally, *((name, replace(envelope, event=burning)) for name, envelope in kilns))
@@ -100,7 +100,7 @@ LATER = pytest.mark.campaign
 
 
 def begun() -> Target:
-    """Return a governed fleet whose plan was approved: what people say then is about work."""
+    """Return a governed fleet whose plan was approved: what operators say then is about work."""
     plan = msgspec.structs.replace(governed_plan(2, 3), approve_plan=False)
     return Target("fleet-begun-2x3", fleet.system, tuple(fleet.opening(plan, 0)), environment=FLEET)
 
@@ -121,7 +121,7 @@ SHORT_MS, LONG_MS = 60 * SECOND_MS, 600 * SECOND_MS
     ],
 )
 def test_a_seed_comes_to_the_same_log_on_the_engine(target: Target, seeds: range, until_ms: int, backend: str) -> None:
-    """Whatever activities and people do: they fail, hang, flood, are slow; they stop, hold, resume."""
+    """Whatever activities and operators do: they fail, hang, flood, are slow; they stop, hold, resume."""
     worlds, struck = Worlds(target, until_ms, backend), set[str]()
     for seed in seeds:
         run = worlds.simulated(seed)
@@ -142,7 +142,7 @@ DECISIONS = {
         *("PauseWanted", "ResumeWanted"),
     },
 }
-"""What only such fleets hear in which people have a say, or whose sessions are watched, by the target."""
+"""What only such fleets hear in which operators have a say, or whose sessions are watched, by the target."""
 
 
 @pytest.mark.parametrize(
@@ -203,14 +203,15 @@ def test_a_log_in_a_file_is_the_same(backend: str, tmp_path: Path) -> None:
 def is_said_on_return(run: Run) -> bool:
     """Tell whether somebody says something in the millisecond in which a runner is back."""
     back = {each.envelope.at_ms for each in run.entries if isinstance(each.envelope.event, RunnerRecovered)}
-    return any(each.envelope.at_ms in back for each in said_by_people(run.entries))
+    return any(each.envelope.at_ms in back for each in operator_inputs(run.entries))
 
 
 def killed(worlds: Worlds, drawn: Run, death: Death, commits: Sequence[int], down_ms: int = 0) -> Iterator[Run]:
     """Simulate a run once for each of these commits, with which the runner dies, if the engine has them, too.
 
-    A refusal is no commit of the engine's; and what comes at once it takes at once, unlike a simulation. Of what people
-    say in the very millisecond in which the runner is back a log does not tell whether it was before or after that.
+    A refusal is no commit of the engine's; and what comes at once it takes at once, unlike a simulation. Of what
+    operators say in the very millisecond in which the runner is back a log does not tell whether it was before or
+    after that.
     """
     bounds = {0, *worlds.must_agree(drawn).commits}
     for commit in commits:
@@ -257,8 +258,10 @@ def test_an_engine_that_dies_and_comes_back_writes_what_a_runner_does(
     seeds, commits = tried
     for seed in seeds:
         drawn = worlds.simulated(seed)
-        if not death.is_written:  # nobody is there to whom people could say it again
-            drawn = worlds.simulated(but={name: way for name, way in drawn.deviations.items() if name[0] != "people"})
+        if not death.is_written:  # nobody is there to whom operators could say it again
+            drawn = worlds.simulated(
+                but={name: way for name, way in drawn.deviations.items() if name[0] != "operators"}
+            )
         for run in killed(worlds, drawn, death, commits, down_ms):
             place = died_at(run) + (not death.is_written)
             lives = worlds.must_agree(run, dies=[death._replace(entries=place)]).lives
@@ -310,7 +313,7 @@ def test_a_run_can_be_cancelled_while_a_process_is_being_ended(backend: str) -> 
                 until_ms=SHORT_MS,
                 opening=target.opening,
                 environment=prompt(target.environment),
-                people=[doused],
+                operators=[doused],
                 altered=altered,
             )
         return scope.cancelled_caught
@@ -332,7 +335,7 @@ class Twice(ActivityContext):
     """An activity that reports everything twice."""
 
     def __init__(self, inner: ActivityContext) -> None:
-        super().__init__(inner.begin, inner.occasion, cleanup_only=inner.cleanup_only)
+        super().__init__(inner.begin, inner.origin, cleanup_only=inner.cleanup_only)
         self._inner = inner
 
     async def report(self, event: Event) -> bool:

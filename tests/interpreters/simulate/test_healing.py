@@ -142,7 +142,7 @@ door = Machine(
     ),
 )
 OPENING = (("house", Envelope("door", Created(Hall()), 0)),)
-PEOPLE = Faults(dict.fromkeys(NAMES, 0.0) | {"people": 0.9}, swarm=False)
+OPERATORS = Faults(dict.fromkeys(NAMES, 0.0) | {"operators": 0.9}, swarm=False)
 
 
 @rule(on=door)
@@ -167,7 +167,7 @@ def house(*rules: Any) -> System:
 
 def test_a_message_to_an_aggregate_that_was_never_begun_is_a_finding() -> None:
     """As in the check; it does not end the campaign."""
-    run = simulate(house(tell_the_neighbours), opening=OPENING, seed=1, faults=PEOPLE, limits=SHORT)
+    run = simulate(house(tell_the_neighbours), opening=OPENING, seed=1, faults=OPERATORS, limits=SHORT)
     assert run.found is not None
     assert run.found.prop == ADDRESSED
     assert "house/next" in run.found.of
@@ -176,15 +176,15 @@ def test_a_message_to_an_aggregate_that_was_never_begun_is_a_finding() -> None:
 def test_different_errors_are_different_findings() -> None:
     """Rules that fail in two ways are shown in both."""
     street = target(house(stumble), OPENING)
-    tally = campaign(street, range(10), faults=PEOPLE, limits=SHORT)
+    tally = campaign(street, range(10), faults=OPERATORS, limits=SHORT)
     assert {found.prop for _, found in tally.found} == {ANSWERED}
-    findings = first_of_each(street, tally, PEOPLE, SHORT)
+    findings = first_of_each(street, tally, OPERATORS, SHORT)
     errors = {each.run.found.of.split(": ")[1] for each in findings if each.run.found is not None}
     assert (errors, len(findings)) == ({"KeyError", "ValueError"}, 2)
 
 
 def test_who_has_no_time_to_heal_is_told_nothing() -> None:
-    """What people have still to say, as that a plan is approved, is no input of a run that just ends."""
+    """What operators have still to say, as that a plan is approved, is no input of a run that just ends."""
     fleet = named("fleet-governed-2x3")
     runs = [
         simulate(fleet.subject, opening=fleet.opening, seed=seed, limits=Limits(until_ms=1_000, healing_ms=0))

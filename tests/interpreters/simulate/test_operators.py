@@ -1,4 +1,4 @@
-"""What people say, what activities ramble, and what is relied on when all is healed: so that mistakes come to light."""
+"""Operator commands, false reports of activities, and fairness after healing: so that mistakes come to light."""
 
 from typing import Any, Never
 
@@ -51,25 +51,25 @@ def climber(*properties: Property[Any]) -> Machine[Any]:
     return Machine("climber", Climber(), rows=ROWS, final={Stair.TOP}, properties=properties)
 
 
-ONLY_PEOPLE = Faults({name: 0.0 for name in NAMES if name != "people"}, swarm=False)
+ONLY_OPERATORS = Faults({name: 0.0 for name in NAMES if name != "operators"}, swarm=False)
 
 
 def test_people_mostly_say_what_would_be_taken() -> None:
     """Most of what is said moves something."""
-    run = simulate(climber(), seed=1, faults=ONLY_PEOPLE, environment=ALONE)
-    assert run.struck["people"] > run.counts.refused * 3
+    run = simulate(climber(), seed=1, faults=ONLY_OPERATORS, environment=ALONE)
+    assert run.struck["operators"] > run.counts.refused * 3
 
 
 def test_where_nothing_can_come_any_more_nobody_waits() -> None:
     """Who is at the top is asked nothing more: there are no more occasions."""
-    run = simulate(climber(), seed=1, faults=ONLY_PEOPLE, environment=ALONE, limits=Limits(until_ms=hours(1_000)))
+    run = simulate(climber(), seed=1, faults=ONLY_OPERATORS, environment=ALONE, limits=Limits(until_ms=hours(1_000)))
     assert run.entries[-1].envelope.event in (Up(), Jumped())
-    assert run.struck["people"] < 200
+    assert run.struck["operators"] < 200
 
 
 def test_in_some_runs_people_never_say_one_thing() -> None:
     """So that what is over with it goes on; in others they do."""
-    every = [simulate(climber(), seed=seed, faults=ONLY_PEOPLE, environment=ALONE) for seed in range(40)]
+    every = [simulate(climber(), seed=seed, faults=ONLY_OPERATORS, environment=ALONE) for seed in range(40)]
     said = [{type(each.envelope.event) for each in run.entries} for run in every]
     assert any({Up, Down} <= each and Jumped not in each for each in said)
     assert any(Jumped in each for each in said)
@@ -94,7 +94,7 @@ def test_what_is_due_when_the_clock_is_right_again_comes() -> None:
     assert isinstance(target.subject, Machine)
     assert target.subject.initial != runtime.Runtime()
     for seed in range(40):
-        faults = Faults({"early timer": 0.3, "people": 0.6}, swarm=False)
+        faults = Faults({"early timer": 0.3, "operators": 0.6}, swarm=False)
         run = simulate(target.subject, seed=seed, faults=faults, environment=ALONE, limits=Limits(until_ms=hours(1)))
         assert run.found is None, (seed, run.found)
 
@@ -111,11 +111,11 @@ def test_an_activity_may_say_every_example_and_come_to_every_end() -> None:
 
 
 def test_an_environment_has_rates_of_its_own_unless_others_are_given() -> None:
-    """Where most is said by people they say more; who says how often is heard."""
-    quiet, loud = Environment(rates={"people": 0.0}), Environment(rates={"people": 0.9})
+    """Where most is said by operators they say more; who says how often is heard."""
+    quiet, loud = Environment(rates={"operators": 0.0}), Environment(rates={"operators": 0.9})
     usual = Faults(swarm=False)
     spoken = [
-        simulate(climber(), seed=1, faults=usual, environment=each).struck.get("people", 0) for each in (quiet, loud)
+        simulate(climber(), seed=1, faults=usual, environment=each).struck.get("operators", 0) for each in (quiet, loud)
     ]
     assert spoken[0] == 0 < spoken[1]
-    assert "people" not in simulate(climber(), seed=1, faults=NONE, environment=loud).struck
+    assert "operators" not in simulate(climber(), seed=1, faults=NONE, environment=loud).struck

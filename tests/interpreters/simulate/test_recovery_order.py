@@ -17,7 +17,7 @@ from lifefold.interpreters.engine import ActivityContext, EffectContext, Interpr
 from lifefold.interpreters.engine.engine import Engine
 from lifefold.interpreters.simulate import Limits, Name, Run, simulate
 from lifefold.interpreters.simulate.activities import Activities
-from lifefold.interpreters.simulate.on_engine import ENACTABLE, Death, enact, log_of, prompt, said_by_people
+from lifefold.interpreters.simulate.on_engine import ENACTABLE, Death, enact, log_of, operator_inputs, prompt
 from lifefold.interpreters.simulate.runner import Runner
 from lifefold.interpreters.simulate.scheduler import Part
 from lifefold.interpreters.targets.simulation_targets import FLEET, named
@@ -25,7 +25,7 @@ from lifefold.interpreters.targets.simulation_targets import FLEET, named
 FEW: Final = CrashBounds(inputs=2, crashes=1, batch=1)
 TARGET: Final = named("fleet-2x3")
 UNTIL_MS: Final = 120_000
-WORLD: Final = msgspec.structs.replace(prompt(FLEET), people_ms=(5_000, 20_000))
+WORLD: Final = msgspec.structs.replace(prompt(FLEET), operators_ms=(5_000, 20_000))
 SLOT: Final = RunSession.__name__
 POINT: Final = Death(0).point
 Deed = tuple[str, str]
@@ -132,12 +132,12 @@ def watched_engine(run: Run, entries: int, monkeypatch: pytest.MonkeyPatch) -> l
             {kind: partial(lives, handler) for kind, handler in given.activities.items()},
         )
 
-    async def performs(handler: Callable[..., Any], effect: Effect, occasion: EffectContext) -> None:
-        await handler(effect, occasion)
-        deeds.append((type(effect).__name__, occasion.within.name))
+    async def performs(handler: Callable[..., Any], effect: Effect, context: EffectContext) -> None:
+        await handler(effect, context)
+        deeds.append((type(effect).__name__, context.within.name))
 
     async def lives(handler: Callable[..., Any], activity: Activity, context: ActivityContext) -> None:
-        deeds.append((f"{type(activity).__name__} is taken up", context.occasion.within.name))
+        deeds.append((f"{type(activity).__name__} is taken up", context.origin.within.name))
         await handler(activity, context)
 
     monkeypatch.setattr(Engine, "resume", resumes)
@@ -148,7 +148,7 @@ def watched_engine(run: Run, entries: int, monkeypatch: pytest.MonkeyPatch) -> l
         until_ms=UNTIL_MS,
         but=run.deviations,
         environment=WORLD,
-        people=said_by_people(run.entries),
+        operators=operator_inputs(run.entries),
         dies=[Death(entries)],
         altered=altered,
     )
@@ -192,8 +192,8 @@ def test_an_engine_that_performs_what_is_owed_first_is_found(killed: Killed, mon
     resume = Engine.resume
 
     def hasty(self: Engine) -> None:
-        for name, asked, occasion in self._owed:
-            self._queue(name).put(asked, occasion)
+        for name, asked, origin in self._owed:
+            self._queue(name).put(asked, origin)
         self._owed.clear()
         resume(self)
 

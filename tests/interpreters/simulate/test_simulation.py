@@ -139,7 +139,7 @@ def test_every_fault_happens_and_none_does_that_is_switched_off() -> None:
         if struck >= set(NAMES):
             break
     assert struck == set(NAMES)
-    for name in ("people", "killed when decided", "late report"):
+    for name in ("operators", "killed when decided", "late report"):
         for seed in range(10):
             without = Faults({name: 0.0})
             run = simulate(target.subject, opening=target.opening, seed=seed, faults=without, environment=FLEET)

@@ -22,9 +22,9 @@ class Hearth:
         self.burning: set[int] = set()
         self.said: dict[tuple[str, int, int], str] = {}
 
-    async def announce(self, effect: Announce, occasion: EffectContext) -> None:
+    async def announce(self, effect: Announce, context: EffectContext) -> None:
         await checkpoint()
-        self.said[occasion.identity] = effect.word
+        self.said[context.identity] = effect.word
 
     async def fire(self, activity: Fire, context: ActivityContext) -> None:
         if context.cleanup_only:
@@ -59,10 +59,10 @@ class HasNoHandler(Hearth):
 
 
 class SaysItAgain(Hearth):
-    async def announce(self, effect: Announce, occasion: EffectContext) -> None:
+    async def announce(self, effect: Announce, context: EffectContext) -> None:
         self.said[("", 0, len(self.said))] = effect.word
         await checkpoint()
-        del occasion
+        del context
 
 
 class SaysNothing(Hearth):

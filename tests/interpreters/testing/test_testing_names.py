@@ -11,8 +11,9 @@ from lifefold.interpreters import testing
 PAGE: Final = (Path(__file__).parents[3] / "docs" / "testing.md").read_text()
 
 EXPORTED: Final = """
-    INTERPRETER_CHECKS STORE_CHECKS Aspect Bench Example Harness InterpreterCheck InterpreterConformance LawBrokenError
-    Log OpeningRefusedError StoreCheck StoreConformance Taken Trace check_laws events systems traces
+    ADAPTER_CHECKS INTERPRETER_CHECKS STORE_CHECKS AdapterBench AdapterCheck AdapterConformance Aspect Bench Example
+    Harness InterpreterCheck InterpreterConformance LawBrokenError Log OpeningRefusedError Recording StoreCheck
+    StoreConformance Taken Trace check_laws events systems traces
 """.split()
 
 

@@ -1,8 +1,10 @@
 """Pictures: everything is in them, nothing lies on anything else, and they are the same everywhere."""
 
 import os
+import re
 import subprocess
 import sys
+from importlib import import_module
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
@@ -12,7 +14,7 @@ import pytest
 
 from lifefold.core.kernel import Machine
 from lifefold.core.lifecycles import session
-from lifefold.interpreters.views import machines, systems
+from lifefold.interpreters.views import UnknownNameError, draw, machines, systems
 from lifefold.interpreters.views.outline import arcs
 from lifefold.interpreters.views.picture import (
     Arrow,
@@ -25,6 +27,7 @@ from lifefold.interpreters.views.picture import (
     svg,
 )
 from lifefold.interpreters.views.picture.layout import layout
+from lifefold.interpreters.views.wiring import wiring
 
 MACHINES: Final = machines()
 DRAW: Final = """
@@ -91,14 +94,46 @@ def test_what_people_write_is_text_in_a_picture() -> None:
 
 
 def test_a_system_is_drawn_with_its_machines_and_rules() -> None:
-    """A frame for each kind of aggregate, and every machine and rule inside."""
+    """A frame for each kind of aggregate, every machine inside, and an arrow for each wire of every rule."""
     system = systems()["fleet"]
     drawing = overview(system)
     assert [group.key for group in drawing.groups] == list(system.aggregates)
-    lines = [line for box in drawing.every_box() for line in box.lines]
-    for of in system.aggregates.values():
-        assert {*of.machines, *(rule.name.replace("_", " ") for rule in of.rules)} <= set(lines)
+    for group, of in zip(drawing.groups, system.aggregates.values(), strict=True):
+        assert {*of.machines} <= {box.lines[0] for box in group.boxes}
+    drawn = {(arrow.source, arrow.target, line) for arrow in drawing.arrows for line in arrow.lines}
+    wires = wiring(system)
+    assert {wire.rule.name for wire in wires if not wire.leads} == set()
+    for wire in wires:
+        for lead in wire.leads:
+            there = f"{lead.kind} {lead.machine or '(new)'}"
+            assert (f"{wire.kind} {wire.rule.on}", there, wire.rule.name.replace("_", " ")) in drawn
     parsed(svg(drawing))
+
+
+@pytest.mark.parametrize("form", ["mermaid", "dot"])
+def test_a_system_has_the_same_arrows_in_every_language(form: str) -> None:
+    """As many boxes, frames and arrows as in the drawing; messages are thick in each."""
+    system = systems()["fleet"]
+    drawing, text = overview(system), draw(system, form)
+    arrow, thick, frame = ("-->", "==>", "subgraph") if form == "mermaid" else ("->", "penwidth", "subgraph")
+    messages = sum(each.tint is Tint.HERE for each in drawing.arrows)
+    found = len(re.findall(r"^    n\d+ (?:-->|==>|->)", text, re.MULTILINE))
+    assert (found, text.count(thick), text.count(frame)) == (len(drawing.arrows), messages, len(drawing.groups))
+    assert arrow in text
+    assert all(f"n{number}" in text for number, _ in enumerate(drawing.every_box()))
+
+
+def test_the_graph_of_a_system_is_read_by_graphviz() -> None:
+    """Its names, labels and clusters are well formed."""
+    drawing = overview(systems()["fleet"])
+    graph = import_module("pygraphviz").AGraph(string=draw(systems()["fleet"], "dot"))
+    assert (len(graph.nodes()), len(graph.subgraphs())) == (len(drawing.every_box()), len(drawing.groups))
+
+
+def test_a_system_has_no_statechart_for_other_tools() -> None:
+    """SCXML and XState are languages of machines; the error names the formats of systems."""
+    with pytest.raises(UnknownNameError, match="known are mermaid, dot, svg"):
+        draw(systems()["fleet"], "scxml")
 
 
 def test_without_the_library_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,11 +20,11 @@ This module has the lifecycle of one task; the rules between tasks are in ``core
 """
 
 from lifefold.core.fleet.board.fleet_task.model import (
+    BUDGET,
     LEVEL,
     MOST_SUBTASKS,
     NOT_IN_THE_PLAN,
     PLAN,
-    PURSE,
     ROLE,
     SUBTASKS_MS,
     Aborted,
@@ -59,6 +59,7 @@ from lifefold.core.fleet.board.fleet_task.rules import CANCELLABLE, is_over
 from lifefold.core.fleet.board.fleet_task.table import machine
 
 __all__ = [
+    "BUDGET",
     "CANCELLABLE",
     "IN_HAND",
     "KEYS",
@@ -67,7 +68,6 @@ __all__ = [
     "NOT_IN_THE_PLAN",
     "PLAN",
     "PROPERTIES",
-    "PURSE",
     "REMOVABLE",
     "ROLE",
     "SUBTASKS_MS",

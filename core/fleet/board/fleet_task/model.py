@@ -31,7 +31,7 @@ ROLE: Final = "role:"
 LEVEL: Final = "level:"
 """The prefix of ``lacks`` if no agent has the trust level of the task (E34)."""
 
-PURSE: Final = "budget:"
+BUDGET: Final = "budget:"
 """The prefix of ``lacks`` if a budget is spent."""
 
 PLAN: Final = "plan:"
@@ -294,7 +294,7 @@ class FleetTask(Task, frozen=True):
     @property
     def lacked_task(self) -> str:
         """The task that blocks this one; empty if there is none."""
-        return "" if self.lacks.startswith((ROLE, LEVEL, PURSE, PLAN)) else self.lacks
+        return "" if self.lacks.startswith((ROLE, LEVEL, BUDGET, PLAN)) else self.lacks
 
     def part(self, number: int) -> str:
         """Return the id of subtask ``number``, from 1. It is unique: no id of a fleet file has a ``+``."""

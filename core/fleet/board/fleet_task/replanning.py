@@ -82,6 +82,11 @@ class Replanned(Event, frozen=True):
     what: str = ""
 
     @classmethod
+    def examples(cls) -> tuple["Replanned", ...]:
+        """Return terms without commands, and with one."""
+        return cls(), cls(FleetTask(verify=(("true",),)))
+
+    @classmethod
     def examples_for(cls, record: Any) -> tuple["Replanned", ...]:
         """Return new terms with the same retries, with two, and with none."""
         to = replace(FleetTask(), **{name: getattr(record, name) for name in TERMS})

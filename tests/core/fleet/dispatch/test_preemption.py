@@ -45,7 +45,7 @@ def add(of: Hand, name: str, priority: int, *needs: str, **fields: Any) -> Hand:
 
 def asked(of: Hand) -> dict[str, str]:
     """Return who makes room, and for what."""
-    return dict(work_of(of.aggregate).makes_room)
+    return dict(work_of(of.aggregate).preempted)
 
 
 def busy(*priorities: int, **options: Any) -> Hand:
@@ -61,7 +61,7 @@ def busy(*priorities: int, **options: Any) -> Hand:
 def test_a_task_that_comes_first_takes_the_place_of_one_that_is_at_work() -> None:
     """The other one is open again under its used number, has not failed, and says for what it has made room."""
     of = add(busy(2, worker_slots=("ann",)), "X", 1)
-    before, reason = make("L1", priority=2), "it makes room for X"
+    before, reason = make("L1", priority=2), "preempted for X"
     assert recalled(of) == [("worker/ann", assignment.Recalled("L1", 1, reason, DEADLINE_MS))]
     now: fleet_task.FleetTask = of.record("task:L1")
     assert states(of, "L1", "X") == ["OPEN", "OPEN"]
@@ -96,7 +96,7 @@ def test_nothing_makes_room_in_a_fleet_that_does_not_say_so() -> None:
     of.give("task:X", Created(make("X", priority=1)))
     assert recalled(of) == []
     work = work_of(of.aggregate)
-    assert (work.is_preempting, dict(work.at), dict(work.makes_room)) == (False, {}, {})
+    assert (work.is_preempting, dict(work.at), dict(work.preempted)) == (False, {}, {})
 
 
 def test_nobody_makes_room_while_somebody_is_free_who_may_take_it() -> None:
@@ -255,8 +255,8 @@ def test_only_who_is_trusted_so_far_makes_room() -> None:
     assert (asked(of), states(of, "L1", "L2")) == ({"ann": "X"}, ["OPEN", "CLAIMED"])
 
 
-@pytest.mark.parametrize(("sessions", "makes_room"), [(1, {}), (2, {"ann": "X"})])
-def test_nobody_makes_room_for_what_no_share_is_left_for(sessions: int, makes_room: dict[str, str]) -> None:
+@pytest.mark.parametrize(("sessions", "preempted"), [(1, {}), (2, {"ann": "X"})])
+def test_nobody_makes_room_for_what_no_share_is_left_for(sessions: int, preempted: dict[str, str]) -> None:
     """What is at work would be lost for nothing; the share that its owner holds is not counted."""
     caps = Caps(sessions=sessions)
     ((ref, limited),) = budget_of(budgets.FLEET, caps, Budget(caps, Amounts(sessions=1)))
@@ -268,7 +268,7 @@ def test_nobody_makes_room_for_what_no_share_is_left_for(sessions: int, makes_ro
             **preemption.preemption_requests(("ann",), 0),
         )
     )
-    assert asked(add(of, "X", 1)) == makes_room
+    assert asked(add(of, "X", 1)) == preempted
 
 
 def test_a_retry_that_comes_first_has_somebody_make_room_when_it_has_rested() -> None:
@@ -303,7 +303,7 @@ def test_a_part_of_what_is_cancelled_has_nobody_make_room() -> None:
 
 def recalled_worker(of: Hand, within_ms: int = DEADLINE_MS) -> Hand:
     """Let the board take the task from its owner, whose session has so long to end."""
-    return of.hear("board", "assignment", assignment.Recalled("T1", 2, "it makes room for X", within_ms))
+    return of.hear("board", "assignment", assignment.Recalled("T1", 2, "preempted for X", within_ms))
 
 
 @pytest.mark.parametrize(("within_ms", "has_ms"), [(DEADLINE_MS, DEADLINE_MS), (0, session.Limits().grace_ms)])
@@ -339,7 +339,7 @@ def test_the_next_session_has_its_grace_again() -> None:
 def test_a_recall_of_what_is_not_in_hand_is_harmless() -> None:
     """Late, or for another claim."""
     of = wanting()
-    of.dismiss("board", "assignment", assignment.Recalled("T1", 2, "it makes room for X", DEADLINE_MS))
+    of.dismiss("board", "assignment", assignment.Recalled("T1", 2, "preempted for X", DEADLINE_MS))
     assert shutdown.quiet(of.aggregate)
 
 
@@ -366,12 +366,12 @@ def test_a_plan_says_whether_tasks_make_room_and_without_it_nothing_is_there() -
 def test_status_says_for_what_an_agent_makes_room_until_it_is_free() -> None:
     of, agent = add(busy(2, worker_slots=("ann",)), "X", 1), running().aggregate
     seen = projection.agents({"board": of.aggregate, agent.name: agent})
-    assert [each.makes_room_for for each in seen] == ["X"]
+    assert [each.preempted_for for each in seen] == ["X"]
     of.give("task:X", task.Cancelled())
     of.give("task:L1", task.Cancelled())
     ask(of)
     seen = projection.agents({"board": of.aggregate, agent.name: agent})
-    assert [each.makes_room_for for each in seen] == [""]
+    assert [each.preempted_for for each in seen] == [""]
 
 
 @pytest.mark.no_cover
@@ -394,7 +394,7 @@ def test_why_says_who_makes_room_and_why_what_had_to_go_is_open() -> None:
     of, agent = add(busy(2, worker_slots=("ann",)), "X", 1), running().aggregate
     both = {"board": of.aggregate, agent.name: agent}
     assert "no agent is free: ann is preempted for X" in why.explain(why.look(both, "X", 0), why.Story("X")).sentence
-    assert "it makes room for X" in why.explain(why.look(both, "L1", 0), why.Story("L1")).sentence
+    assert "preempted for X" in why.explain(why.look(both, "L1", 0), why.Story("L1")).sentence
 
 
 @pytest.mark.parametrize(("stage", "is_so"), [(task.Stage.WORK, False), (task.Stage.VERIFY, True)])

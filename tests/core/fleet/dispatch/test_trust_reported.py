@@ -36,7 +36,7 @@ def test_a_task_that_nobody_is_trusted_to_take_says_so_and_whom_a_person_may_pro
     said = explained(of, "T2")
     assert said.sentence == "T2 is BLOCKED: takes an agent with the role cook that is trusted, and there is none."
     assert said.onward == "T2 goes on when an agent has earned the level trusted, or an operator promotes one."
-    assert [(way.command, way.to) for way in said.ways] == [("trust", "ann"), ("cancel", "T2")]
+    assert [(option.command, option.to) for option in said.options] == [("trust", "ann"), ("cancel", "T2")]
     waits = status.waiting({"board": of.aggregate})
     assert [(each.about, each.names, each.command) for each in waits] == [("trust", ("T2",), "trust")]
 

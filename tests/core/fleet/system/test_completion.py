@@ -54,14 +54,14 @@ def ready(plan: Plan = PLAN) -> dict[str, Aggregate]:
 
 def test_nothing_that_goes_on_waits_for_people() -> None:
     """Not before there is a board, while a worktree is made, nor when nothing is left."""
-    assert not completion.only_people_move_it({})
-    assert not completion.only_people_move_it(begun(PLAN))
+    assert not completion.waits_for_operators({})
+    assert not completion.waits_for_operators(begun(PLAN))
     closed = with_job(ready(), fleet_task.FleetTask(task.State.CLOSED, "T1"))
     desk = closed["board"]
     view = replace(desk.views["work"], unsettled=0)
     closed["board"] = replace(desk, views=desk.views.set("work", view))
     assert completion.finished(closed["board"])
-    assert not completion.only_people_move_it(closed)
+    assert not completion.waits_for_operators(closed)
 
 
 def test_what_lacks_money_or_a_word_waits_for_people_alone() -> None:
@@ -69,9 +69,9 @@ def test_what_lacks_money_or_a_word_waits_for_people_alone() -> None:
     fleet = ready()
     blocked = with_job(fleet, fleet_task.FleetTask(task.State.BLOCKED, "T1", lacks=FLEET))
     assert completion.waits_for_money(blocked["board"])
-    assert completion.only_people_move_it(blocked)
+    assert completion.waits_for_operators(blocked)
     assert not completion.finished(blocked["board"])
-    assert not completion.only_people_move_it(ready(replace(PLAN, watch=True)))
+    assert not completion.waits_for_operators(ready(replace(PLAN, watch=True)))
     spent = replace(fleet["board"].record(FLEET), period_ms=9, state=budget.State.OPEN)
     desk = fleet["board"]
     timed = take(desk, Envelope(FLEET, budget.Reserve("ann"), 0, "rule"))
@@ -79,7 +79,7 @@ def test_what_lacks_money_or_a_word_waits_for_people_alone() -> None:
     assert spent.period_ms == 9
     resets = ready(replace(PLAN, budget=Budget(Caps(sessions=2), period_ms=9)))
     desk = take(resets["board"], Envelope(FLEET, budget.Reserve("ann"), 0, "rule"))
-    assert not completion.only_people_move_it({**resets, "board": desk})
+    assert not completion.waits_for_operators({**resets, "board": desk})
 
 
 def test_a_fleet_in_which_a_message_is_on_its_way_does_not_wait_for_people_alone() -> None:
@@ -87,11 +87,11 @@ def test_a_fleet_in_which_a_message_is_on_its_way_does_not_wait_for_people_alone
     fleet = with_job(ready(), fleet_task.FleetTask(task.State.BLOCKED, "T1", lacks=FLEET))
     desk = fleet["board"]
     told = {**fleet, "board": replace(desk, sent=desk.sent.set("worker/ann", desk.sent.get("worker/ann", 0) + 1))}
-    assert completion.only_people_move_it(fleet)
-    assert not completion.only_people_move_it(told)
-    assert completion.only_people_move_it(heard(told))
+    assert completion.waits_for_operators(fleet)
+    assert not completion.waits_for_operators(told)
+    assert completion.waits_for_operators(heard(told))
     gone = replace(desk, sent=desk.sent.set("worker/bob", 1))
-    assert completion.only_people_move_it({**fleet, "board": gone})
+    assert completion.waits_for_operators({**fleet, "board": gone})
 
 
 def test_the_command_that_raises_a_budget_says_how_much_the_next_claim_needs() -> None:

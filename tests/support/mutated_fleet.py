@@ -9,7 +9,7 @@ from lifefold.core.kernel import AggregateType, Event, Rule, System, View, repla
 from lifefold.core.lifecycles.session import Limits
 from lifefold.interpreters.check import check
 from lifefold.interpreters.targets.check_targets import named
-from planted import NEAR, way_in
+from mutated import NEAR, way_in
 
 BOARD, WORKER = system.aggregates["board"], system.aggregates["worker"]
 LIMITS: Final = Limits(max_consecutive_errors=2, max_total_errors=2)

@@ -1,4 +1,4 @@
-"""A person beside a fleet with real processes: says something as soon as something has happened."""
+"""An operator beside a fleet with real processes: gives a command as soon as something has happened."""
 
 from collections.abc import Callable
 

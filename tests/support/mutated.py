@@ -1,8 +1,8 @@
-"""Bugs of other people's software, planted in copies of what is shipped: the shortest way that a check finds to each.
+"""Bugs of other software as mutants of shipped lifecycles and systems: the shortest trace to each that a check finds.
 
-A copy is asked the question that the shipped one is asked (``interpreters.check.targets``): the same record, the same
-bounds on it, the same properties. It is looked at only as far as a short way needs, and where that would be far people
-say less.
+A mutant is checked within the configuration of the original (``interpreters.targets.check_targets``): the same record,
+bounds and properties. The search is only as deep as a short trace needs, with fewer operator commands where that would
+be too far.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from lifefold.interpreters.check import Outcome, Report, check
 from lifefold.interpreters.targets.check_targets import named
 
 LONGEST: Final = 12
-"""How many steps a way to a planted bug has at most, what then goes on for ever included."""
+"""The most steps of a trace to a mutant's broken property, the cycle of a lasso included."""
 
 NEAR: Final = 300
 """How many of the nearest states are looked at, unless what is promised is that something comes."""

@@ -22,7 +22,7 @@ from lifefold.interpreters.explain.why.now import empty_budget, refill_ms
 from lifefold.interpreters.explain.why.phrases import MOST_NAMED, duration, enumerated, in_brackets, in_time
 
 
-class Way(msgspec.Struct, frozen=True):
+class Option(msgspec.Struct, frozen=True):
     """A command that an operator can give: its name, its task or agent, and its consequence."""
 
     command: str
@@ -56,12 +56,12 @@ def _freed(view: FleetView, links: Sequence[Link]) -> Iterator[str]:
             yield f"{each.task} goes on when the fleet file has it without that dependency, {_ACCEPTED}."
 
 
-def ways(view: FleetView) -> tuple[Way, ...]:
+def options(view: FleetView) -> tuple[Option, ...]:
     """Return the commands of an operator, each once: first those that move the task on, then its end."""
     ends = () if view.is_over else roots(chain(view))
-    found = [way for each in ends if each in view.tasks for way in _ways(view.about(each))]
+    found = [option for each in ends if each in view.tasks for option in _options(view.about(each))]
     if view.task.state in fleet_task.CANCELLABLE:
-        found.append(Way("cancel", view.name, _LEFT_OUT if view.is_over else _NOT_DONE))
+        found.append(Option("cancel", view.name, _LEFT_OUT if view.is_over else _NOT_DONE))
     return tuple(dict.fromkeys(found))
 
 
@@ -86,8 +86,8 @@ def _next(view: FleetView) -> str:
     return f"{_NEXT[view.task.state](view)}."
 
 
-def _ways(view: FleetView) -> Iterator[Way]:
-    yield from _WAYS.get(view.task.state, _no_way)(view)
+def _options(view: FleetView) -> Iterator[Option]:
+    yield from _OPTIONS.get(view.task.state, _no_option)(view)
 
 
 # By itself
@@ -129,7 +129,7 @@ def _when_an_agent_may(view: FleetView) -> str:
 
 def _when_there_is_more(view: FleetView, lacking: Entity[budget.Budget]) -> str:
     """Return when a budget has a share left again."""
-    kind, _, name = lacking.ref.removeprefix(fleet_task.PURSE).partition("/")
+    kind, _, name = lacking.ref.removeprefix(fleet_task.BUDGET).partition("/")
     whose = f"the budget of {name}" if name else f"the {kind}'s budget"
     left_ms = refill_ms(view, lacking)
     by_itself = [] if left_ms is None else [f"{whose} is refilled, {in_time(left_ms)}"]
@@ -195,7 +195,7 @@ def _blocked(view: FleetView) -> str:
         return _put_back(view)
     if view.task.lacks.startswith(fleet_task.ROLE):
         return f"{view.name} goes on when the fleet file has an agent that may take it, {_ACCEPTED}"
-    if view.task.lacks.startswith(fleet_task.PURSE):
+    if view.task.lacks.startswith(fleet_task.BUDGET):
         return f"{view.name} goes on when an operator raises the budget"
     if view.task.lacks.startswith(fleet_task.LEVEL):
         level = view.task.level.word
@@ -233,42 +233,42 @@ _NEXT: Final[Mapping[str, Callable[[FleetView], str]]] = {
 # By operators
 
 
-def _no_way(_view: FleetView) -> Iterator[Way]:
+def _no_option(_view: FleetView) -> Iterator[Option]:
     yield from ()
 
 
-def _decide_plan(view: FleetView) -> Iterator[Way]:
-    yield Way("approve", view.name, "it is given to an agent when it is ready")
-    yield Way("reject", view.name, "it is not done")
+def _decide_plan(view: FleetView) -> Iterator[Option]:
+    yield Option("approve", view.name, "it is given to an agent when it is ready")
+    yield Option("reject", view.name, "it is not done")
 
 
-def _decide_work(view: FleetView) -> Iterator[Way]:
-    yield Way("approve", view.name, "it is merged")
-    yield Way("reject", view.name, "it has failed, and is tried again while it has retries")
+def _decide_work(view: FleetView) -> Iterator[Option]:
+    yield Option("approve", view.name, "it is merged")
+    yield Option("reject", view.name, "it has failed, and is tried again while it has retries")
 
 
-def _accept_branch(view: FleetView) -> Iterator[Way]:
+def _accept_branch(view: FleetView) -> Iterator[Option]:
     if _is_disputed(view):
-        yield Way("branch", "--accept", "the target branch is accepted as it is, and the work is merged into it")
+        yield Option("branch", "--accept", "the target branch is accepted as it is, and the work is merged into it")
     yield from _let_go_on(view)
 
 
-def _let_go_on(view: FleetView) -> Iterator[Way]:
+def _let_go_on(view: FleetView) -> Iterator[Option]:
     for name in _left(view) if not view.task.owner else ():
         if view.desired_state(name).state is desired_state.State.PAUSE:
-            yield Way("resume", name, "it goes on with its work, or takes new")
+            yield Option("resume", name, "it goes on with its work, or takes new")
     for lacking in (empty_budget(view), *(empty_budget(view, name) for name in _left(view))):
         if lacking is not None:
             yield _more(lacking.ref, lacking, "more may be spent, at once")
 
 
-def _more(ref: str, lacking: Entity[budget.Budget] | None, about: str) -> Way:
+def _more(ref: str, lacking: Entity[budget.Budget] | None, about: str) -> Option:
     """Return the command that raises a budget, for the resources without a share left."""
-    kind, _, name = ref.removeprefix(fleet_task.PURSE).partition("/")
+    kind, _, name = ref.removeprefix(fleet_task.BUDGET).partition("/")
     lines = () if lacking is None else lacking.record.lines
     short = [each for each in lines if not each.suffices] or lines
     options = " ".join(f"--add-{_WORDS[each.resource]} ..." for each in short)
-    return Way("budget", " ".join(filter(None, (f"--{kind} {name}" if name else "", options))), about)
+    return Option("budget", " ".join(filter(None, (f"--{kind} {name}" if name else "", options))), about)
 
 
 _WORDS: Final[Mapping[Resource, str]] = {
@@ -280,34 +280,34 @@ _WORDS: Final[Mapping[Resource, str]] = {
 """The options of ``lifefold budget``, by resource."""
 
 
-def _talk(view: FleetView) -> Iterator[Way]:
+def _talk(view: FleetView) -> Iterator[Option]:
     owner = view.task.owner
     if view.desired_state(owner).state is desired_state.State.STOP or view.session(owner).state is SessionState.STOPPED:
         return
     if view.desired_state(owner).state is desired_state.State.PAUSE:
-        yield Way("resume", owner, f"it goes on with {view.name}")
-    yield Way("send", owner, "it is interrupted, and its next prompt has the text")
-    yield Way("stop", owner, f"it stops for good, and {view.name} is given back for another agent")
+        yield Option("resume", owner, f"it goes on with {view.name}")
+    yield Option("send", owner, "it is interrupted, and its next prompt has the text")
+    yield Option("stop", owner, f"it stops for good, and {view.name} is given back for another agent")
 
 
-def _grant(view: FleetView) -> Iterator[Way]:
+def _grant(view: FleetView) -> Iterator[Option]:
     if not view.task.removed:
-        yield Way("retry", view.name, "it is tried once more, at once")
+        yield Option("retry", view.name, "it is tried once more, at once")
 
 
-def _unblock(view: FleetView) -> Iterator[Way]:
-    if view.task.lacks.startswith(fleet_task.PURSE):
+def _unblock(view: FleetView) -> Iterator[Option]:
+    if view.task.lacks.startswith(fleet_task.BUDGET):
         lacking = view.aggregates[board.NAME].entities.get(view.task.lacks)
         yield _more(view.task.lacks, lacking, "more may be spent, and it goes on")
     elif view.task.lacks.startswith(fleet_task.LEVEL):
         for name, each in view.worker_slots.items():
             if each.may_take(view.task.role) and each.state is not worker_slot.State.GONE:
-                yield Way("trust", name, f"it is promoted by one level, from {each.level.word}")
+                yield Option("trust", name, f"it is promoted by one level, from {each.level.word}")
     elif not view.task.removed and not view.task.lacks.startswith(fleet_task.ROLE):
-        yield Way("retry", view.name, "its blocker is gone: it goes on where it was")
+        yield Option("retry", view.name, "its blocker is gone: it goes on where it was")
 
 
-_WAYS: Final[Mapping[str, Callable[[FleetView], Iterator[Way]]]] = {
+_OPTIONS: Final[Mapping[str, Callable[[FleetView], Iterator[Option]]]] = {
     State.PLANNED: _decide_plan,
     State.OPEN: _let_go_on,
     State.DONE: _accept_branch,

@@ -1,0 +1,67 @@
+"""Adapters of agent programs: a brief becomes a command line, lines of output become facts. Pure.
+
+Each program has one module. ``facts`` is the vocabulary that all of them share, ``adapter`` the protocol, ``registry``
+the adapters by name. docs/adapters.md shows how to write one.
+"""
+
+from lifefold.interpreters.adapters.adapter import (
+    MAX_LINE_BYTES,
+    Adapter,
+    Brief,
+    Conversation,
+    Now,
+    Permissions,
+    Reports,
+)
+from lifefold.interpreters.adapters.facts import (
+    PHASES,
+    ConversationBegan,
+    Cost,
+    Counted,
+    Ended,
+    Fact,
+    Limited,
+    ModelCost,
+    PermissionDenied,
+    PermissionWanted,
+    Said,
+    Spent,
+    Tokens,
+    Work,
+    WorkEnded,
+    WorkStarted,
+)
+from lifefold.interpreters.adapters.lines import Cutter, cut, remaining
+from lifefold.interpreters.adapters.registry import AdapterError, adapter_names, adapter_of
+
+__all__ = [
+    "MAX_LINE_BYTES",
+    "PHASES",
+    "Adapter",
+    "AdapterError",
+    "Brief",
+    "Conversation",
+    "ConversationBegan",
+    "Cost",
+    "Counted",
+    "Cutter",
+    "Ended",
+    "Fact",
+    "Limited",
+    "ModelCost",
+    "Now",
+    "PermissionDenied",
+    "PermissionWanted",
+    "Permissions",
+    "Reports",
+    "Said",
+    "Spent",
+    "Tokens",
+    "Work",
+    "WorkEnded",
+    "WorkStarted",
+    "adapter_names",
+    "adapter_of",
+    "cut",
+    "remaining",
+]

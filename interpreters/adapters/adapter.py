@@ -1,0 +1,126 @@
+"""The protocol of an adapter: one agent program, as a pure translation in both directions.
+
+``argv`` translates a brief into a command line. ``read`` translates a line of output into facts, and ``finish`` the end
+of the process into the last fact. An adapter performs nothing and knows no clock: the moment is an argument. Its state
+is a value of bounded size, so that a restarted runner can read the output again from its beginning.
+"""
+
+from enum import StrEnum
+from typing import Final, Protocol, TypeVar
+
+import msgspec
+
+from lifefold.interpreters.adapters.facts import Ended, Fact
+
+MAX_LINE_BYTES: Final = 1 << 20
+"""The longest line that an adapter decodes, in bytes; it ignores longer ones."""
+
+State = TypeVar("State")
+
+
+class Permissions(StrEnum):
+    """What an agent may do without asking, in the words of the fleet file."""
+
+    DEFAULT = ""
+    """What the program's own settings allow."""
+    READ = "read"
+    """Look and plan; change nothing."""
+    EDIT = "edit"
+    """Change files in its worktree."""
+    ALL = "all"
+    """Everything. For agents in a sandbox of their own."""
+
+
+class Reports(StrEnum):
+    """What an agent program reports about its cost."""
+
+    USD = "usd"
+    TOKENS = "tokens"
+    NOTHING = "nothing"
+
+
+class Brief(msgspec.Struct, frozen=True):
+    """What a session is to do: the prompt, and how to run the program.
+
+    ``arguments`` are passed on as they are, before the prompt. ``budget_microusd`` and ``turns`` limit the session if
+    the program can limit itself; None is no limit. ``permission_tool`` is the tool that the agent asks for leave.
+    """
+
+    prompt: str
+    model: str = ""
+    permissions: Permissions = Permissions.DEFAULT
+    arguments: tuple[str, ...] = ()
+    budget_microusd: int | None = None
+    turns: int | None = None
+    permission_tool: str = ""
+
+
+class Conversation(msgspec.Struct, frozen=True):
+    """The agent's own conversation. ``begun``: an earlier session has had it, and this one resumes it.
+
+    An identifier of a conversation that is not begun was chosen beforehand, for an adapter that can choose.
+    """
+
+    id: str
+    begun: bool = False
+
+
+class Now(msgspec.Struct, frozen=True):
+    """The moment at which a line was read. Agents print local times, so the zone's offset from UTC belongs to it."""
+
+    ms: int
+    utc_offset_min: int = 0
+
+
+class Adapter(Protocol[State]):
+    """One agent program. All methods are pure."""
+
+    @property
+    def name(self) -> str:
+        """The name in the fleet file: ``kind = "claude"``."""
+        ...
+
+    @property
+    def initial(self) -> State:
+        """The state before the first line."""
+        ...
+
+    @property
+    def resumable(self) -> bool:
+        """Whether a later session can resume a conversation."""
+        ...
+
+    @property
+    def chooses_conversation(self) -> bool:
+        """Whether the identifier of a new conversation can be chosen beforehand; it is a UUID then."""
+        ...
+
+    @property
+    def reports(self) -> Reports:
+        """What the program reports about its cost."""
+        ...
+
+    @property
+    def tested_versions(self) -> tuple[str, ...]:
+        """The versions of the program whose output was recorded for the tests."""
+        ...
+
+    @property
+    def version_argv(self) -> tuple[str, ...]:
+        """The command that prints the program's version; empty if there is no such program."""
+        ...
+
+    def argv(self, brief: Brief, conversation: Conversation | None) -> tuple[str, ...]:
+        """Return the command line of a session.
+
+        The prompt is never taken for an option. Without a conversation the session begins one of its own.
+        """
+        ...
+
+    def read(self, state: State, line: bytes, now: Now) -> tuple[State, tuple[Fact, ...]]:
+        """Return the facts of one line of output, with or without its newline. A line is hostile input."""
+        ...
+
+    def finish(self, state: State, status: int | None) -> Ended:
+        """Return the end of the session by its exit status: -n is a death by signal n, None is unknown."""
+        ...

@@ -1,0 +1,200 @@
+"""Lines that no recording has: the adapters read them as the programs' own sources and documents say."""
+
+from decimal import Decimal
+
+import pytest
+
+from agent_outcomes import facts_of, limits, works
+from agent_recordings import recordings
+from lifefold.core.policy.outcomes import Outcome
+from lifefold.interpreters.adapters import (
+    Brief,
+    Cost,
+    Counted,
+    Ended,
+    Fact,
+    PermissionDenied,
+    Spent,
+    Tokens,
+    adapter_of,
+    hostile,
+)
+from lifefold.interpreters.testing.adapters import read
+
+
+def session(program: str, *lines: bytes, status: int | None = 0) -> tuple[Ended, tuple[Fact, ...]]:
+    """Return the end and the facts of a session."""
+    state, facts = read(adapter_of(program), lines)
+    return adapter_of(program).finish(state, status), facts
+
+
+def last_cost(facts: tuple[Fact, ...]) -> Cost:
+    """Return the last total."""
+    return [each for each in facts if isinstance(each, Spent)][-1].total
+
+
+def test_a_result_with_an_error_is_a_failure_also_with_exit_status_0() -> None:
+    """Older versions of Claude Code end so."""
+    line = b'{"type":"result","subtype":"success","is_error":true,"result":"Claude AI usage limit reached|1795600800"}'
+    end, facts = session("claude", line)
+    assert (end.outcome, limits(facts)) == (Outcome.LIMITED, [(1_795_600_800_000, "")])
+
+
+def test_a_result_with_success_is_none_if_the_process_failed() -> None:
+    lines = recordings("claude")["success"].lines
+    assert session("claude", *lines, status=1)[0] == Ended(
+        Outcome.CRASHED, "ended with status 1, after its result: done"
+    )
+
+
+@pytest.mark.parametrize(
+    ("info", "found"),
+    [
+        (b'"status":"allowed_warning","resetsAt":1795600800', []),
+        (b'"status":"rejected","resetsAt":1795600800,"isUsingOverage":true', []),
+        (b'"status":"rejected"', [(None, "")]),
+        (b'"status":"rejected","resetsAt":"soon","rateLimitType":"seven_day"', [(None, "seven_day")]),
+    ],
+)
+def test_only_a_rejected_account_is_limited(info: bytes, found: list[tuple[int | None, str]]) -> None:
+    """An account that pays for more goes on."""
+    _, facts = session("claude", b'{"type":"rate_limit_event","rate_limit_info":{' + info + b"}}")
+    assert limits(facts) == found
+
+
+def test_a_compaction_that_fails_is_work_that_failed() -> None:
+    _, facts = session(
+        "claude",
+        b'{"type":"system","subtype":"status","status":"compacting","uuid":"u1"}',
+        b'{"type":"system","subtype":"status","status":null,"compact_result":"failed"}',
+    )
+    assert works(facts) == [("compaction", False)]
+
+
+def test_a_declined_command_of_codex_is_a_refusal() -> None:
+    item = b'{"id":"item_1","type":"command_execution","command":"rm -r x","status":"declined"}'
+    end, facts = session(
+        "codex", b'{"type":"item.completed","item":' + item + b"}", b'{"type":"turn.completed","usage":{}}'
+    )
+    assert PermissionDenied("item_1", "command_execution", "rm -r x") in facts
+    assert end == Ended(Outcome.DENIED, "command_execution: rm -r x")
+
+
+def test_an_error_that_is_followed_by_work_is_no_end() -> None:
+    """Codex tries again after a lost connection."""
+    error = b'{"type":"error","message":"Reconnecting... 1/5 (stream disconnected, 429)"}'
+    lines = recordings("codex")["success"].lines
+    assert session("codex", *lines[:-2], error, *lines[-2:])[0].ok
+    assert session("codex", *lines[:-2], error, status=-9)[0].outcome is Outcome.LIMITED
+
+
+def test_an_error_in_unknown_words_is_the_reason_of_a_crash() -> None:
+    end, _ = session("codex", b'{"type":"error","message":"Reconnecting... 1/5"}', status=-9)
+    assert end == Ended(Outcome.CRASHED, "ended by signal 9, without a result: Reconnecting... 1/5")
+
+
+def test_a_policy_of_gemini_is_a_refusal() -> None:
+    end, facts = session(
+        "gemini",
+        b'{"type":"tool_use","tool_name":"write_file","tool_id":"t1"}',
+        b'{"type":"tool_result","tool_id":"t1","status":"error","error":{"type":"policy_violation","message":"No."}}',
+        b'{"type":"result","status":"success","stats":{}}',
+    )
+    assert PermissionDenied("t1", "write_file", "No.") in facts
+    assert end == Ended(Outcome.DENIED, "write_file: No.")
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [(41, Outcome.LOGIN_REFUSED), (42, Outcome.REFUSED_COMMAND), (52, Outcome.REFUSED_COMMAND), (1, Outcome.CRASHED)],
+)
+def test_gemini_without_a_result_is_judged_by_its_exit_status(status: int, outcome: Outcome) -> None:
+    assert session("gemini", b"Error: something else", status=status)[0].outcome is outcome
+
+
+def test_gemini_tells_a_limit_while_it_tries_again() -> None:
+    line = b"Attempt 3 failed: Quota exceeded. Please retry in 34.5s.. Retrying after 5ms..."
+    _, facts = session("gemini", line)
+    assert len(limits(facts)) == 1
+    assert limits(facts)[0][0] is not None
+
+
+def test_an_answer_of_opencode_that_is_cut_off_is_a_failure() -> None:
+    end, _ = session("opencode", b'{"type":"step_finish","part":{"id":"p","reason":"length"}}')
+    assert end == Ended(Outcome.FAILED, "the answer exceeds the longest output of the model")
+
+
+def test_aider_sums_its_answers_and_joins_its_lines() -> None:
+    end, facts = session(
+        "aider",
+        b"Tokens: 1.1k sent, 2.5k cache write, 3M cache hit, 30 received. Cost: $0.01",
+        b"message, $0.01 session.",
+        b"more",
+        b"Tokens: 900 sent, 5 received. Cost: $0.02 message, $0.03 session.",
+    )
+    assert end.ok
+    assert last_cost(facts) == Cost(Tokens(2_000, 3_000_000, 2_500, 35), 30_000)
+
+
+def test_aider_goes_on_after_an_error_that_passed() -> None:
+    lines = (*recordings("aider")["limit"].lines[:-30], *recordings("aider")["success"].lines)
+    end, facts = session("aider", *lines)
+    assert end.ok
+    assert len(limits(facts)) == 1
+
+
+@pytest.mark.parametrize(
+    ("lines", "status", "end"),
+    [
+        ((b"all done",), 0, Ended(Outcome.SUCCESS, "all done")),
+        ((b"no api key",), 1, Ended(Outcome.CRASHED, "exit status 1: no api key")),
+        ((b"Error: invalid api key", b""), 1, Ended(Outcome.LOGIN_REFUSED, "exit status 1: Error: invalid api key")),
+        ((b"invalid api key",), -15, Ended(Outcome.CRASHED, "ended by signal 15: invalid api key")),
+        ((), None, Ended(Outcome.CRASHED, "ended in an unknown way")),
+    ],
+)
+def test_a_command_is_judged_by_its_exit_status_and_its_last_line(
+    lines: tuple[bytes, ...], status: int | None, end: Ended
+) -> None:
+    assert session("command", *lines, status=status)[0] == end
+
+
+def test_a_command_reports_its_cost_in_a_form_of_its_own() -> None:
+    _, facts = session("command", b'{"lifefold": {"cost_usd": 0.25, "input_tokens": 10, "output_tokens": 2}}')
+    assert facts == (Spent("", Cost(Tokens(10, 0, 0, 2), 250_000), Counted.SESSION),)
+
+
+@pytest.mark.parametrize("program", ["claude", "codex"])
+def test_a_command_that_runs_another_agent_has_its_cost(program: str) -> None:
+    recording = recordings(program)["resumed"]
+    _, facts = session("command", *recording.lines)
+    own = [each for each in facts_of(program, "resumed") if isinstance(each, Spent)][-1]
+    assert last_cost(facts) == own.total
+
+
+def test_a_command_without_a_prompt_in_its_arguments_is_left_as_it_is() -> None:
+    assert adapter_of("command").argv(Brief("Fix", arguments=("make", "work")), None) == ("make", "work")
+
+
+@pytest.mark.parametrize(
+    ("said", "microusd"),
+    [
+        ("0.00041700000000000005", 417),
+        ("0.0004171", 418),
+        (3, 3_000_000),
+        ("1000000", 1_000_000_000_000),
+        ("1000001", None),
+        ("-1", None),
+        ("NaN", None),
+        ("Infinity", None),
+        ("some", None),
+        (True, None),
+        (None, None),
+        (10**400, None),
+        (Decimal(1), None),
+    ],
+)
+def test_money_is_rounded_up_to_millionths_without_the_noise_of_binary_fractions(
+    said: object, microusd: int | None
+) -> None:
+    assert hostile.microusd(said) == microusd

@@ -1,0 +1,100 @@
+"""The command lines of the adapters say what a brief says."""
+
+import pytest
+
+from lifefold.interpreters.adapters import Brief, Conversation, Permissions, adapter_of
+
+NEW = Conversation("0b5f8f4e-3c1d-4c58-9a51-000000000001")
+BEGUN = Conversation(NEW.id, begun=True)
+CLAUDE = ("claude", "-p", "--output-format", "stream-json", "--verbose")
+CODEX = ("codex", "exec", "--json", "--skip-git-repo-check")
+OPENCODE = ("opencode", "run", "--format", "json", "--print-logs", "--log-level", "ERROR")
+GEMINI = ("gemini", "--output-format=stream-json")
+AIDER = ("aider", "--no-pretty", "--no-stream", "--no-check-update", "--no-show-release-notes")
+
+
+@pytest.mark.parametrize(
+    ("name", "brief", "conversation", "argv"),
+    [
+        ("claude", Brief("Fix"), None, (*CLAUDE, "--", "Fix")),
+        ("claude", Brief("Fix"), NEW, (*CLAUDE, f"--session-id={NEW.id}", "--", "Fix")),
+        ("claude", Brief("Fix"), BEGUN, (*CLAUDE, f"--resume={NEW.id}", "--", "Fix")),
+        (
+            "claude",
+            Brief(
+                "Fix",
+                "opus",
+                Permissions.EDIT,
+                ("--add-dir", "x"),
+                budget_microusd=1_250_000,
+                turns=9,
+                permission_tool="mcp__lifefold__permission",
+            ),
+            None,
+            (
+                *CLAUDE,
+                "--model=opus",
+                "--permission-mode=acceptEdits",
+                "--permission-prompt-tool=mcp__lifefold__permission",
+                "--max-budget-usd=1.250000",
+                "--max-turns=9",
+                "--add-dir",
+                "x",
+                "--",
+                "Fix",
+            ),
+        ),
+        ("codex", Brief("Fix"), NEW, (*CODEX, "--", "Fix")),
+        ("codex", Brief("-"), BEGUN, (*CODEX, "resume", NEW.id, "--", "-\n")),
+        (
+            "codex",
+            Brief("Fix", "gpt", Permissions.READ, ("--search",)),
+            BEGUN,
+            (*CODEX, "--model=gpt", "-c", 'sandbox_mode="read-only"', "--search", "resume", NEW.id, "--", "Fix"),
+        ),
+        ("opencode", Brief("Fix\nit"), None, (*OPENCODE, "--title=Fix it", "--", "Fix\nit")),
+        (
+            "opencode",
+            Brief("Fix", "a/b", Permissions.ALL),
+            BEGUN,
+            (*OPENCODE, f"--session={NEW.id}", "--model=a/b", "--auto", "--", "Fix"),
+        ),
+        ("gemini", Brief("Fix"), NEW, (*GEMINI, f"--session-id={NEW.id}", "--prompt=Fix")),
+        (
+            "gemini",
+            Brief("Fix", "pro", Permissions.EDIT),
+            BEGUN,
+            (*GEMINI, f"--resume={NEW.id}", "--model=pro", "--approval-mode=auto_edit", "--prompt=Fix"),
+        ),
+        ("aider", Brief("Fix"), None, (*AIDER, "--message=Fix")),
+        (
+            "aider",
+            Brief("Fix", "m", Permissions.ALL),
+            BEGUN,
+            (*AIDER, "--restore-chat-history", "--model=m", "--yes-always", "--message=Fix"),
+        ),
+        ("command", Brief("Fix {this}", arguments=("sh", "-c", "x={prompt}")), None, ("sh", "-c", "x=Fix {this}")),
+    ],
+)
+def test_a_command_line_says_what_the_brief_says(
+    name: str, brief: Brief, conversation: Conversation | None, argv: tuple[str, ...]
+) -> None:
+    assert adapter_of(name).argv(brief, conversation) == argv
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("claude", ("--permission-mode=plan", "--permission-mode=acceptEdits", "--permission-mode=bypassPermissions")),
+        ("codex", ('sandbox_mode="read-only"', 'sandbox_mode="workspace-write"', 'sandbox_mode="danger-full-access"')),
+        ("opencode", ("--agent=plan", None, "--auto")),
+        ("gemini", ("--approval-mode=plan", "--approval-mode=auto_edit", "--approval-mode=yolo")),
+        ("aider", ("--chat-mode=ask", "--yes-always", "--yes-always")),
+    ],
+)
+def test_permissions_are_in_the_words_of_the_program(name: str, words: tuple[str | None, ...]) -> None:
+    """By default the program's own settings decide."""
+    default = adapter_of(name).argv(Brief("Fix"), None)
+    for permissions, word in zip((Permissions.READ, Permissions.EDIT, Permissions.ALL), words, strict=True):
+        argv = adapter_of(name).argv(Brief("Fix", permissions=permissions), None)
+        assert [each for each in argv if each not in default and each != "-c"] == ([word] if word else [])
