@@ -50,7 +50,7 @@ from lifefold.interpreters.fleet_runner.plan_changes import joined
 from lifefold.interpreters.fleet_runner.redaction import secrets_of, variables_of
 from lifefold.interpreters.fleet_runner.retry_until import patiently, pause
 from lifefold.interpreters.fleet_runner.session_outcome import Agent, outcome, program_of, said_of_work, spent
-from lifefold.interpreters.fleet_runner.specs import session_spec, write_whole
+from lifefold.interpreters.fleet_runner.specs import as_begun, session_spec, write_whole
 from lifefold.interpreters.fleet_runner.stall import Watcher
 from lifefold.interpreters.fleet_runner.triggers import Attendant
 from lifefold.interpreters.fleet_runner.variables import environment, hint
@@ -62,7 +62,7 @@ from lifefold.interpreters.processes import (
     SurvivorsError,
     adopt,
     launch,
-    read_command,
+    read_order,
 )
 from lifefold.interpreters.processes.overdue import end_of
 from lifefold.interpreters.worktrees.aside import DISPLACED, is_displaced
@@ -285,6 +285,7 @@ class Handlers:
         found = None
         try:
             found = await self._found(activity, context)
+            activity = as_begun(self.folder.last_start(context.origin.within.key, activity.attempt), activity)
             ended = await self._attend(found, activity, context) if isinstance(found, SessionProcess) else found
         except (SessionError, OSError) as error:
             if context.ending:
@@ -298,7 +299,8 @@ class Handlers:
         directory = self.folder.last_start(agent, activity.attempt)
         known = self.fleet.named(agent)  # a plan change may have removed it before this runner began
         lacks = _no_hint if known is None else partial(hint, os.environ, known)
-        command = read_command(directory) if known is None else known.command
+        order = read_order(directory)
+        command = known.command if known is not None else () if order is None else order.argv
         program = program_of(command, cooperative=is_python_command(command))
         called = await outcome(ended, directory, self.secrets, Agent(program, lacks, activity.timeout_ms))
         await context.report(session.SessionExited(called, await spent(directory)))

@@ -27,8 +27,8 @@ from lifefold.interpreters.processes.session_files import (
     SessionUsage,
     ShimUnresponsiveError,
     SurvivorsError,
-    read_command,
     read_exit,
+    read_order,
     read_start,
 )
 from lifefold.interpreters.processes.session_process import SessionProcess, adopt, interrupt, launch, output_tail
@@ -54,8 +54,8 @@ __all__ = [
     "last_progress_ms",
     "launch",
     "output_tail",
-    "read_command",
     "read_exit",
+    "read_order",
     "read_start",
     "signal_group_if_ours",
     "signal_if_ours",

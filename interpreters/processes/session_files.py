@@ -127,16 +127,20 @@ def read_exit(directory: Path) -> SessionExit | None:
     return _read(directory / durable.EXIT, SessionExit)
 
 
-def read_command(directory: Path) -> tuple[str, ...]:
-    """Return the command of a session as it was begun; empty if the order to start cannot be read."""
-    try:
-        return msgspec.json.decode(_contents(directory / durable.SPEC), type=_Order).argv
-    except (OSError, SessionFileError, msgspec.DecodeError):
-        return ()
+class SessionOrder(msgspec.Struct, frozen=True):
+    """The command and the limits of a session as it was begun; changes of the fleet file are for later sessions."""
 
-
-class _Order(msgspec.Struct, frozen=True):
     argv: tuple[str, ...]
+    grace_ms: int
+    timeout_ms: int | None = None
+
+
+def read_order(directory: Path) -> SessionOrder | None:
+    """Return the order to start a session; None if it cannot be read."""
+    try:
+        return msgspec.json.decode(_contents(directory / durable.SPEC), type=SessionOrder)
+    except (OSError, SessionFileError, msgspec.DecodeError):
+        return None
 
 
 def _read(path: Path, record: type[Record]) -> Record | None:

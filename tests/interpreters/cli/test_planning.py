@@ -494,6 +494,20 @@ def test_a_session_of_a_removed_agent_is_adopted_by_the_next_runner_and_its_work
     assert ground.agents_of("plain-1") == ["agent"]
 
 
+def test_an_adopted_session_has_the_time_limit_that_it_began_with(ground: Ground) -> None:
+    """The changed limit is for the next session, also if the runner has died in between: the end names the former."""
+    ground.prepare("hang-1")
+    ground.demand("hang-1", "max_retries = 0")
+    _change(ground, 'session_timeout = "60s"', 'session_timeout = "20s"')
+    with ground.running() as run:
+        run.until("task hang-1", "IN_PROGRESS")
+        _change(ground, 'session_timeout = "20s"', 'session_timeout = "5m"')
+        assert "from its next session on" in ground.call("plan", str(ground.fleet), "--accept").stdout
+        run.process.kill()
+    said = ground.call("run", str(ground.fleet), "--no-live", code=1).stdout
+    assert "hang-1: FAILED: Timeout(session_timeout of 20s is over)" in said
+
+
 def test_a_failed_session_of_a_removed_agent_is_a_failure_of_its_task(ground: Ground) -> None:
     """What the session says is read as for any agent; the next claim is another agent's."""
     ground.prepare("crash-1", gates=("crash-1",))
