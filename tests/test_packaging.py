@@ -4,6 +4,8 @@ The build ships every package under those roots with all the files in it, so a f
 is not a package.
 """
 
+import subprocess
+import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -23,3 +25,13 @@ def test_every_folder_is_a_package(root: str) -> None:
 def test_the_command_is_declared_and_loads() -> None:
     (command,) = entry_points(group="console_scripts", name="lifefold")
     assert callable(command.load())
+
+
+def test_an_installation_from_an_updated_clone_has_no_module_of_the_version_before(tmp_path: Path) -> None:
+    """The folder of the build keeps them otherwise, and a former package hides the module of its name."""
+    former = tmp_path / "lib/lifefold/core/lifecycles/session/__init__.py"
+    former.parent.mkdir(parents=True)
+    former.touch()
+    subprocess.run([sys.executable, "setup.py", "-q", "build", "--build-base", tmp_path], cwd=ROOT, check=True)
+    assert not former.exists()
+    assert former.parent.with_suffix(".py").is_file()

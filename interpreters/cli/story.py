@@ -104,6 +104,8 @@ def _cause(event: Event, entry: LifecycleEvent) -> str:
             says = f"{brief.task}, claim {brief.epoch}"
         case fleet_task.Split(epoch=epoch, tasks=tasks):
             says = f"claim {epoch}, into {len(tasks)} {'part' if len(tasks) == 1 else 'parts'}"
+        case fleet_task.Replanned(what=what):
+            says = what
         case session.SessionExited(usage=used) if used != session.Usage():
             says = f"{describe(replace(event, usage=session.Usage()))}, {spent(used)}"
         case mailbox.OperatorMessageArrived(text=text, urgent=urgent):

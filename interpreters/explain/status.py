@@ -24,6 +24,7 @@ from lifefold.core.fleet.worker import assignment, desired_state, mailbox, shutd
 from lifefold.core.kernel import Aggregate, Entity, Phase, replace
 from lifefold.core.lifecycles import process, session, task
 from lifefold.effects.service import Source
+from lifefold.effects.session import RunSession
 
 
 class Timer(msgspec.Struct, frozen=True):
@@ -93,7 +94,8 @@ class TaskStatus(msgspec.Struct, frozen=True):
 
     ``timer`` is its next timer: a retry, or the end of the wait for an approval or for subtasks. It is a part of
     ``parent``, and blocked by ``blocked_by``. An agent needs the trust ``level`` to take it, and ``merges`` to merge it
-    unseen; empty is any level. ``removed``: a plan change has removed it, so that it is not counted.
+    unseen; empty is any level. ``removed``: a plan change has removed it, so that it is not counted. A closed task is
+    counted all the same, because its work is merged.
     """
 
     id: str
@@ -200,10 +202,16 @@ def _silent_since_ms(entity: Entity[stall_detector.StallDetector] | None) -> int
 
 def _session_timer(entity: Entity[session.Session]) -> Timer | None:
     """Return the next timer of a session: one of the lifecycle, or its time limit."""
-    record = entity.record
-    if record.state is session.State.RUNNING and record.limits.session_timeout_ms is not None:
-        return _timer(entity, Timer("SessionTimeout", entity.entered_ms + record.limits.session_timeout_ms))
-    return _timer(entity)
+    running = running_session(entity)
+    if running is None or running.timeout_ms is None or entity.state is not session.State.RUNNING:
+        return _timer(entity)
+    return _timer(entity, Timer("SessionTimeout", entity.entered_ms + running.timeout_ms))
+
+
+def running_session(entity: Entity[session.Session]) -> RunSession | None:
+    """Return the session that runs. It keeps the limits that it began with; changed ones are those of the next."""
+    part = entity.find("RunSession")
+    return part.activity if part is not None and isinstance(part.activity, RunSession) else None
 
 
 def _timer(entity: Entity[Any], *more: Timer) -> Timer | None:
@@ -243,8 +251,7 @@ def _reason_of(of: FleetTask) -> str:
     """Return why a task is in its state. Verified work does not have the reason of an earlier failure."""
     is_given_back = of.state is task.State.DONE and not of.owner
     reason = of.reason if is_given_back or of.state in _REASONED else ""
-    is_to_be_added = of.removed and reason != fleet_task.NOT_IN_THE_PLAN
-    return "; ".join(filter(None, (reason, fleet_task.NOT_IN_THE_PLAN))) if is_to_be_added else reason
+    return "; ".join(dict.fromkeys(filter(None, (reason, fleet_task.NOT_IN_THE_PLAN if of.removed else ""))))
 
 
 _REASONED = frozenset(
@@ -276,8 +283,9 @@ def tasks(aggregates: Mapping[str, Aggregate]) -> tuple[TaskStatus, ...]:
     aggregate = aggregates[board.NAME]
     gone = plan_change.removed(aggregate)
     entities = [each for ref, each in aggregate.entities.items() if ref.startswith("task:")]
-    found = (task_status(each) for each in sorted(entities, key=lambda each: (each.record.ordinal, each.record.id)))
-    return tuple(replace(each, removed=True) if each.id in gone else each for each in found)
+    found = [task_status(each) for each in sorted(entities, key=lambda each: (each.record.ordinal, each.record.id))]
+    uncounted = {each.id for each in found if each.id in gone and each.state != task.State.CLOSED}
+    return tuple(replace(each, removed=True) if each.id in uncounted else each for each in found)
 
 
 def counted(every: Sequence[TaskStatus]) -> tuple[TaskStatus, ...]:
@@ -309,9 +317,8 @@ class Waiting(msgspec.Struct, frozen=True):
 
     ``names`` has the tasks of an undecided plan, a task that needs approval, or a paused agent. For a spent budget, it
     has the blocked tasks or the agent; for trust, a task above every agent's level. It is empty for a finished fleet
-    with an open intake.
-    ``reason`` says why it waits. Silence becomes a refusal at ``until_ms``; 0 is never. Times are Unix time in
-    milliseconds.
+    with an open intake. ``reason`` says why it waits. Silence becomes a refusal at ``until_ms``; 0 is never. Times are
+    Unix time in milliseconds.
     """
 
     about: Awaited
@@ -364,10 +371,8 @@ def _out_of_money(aggregate: Aggregate) -> Iterator[Waiting]:
         )
     for ref in sorted(each for each in aggregate.entities if each.startswith(f"{fleet_task.BUDGET}agent/")):
         entity, name = aggregate.entities[ref], ref.partition("/")[2]
-        if (
-            budget.is_spent_for_good(entity.record)
-            and aggregate.entities[f"worker_slot:{name}"].state is not worker_slot.State.GONE
-        ):
+        slot = aggregate.entities[f"worker_slot:{name}"]
+        if budget.is_spent_for_good(entity.record) and slot.state is not worker_slot.State.GONE:
             yield Waiting(
                 Awaited.BUDGET, (name,), budgets.raising(entity), entity.entered_ms, reason=budgets.reason_of(entity)
             )

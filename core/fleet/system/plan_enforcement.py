@@ -147,13 +147,17 @@ def _changed_agent(was: AgentPlan, now: AgentPlan) -> Iterator[RuleAction]:
 
 
 def _replan(board: Aggregate, of: PlanChange) -> Iterator[RuleAction]:
-    """Apply the new terms of tasks, with the fleet's rules. Parts have only those."""
+    """Apply the new terms of tasks, with the fleet's rules. Parts have only those.
+
+    A removed task gets nothing, because only a change of its own puts it back.
+    """
     changed: dict[str, TaskChange] = {each.name: each for each in of.changes if isinstance(each, TaskChange)}
     moved = {each.name: each.place for each in of.changes if isinstance(each, TaskMoved)}
     rules = next((each for each in of.changes if isinstance(each, FleetChange)), None)
     for record in sorted(tasks_of(board), key=lambda each: (each.ordinal, each.id)):
         found = changed.get(record.id)
-        if record.state in OVER or (found is not None and found.now is None):
+        is_out = record.removed if found is None else found.now is None
+        if record.state in OVER or is_out:
             continue
         to = _by_the_fleet(record, rules)
         retries, what = None, "the fleet's rules" if to != record else ""

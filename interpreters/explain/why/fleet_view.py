@@ -12,6 +12,7 @@ from lifefold.core.fleet.system import board, worker
 from lifefold.core.fleet.worker import assignment, desired_state, supervisor
 from lifefold.core.kernel import Aggregate, Entity, replace
 from lifefold.core.lifecycles.session import Session
+from lifefold.interpreters.explain import status
 
 
 class FleetView(msgspec.Struct, frozen=True):
@@ -65,6 +66,15 @@ class FleetView(msgspec.Struct, frozen=True):
         """Return the session of an agent."""
         record: Session = self._of(agent, "session", Session())
         return record
+
+    def time_limit_ms(self, agent: str) -> int | None:
+        """Return the time limit of an agent's session, or of its next one; None or 0 without a limit."""
+        of = self.aggregates.get(f"{worker.KIND}/{agent}")
+        entity = None if of is None else of.entities.get("session")
+        running = None if entity is None else status.running_session(entity)
+        if running is not None:
+            return running.timeout_ms
+        return self.assignment(agent).brief.timeout_ms or self.session(agent).limits.session_timeout_ms
 
     def desired_state(self, agent: str) -> desired_state.DesiredState:
         """Return the desired state of an agent."""

@@ -16,7 +16,7 @@ from lifefold.core.lifecycles import task
 from lifefold.core.lifecycles.budget.amounts import Resource
 from lifefold.core.lifecycles.session import State as SessionState
 from lifefold.core.lifecycles.task import Stage, State
-from lifefold.interpreters.explain.why.chain import chain, roots
+from lifefold.interpreters.explain.why.chain import Link, chain, roots, state_of
 from lifefold.interpreters.explain.why.fleet_view import FleetView
 from lifefold.interpreters.explain.why.now import empty_budget, refill_ms
 from lifefold.interpreters.explain.why.phrases import MOST_NAMED, duration, enumerated, in_brackets, in_time
@@ -32,16 +32,28 @@ class Option(msgspec.Struct, frozen=True):
 
 def onward(view: FleetView) -> str:
     """Return what would move a task on."""
-    ends = roots(chain(view))
+    links = chain(view)
+    ends = roots(links)
     if not ends:
         return "Nothing: the tasks wait for each other in a circle."
     left = [each for each in ends if each not in view.tasks or view.tasks[each].state not in _FOR_GOOD]
     if left and view.is_over:
         return _nothing(view, left)
+    freed = () if view.is_over else tuple(_freed(view, links))
     said = dict.fromkeys(_next(view.about(each)) for each in ends if each in view.tasks)
+    if freed:
+        said = dict.fromkeys(each.removeprefix(_NOTHING) for each in said)
     unknown = [each for each in ends if each not in view.tasks]
     missing = (f"The board has no task {enumerated(unknown, 'or')}.",) if unknown else ()
-    return " ".join((*said, *missing))
+    return " ".join((*said, *freed, *missing))
+
+
+def _freed(view: FleetView, links: Sequence[Link]) -> Iterator[str]:
+    """Yield that tasks that depend on a cancelled one go on with other dependencies."""
+    for each in links:
+        needed = view.tasks[each.task].depends_on if each.because_of else ()
+        if any(name in needed and state_of(view, name) == State.CANCELLED for name in each.because_of):
+            yield f"{each.task} goes on when the fleet file has it without that dependency, {_ACCEPTED}."
 
 
 def options(view: FleetView) -> tuple[Option, ...]:
@@ -137,7 +149,7 @@ def _in_hand(view: FleetView) -> str:
         return f"{view.name} goes on when an operator resumes {owner}"
     if wanted is desired_state.State.HOLD:
         return f"{view.name} goes on when a runner is at work: {owner} is held until then"
-    limit_ms = view.assignment(owner).brief.timeout_ms or view.session(owner).limits.session_timeout_ms
+    limit_ms = view.time_limit_ms(owner)
     limit = f"; each is ended after {duration(limit_ms)} at the latest" if limit_ms else ""
     return f"{view.name} goes on when a session of {view.task.owner} has ended{limit}"
 
@@ -157,7 +169,10 @@ def _is_disputed(view: FleetView) -> bool:
 
 
 def _over(view: FleetView) -> str:
-    return f"Nothing: {view.name} is {view.task.state}, and stays so"
+    return f"{_NOTHING}{view.name} is {view.task.state}, and stays so"
+
+
+_NOTHING: Final = "Nothing: "
 
 
 def _put_back(view: FleetView) -> str:

@@ -12,6 +12,7 @@ import msgspec
 
 from lifefold.core.fleet.board import fleet_task
 from lifefold.core.fleet.system import board
+from lifefold.core.fleet.system.plan_enforcement import look_anew
 from lifefold.core.fleet.worker import assignment, desired_state, mailbox
 from lifefold.core.kernel import Created, Event, Transition, describe, replace
 from lifefold.core.lifecycles import approval, session, task
@@ -154,7 +155,9 @@ def _entrusted(event: fleet_task.Entrusted, transition: Transition) -> str:
     return f"given{approval_needed if event.level < record.merges else ''} to"
 
 
-def _back(event: fleet_task.DependencyBack, _transition: Transition) -> str:
+def _back(event: fleet_task.DependencyBack, transition: Transition) -> str:
+    if transition.actor == _LOOKED_AT and event.by != fleet_task.PLAN:
+        return "unblocked, to be decided anew by the changed plan"
     budget = event.by.removeprefix("budget:")
     if budget != event.by:
         whose = "the fleet" if budget == "fleet" else budget.replace("/", " ")
@@ -164,6 +167,10 @@ def _back(event: fleet_task.DependencyBack, _transition: Transition) -> str:
     if event.by.startswith(fleet_task.ROLE):
         return f"unblocked: an agent has the role {event.by.removeprefix(fleet_task.ROLE)}"
     return f"unblocked: {event.by} may be done after all"
+
+
+_LOOKED_AT: Final = f"rule:{look_anew.name}"
+"""The actor that unblocks a changed task, whether or not its blocker is gone: other rules may block it at once."""
 
 
 def _replanned(event: fleet_task.Replanned, _transition: Transition) -> str:

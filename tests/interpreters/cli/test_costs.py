@@ -8,6 +8,7 @@ import pytest
 from fleet_ground import Ground
 from fleet_log import FleetLog
 from lifefold.core.fleet import TaskPlan
+from lifefold.core.fleet.board import fleet_task
 from lifefold.core.kernel import Aggregate, Entity, Reaction, Transition
 from lifefold.core.lifecycles import session
 from lifefold.core.lifecycles.session import Usage
@@ -51,6 +52,15 @@ def test_the_end_of_a_session_has_its_cost_in_words() -> None:
         ended = Transition("session", entity, entity, session.SessionExited(session.Success(), usage), 0, "", ())
         (happening,) = told("worker/ann", Reaction(Aggregate("worker/ann"), transitions=(ended,)))
         assert happening.cause == f"SessionExited: Success{words}"
+
+
+def test_new_terms_of_a_task_are_named_by_their_keys_in_the_log() -> None:
+    """The record of the task, which the event has as well, is not printed."""
+    entity = Entity("task:T1", fleet_task.FleetTask(id="T1"))
+    event = fleet_task.Replanned(fleet_task.FleetTask(id="T1", prompt="better"), what="its prompt")
+    step = Transition("task", entity, entity, event, 0, "", ())
+    (happening,) = told("board", Reaction(Aggregate("board"), transitions=(step,)))
+    assert happening.cause == "Replanned: its prompt"
 
 
 def test_costs_are_shown_and_a_run_that_goes_on_begins_with_what_was_spent(tmp_path: Path) -> None:

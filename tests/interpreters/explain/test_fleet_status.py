@@ -13,7 +13,9 @@ from lifefold.core.lifecycles import approval, session, task
 from lifefold.core.lifecycles.budget.account import Account
 from lifefold.core.lifecycles.budget.amounts import Resource
 from lifefold.core.lifecycles.session import Limits
+from lifefold.core.lifecycles.session_profiles import LimitsChanged
 from lifefold.interpreters.explain import status
+from lifefold.interpreters.explain.why.fleet_view import look
 from service_hand import ends, send, serving
 
 PLAN = Plan(
@@ -82,6 +84,17 @@ def test_a_running_session_shows_when_its_time_is_up() -> None:
     driver = Driver(plan).run(until=lambda now: bob_state(now) == "Running")
     shown = bob(driver)
     assert shown.timer == status.Timer("SessionTimeout", shown.since_ms + 60_000)
+
+
+def test_a_running_session_keeps_the_time_limit_that_it_began_with() -> None:
+    """The changed limits of its agent hold from the next session on, and `status` and `why` do not show them before."""
+    plan = Plan("plan", (AgentPlan("bob", Limits(session_timeout_ms=60_000)),), PLAN.tasks)
+    driver = Driver(plan).run(until=lambda now: bob_state(now) == "Running")
+    driver.post("worker/bob", "session", LimitsChanged(Limits(session_timeout_ms=30_000)))
+    driver.run(until=lambda now: now.record("worker/bob", "session").limits.session_timeout_ms == 30_000)
+    shown = bob(driver)
+    assert shown.timer == status.Timer("SessionTimeout", shown.since_ms + 60_000)
+    assert look(driver.aggregates, "T2", shown.since_ms).time_limit_ms("bob") == 60_000
 
 
 def test_agents_come_by_name_and_tasks_in_the_order_of_the_plan() -> None:

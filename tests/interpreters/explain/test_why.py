@@ -669,6 +669,16 @@ ONWARD: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
     ),
     "closed": (scene(make(State.CLOSED)), "Nothing: T1 is CLOSED, and stays so.", []),
     "cancelled": (scene(make(State.CANCELLED)), "Nothing: T1 is CANCELLED, and stays so.", []),
+    "blocked by a cancelled task, at first or second hand": (
+        scene(
+            make(State.BLOCKED, "T1", "T2", lacks="T2"),
+            make(State.BLOCKED, "T2", "T3", lacks="T3"),
+            make(State.CANCELLED, "T3"),
+            make(State.OPEN, "T0"),
+        ),
+        f"T3 is CANCELLED, and stays so. T2 goes on when the fleet file has it without that dependency, {ACCEPTED}",
+        [("cancel", "T1")],
+    ),
     "resting": (
         scene(make(State.FAILED, retries=3, max_retries=9, limit=9)),
         "T1 is tried again by itself, in 40 s.",

@@ -5,6 +5,7 @@ import pytest
 from fleet_driver import Driver
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan
 from lifefold.core.fleet.board import fleet_task
+from lifefold.core.fleet.system.plan_enforcement import look_anew
 from lifefold.core.fleet.worker import assignment, desired_state, mailbox
 from lifefold.core.kernel import (
     Created,
@@ -12,6 +13,7 @@ from lifefold.core.kernel import (
     Event,
     Record,
     Transition,
+    replace,
 )
 from lifefold.core.lifecycles import session, task
 from lifefold.core.lifecycles.session import Session
@@ -164,6 +166,14 @@ def test_an_abort_that_ends_a_task_is_told_without_a_condition() -> None:
     )
     ended = stepped(fleet_task.Aborted(reason="no more"), record=after, before=before)
     assert lines(why.tell(why.Story("T1"), "board", ended)) == ["operator: aborted: no more"]
+
+
+@pytest.mark.parametrize("by", ["T3", "budget:fleet", "role:tester"])
+def test_a_change_of_the_plan_does_not_claim_that_a_blocker_is_gone(by: str) -> None:
+    """The rule unblocks every changed task, and others decide what still blocks it."""
+    given = replace(stepped(fleet_task.DependencyBack(by)), actor=f"rule:{look_anew.name}")
+    told = lines(why.tell(why.Story("T1"), "board", given))
+    assert told == ["rule look_anew: unblocked, to be decided anew by the changed plan"]
 
 
 def test_every_event_of_a_task_has_words() -> None:

@@ -138,6 +138,23 @@ def test_a_task_that_is_removed_is_not_done_and_may_come_back() -> None:
     assert plan_change.removed(of.aggregate) == set()
 
 
+@pytest.mark.parametrize("name", ["T1", "T2"])
+def test_a_removed_task_stays_removed_until_a_change_of_its_own_puts_it_back(name: str) -> None:
+    """T1 has failed, and T2 was not begun. Other tasks, their places and the fleet's rules put neither back."""
+    old = plan(t("T1"), t("T2"), t("T3"))
+    without = plan(*(each for each in old.tasks if each.id != name))
+    of = accept(fail(ask(begun(old)), "T1"), old, without)
+    later = plan(t("T0"), *without.tasks)
+    accept(of, without, later)
+    slower = replace(later, retry=RetryPolicy(backoff_base_ms=7))
+    accept(of, later, slower)
+    assert of.record(f"task:{name}").removed
+    back = replace(slower, tasks=(*slower.tasks, t(name)))
+    accept(of, slower, back)
+    assert not of.record(f"task:{name}").removed
+    assert of.record(f"task:{name}").retry == RetryPolicy(backoff_base_ms=7)
+
+
 def test_what_is_removed_is_not_counted_and_says_so() -> None:
     """Also what had failed: its failure is said, too."""
     old, new = plan(t("T1"), t("T2"), t("T3")), plan(t("T3"))
@@ -148,6 +165,15 @@ def test_what_is_removed_is_not_counted_and_says_so() -> None:
         f"broken; {plan_enforcement.REMOVED}",
         plan_enforcement.REMOVED,
     ]
+
+
+def test_closed_work_is_counted_also_when_its_task_is_no_longer_in_the_plan() -> None:
+    """Its removal has no effect. A cancelled task that is removed is not counted: an operator wanted neither."""
+    old, new = plan(t("T1"), t("T2"), t("T3")), plan(t("T3"))
+    of = close(ask(begun(old).give("task:T2", task.Cancelled("no"))), "T1")
+    accept(of, old, new, partial=True)
+    found = status.tasks({"board": of.aggregate})
+    assert [(each.id, each.state) for each in status.counted(found)] == [("T1", "CLOSED"), ("T3", "OPEN")]
 
 
 def test_a_removed_task_that_rests_is_not_tried_again_until_it_is_back() -> None:
