@@ -119,7 +119,7 @@ def replaced(directory: Path, by: str) -> None:
             directory.write_text("x")
         case "nothing":
             directory.symlink_to("nothing")
-        case "loop":
+        case _:
             directory.symlink_to(directory)
 
 
