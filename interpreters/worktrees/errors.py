@@ -35,15 +35,20 @@ class MergeConflict(WorkplaceError):
 
 
 class GitError(WorkplaceError):
-    """A git command failed, with its exit ``status`` if it has ended; ``stderr`` is the end of its error output."""
+    """A git command failed, with its exit ``status`` if it has ended; ``stderr`` is the end of its error output.
+
+    ``damaged`` is the file of the damaged object that git has found; empty without one.
+    """
 
     def __init__(self, command: str, where: Path, stderr: str, status: int = 0) -> None:
         quoted = "\n".join(stderr.splitlines()[-STDERR_LINES:])
         what, remedy = f"git {command} failed: {quoted}", "Correct what git reports."
-        if damaged := _DAMAGED.search(stderr):
-            what = f"git {command} failed, because the object {damaged[1]} is damaged, at {damaged[2]}"
+        found = _DAMAGED.search(stderr)
+        self.damaged: Final = found[2] if found else ""
+        if found:
+            what = f"git {command} failed, because the object {found[1]} is damaged, at {found[2]}"
             remedy = (
-                f"Put it back: rm '{damaged[2]}', and then copy the file from another clone, or run git hash-object -w "
+                f"Put it back: rm '{found[2]}', and then copy the file from another clone, or run git hash-object -w "
                 "on the file with that content. git fsck lists all damage. The operation is retried by itself."
             )
         super().__init__(what, where, remedy)

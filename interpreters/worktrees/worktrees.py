@@ -294,9 +294,13 @@ class GitWorkplace:
         return made
 
     async def _keep_lost(self, owner: str, head: str) -> None:
-        """Keep the last commit of a worktree that is not sound any more, if it is known."""
-        if head.strip("0") and await self._home.commit_at(head):
-            await self._keep(owner, "lost", head)
+        """Keep the last commit of a worktree that is not sound any more, if it is known and can be read."""
+        try:
+            if head.strip("0") and await self._home.commit_at(head):
+                await self._keep(owner, "lost", head)
+        except GitError as error:
+            if not error.damaged:
+                raise
 
     async def _remove(self, name: str, head: str) -> None:
         """Salvage and remove a worktree of the fleet; leave one that is not sound or cannot be emptied.
