@@ -278,8 +278,8 @@ class Brief(msgspec.Struct, frozen=True):
     """A worker's view of its task.
 
     ``failure`` is the reason of an earlier failed attempt; ``kept`` is the claim whose state is continued (D28).
-    ``asks``: a person has to agree before the merge. ``stage`` is where to begin. If only the merge is left, or only
-    the verification of kept work, ``result`` is the claim under whose number the work is kept, as the commit
+    ``needs_approval``: a person has to agree before the merge. ``stage`` is where to begin. If only the merge is left,
+    or only the verification of kept work, ``result`` is the claim under whose number the work is kept, as the commit
     ``collected``. ``share`` is the limit of the cost of its sessions; 0 is no limit. ``orphaned`` is the result if its
     session dies. ``timeout_ms`` is the time limit of a session, if it is estimated from other tasks, and 0 otherwise.
     ``token`` proves the claim in a session's reports. ``on_nothing`` is the result if nothing is changed and no command
@@ -294,7 +294,7 @@ class Brief(msgspec.Struct, frozen=True):
     verify: tuple[tuple[str, ...], ...] = ()
     failure: str = ""
     kept: int = 0
-    asks: bool = False
+    needs_approval: bool = False
     stage: Stage = Stage.WORK
     result: int = 0
     share: Amounts = Amounts()

@@ -93,9 +93,9 @@ class TaskStatus(msgspec.Struct, frozen=True):
     """The status of a task. ``reason`` says why it failed, is blocked, or was given back; otherwise it is empty.
 
     ``timer`` is its next timer: a retry, or the end of the wait for an approval or for subtasks. It is a part of
-    ``parent``, and blocked by ``lacks``. An agent needs the trust ``level`` to take it, and ``merges`` to merge it
-    unseen; empty is any level. ``asks``: it needs approval. ``removed``: a plan change has removed it, so that it is
-    not counted. A closed task is counted all the same, because its work is merged.
+    ``parent``, and blocked by ``blocked_by``. An agent needs the trust ``level`` to take it, and ``merges`` to merge it
+    unseen; empty is any level. ``removed``: a plan change has removed it, so that it is not counted. A closed task is
+    counted all the same, because its work is merged.
     """
 
     id: str
@@ -112,12 +112,12 @@ class TaskStatus(msgspec.Struct, frozen=True):
     since_ms: int
     timer: Timer | None
     parent: str
-    lacks: str
+    blocked_by: str
     role: str
     files: tuple[str, ...]
     level: str
     merges: str
-    asks: bool
+    needs_approval: bool
     removed: bool = False
 
 
@@ -238,12 +238,12 @@ def task_status(entity: Entity[FleetTask]) -> TaskStatus:
         since_ms=entity.entered_ms,
         timer=_timer(entity),
         parent=record.parent,
-        lacks=record.lacks,
+        blocked_by=record.blocked_by,
         role=record.role,
         files=record.files,
         level=record.level.word if record.level else "",
         merges=record.merges.word if record.merges else "",
-        asks=record.asks,
+        needs_approval=record.needs_approval,
     )
 
 
@@ -361,8 +361,10 @@ def _to_be_approved(aggregate: Aggregate, every: tuple[TaskStatus, ...]) -> Iter
 def _out_of_money(aggregate: Aggregate) -> Iterator[Waiting]:
     every = sorted(tasks_of(aggregate), key=lambda each: (each.ordinal, each.id))
     blocked = [each for each in every if each.state is task.State.BLOCKED]
-    for ref in sorted(dict.fromkeys(each.lacks for each in blocked if each.lacks.startswith(fleet_task.BUDGET))):
-        names = tuple(each.id for each in blocked if each.lacks == ref)
+    for ref in sorted(
+        dict.fromkeys(each.blocked_by for each in blocked if each.blocked_by.startswith(fleet_task.BUDGET))
+    ):
+        names = tuple(each.id for each in blocked if each.blocked_by == ref)
         entity: Entity[budget.Budget] = aggregate.entities[ref]
         yield Waiting(
             Awaited.BUDGET, names, budgets.raising(entity), entity.entered_ms, reason=budgets.reason_of(entity)

@@ -106,7 +106,7 @@ def _warn_of_what_has_no_effect(tables: Tables) -> None:
     fleet, table = tables.fleet, tables.table
     if fleet.restarts is None and any(each.restart != Restart() for each in tables.agents):
         table.warn(RESTART, "no agent is restarted without [fleet.restart], so [agents.restart] has no effect")
-    if "approval_timeout" in table and not any(task.asks for task in tables.tasks) and not fleet.gates:
+    if "approval_timeout" in table and not any(task.needs_approval for task in tables.tasks) and not fleet.gates:
         table.warn("approval_timeout", 'no task has approval = "merge", so approval_timeout has no effect')
 
 

@@ -142,7 +142,7 @@ def _task(task: TaskPlan) -> dict[str, object]:
         TaskKeys.role: task.role,
         TaskKeys.trust: task.trust,
         TaskKeys.files: tuple(sorted(task.files)),
-        TaskKeys.approval: "merge" if task.asks else "none",
+        TaskKeys.approval: "merge" if task.needs_approval else "none",
         TaskKeys.max_subtasks: task.most_subtasks,
         TaskKeys.subtasks_timeout: task.subtasks_ms,
         TaskKeys.orphaned: task.orphaned,

@@ -144,7 +144,7 @@ def _task(table: Table, folder: Path, crew: Crew) -> TaskPlan:
         max_retries=table.read(TaskKeys.max_retries),
         role=table.read(TaskKeys.role),
         files=tuple(dict.fromkeys(table.read(TaskKeys.files))),
-        asks=table.read(TaskKeys.approval) == "merge",
+        needs_approval=table.read(TaskKeys.approval) == "merge",
         most_subtasks=table.read(TaskKeys.max_subtasks),
         subtasks_ms=table.read(TaskKeys.subtasks_timeout),
         caps=read_caps(budget),

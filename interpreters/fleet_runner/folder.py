@@ -1,5 +1,6 @@
 """The files of a fleet: all beside its log, so that copying or deleting both is complete."""
 
+import os
 import re
 from itertools import count
 from pathlib import Path
@@ -38,9 +39,12 @@ class FleetFolder:
         return self.root / "sessions" / agent / f"{attempt:04d}"
 
     def next_start(self, agent: str, attempt: int) -> Path:
-        """Return the folder for the next start of a session: its output and its end. More than one start is rare."""
+        """Return the folder for the next start of a session: its output and its end. More than one start is rare.
+
+        An agent can close the folder of its session to its owner, or leave a link in it.
+        """
         starts = (self.session(agent, attempt) / f"start-{number}" for number in count(1))
-        return next(start for start in starts if not start.exists())
+        return next(start for start in starts if not os.path.lexists(start))
 
     def last_start(self, agent: str, attempt: int) -> Path:
         """Return the folder of a session's last start, or of its first start if there was none."""

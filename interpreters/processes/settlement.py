@@ -12,9 +12,14 @@ A process belongs to the session if it has the recorded identity, or if its envi
 belongs to it if its process group has such a living member, because the number of such a group is not reused. No other
 process is signalled. A descendant is not found if it wiped its environment *and* shares a group with no marked process.
 On a system without ``/proc`` only the agent itself is found.
+
+An agent can put a file or a link in place of the directory, or take its permissions away. Nothing can be read or
+recorded there then. So the processes of the session are killed, with a shim that still works in that directory, and the
+session counts as lost.
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 import signal
@@ -39,6 +44,10 @@ from lifefold.interpreters.processes.shim import durable, output, proc
 _CONFIRM_MS = 5_000
 _SWEEP_S = 0.01
 _ESCAPED_LIMIT = 100
+_REPLACED = frozenset({errno.EACCES, errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENOTDIR, errno.ENXIO, errno.EPERM})
+"""The errors of a directory that was replaced or closed to its owner. Other errors, as of a full disk, can pass."""
+
+_PROGRAM = b"/shim/__main__.py"
 
 
 class Unsettled(Enum):
@@ -51,9 +60,18 @@ class Unsettled(Enum):
 def settle(directory: Path, known: SessionStart | None = None) -> SessionExit | Unsettled:
     """Return how the session ended, as above; blocks for some seconds at worst.
 
-    ``known`` is its start, if the caller has it: agents can change the record. Raises SurvivorsError if processes
-    survive SIGKILL; the session is not recorded as over then.
+    ``known`` is its start, if the caller has it and its shim is dead: agents can change the record. Raises
+    SurvivorsError if processes survive SIGKILL; the session is not recorded as over then.
     """
+    try:
+        return _settle_by_record(directory, known)
+    except OSError as error:
+        if error.errno not in _REPLACED:
+            raise
+        return _lose_without_record(directory, known, error)
+
+
+def _settle_by_record(directory: Path, known: SessionStart | None) -> SessionExit | Unsettled:
     make_private(directory)
     with _lock(directory) as taken:
         if not taken:
@@ -117,6 +135,45 @@ def _lose(directory: Path, start: SessionStart) -> SessionExit:
     )
     write_exit(directory, record)
     return record
+
+
+def _lose_without_record(directory: Path, known: SessionStart | None, error: OSError) -> SessionExit:
+    """Kill the processes of a session whose directory was replaced; its end is recorded nowhere."""
+    found = _shims_of(directory) if known is None else [known]
+    escaped = set[int]().union(*(_kill_all(start) for start in found if start.boot_id == proc.boot_id()))
+    return SessionExit(
+        outcome="lost",
+        at_ms=proc.wall_ms(),
+        message=f"{error.filename or directory} was replaced, or its permissions were changed: {error.strerror}",
+        escaped=tuple(sorted(escaped))[:_ESCAPED_LIMIT],
+    )
+
+
+def _shims_of(directory: Path) -> list[SessionStart]:
+    """Return the living shims that were started for a directory, each as the first process of its session (Linux)."""
+    boot_id, wanted = proc.boot_id(), os.fsencode(directory.absolute())
+    living = [(pid, found) for pid in proc.pids() if (found := proc.stat(pid)) is not None and not found.dead]
+    return [
+        SessionStart(
+            pid=pid,
+            pgid=found.pgid,
+            start_time=found.start_time,
+            boot_id=boot_id,
+            shim_pid=pid,
+            shim_start_time=found.start_time,
+            at_ms=0,
+            generation=0,
+        )
+        for pid, found in living
+        if (arguments := _arguments(pid))[-1:] == [wanted] and arguments[-2].endswith(_PROGRAM)
+    ]
+
+
+def _arguments(pid: int) -> list[bytes]:
+    try:
+        return proc.read_bytes(f"/proc/{pid}/cmdline").split(b"\0")[:-1]
+    except OSError:  # gone
+        return []
 
 
 def _kill_all(start: SessionStart) -> set[int]:

@@ -5,8 +5,10 @@ does not notice: pages in the write-ahead log hide those of the main file. But o
 file, and the writer of a log makes them itself. So a main file whose size or time of modification has changed otherwise
 is examined.
 
-The base is a file without a name, so no other program overwrites it. It is renewed after each checkpoint. The base and
-the write-ahead log together have all entries at any time. Closing the main file would drop the locks that SQLite holds
+The base is a file without a name, so no other program overwrites it. After each checkpoint it follows: the pages in the
+write-ahead log are copied, which are those that the checkpoint has written. So the cost depends on the size of the
+write-ahead log, not on that of the main file. The base and the write-ahead log together have all entries at any time.
+Closing the main file would drop the locks that SQLite holds
 on it in this process (POSIX locks). So it is opened once, and closed after SQLite has closed it.
 """
 
@@ -14,20 +16,26 @@ import os
 import shutil
 import sqlite3
 import tempfile
+from collections.abc import Iterator
 from contextlib import closing, suppress
+from itertools import groupby
 from pathlib import Path
 from typing import IO, Final
 
 from lifefold.interpreters.store.place import WAL, beside
 
 CHECKPOINT_BYTES: Final = 4_194_304
-"""The size of the write-ahead log at which a checkpoint is due; for a large log it is a quarter of the main file."""
+"""The growth of the write-ahead log after which a checkpoint is due."""
 
 LARGEST_BYTES: Final = 268_435_456
 """The size of the largest main file that is copied."""
 
 PIECE_BYTES: Final = 1_048_576
 """The number of bytes that are copied at once."""
+
+WAL_HEADER_BYTES: Final = 32
+FRAME_HEADER_BYTES: Final = 24
+"""The sizes of the headers in a write-ahead log. The number of the page is first in the header of its frame."""
 
 
 class Base:
@@ -39,6 +47,7 @@ class Base:
         self._main = _opened(path)
         self._copy: IO[bytes] | None = None
         self._seen: tuple[int, int] | None = None
+        self._followed_bytes = 0
         self.renew()
 
     @property
@@ -47,26 +56,42 @@ class Base:
         found = _mark(self._path)
         return found is None or found == self._seen
 
-    @property
     def is_checkpoint_due(self) -> bool:
-        """Whether the write-ahead log is so long that its pages belong into the main file."""
-        try:
-            size_bytes = beside(self._path, WAL).stat().st_size
-        except OSError:
-            return False
-        return size_bytes >= max(CHECKPOINT_BYTES, 0 if self._seen is None else self._seen[0] // 4)
+        """Tell whether the write-ahead log has grown so much that its pages belong into the main file.
+
+        It begins again at a commit after a checkpoint, and is shortened then (``journal_size_limit``). While another
+        process reads an earlier state, it only grows.
+        """
+        size_bytes = _size(beside(self._path, WAL))
+        self._followed_bytes = min(self._followed_bytes, size_bytes)
+        return size_bytes - self._followed_bytes >= CHECKPOINT_BYTES
 
     def renew(self) -> None:
-        """Copy the main file again. A full disk, or a very large file, leaves no copy."""
+        """Copy the whole main file again. A full disk, or a very large file, leaves no copy."""
         self._drop()
         self._seen = _mark(self._path)
         if self._main is None or self._seen is None or self._seen[0] > LARGEST_BYTES:
             return
         try:
-            copy = self._copy = tempfile.TemporaryFile(dir=self._path.parent)  # noqa: SIM115 - open until the next copy
-            while piece := os.pread(self._main, PIECE_BYTES, copy.tell()):
-                copy.write(piece)
-            copy.flush()
+            self._copy = tempfile.TemporaryFile(dir=self._path.parent)  # noqa: SIM115 - open until the next copy
+            _copy_range(self._main, self._copy, 0, self._seen[0])
+        except OSError:
+            self._drop()
+
+    def follow(self) -> None:
+        """Copy what a checkpoint of this process has written; everything if there is no copy.
+
+        Frames of an earlier checkpoint are in the write-ahead log, too. Copying their pages again changes nothing.
+        """
+        seen = _mark(self._path)
+        self._followed_bytes = _size(beside(self._path, WAL))
+        if self._main is None or self._copy is None or seen is None or seen[0] > LARGEST_BYTES:
+            self.renew()
+            return
+        self._seen = seen
+        try:
+            for place, size_bytes in _pages(beside(self._path, WAL)):
+                _copy_range(self._main, self._copy, place, size_bytes)
         except OSError:
             self._drop()
 
@@ -113,6 +138,36 @@ def _opened(path: Path) -> int | None:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
+
+
+def _copy_range(source: int, target: IO[bytes], place: int, size_bytes: int) -> None:
+    """Copy a part of a file to the same place of another one; the part may end beyond the file."""
+    target.seek(place)
+    end = place + size_bytes
+    while piece := os.pread(source, min(PIECE_BYTES, end - place), place):
+        target.write(piece)
+        place += len(piece)
+    target.flush()
+
+
+def _pages(wal: Path) -> Iterator[tuple[int, int]]:
+    """Yield place and size of the pages in a write-ahead log, neighbours together."""
+    with wal.open("rb", buffering=0) as file:
+        page_bytes = int.from_bytes(file.read(WAL_HEADER_BYTES)[8:12], "big")
+        if not page_bytes:
+            return
+        frames = range(WAL_HEADER_BYTES, os.fstat(file.fileno()).st_size, FRAME_HEADER_BYTES + page_bytes)
+        numbers = sorted({int.from_bytes(os.pread(file.fileno(), 4, frame), "big") for frame in frames} - {0})
+    # Neighbours differ from their rank by the same number.
+    for _, group in groupby(enumerate(numbers), lambda ranked: ranked[1] - ranked[0]):
+        run = [number for _, number in group]
+        yield (run[0] - 1) * page_bytes, len(run) * page_bytes
+
+
+def _size(path: Path) -> int:
+    """Return the size of a file in bytes; 0 if it cannot be looked at."""
+    found = _mark(path)
+    return 0 if found is None else found[0]
 
 
 def _mark(path: Path) -> tuple[int, int] | None:

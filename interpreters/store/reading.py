@@ -37,6 +37,7 @@ def connect(path: Path) -> sqlite3.Connection:
         raise NotAStore(message) from error
     try:
         connection.execute("PRAGMA wal_autocheckpoint = 0")  # the writer decides on checkpoints, see ``base``
+        connection.execute("PRAGMA journal_size_limit = 0")  # a size that says how much is in the write-ahead log
         translated(path, partial(must_be_whole, path, connection))
     except BaseException:
         connection.close()

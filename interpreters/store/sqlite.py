@@ -295,10 +295,10 @@ class SqliteStore:
             raise
         self._known = self._known._replace(anchor=anchor)
         self._look()
-        if self._base is not None and self._base.is_checkpoint_due:
+        if self._base is not None and self._base.is_checkpoint_due():
             with suppress(sqlite3.Error):  # the batch is written; the next one tries again
                 self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-            self._base.renew()
+            self._base.follow()
 
     def _write(self, connection: sqlite3.Connection, batch: Batch) -> Anchor:
         """Write the parts of a batch; return the newest anchor."""

@@ -149,7 +149,7 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
         fleet_task.FleetTask(
             max_retries=1,
             limit=1,
-            asks=True,
+            needs_approval=True,
             most_subtasks=4,
             merges=AccessLevel.ELEVATED,
             approval_ms=3_600_000,

@@ -50,7 +50,7 @@ def governed_plan(agents: int, tasks: int) -> fleet.Plan:
     """
     of = plan(agents, tasks)
     roles = cycle((("reviewer",), ()))
-    asked: Iterator[dict[str, Any]] = cycle(({"role": "reviewer"}, {"asks": True}, {"most_subtasks": 2}, {}))
+    asked: Iterator[dict[str, Any]] = cycle(({"role": "reviewer"}, {"needs_approval": True}, {"most_subtasks": 2}, {}))
     before = [(each.id,) if place in _EVERY_FIFTH else () for place, each in enumerate(of.tasks, 1)]
     return msgspec.structs.replace(
         of,
@@ -179,7 +179,7 @@ def aborts_plan(agents: int, tasks: int) -> fleet.Plan:
         of,
         name=f"aborts-{agents}x{tasks}",
         tasks=tuple(
-            msgspec.structs.replace(each, most_subtasks=place % 4 * 2, asks=place % 2 == 0)
+            msgspec.structs.replace(each, most_subtasks=place % 4 * 2, needs_approval=place % 2 == 0)
             for place, each in enumerate(of.tasks, 1)
         ),
         aborts=AbortPolicy(tool_to_sibling=True, sibling_to_session=tasks % 2 == 0),
@@ -210,7 +210,7 @@ def orphans_plan(agents: int, tasks: int) -> fleet.Plan:
     """
     of = restarted_plan(agents, tasks)
     verified: dict[str, Any] = {"verify": (("make", "check"),), "orphaned": OnDeath.VERIFY}
-    policies = cycle((verified, verified | {"asks": True}, {"orphaned": OnDeath.REQUEUE}))
+    policies = cycle((verified, verified | {"needs_approval": True}, {"orphaned": OnDeath.REQUEUE}))
     return msgspec.structs.replace(
         of,
         name=f"orphans-{agents}x{tasks}",

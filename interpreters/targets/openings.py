@@ -36,7 +36,7 @@ def governed() -> Opening:
     """
     limits = session.Limits(max_consecutive_errors=2, max_total_errors=2)
     tasks = (
-        fleet.TaskPlan("T1", "do it", max_retries=0, asks=True, most_subtasks=2),
+        fleet.TaskPlan("T1", "do it", max_retries=0, needs_approval=True, most_subtasks=2),
         fleet.TaskPlan("T2", "do it", depends_on=("T1",), max_retries=0),
     )
     plan = fleet.Plan(
@@ -165,14 +165,17 @@ def changing() -> Opening:
     old = fleet.Plan(
         "changing",
         (fleet.AgentPlan("ann", limits),),
-        (fleet.TaskPlan("T1", "do it", max_retries=0, asks=True), fleet.TaskPlan("T2", "do it", max_retries=0)),
+        (
+            fleet.TaskPlan("T1", "do it", max_retries=0, needs_approval=True),
+            fleet.TaskPlan("T2", "do it", max_retries=0),
+        ),
         approval_ms=1,
     )
     new = fleet.Plan(
         "changing",
         (fleet.AgentPlan("ann", replace(limits, session_timeout_ms=1)),),
         (
-            fleet.TaskPlan("T1", "do it", verify=(("true",),), max_retries=1, asks=True),
+            fleet.TaskPlan("T1", "do it", verify=(("true",),), max_retries=1, needs_approval=True),
             fleet.TaskPlan("T3", "do it", depends_on=("T1",), max_retries=0),
         ),
         approval_ms=1,

@@ -1,5 +1,6 @@
 """The errors of workplaces, and of the git commands in them."""
 
+import re
 from pathlib import Path
 from typing import Final
 
@@ -8,6 +9,8 @@ STDERR_LINES: Final = 8
 
 _BY_SIGNAL: Final = range(130, 193)
 """The exit statuses of a shell whose command died of a signal."""
+
+_DAMAGED: Final = re.compile(r"loose object ([0-9a-f]+) \(stored in (.+?)\) is corrupt")
 
 
 class WorkplaceError(Exception):
@@ -32,11 +35,23 @@ class MergeConflict(WorkplaceError):
 
 
 class GitError(WorkplaceError):
-    """A git command failed, with its exit ``status`` if it has ended; ``stderr`` is the end of its error output."""
+    """A git command failed, with its exit ``status`` if it has ended; ``stderr`` is the end of its error output.
+
+    ``damaged`` is the file of the damaged object that git has found; empty without one.
+    """
 
     def __init__(self, command: str, where: Path, stderr: str, status: int = 0) -> None:
         quoted = "\n".join(stderr.splitlines()[-STDERR_LINES:])
-        super().__init__(f"git {command} failed: {quoted}", where, "Correct what git reports.")
+        what, remedy = f"git {command} failed: {quoted}", "Correct what git reports."
+        found = _DAMAGED.search(stderr)
+        self.damaged: Final = found[2] if found else ""
+        if found:
+            what = f"git {command} failed, because the object {found[1]} is damaged, at {found[2]}"
+            remedy = (
+                f"Put it back: rm '{found[2]}', and then copy the file from another clone, or run git hash-object -w "
+                "on the file with that content. git fsck lists all damage. The operation is retried by itself."
+            )
+        super().__init__(what, where, remedy)
         self.stderr = stderr
         self.was_killed = status < 0 or status in _BY_SIGNAL
 

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from lifefold.interpreters.processes.command import Limits, Streams, plain, run
 from lifefold.interpreters.worktrees.errors import GitError, LockedError, PipeError
+from lifefold.interpreters.worktrees.left_at_pipes import mark
 from lifefold.interpreters.worktrees.locks import held
 from lifefold.interpreters.worktrees.pinned import Pins, remove_pipes, repository_at, worktree_at
 from lifefold.interpreters.worktrees.pipes import pipe_before
@@ -327,14 +328,15 @@ class Git:
 def environment() -> dict[str, str]:
     """Return the environment of git: this process's, without variables that name another repository or prompt a user.
 
-    Neither ``refs/replace/`` nor ``info/grafts`` gives a commit other parents or files.
+    It names this process as the command's runner (see ``left_at_pipes``). Neither ``refs/replace/`` nor ``info/grafts``
+    gives a commit other parents or files.
     """
     kept = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith("GIT_") or name.startswith(_KEPT_VARIABLES)
     }
-    return kept | _VARIABLES
+    return kept | _VARIABLES | mark()
 
 
 def portions(names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

@@ -49,6 +49,7 @@ from lifefold.interpreters.worktrees.excludes import CHANGED, RULES, copy_rules,
 from lifefold.interpreters.worktrees.fast_forward import Forward
 from lifefold.interpreters.worktrees.git import Git, path_name, remove_locks, shown
 from lifefold.interpreters.worktrees.hidden import changed_ns, changed_since
+from lifefold.interpreters.worktrees.left_at_pipes import end_left_at_pipes
 from lifefold.interpreters.worktrees.locks import holding
 from lifefold.interpreters.worktrees.pinned import remove_pipes, repository_at
 from lifefold.interpreters.worktrees.survey import contradiction, survey
@@ -88,6 +89,7 @@ class GitWorkplace:
         references are not changed. Raises WorkplaceError if a fleet cannot work in the repository, or if another run of
         the fleet does.
         """
+        await to_thread.run_sync(end_left_at_pipes, repository / ".git")
         top, branch = (repository, branch) if branch else await survey(repository)
         workplace = cls(top, root, fleet, branch)
         await workplace._must_have_room()
@@ -292,9 +294,13 @@ class GitWorkplace:
         return made
 
     async def _keep_lost(self, owner: str, head: str) -> None:
-        """Keep the last commit of a worktree that is not sound any more, if it is known."""
-        if head.strip("0") and await self._home.commit_at(head):
-            await self._keep(owner, "lost", head)
+        """Keep the last commit of a worktree that is not sound any more, if it is known and can be read."""
+        try:
+            if head.strip("0") and await self._home.commit_at(head):
+                await self._keep(owner, "lost", head)
+        except GitError as error:
+            if not error.damaged:
+                raise
 
     async def _remove(self, name: str, head: str) -> None:
         """Salvage and remove a worktree of the fleet; leave one that is not sound or cannot be emptied.

@@ -52,7 +52,10 @@ FEATURED_FOUND: Final = (
         "what becomes of work whose session dies is what its task says",
     ),
     (
-        "trust: is_allowed: `record.asks or owner.level >= record.merges` does not ask `record.asks`",
+        (
+            "trust: is_allowed: `record.needs_approval or owner.level >= record.merges` does not ask "
+            "`record.needs_approval`"
+        ),
         "two agents, of whom one is trusted to merge",
         "nothing is taken from whoever is trusted far enough",
     ),
@@ -99,7 +102,7 @@ def test_a_mutant_of_an_optional_part_breaks_a_property(name: str, where: str, p
 
 def test_a_mutant_without_a_difference_is_equivalent(campaign: Campaign) -> None:
     """An event that is sent twice is refused the second time."""
-    action = "yield Dispatch(f'worker_slot:{record.owner}', worker_slot.Seated(record.id))"
+    action = "yield Dispatch(f'worker_slot:{record.owner}', worker_slot.TaskGiven(record.id))"
     twice = f"board: hand_over: `{action}` is asked for twice"
     ended = campaign.attempt(mutants()[twice])
     assert (ended.fate, ended.differs) == (Fate.EQUIVALENT, ())

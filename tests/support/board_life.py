@@ -83,7 +83,7 @@ def task_plans(draw: st.DrawFn, place: int) -> TaskPlan:
         max_retries=draw(st.integers(0, 2)),
         role=draw(st.sampled_from(ROLES)),
         files=draw(FILES),
-        asks=draw(st.booleans()),
+        needs_approval=draw(st.booleans()),
         most_subtasks=draw(st.sampled_from([5, 2, 0])),
     )
 
@@ -331,10 +331,10 @@ def _reports(t: fleet_task.FleetTask, reason: str) -> tuple[Event, ...]:
         case _, Stage.MERGE:
             return task.Verified(t.epoch), task.Verified(t.epoch), fleet_task.Returned(t.epoch, "no disk"), rejected
         case _, Stage.VERIFY | Stage.REVERIFY:
-            home = fleet_task.Parked(t.epoch) if t.asks else task.Verified(t.epoch)
+            home = fleet_task.Parked(t.epoch) if t.needs_approval else task.Verified(t.epoch)
             return home, home, fleet_task.Returned(t.epoch, "no disk"), rejected
         case _:
-            home = fleet_task.Parked(t.epoch) if t.asks else task.Verified(t.epoch)
+            home = fleet_task.Parked(t.epoch) if t.needs_approval else task.Verified(t.epoch)
             return home, home, home, rejected
 
 

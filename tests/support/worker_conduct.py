@@ -58,8 +58,8 @@ def _of_work(now: Conduct, transition: Transition) -> Conduct:
 def _of_supervision(now: Conduct, transition: Transition) -> Conduct:
     """Take in what has happened to an agent that is supervised."""
     match transition.event:
-        case supervisor.Fell() | supervisor.Dismissed():
-            wrong = isinstance(transition.event, supervisor.Fell) is not (now.fell and not now.ends)
+        case supervisor.AgentFailed() | supervisor.Dismissed():
+            wrong = isinstance(transition.event, supervisor.AgentFailed) is not (now.fell and not now.ends)
             is_new = transition.before is not None and transition.before.state is supervisor.State.UP
             return replace(now, fell=False, mistaken=now.mistaken or (is_new and wrong))
         case supervisor.Granted(recent=recent):

@@ -270,7 +270,7 @@ def _parts(event: Any) -> list[object]:
 
 _SENT: Final = frozenset(
     "Started Completed Verified Rejected Failed Released Orphaned Claimed Retried Blocked"
-    " WorkWanted WorkerGone Seated WorkRequested Prompted WorkFinished WorkFailed Dropped Assigned"
+    " WorkWanted WorkerGone TaskGiven WorkRequested Prompted WorkFinished WorkFailed Dropped Assigned"
     " WorktreeReady PromptReady UrgentMessage OperatorStop MessagesTaken MessagesDelivered MailboxClosed"
     " Parked Returned Handed Decomposed SubtasksCompleted Cancelled Approved Declined".split()
 )

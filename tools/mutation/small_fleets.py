@@ -56,7 +56,15 @@ def _part(state: task.State, name: str, parent: str = "", parts: int = 0) -> fle
     most = 4 >> name.count("+")
     waits = parts > 0
     return fleet_task.FleetTask(
-        state, name, "do it", max_retries=0, limit=0, parent=parent, parts=parts, waits=waits, most_subtasks=most
+        state,
+        name,
+        "do it",
+        max_retries=0,
+        limit=0,
+        parent=parent,
+        parts=parts,
+        waits_for_parts=waits,
+        most_subtasks=most,
     )
 
 
@@ -73,7 +81,7 @@ SMALL: Final[Mapping[str, Small]] = {
         _plan(
             1,
             1,
-            TaskPlan("T0", "do it", max_retries=0, asks=True, files=("a",)),
+            TaskPlan("T0", "do it", max_retries=0, needs_approval=True, files=("a",)),
             TaskPlan("T1", "do that", depends_on=("T0",), max_retries=0, files=("a/b",)),
             TaskPlan("T2", "do the rest", depends_on=("T1",), max_retries=0, files=("a/b", "c")),
         ),

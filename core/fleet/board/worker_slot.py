@@ -51,7 +51,7 @@ class WorkLeft(Event, frozen=True):
     silent: bool = False
 
 
-class Seated(Event, frozen=True):
+class TaskGiven(Event, frozen=True):
     """The worker was given a task."""
 
     task: str = "T1"
@@ -152,7 +152,7 @@ def has_trust(s: WorkerSlot, _e: Succeeded | Judged) -> bool:
     return s.trust is not None
 
 
-def give(s: WorkerSlot, e: Seated) -> Step[WorkerSlot, Never]:
+def give(s: WorkerSlot, e: TaskGiven) -> Step[WorkerSlot, Never]:
     """Record the task."""
     return Step(replace(s, task=e.task))
 
@@ -201,7 +201,7 @@ def knows_the_task(step: Transition) -> bool:
     """A worker slot has the task of its worker while the worker works at it, and the reason when the worker is gone."""
     s: WorkerSlot = step.after.record
     match step.event:
-        case Seated(task=task):
+        case TaskGiven(task=task):
             return s.task == task
         case WorkerGone(reason=reason):
             return (s.task, s.reason) == ("", reason)
@@ -270,7 +270,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
         {
             WorkWanted: (State.WAITING,),
             WorkLeft: (State.AWAY,),
-            Seated: (State.WORKING,),
+            TaskGiven: (State.WORKING,),
             WorkerGone: (State.GONE,),
         },
     ),
@@ -285,7 +285,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
         when=lambda e: e.record.trust is not None,
     ),
     *exits_on(State.AWAY, WorkWanted, WorkerGone),
-    *exits_on(State.WAITING, Seated, WorkerGone),
+    *exits_on(State.WAITING, TaskGiven, WorkerGone),
     *exits_on(State.WORKING, WorkWanted, WorkLeft, WorkerGone),
 )
 
@@ -295,7 +295,7 @@ machine = Machine(
     about="the board's view of a worker: away, waiting for work, working, gone",
     rows=(
         row(State.AWAY, WorkWanted, State.WAITING),
-        row(State.WAITING, Seated, State.WORKING, give),
+        row(State.WAITING, TaskGiven, State.WORKING, give),
         row(State.WORKING, WorkWanted, State.WAITING, empty),
         row(_AT_REST_OR_WORK, WorkLeft, State.AWAY, empty),
         row(_AT_REST_OR_WORK, RestartWanted, STAY),

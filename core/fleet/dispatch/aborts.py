@@ -51,8 +51,8 @@ def catch_up(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Cancel a task that was aborted while it could not be cancelled, as soon as it is opened again."""
     del board
     fate = transition.after.record.fate
-    if fate is not None and fate.doomed is not None:
-        yield Dispatch(transition.entity, fleet_task.Aborted(fate.doomed, transition.after.record.id, fate.why))
+    if fate is not None and fate.aborted is not None:
+        yield Dispatch(transition.entity, fleet_task.Aborted(fate.aborted, transition.after.record.id, fate.why))
 
 
 def family(board: Aggregate, name: str) -> Parents:

@@ -132,7 +132,7 @@ def go_on_with_more(board: Aggregate, transition: Transition) -> Iterator[Dispat
     if budget.is_spent_for_good(transition.was):
         for ref in sorted(board.entities):
             entity = board.entities[ref]
-            if entity.state is task.State.BLOCKED and entity.record.lacks == transition.entity:
+            if entity.state is task.State.BLOCKED and entity.record.blocked_by == transition.entity:
                 yield Dispatch(ref, fleet_task.DependencyBack(transition.entity))
 
 
@@ -216,9 +216,9 @@ def nothing_is_open_without_money(board: Aggregate) -> bool:
 def is_blocked_by_its_own_purse(board: Aggregate) -> bool:
     """A task that is blocked by a budget needs that budget."""
     blocked = (
-        each for each in tasks_of(board) if each.state is task.State.BLOCKED and each.lacks.startswith("budget:")
+        each for each in tasks_of(board) if each.state is task.State.BLOCKED and each.blocked_by.startswith("budget:")
     )
-    return all(each.lacks in {FLEET, of_task(each.id)} for each in blocked)
+    return all(each.blocked_by in {FLEET, of_task(each.id)} for each in blocked)
 
 
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (

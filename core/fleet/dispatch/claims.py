@@ -82,7 +82,7 @@ def is_unwanted(board: Aggregate, name: str) -> bool:
 def hand_over(board: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
     """Give a task that was claimed or handed over to its new owner."""
     record: FleetTask = transition.after.record
-    yield Dispatch(f"worker_slot:{record.owner}", worker_slot.Seated(record.id))
+    yield Dispatch(f"worker_slot:{record.owner}", worker_slot.TaskGiven(record.id))
     brief = brief_of(record, budgets.share_of(board, record), adaptive_timeout.limit_ms(board, record))
     yield Tell(f"worker/{record.owner}", "assignment", assignment.Assigned(brief))
 
@@ -96,7 +96,7 @@ def brief_of(record: FleetTask, share: Amounts, timeout_ms: int = 0) -> task.Bri
         record.verify,
         record.failure,
         record.kept,
-        record.asks,
+        record.needs_approval,
         record.stage,
         record.result,
         share,

@@ -47,7 +47,7 @@ def free_waiting(board: Aggregate, transition: Transition) -> Iterator[Dispatch]
     record: FleetTask = transition.after.record
     if _was_lost(transition) and not is_lost(record):
         for each in _waiting_for(board, record):
-            if each.state is task.State.BLOCKED and each.record.lacks == record.id:
+            if each.state is task.State.BLOCKED and each.record.blocked_by == record.id:
                 yield Dispatch(each.ref, fleet_task.DependencyBack(record.id))
 
 
@@ -58,7 +58,7 @@ def look_again(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     A task that is no longer in the plan is blocked by that.
     """
     record: FleetTask = transition.after.record
-    if transition.entered is task.State.OPEN and record.waits:
+    if transition.entered is task.State.OPEN and record.waits_for_parts:
         yield Dispatch(transition.entity, task.Decomposed(0))
     elif transition.entered is task.State.OPEN and record.removed:
         yield Dispatch(transition.entity, fleet_task.DependencyLost(fleet_task.PLAN, fleet_task.NOT_IN_THE_PLAN))
@@ -104,9 +104,11 @@ def gain_role(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         return
     for each in sorted(tasks_of(board), key=lambda each: (each.priority, each.ordinal, each.id)):
         asked = (each.role, each.level)
-        is_lacking = each.state is task.State.BLOCKED and each.lacks.startswith((fleet_task.ROLE, fleet_task.LEVEL))
-        if is_lacking and not (is_unmanned(board, asked) and unmanned(board, asked)[0] == each.lacks):
-            yield Dispatch(f"task:{each.id}", fleet_task.DependencyBack(each.lacks))
+        is_lacking = each.state is task.State.BLOCKED and each.blocked_by.startswith(
+            (fleet_task.ROLE, fleet_task.LEVEL)
+        )
+        if is_lacking and not (is_unmanned(board, asked) and unmanned(board, asked)[0] == each.blocked_by):
+            yield Dispatch(f"task:{each.id}", fleet_task.DependencyBack(each.blocked_by))
 
 
 @rule(on=fleet_task.machine, enters=task.State.CLOSED)
@@ -122,7 +124,7 @@ def gathered(board: Aggregate, transition: Transition) -> Entity[FleetTask] | No
     if transition.entered is not task.State.CLOSED or not transition.after.record.parent:
         return None
     whole: Entity[FleetTask] = board.entities[f"task:{transition.after.record.parent}"]
-    goes_on = whole.state is _PARTS or (whole.state is task.State.BLOCKED and whole.record.waits)
+    goes_on = whole.state is _PARTS or (whole.state is task.State.BLOCKED and whole.record.waits_for_parts)
     return whole if goes_on and _are_closed(board, whole.record) else None
 
 

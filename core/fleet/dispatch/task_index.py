@@ -165,7 +165,7 @@ def _fold_task(work: TaskIndex, transition: Transition) -> TaskIndex:
 
 def offer(record: FleetTask) -> Offer | None:
     """Return how a task is offered; None if it is not."""
-    if record.state is task.State.OPEN and not record.waits:
+    if record.state is task.State.OPEN and not record.waits_for_parts:
         return Offer((record.priority, record.ordinal, record.id), (record.role, record.level), can_be_hindered=True)
     if record.state is task.State.DONE and not record.owner:
         return Offer((FIRST, record.ordinal, record.id), ("", AccessLevel.UNTRUSTED), can_be_hindered=False)
@@ -174,7 +174,7 @@ def offer(record: FleetTask) -> Offer | None:
 
 def is_distrusting(record: FleetTask) -> bool:
     """Tell whether a task is blocked for want of trust."""
-    return record.state is task.State.BLOCKED and record.lacks.startswith(LEVEL)
+    return record.state is task.State.BLOCKED and record.blocked_by.startswith(LEVEL)
 
 
 def _distrust(work: TaskIndex, record: FleetTask) -> TaskIndex:

@@ -53,7 +53,7 @@ def trust_again(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     work = work_of(board)
     for name, asked in sorted(work.distrusted.items()):
         if somebody_may(work, *asked):
-            yield Dispatch(f"task:{name}", fleet_task.DependencyBack(board.record(f"task:{name}").lacks))
+            yield Dispatch(f"task:{name}", fleet_task.DependencyBack(board.record(f"task:{name}").blocked_by))
 
 
 @rule(on=worker_slot.machine, event=worker_slot.Judged)
@@ -79,4 +79,4 @@ The work of a dead session is not known to be done.
 
 def is_allowed(record: FleetTask, owner: worker_slot.WorkerSlot) -> bool:
     """Tell whether a worker may have a task as it is: by its level, and by the review of its work."""
-    return owner.level >= record.level and (record.asks or owner.level >= record.merges)
+    return owner.level >= record.level and (record.needs_approval or owner.level >= record.merges)

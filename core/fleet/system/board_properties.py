@@ -110,7 +110,7 @@ def merges_what_was_agreed(step: Transition) -> bool:
     """Work that needs approval is closed only after the approval (E2)."""
     if step.machine != fleet_task.machine.name or step.entered is not task.State.CLOSED or step.before is None:
         return True
-    return not step.after.record.asks or step.before.record.stage is Stage.MERGE
+    return not step.after.record.needs_approval or step.before.record.stage is Stage.MERGE
 
 
 def fails_by_its_worker(step: Transition) -> bool:

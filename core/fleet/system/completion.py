@@ -30,7 +30,7 @@ def waits_for_money(board: Aggregate) -> bool:
 
 def lacks_money(record: fleet_task.FleetTask) -> bool:
     """Tell whether a task is blocked because a budget is spent."""
-    return record.state is task.State.BLOCKED and record.lacks.startswith(fleet_task.BUDGET)
+    return record.state is task.State.BLOCKED and record.blocked_by.startswith(fleet_task.BUDGET)
 
 
 def waits_for_operators(aggregates: Mapping[str, Aggregate]) -> bool:

@@ -89,7 +89,7 @@ def in_hand(of: Aggregate) -> Hand | Office | None:
 
 
 def _known(of: fleet_task.FleetTask | task.Brief) -> Known:
-    return of.asks, of.stage, of.verify
+    return of.needs_approval, of.stage, of.verify
 
 
 def _office(fleet: Projection) -> Office:

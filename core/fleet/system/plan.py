@@ -92,7 +92,7 @@ class TaskPlan(msgspec.Struct, frozen=True):
 
     - ``role`` is required of its agent. ``trust`` is the required level, in a fleet with trust.
     - ``files`` are the paths that it will change, each a file or a folder with its content.
-    - ``asks``: an operator has to approve the work before it is merged.
+    - ``needs_approval``: an operator has to approve the work before it is merged.
     - It may be split into ``most_subtasks`` parts, and waits for them no longer than ``subtasks_ms``.
     - ``caps`` are what may be spent on it and its parts.
     - ``orphaned`` decides about it when its session dies; with None the plan does. ``on_nothing`` decides when a
@@ -107,7 +107,7 @@ class TaskPlan(msgspec.Struct, frozen=True):
     max_retries: int = 3
     role: str = ""
     files: tuple[str, ...] = ()
-    asks: bool = False
+    needs_approval: bool = False
     most_subtasks: int = 0
     subtasks_ms: int = fleet_task.SUBTASKS_MS
     trust: AccessLevel = AccessLevel.UNTRUSTED
@@ -267,14 +267,14 @@ def fleet_task_of(each: TaskPlan, ordinal: int, plan: Plan) -> fleet_task.FleetT
         limit=each.max_retries,
         role=each.role,
         files=each.files,
-        asks=each.asks,
+        needs_approval=each.needs_approval,
         most_subtasks=each.most_subtasks,
         subtasks_ms=each.subtasks_ms,
         approval_ms=plan.approval_ms,
         retry=plan.retry,
         level=max(gates.claim, each.trust),
         merges=gates.merge,
-        always_asks=each.asks,
+        always_needs_approval=each.needs_approval,
         orphaned=each.orphaned or plan.orphaned,
         on_nothing=each.on_nothing,
         fate=fleet_task.Fate(plan.aborts) if plan.aborts is not None else None,

@@ -31,7 +31,7 @@ _FIELDS: Final[Mapping[str, str]] = {
             "on_nothing",
         )
     },
-    "asks": "always_asks",
+    "needs_approval": "always_needs_approval",
     "trust": "level",
 }
 """The fields of a planned task, with the field of the task on the board that has the same meaning."""

@@ -284,8 +284,8 @@ def look_anew(_board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     Anything that still hinders it blocks it again. A lost part is not a matter of terms.
     """
     record: FleetTask = transition.after.record
-    if record.state is task.State.BLOCKED and record.lacks and record.lacks not in record.parts_of_it():
-        yield Dispatch(transition.entity, fleet_task.DependencyBack(record.lacks))
+    if record.state is task.State.BLOCKED and record.blocked_by and record.blocked_by not in record.parts_of_it():
+        yield Dispatch(transition.entity, fleet_task.DependencyBack(record.blocked_by))
     elif record.state is task.State.FAILED and fleet_task.comes_back(transition.was, record):
         yield Dispatch(transition.entity, task.Retried())
 
@@ -343,7 +343,7 @@ def is_not_claimed(board: Aggregate) -> bool:
 
 def gives_nothing_to_who_leaves(step: Transition) -> bool:
     """A removed agent is given no task."""
-    return not isinstance(step.event, worker_slot.Seated) or step.before is None or not step.before.record.leaves
+    return not isinstance(step.event, worker_slot.TaskGiven) or step.before is None or not step.before.record.leaves
 
 
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (

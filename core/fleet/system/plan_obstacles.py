@@ -198,7 +198,7 @@ def over(board: Aggregate, change: PlanChange) -> dict[str, State]:
     return {each.id: each.state for each in tasks_of(board) if each.id in names and each.state in OVER}
 
 
-_AT_REST: Final = ("depends_on", "priority", "role", "files", "asks", "trust")
+_AT_REST: Final = ("depends_on", "priority", "role", "files", "needs_approval", "trust")
 """What changes of a task only while it is not begun: the board's order of work depends on it."""
 
 _WITHOUT_PARTS: Final = ("most_subtasks", "subtasks_ms", "on_nothing")

@@ -30,7 +30,7 @@ def _is_like(part: fleet_task.FleetTask, whole: fleet_task.FleetTask) -> bool:
 def nobody_waits_in_vain(board: Aggregate) -> bool:
     """A task waits for parts exactly while one of them is not closed and may be."""
     tasks = {each.id: each for each in tasks_of(board)}
-    waiting = [each for each in tasks.values() if each.waits and each.state not in _LEFT]
+    waiting = [each for each in tasks.values() if each.waits_for_parts and each.state not in _LEFT]
     parts = [[tasks[name] for name in each.parts_of_it() if name in tasks] for each in waiting]
     return all(
         each.state is task.State.WAITING_FOR_SUBTASKS
@@ -43,7 +43,7 @@ def nobody_waits_in_vain(board: Aggregate) -> bool:
 def goes_on_with_its_parts(board: Aggregate) -> bool:
     """A task whose parts are all closed goes on, also if that took too long (E7, E9)."""
     tasks = {each.id: each for each in tasks_of(board)}
-    blocked = [each for each in tasks.values() if each.waits and each.state is task.State.BLOCKED]
+    blocked = [each for each in tasks.values() if each.waits_for_parts and each.state is task.State.BLOCKED]
     parts = [[tasks.get(name) for name in each.parts_of_it()] for each in blocked]
     return not any(all(part is not None and part.state is task.State.CLOSED for part in each) for each in parts)
 
@@ -61,14 +61,14 @@ def is_blocked_by_what_is_lost(board: Aggregate) -> bool:
     """A task is blocked exactly while another task is lost, or while no worker has what it requires (E19)."""
     tasks, work = {each.id: each for each in tasks_of(board)}, work_of(board)
     blocked = [each for each in tasks.values() if each.state is task.State.BLOCKED]
-    in_vain = [each for each in blocked if each.lacks.startswith(("role:", "level:"))]
-    all_budgets = [board.entities[each.lacks].record for each in blocked if each.lacks in board.entities]
+    in_vain = [each for each in blocked if each.blocked_by.startswith(("role:", "level:"))]
+    all_budgets = [board.entities[each.blocked_by].record for each in blocked if each.blocked_by in board.entities]
     return (
-        all(is_lost(tasks[each.lacks]) for each in blocked if each.lacks in tasks)
+        all(is_lost(tasks[each.blocked_by]) for each in blocked if each.blocked_by in tasks)
         and all(map(budget.is_spent_for_good, all_budgets))
         and all(
-            each.lacks in {f"role:{each.role}", f"level:{each.level.word}"}
-            and not each.waits
+            each.blocked_by in {f"role:{each.role}", f"level:{each.level.word}"}
+            and not each.waits_for_parts
             and not somebody_may(work, each.role, each.level)
             for each in in_vain
         )

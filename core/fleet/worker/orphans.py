@@ -64,7 +64,7 @@ def has_died(transition: Transition) -> bool:
 def bury(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
     """Let the inspection of an orphan begin when no process of its session is left."""
     if worker.record("assignment").state is assignment.State.ORPHANED and not _is_alive(worker):
-        yield Dispatch("assignment", assignment.Buried())
+        yield Dispatch("assignment", assignment.SessionGone())
 
 
 def _is_alive(worker: Aggregate) -> bool:

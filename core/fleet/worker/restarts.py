@@ -31,7 +31,7 @@ def fall(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
             transition.event, session.SessionExited | session_profiles.PromptFailed | session_profiles.Stalled
         )
         said = [each.message for each in transition.effects if isinstance(each, LogFatal)]
-        yield Dispatch(supervisor.REF, supervisor.Fell(" ".join(said)) if by_errors else supervisor.Dismissed())
+        yield Dispatch(supervisor.REF, supervisor.AgentFailed(" ".join(said)) if by_errors else supervisor.Dismissed())
 
 
 @rule(on=desired_state.machine, enters=desired_state.State.STOP)

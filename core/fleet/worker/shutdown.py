@@ -53,7 +53,7 @@ def step_back(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch |
     """Return the reservation of a worker that rests without a task: others may use it."""
     if usage_meter.REF in worker.entities and _rests(worker):
         yield Tell("board", f"worker_slot:{worker.key}", worker_slot.WorkLeft(*usage.spent(worker)))
-        yield Dispatch(usage_meter.REF, usage_meter.Told())
+        yield Dispatch(usage_meter.REF, usage_meter.UsageReported())
 
 
 def _rests(worker: Aggregate) -> bool:

@@ -39,7 +39,7 @@ class State(AnyLifecycleState):
     DISMISSED = "Dismissed"
 
 
-class Fell(Event, frozen=True):
+class AgentFailed(Event, frozen=True):
     """The agent has stopped because of errors."""
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
@@ -94,7 +94,7 @@ class Supervisor(Record, frozen=True):
         return self.reason if self.state is State.QUARANTINED else ""
 
 
-def on_agent_stopped(s: Supervisor, e: Fell) -> Step[Supervisor, Never]:
+def on_agent_stopped(s: Supervisor, e: AgentFailed) -> Step[Supervisor, Never]:
     """Record the reason."""
     return Step(replace(s, reason=e.reason))
 
@@ -128,7 +128,7 @@ def records_its_reason(step: Transition) -> bool:
     """The reason of a stop is recorded; a quarantine has both reasons, and the operator is told."""
     s: Supervisor = step.after.record
     match step.event:
-        case Fell(reason=reason):
+        case AgentFailed(reason=reason):
             return s.reason == reason
         case Refused(reason=reason):
             reported = [each.message for each in step.effects if isinstance(each, LogFatal)]
@@ -150,7 +150,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     leads_where(
         "a stopped agent asks, then rests and restarts, or is quarantined",
         {
-            Fell: (State.ASKING,),
+            AgentFailed: (State.ASKING,),
             Granted: (State.RESTING,),
             Refused: (State.QUARANTINED,),
             RestartDue: (State.UP,),
@@ -159,7 +159,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     ),
     *keeps_time({RestartDue: ((State.RESTING,), pause_ms)}),
     accepts("a supervised agent can be dismissed", {(State.UP, State.ASKING, State.RESTING): (Dismissed,)}),
-    *exits_on(State.UP, Fell, Dismissed),
+    *exits_on(State.UP, AgentFailed, Dismissed),
     *exits_on(State.ASKING, Granted, Refused, Dismissed),
     *exits_on(State.RESTING, Dismissed),
     is_transient(State.RESTING),
@@ -170,7 +170,7 @@ machine = Machine(
     Supervisor(),
     about="restarts of an agent that stopped because of errors: up, asking, resting, quarantined, dismissed",
     rows=(
-        row(State.UP, Fell, State.ASKING, on_agent_stopped),
+        row(State.UP, AgentFailed, State.ASKING, on_agent_stopped),
         row(State.ASKING, Granted, State.RESTING, rest),
         row(State.ASKING, Refused, State.QUARANTINED, quarantine),
         row(State.RESTING, RestartDue, State.UP),

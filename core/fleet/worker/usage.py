@@ -37,7 +37,7 @@ def _most_ms(limits: session.Limits) -> int | None:
 def told(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
     """Reset the account when it goes to the board with a request for work, so that costs are reported once."""
     if usage_meter.REF in worker.entities:
-        yield Dispatch(usage_meter.REF, usage_meter.Told())
+        yield Dispatch(usage_meter.REF, usage_meter.UsageReported())
 
 
 def spent(worker: Aggregate) -> tuple[Amounts, bool]:

@@ -60,7 +60,7 @@ class SessionEnded(Event, frozen=True):
         return cls(6), cls(7, Usage(3, 1, 1)), cls(4)
 
 
-class Told(Event, frozen=True):
+class UsageReported(Event, frozen=True):
     """The usage was reported to the board."""
 
 
@@ -92,7 +92,7 @@ def count(m: UsageMeter, e: SessionEnded) -> Step[UsageMeter, Never]:
     return Step(replace(m, spent=spent, silent=m.silent or e.usage == Usage(), began_ms=0, most_ms=None))
 
 
-def forget(m: UsageMeter, _e: Told) -> Step[UsageMeter, Never]:
+def forget(m: UsageMeter, _e: UsageReported) -> Step[UsageMeter, Never]:
     """Clear the usage."""
     return Step(replace(m, spent=Amounts(), silent=False))
 
@@ -130,9 +130,9 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("no session is charged more than its time limit", charges_no_more_than_there_was),
     leads_where(
         "a session is metered from its start to its end",
-        {SessionBegan: (State.COUNTING,), SessionEnded: (State.AT_REST,), Told: (State.AT_REST,)},
+        {SessionBegan: (State.COUNTING,), SessionEnded: (State.AT_REST,), UsageReported: (State.AT_REST,)},
     ),
-    accepts("usage can be reported whenever no session is metered", {State.AT_REST: (Told,)}),
+    accepts("usage can be reported whenever no session is metered", {State.AT_REST: (UsageReported,)}),
     *exits_on(State.COUNTING, SessionEnded),
 )
 
@@ -143,7 +143,7 @@ machine: Machine[Any] = Machine(
     rows=(
         row(State.AT_REST, SessionBegan, State.COUNTING, begin),
         row(State.COUNTING, SessionEnded, State.AT_REST, count),
-        row(State.AT_REST, Told, State.AT_REST, forget),
+        row(State.AT_REST, UsageReported, State.AT_REST, forget),
     ),
     properties=PROPERTIES,
     rests=anywhere,

@@ -86,7 +86,7 @@ def _task_of(arguments: Namespace) -> TaskPlan:
         max_retries=_number("--max-retries", TaskKeys.max_retries, arguments.max_retries),
         role=_read("--role", TaskKeys.role.form, arguments.role) if arguments.role else "",
         files=tuple(dict.fromkeys(_read("--file", TaskKeys.files.form, arguments.file))),
-        asks=arguments.approval == "merge",
+        needs_approval=arguments.approval == "merge",
         trust=_read("--trust", TaskKeys.trust.form, arguments.trust) if arguments.trust else AccessLevel.UNTRUSTED,
         most_subtasks=_number("--max-subtasks", TaskKeys.max_subtasks, arguments.max_subtasks),
         subtasks_ms=_number("--subtasks-timeout", TaskKeys.subtasks_timeout, arguments.subtasks_timeout),

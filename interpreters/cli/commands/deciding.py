@@ -222,7 +222,7 @@ INSTEAD_OF_CANCELLING: Final[Mapping[State, Callable[[fleet_task.FleetTask], str
 
 
 def _retry(of: Aggregate, each: fleet_task.FleetTask) -> Verdict:
-    if each.lacks and each.state is not State.CANCELLED:
+    if each.blocked_by and each.state is not State.CANCELLED:
         return _lack(of, each)
     if each.state not in {State.CLOSED, State.CANCELLED} and (why := no_agent_left(of)):
         return why
@@ -259,12 +259,12 @@ def _lack(of: Aggregate, each: fleet_task.FleetTask) -> str:
         )
     if each.removed:
         return f"it was {fleet_task.NOT_IN_THE_PLAN}; it goes on when the file has it again, {_CHANGE}"
-    if each.lacks.startswith((fleet_task.ROLE, fleet_task.LEVEL)):
+    if each.blocked_by.startswith((fleet_task.ROLE, fleet_task.LEVEL)):
         return f"it {each.reason}; {_how_an_agent_may(of, each)}"
     if why := no_agent_left(of):
         return f"it {each.reason}; {why}"
-    if each.lacks.startswith(fleet_task.BUDGET):
-        return f"{each.reason}; more may be spent: lifefold {budgets.raising(of.entities[each.lacks])}{LOG}"
+    if each.blocked_by.startswith(fleet_task.BUDGET):
+        return f"{each.reason}; more may be spent: lifefold {budgets.raising(of.entities[each.blocked_by])}{LOG}"
     return _root(of, each)
 
 
@@ -272,7 +272,7 @@ def _how_an_agent_may(of: Aggregate, each: fleet_task.FleetTask) -> str:
     """Return how a task that no agent may take gets an agent that may."""
     if no_agent_left(of):
         return _AGAIN
-    if each.lacks.startswith(fleet_task.LEVEL) and (agent := agent_to_promote(of, each)):
+    if each.blocked_by.startswith(fleet_task.LEVEL) and (agent := agent_to_promote(of, each)):
         command = f'lifefold trust {agent} --promote --reason "..."{LOG}'
         return f"it goes on when an agent has that trust; this promotes one by one level: {command}"
     return f"it goes on when the file has an agent that may take it, {_CHANGE}"
@@ -285,7 +285,7 @@ def _root(of: Aggregate, each: fleet_task.FleetTask) -> str:
         seen.append(each.lacked_task)
         each = of.record(_ref(each.lacked_task))
     by = f"because of {' because of '.join(seen[1:])}, which is {each.state}"
-    if each.lacks and not each.lacked_task:
+    if each.blocked_by and not each.lacked_task:
         return f"{by}: {_lack(of, each)}"
     if each.state in {State.FAILED, State.BLOCKED}:
         return f"{by}; retry that one, and this goes on by itself: lifefold retry {each.id}{LOG}"

@@ -143,8 +143,9 @@ def must_be_possible(found: Proposed, fleet: Fleet, log: Path) -> None:
         said = [refused]
         for command, same in groupby(found.obstacles, key=lambda each: each.instead):
             said += (f"  {each}" for each in same)
-            is_for_later = command == plan_obstacles.REST and not found.is_possible_in_part
-            first = "when the others are possible:  " if is_for_later else ""
+            first = "when the others are possible:  " * (
+                command == plan_obstacles.REST and not found.is_possible_in_part
+            )
             said.append(f"    {first}{_instead(command, fleet, log, is_at_work)}")
         if found.former:
             said += ["or put this back into the file, exactly:", *(f"    {line}" for line in found.former)]

@@ -46,6 +46,7 @@ from lifefold.interpreters.fleet_runner.variables import untold
 from lifefold.interpreters.processes.private import is_open_to_others, make_private, open_private
 from lifefold.interpreters.store import NotAStore, SqliteStore, StoreError, Unwritable
 from lifefold.interpreters.worktrees.errors import WorkplaceError
+from lifefold.interpreters.worktrees.left_at_pipes import end_own_at_pipes
 
 UNEXPECTED = 3
 
@@ -233,6 +234,7 @@ async def _leave_on_signal(runner: Runner, shown: Display) -> None:
                 continue
             if before == len(_LEAVING):
                 shown.give_up()
+                end_own_at_pipes()
                 os._exit(Verdict.LEFT)  # as safe as a crash: the leases end the sessions that still run
             shown.leaving(_LEAVING[before])
 

@@ -71,7 +71,7 @@ def _before_it(view: FleetView) -> tuple[str, ...]:
 def lost(view: FleetView) -> tuple[str, ...]:
     """Return the needed tasks that will not be done: first the blocker, then the others."""
     record, tasks = view.task, view.tasks
-    needed = record.parts_of_it() if record.waits else record.depends_on
+    needed = record.parts_of_it() if record.waits_for_parts else record.depends_on
     others = [each for each in needed if each in tasks and is_lost(tasks[each])]
     return tuple(dict.fromkeys((record.lacked_task, *others))) if record.lacked_task else ()
 

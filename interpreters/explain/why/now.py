@@ -274,7 +274,8 @@ def _blocked(view: FleetView) -> str:
         return f"is BLOCKED{because(view.task.reason) or ': no reason is recorded'}"
     ends = [each for each in roots(chain(view)) if each not in needed]
     cause = f", in the end because of {_which(view, ends)}" if ends else ""
-    return f"is BLOCKED: {'it needs its part' if view.task.waits else 'it depends on'} {_which(view, needed)}{cause}"
+    needs = "it needs its part" if view.task.waits_for_parts else "it depends on"
+    return f"is BLOCKED: {needs} {_which(view, needed)}{cause}"
 
 
 def _which(view: FleetView, names: Sequence[str]) -> str:
@@ -317,7 +318,7 @@ def _pending(view: FleetView) -> str:
 def _because_of_its_author(view: FleetView) -> str:
     """Return the author, if the trust level of its agent is the cause of the approval."""
     record = view.task
-    if record.always_asks or not record.author:
+    if record.always_needs_approval or not record.author:
         return ""
     return f", because {record.author} is not {record.merges.word}"
 
@@ -348,7 +349,7 @@ def _cancelled_there(view: FleetView) -> str:
 
 
 def _blocked_there(view: FleetView) -> str:
-    return f"is BLOCKED{'' if view.task.lacks else in_brackets(view.task.reason)}"
+    return f"is BLOCKED{'' if view.task.blocked_by else in_brackets(view.task.reason)}"
 
 
 _SEEN: Final[Mapping[State, Callable[[FleetView], str]]] = {

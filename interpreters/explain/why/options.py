@@ -193,11 +193,11 @@ def _failed(view: FleetView) -> str:
 def _blocked(view: FleetView) -> str:
     if view.task.removed:
         return _put_back(view)
-    if view.task.lacks.startswith(fleet_task.ROLE):
+    if view.task.blocked_by.startswith(fleet_task.ROLE):
         return f"{view.name} goes on when the fleet file has an agent that may take it, {_ACCEPTED}"
-    if view.task.lacks.startswith(fleet_task.BUDGET):
+    if view.task.blocked_by.startswith(fleet_task.BUDGET):
         return f"{view.name} goes on when an operator raises the budget"
-    if view.task.lacks.startswith(fleet_task.LEVEL):
+    if view.task.blocked_by.startswith(fleet_task.LEVEL):
         level = view.task.level.word
         return f"{view.name} goes on when an agent has earned the level {level}, or an operator promotes one"
     return f"{view.name} goes on when an operator confirms that its blocker is gone"
@@ -296,14 +296,14 @@ def _grant(view: FleetView) -> Iterator[Option]:
 
 
 def _unblock(view: FleetView) -> Iterator[Option]:
-    if view.task.lacks.startswith(fleet_task.BUDGET):
-        lacking = view.aggregates[board.NAME].entities.get(view.task.lacks)
-        yield _more(view.task.lacks, lacking, "more may be spent, and it goes on")
-    elif view.task.lacks.startswith(fleet_task.LEVEL):
+    if view.task.blocked_by.startswith(fleet_task.BUDGET):
+        lacking = view.aggregates[board.NAME].entities.get(view.task.blocked_by)
+        yield _more(view.task.blocked_by, lacking, "more may be spent, and it goes on")
+    elif view.task.blocked_by.startswith(fleet_task.LEVEL):
         for name, each in view.worker_slots.items():
             if each.may_take(view.task.role) and each.state is not worker_slot.State.GONE:
                 yield Option("trust", name, f"it is promoted by one level, from {each.level.word}")
-    elif not view.task.removed and not view.task.lacks.startswith(fleet_task.ROLE):
+    elif not view.task.removed and not view.task.blocked_by.startswith(fleet_task.ROLE):
         yield Option("retry", view.name, "its blocker is gone: it goes on where it was")
 
 

@@ -30,6 +30,7 @@ _READ_BYTES = 64 * 1024
 _LOCK_PAUSE_S = 0.01
 _RECORD_ATTEMPTS = 60
 _RECORD_PAUSE_S = 1.0
+_CLOSED = (errno.EACCES, errno.EPERM)
 
 
 def main(arguments: list[str]) -> int:
@@ -167,7 +168,7 @@ def _open_control() -> int:
 
 
 def _record(record: "dict[str, Any]", output: OutputLog) -> int:
-    """Write ``exit.json``. Retry for a minute if the disk is full, but not if the directory was removed."""
+    """Write ``exit.json``. Retry for a minute if the disk is full, but not if the directory was removed or closed."""
     output.finish()
     record["message"] = "; ".join(part for part in (record["message"], output.error) if part)
     record.update(output_bytes=output.total_bytes, output_dropped_bytes=output.dropped_bytes, at_ms=proc.wall_ms())
@@ -176,7 +177,7 @@ def _record(record: "dict[str, Any]", output: OutputLog) -> int:
             durable.write_durably(".", durable.EXIT, durable.encode(record))
         except OSError as error:
             sys.stderr.write(f"cannot write {durable.EXIT} (attempt {attempt}): {error}\n")
-            if os.lstat(".").st_nlink == 0:
+            if error.errno in _CLOSED or os.lstat(".").st_nlink == 0:
                 break
             time.sleep(_RECORD_PAUSE_S)
         else:

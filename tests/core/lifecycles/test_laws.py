@@ -34,7 +34,12 @@ NEAR: dict[str, Record] = {
     "session-in-fleet": session.Session(limits=SOON),
     "session-supervised": session_profiles.SupervisedSession(limits=SOON, supervised=True),
     "task-in-fleet": fleet_task.FleetTask(
-        max_retries=1, limit=1, asks=True, most_subtasks=2, merges=access.AccessLevel.TRUSTED, fate=fleet_task.Fate()
+        max_retries=1,
+        limit=1,
+        needs_approval=True,
+        most_subtasks=2,
+        merges=access.AccessLevel.TRUSTED,
+        fate=fleet_task.Fate(),
     ),
     "assignment": assignment.Assignment(guarded=True),
     "worker_slot": worker_slot.WorkerSlot(trust=access.Trust()),

@@ -238,7 +238,7 @@ def test_a_brief_says_what_a_worker_needs_to_know() -> None:
         "verify",
         "failure",
         "kept",
-        "asks",
+        "needs_approval",
         "stage",
         "result",
         "share",

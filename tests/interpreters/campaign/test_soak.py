@@ -28,7 +28,7 @@ class Opened(Event, frozen=True):
     """Somebody opens it."""
 
 
-class Fell(Event, frozen=True):
+class AgentFailed(Event, frozen=True):
     """It falls shut."""
 
 
@@ -36,7 +36,7 @@ class Hall(Record, frozen=True):
     state: Door = Door.SHUT
 
 
-rows = (row(Door.SHUT, Opened, Door.OPEN), row(Door.OPEN, Fell, Door.SHUT))
+rows = (row(Door.SHUT, Opened, Door.OPEN), row(Door.OPEN, AgentFailed, Door.SHUT))
 PROPERTY = leads_to("it falls shut", lambda e: e.state is Door.OPEN, lambda e: e.state is Door.SHUT)
 machine = Machine("door", Hall(), rows=rows, properties=(PROPERTY,))
 '''

@@ -54,8 +54,8 @@ def test_a_task_that_is_added_is_as_one_of_the_fleet_file(log: Path, capsys: pyt
         limit=5,
         role="review",
         files=("src", "a.py"),
-        asks=True,
-        always_asks=True,
+        needs_approval=True,
+        always_needs_approval=True,
         approval_ms=9,
         retry=POLICY,
     )

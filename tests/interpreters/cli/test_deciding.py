@@ -87,7 +87,7 @@ def test_a_fleet_without_a_plan_to_approve_says_so(log: Path, tell: Told) -> Non
 
 def log_of_finished_work(log: Path) -> FleetLog:
     """Write a log in which T1 is finished and waits for a person, and T2 is open."""
-    asking = TaskPlan("T1", "do it", asks=True, max_retries=1)
+    asking = TaskPlan("T1", "do it", needs_approval=True, max_retries=1)
     return (
         FleetLog(log, asking, T2, approval_ms=3_600_000)
         .claimed("T1")
@@ -177,7 +177,7 @@ INSTEAD: dict[str, tuple[str, tuple[Event, ...], str]] = {
 def test_what_cannot_be_cancelled_says_what_can_be_done_instead(log: Path, tell: Told) -> None:
     """What is done, or has failed, cannot (E16); nor what waits for a person, who can say no."""
     agents = tuple(AgentPlan(f"agent-{name}") for name in INSTEAD)
-    of = FleetLog(log, *(TaskPlan(name, "x", asks=name == "asking") for name in INSTEAD), T2, agents=agents)
+    of = FleetLog(log, *(TaskPlan(name, "x", needs_approval=name == "asking") for name in INSTEAD), T2, agents=agents)
     for name, (_, events, _) in INSTEAD.items():
         of.claimed(name, f"agent-{name}").happens("board", f"task:{name}", *events)
     lines = tell(f"cancel {' '.join(INSTEAD)}", 2).splitlines()

@@ -42,7 +42,7 @@ def test_a_task_is_concerned_by_its_own_transitions_and_those_of_its_agent(
     assert of_first == [
         ("task", "T1", "Created"),
         ("task", "T1", "Claimed"),
-        ("worker_slot", "ann", "Seated"),
+        ("worker_slot", "ann", "TaskGiven"),
         ("task", "T1", "Started"),
         ("task", "T1", "Failed"),
     ]

@@ -136,12 +136,12 @@ def test_a_failed_task_shows_its_next_retry_and_the_tasks_that_it_blocks() -> No
     )
     board.give("worker_slot:ann", worker_slot.WorkWanted()).give("task:T1", task.Failed(1, "no"))
     shown = statuses(board)["T1"]
-    assert (shown.role, shown.files, shown.parent, shown.lacks) == ("cook", ("a", "b"), "", "")
+    assert (shown.role, shown.files, shown.parent, shown.blocked_by) == ("cook", ("a", "b"), "", "")
     assert shown.timer == status.Timer("Rested", board.now_ms + 30_000)
     board.give("task:T1", fleet_task.RetryGranted())
     assert statuses(board)["T1"].timer is None
     board.give("worker_slot:ann", worker_slot.WorkWanted()).give("task:T1", task.Failed(2, "no"))
-    assert (statuses(board)["T1"].timer, statuses(board)["T2"].lacks) == (None, "T1")
+    assert (statuses(board)["T1"].timer, statuses(board)["T2"].blocked_by) == (None, "T1")
 
 
 REASONED = (task.State.OPEN, task.State.FAILED, task.State.BLOCKED, task.State.CANCELLED, task.State.ORPHANED)
@@ -164,7 +164,7 @@ def test_done_work_that_was_given_back_shows_why() -> None:
 def test_a_split_task_shows_its_wait_and_its_parts() -> None:
     """As one that waits for an operator does."""
     whole = fleet_task.FleetTask(state=task.State.OPEN, id="T1", most_subtasks=1, subtasks_ms=7)
-    asking = fleet_task.FleetTask(state=task.State.OPEN, id="T2", ordinal=1, asks=True, approval_ms=9)
+    asking = fleet_task.FleetTask(state=task.State.OPEN, id="T2", ordinal=1, needs_approval=True, approval_ms=9)
     board = Hand(
         "board",
         {
@@ -233,7 +233,7 @@ def test_tasks_with_the_same_place_in_the_plan_come_by_name() -> None:
 
 def test_finished_work_waits_for_a_word_until_its_time_is_up() -> None:
     """With the moment at which silence becomes a refusal; agreed to, it waits no more."""
-    asking = fleet_task.FleetTask(state=task.State.OPEN, id="T1", asks=True, approval_ms=9)
+    asking = fleet_task.FleetTask(state=task.State.OPEN, id="T1", needs_approval=True, approval_ms=9)
     board = Hand("board", {"task:T1": asking, "worker_slot:ann": worker_slot.WorkerSlot()})
     board.give("worker_slot:ann", worker_slot.WorkWanted()).give("task:T1", task.Completed(1)).give(
         "task:T1", fleet_task.Parked(1)

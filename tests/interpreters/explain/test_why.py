@@ -310,17 +310,17 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
     ),
     "blocked by an operator": (scene(make(State.BLOCKED, reason="no key")), "T1 is BLOCKED: no key."),
     "blocked for want of a role": (
-        scene(make(State.BLOCKED, lacks="role:reviewer", reason="needs the role reviewer, and no agent has it")),
+        scene(make(State.BLOCKED, blocked_by="role:reviewer", reason="needs the role reviewer, and no agent has it")),
         "T1 is BLOCKED: needs the role reviewer, and no agent has it.",
     ),
     "blocked without a word": (scene(make(State.BLOCKED)), "T1 is BLOCKED: no reason is recorded."),
     "blocked by a failure": (
-        scene(make(State.BLOCKED, "T7", "T3", lacks="T3"), make(State.FAILED, "T3", reason="no", max_retries=0)),
+        scene(make(State.BLOCKED, "T7", "T3", blocked_by="T3"), make(State.FAILED, "T3", reason="no", max_retries=0)),
         "T7 is BLOCKED: it depends on T3, which has FAILED (no) and has no retries left.",
     ),
     "blocked by two": (
         scene(
-            make(State.BLOCKED, "T7", "T3", "T4", lacks="T4"),
+            make(State.BLOCKED, "T7", "T3", "T4", blocked_by="T4"),
             make(State.FAILED, "T3", max_retries=0),
             make(State.CANCELLED, "T4", reason="not needed"),
         ),
@@ -331,8 +331,8 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
     ),
     "blocked by a chain": (
         scene(
-            make(State.BLOCKED, "T9", "T7", lacks="T7"),
-            make(State.BLOCKED, "T7", "T3", lacks="T3"),
+            make(State.BLOCKED, "T9", "T7", blocked_by="T7"),
+            make(State.BLOCKED, "T7", "T3", blocked_by="T3"),
             make(State.FAILED, "T3", reason="no", max_retries=0),
         ),
         (
@@ -341,16 +341,19 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
         ),
     ),
     "blocked by what there is not": (
-        scene(make(State.BLOCKED, "T7", "T3", lacks="T3")),
+        scene(make(State.BLOCKED, "T7", "T3", blocked_by="T3")),
         "T7 is BLOCKED: it depends on T3, which is unknown to the board.",
     ),
     "blocked by a part": (
-        scene(make(State.BLOCKED, lacks=PART_1, parts=1, waits=True), make(State.BLOCKED, PART_1, reason="no key")),
+        scene(
+            make(State.BLOCKED, blocked_by=PART_1, parts=1, waits_for_parts=True),
+            make(State.BLOCKED, PART_1, reason="no key"),
+        ),
         "T1 is BLOCKED: it needs its part T1+1, which is BLOCKED (no key).",
     ),
     "waiting for parts": (
         scene(
-            make(State.WAITING_FOR_SUBTASKS, parts=2, waits=True),
+            make(State.WAITING_FOR_SUBTASKS, parts=2, waits_for_parts=True),
             make(State.CLOSED, PART_1),
             make(State.PLANNED, PART_2),
         ),
@@ -403,7 +406,7 @@ def test_every_situation_has_its_sentence(name: str) -> None:
 
 def test_of_a_task_that_was_aborted_it_is_said_what_becomes_of_it() -> None:
     """If it is not over: it is cancelled when it is opened again."""
-    doomed = fleet_task.Fate(doomed=AbortReason.SIBLING_ABORTED, why="T1+2 was aborted")
+    doomed = fleet_task.Fate(aborted=AbortReason.SIBLING_ABORTED, why="T1+2 was aborted")
     assert said(scene(make(State.DONE, fate=doomed, **OWNED))).endswith(
         "If it is not done now, it is cancelled: it was aborted: T1+2 was aborted."
     )
@@ -469,8 +472,8 @@ def test_numbers_have_their_endings() -> None:
 def test_causes_are_followed_to_their_roots_each_once_nearest_first() -> None:
     """T9 is blocked by T7, T7 by T3, which has failed."""
     of = scene(
-        make(State.BLOCKED, "T9", "T7", "T3", lacks="T7"),
-        make(State.BLOCKED, "T7", "T3", lacks="T3"),
+        make(State.BLOCKED, "T9", "T7", "T3", blocked_by="T7"),
+        make(State.BLOCKED, "T7", "T3", blocked_by="T3"),
         make(State.FAILED, "T3", reason="no", max_retries=0),
     )
     causes = why.explain(of, why.Story("T9")).causes
@@ -609,7 +612,7 @@ ONWARD: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
     ),
     "blocked, the fleet's budget spent": (
         scene(
-            make(State.BLOCKED, lacks=budgets.FLEET),
+            make(State.BLOCKED, blocked_by=budgets.FLEET),
             make(State.OPEN, "T0"),
             all_budgets={budgets.FLEET: budget.Budget(budget.State.SPENT, lines=SHORT)},
         ),
@@ -687,22 +690,22 @@ ONWARD: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
         [("retry", "T1"), ("cancel", "T1")],
     ),
     "blocked for want of a role": (
-        scene(make(State.BLOCKED, lacks="role:reviewer"), make(State.OPEN, "T0")),
+        scene(make(State.BLOCKED, blocked_by="role:reviewer"), make(State.OPEN, "T0")),
         f"T1 goes on when the fleet file has an agent that may take it, {ACCEPTED}",
         [("cancel", "T1")],
     ),
     "blocked, because it was removed from the plan": (
-        scene(make(State.BLOCKED, lacks=fleet_task.PLAN, removed=True), make(State.OPEN, "T0")),
+        scene(make(State.BLOCKED, blocked_by=fleet_task.PLAN, removed=True), make(State.OPEN, "T0")),
         f"T1 goes on when the fleet file has it again, {ACCEPTED}",
         [("cancel", "T1")],
     ),
     "failed, and removed from the plan": (
-        scene(make(State.FAILED, retries=3, lacks=fleet_task.PLAN, removed=True), make(State.OPEN, "T0")),
+        scene(make(State.FAILED, retries=3, blocked_by=fleet_task.PLAN, removed=True), make(State.OPEN, "T0")),
         f"T1 goes on when the fleet file has it again, {ACCEPTED}",
         [],
     ),
     "blocked for want of money": (
-        scene(make(State.BLOCKED, lacks=f"{fleet_task.BUDGET}agent/ann"), make(State.OPEN, "T0")),
+        scene(make(State.BLOCKED, blocked_by=f"{fleet_task.BUDGET}agent/ann"), make(State.OPEN, "T0")),
         "T1 goes on when an operator raises the budget.",
         [("budget", "--agent ann"), ("cancel", "T1")],
     ),
@@ -739,7 +742,9 @@ HOME = {"ann": worker_slot.WorkerSlot(worker_slot.State.GONE, reason="no work is
 
 OVER: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
     "everything is settled, and one has failed": (
-        scene(make(State.BLOCKED, "T1", "T2", lacks="T2"), make(State.FAILED, "T2", max_retries=0), worker_slots=HOME),
+        scene(
+            make(State.BLOCKED, "T1", "T2", blocked_by="T2"), make(State.FAILED, "T2", max_retries=0), worker_slots=HOME
+        ),
         f"Nothing moves T2 on: the fleet is finished. {ANEW}",
         [("cancel", "T1")],
     ),

@@ -72,7 +72,7 @@ def test_everything_that_is_written_reaches_the_plan(tmp_path: Path) -> None:
         """,
     )
     files = ("docs", "README.md", "src/app.py")
-    task = TaskPlan("T1", "Write", role="docs", files=files, asks=True, most_subtasks=3, subtasks_ms=300_000)
+    task = TaskPlan("T1", "Write", role="docs", files=files, needs_approval=True, most_subtasks=3, subtasks_ms=300_000)
     retry = replace(RETRIED_AS_OFTEN_AS_THE_TASK_SAYS, backoff_base_ms=10, backoff_cap_ms=1_000, fatal_retries=2)
     agent = AgentPlan("coder", LIMITS, roles=("review", "docs"))
     plan = Plan("demo", (agent,), (task,), approve_plan=True, approval_ms=7_200_000, retry=retry, budget=UNLIMITED)

@@ -38,6 +38,13 @@ config = folder / "repo" / ".git" / "config"
 config.rename(folder / "config")
 os.mkfifo(config)
 """
+SESSION: Final = """
+session = pathlib.Path(os.environ["LIFEFOLD_HEARTBEAT"]).parent
+session.rename(session.with_name("moved"))
+"""
+FILE_OF_SESSION: Final = SESSION + 'session.write_text("x")'
+LINK_OF_SESSION: Final = SESSION + "session.symlink_to(session)"
+FILE_OF_START: Final = SESSION + 'session.mkdir(); (session / "start-1").write_text("x")'
 STOPS: Final = "os.kill(os.getppid(), signal.SIGSTOP)"
 STOPS_AND_HANGS: Final = 'os.kill(os.getppid(), signal.SIGSTOP); open(folder / "stopped", "w").close(); time.sleep(600)'
 
@@ -67,6 +74,16 @@ def test_a_place_that_was_replaced_by_a_link_costs_its_task_one_attempt(tmp_path
     assert {path.name for path in (tmp_path / "victim").iterdir()} - {".git"} == {"precious"}
     assert ground.git("show", "main:bad-1.txt") == "done"
     assert len(ground.git("worktree", "list").splitlines()) == 1
+
+
+@pytest.mark.parametrize("breaks", [FILE_OF_SESSION, LINK_OF_SESSION, FILE_OF_START], ids=["file", "link", "start"])
+def test_a_session_folder_that_was_replaced_costs_its_task_one_attempt(tmp_path: Path, breaks: str) -> None:
+    """The fleet goes on, and ``why`` names the path."""
+    ground = prepared(tmp_path, breaks, "bad-1", "plain-1")
+    assert "2 of 2 tasks closed" in ground.run()
+    assert (ground.sessions("bad-1"), ground.sessions("plain-1")) == (2, 1)
+    session = f"{ground.log}.files/sessions/agent/0001"
+    assert f"failed: Error({session}" in ground.call("why", "bad-1").stdout
 
 
 def test_a_loop_that_an_agent_left_at_its_end_hinders_no_later_run(tmp_path: Path) -> None:

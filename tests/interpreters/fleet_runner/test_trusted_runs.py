@@ -62,7 +62,7 @@ def test_a_fleet_that_is_not_watched_ends_and_says_whom_it_would_have_taken(grou
     assert why.startswith("plain-2 is BLOCKED because: takes an agent that is elevated") or "elevated" in why
     assert "--again" in why
     refused = ground.call("trust", "agent", "--promote", *REASON, code=2).stdout
-    assert "it has stopped, for good" in refused
+    assert "all tasks are settled, and the fleet is over; trust counts no more in this log" in refused
     assert ground.merges() == ["Merge plain-1: Write plain-1.txt"]
 
 

@@ -111,6 +111,51 @@ async def test_a_session_whose_shim_was_killed_is_lost_and_its_processes_dead(tm
     assert await adopt(tmp_path / "run") == ended == read_exit(tmp_path / "run")
 
 
+def replaced(directory: Path, by: str) -> None:
+    """Put something else in place of a session's directory, as an agent can."""
+    directory.rename(directory.with_name("moved"))
+    match by:
+        case "file":
+            directory.write_text("x")
+        case "nothing":
+            directory.symlink_to("nothing")
+        case _:
+            directory.symlink_to(directory)
+
+
+@pytest.mark.parametrize("by", ["file", "nothing", "loop"])
+async def test_a_session_whose_directory_was_replaced_is_lost(tmp_path: Path, by: str) -> None:
+    """Waiting does not last for ever: the outcome names the path."""
+    bell, directory = Bell(tmp_path / "bell"), tmp_path / "run"
+    session = await launch(directory, script(f"read line < {bell}"))
+    replaced(directory, by)
+    bell.ring()
+    with anyio.fail_after(PATIENCE_S):
+        ended = await session.wait()
+    assert ended.outcome == "lost"
+    assert str(directory) in ended.message
+
+
+@pytest.mark.parametrize("by", ["file", "nothing", "loop"])
+async def test_adopting_a_replaced_directory_kills_the_session_that_works_there(tmp_path: Path, by: str) -> None:
+    """Its shim is found by its arguments, its processes by the mark of the shim; no other shim is touched."""
+    directory = tmp_path / "run"
+    start = await launch_and_kill_the_runner(directory, "setsid sleep 1000 & sleep 1000")
+    other = await launch(tmp_path / "other", script("sleep 1000"))
+    replaced(directory, by)
+    with anyio.fail_after(PATIENCE_S):
+        ended = await adopt(directory)
+    assert isinstance(ended, SessionExit)
+    assert ended.outcome == "lost"
+    assert str(directory) in ended.message
+    assert not is_alive(start.shim)
+    assert not is_alive(start.agent)
+    assert other.start is not None
+    assert is_alive(other.start.shim)
+    await other.kill()
+    await other.wait()
+
+
 async def test_a_directory_that_never_started_is_known_to_never_start(tmp_path: Path) -> None:
     """After None, a shim that was on its way refuses; but who decides to launch anew may."""
     write_spec(tmp_path / "run", script("exit 1"), lease_until_boot_ms=None)

@@ -24,7 +24,7 @@ class Opened(Event, frozen=True):
     """Somebody opens it."""
 
 
-class Fell(Event, frozen=True):
+class AgentFailed(Event, frozen=True):
     """It falls shut."""
 
 
@@ -32,9 +32,9 @@ class Hall(Record, frozen=True):
     state: Door = Door.SHUT
 
 
-rows = (row(Door.SHUT, Opened, Door.OPEN), row(Door.OPEN, Fell, Door.SHUT))
+rows = (row(Door.SHUT, Opened, Door.OPEN), row(Door.OPEN, AgentFailed, Door.SHUT))
 PROPERTY = leads_to("it falls shut", lambda e: e.state is Door.OPEN, lambda e: e.state is Door.SHUT)
-machine = Machine("door", Hall(), rows=rows, during={Door.OPEN: after(5_000, Fell)}, properties=(PROPERTY,))
+machine = Machine("door", Hall(), rows=rows, during={Door.OPEN: after(5_000, AgentFailed)}, properties=(PROPERTY,))
 broken = Machine("door", Hall(), rows=rows, properties=(PROPERTY,))
 '''
 

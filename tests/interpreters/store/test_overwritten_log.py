@@ -9,6 +9,7 @@ from unittest.mock import ANY
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from conformance import entry
 from lifefold.interpreters.store import Batch, Damaged, SqliteStore, StoreError, base
@@ -39,6 +40,15 @@ def over(log: Path, contents: bytes) -> None:
     os.utime(log, ns=(before + 1, before + 1))
 
 
+def damage_unnoticed(log: Path) -> None:
+    """Write into the middle of a log without a new size or time."""
+    before = log.stat()
+    with log.open("r+b") as file:
+        file.seek(before.st_size // 2)
+        file.write(b"x" * 8)
+    os.utime(log, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
 async def test_an_overwritten_log_has_all_of_it_in_its_copy_also_after_a_checkpoint(
     made: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -60,6 +70,37 @@ async def test_an_overwritten_log_has_all_of_it_in_its_copy_also_after_a_checkpo
     assert contents(made) == {"": b"another", ".lock": b"", ".recovered": ANY, ".recovered.lock": b""}
     with SqliteStore.open(made.with_name(made.name + ".recovered")) as store:
         assert [each.version for each in await store.read()] == list(range(1, 41))
+
+
+async def test_a_checkpoint_is_made_once_for_each_growth_of_the_write_ahead_log(
+    made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The writes after a checkpoint make none before the write-ahead log has grown as much again."""
+    monkeypatch.setattr(base, "CHECKPOINT_BYTES", 1_000_000)
+    written, marks = 0, {mark(made)}
+    with SqliteStore.open(made) as store:
+        marks.add(mark(made))
+        opened = len(marks)
+        for version in range(3, 203):
+            await store.append(Batch((replace(entry("a", version), envelope=b"x" * 20_000),)))
+            written += 20_000
+            marks.add(mark(made))
+    assert 2 <= len(marks) - opened <= written // base.CHECKPOINT_BYTES * 2
+
+
+async def test_a_checkpoint_copies_only_what_it_has_written(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that another program has changed unnoticed is still as it was in the copy."""
+    with SqliteStore.open(made) as store:
+        await store.append(Batch(tuple(entry("a", version) for version in range(3, 1_000))))
+    with SqliteStore.open(made) as store:
+        before = mark(made)
+        damage_unnoticed(made)
+        monkeypatch.setattr(base, "CHECKPOINT_BYTES", 1)
+        await store.append(Batch(tuple(entry("a", version) for version in range(1_000, 2_000))))
+        assert mark(made) > before, "there was no checkpoint"
+        over(made, b"another")
+        await store.look()
+        assert [each.version for each in await store.read()] == list(range(1, 2_000))
 
 
 async def test_an_older_copy_that_is_written_over_a_log_is_noticed(made: Path) -> None:

@@ -26,16 +26,16 @@ MOST_SUBTASKS: Final = 100
 """The most subtasks of a task, over all its attempts."""
 
 ROLE: Final = "role:"
-"""The prefix of ``lacks`` if a task is blocked because no agent has its role."""
+"""The prefix of ``blocked_by`` if a task is blocked because no agent has its role."""
 
 LEVEL: Final = "level:"
-"""The prefix of ``lacks`` if no agent has the trust level of the task (E34)."""
+"""The prefix of ``blocked_by`` if no agent has the trust level of the task (E34)."""
 
 BUDGET: Final = "budget:"
-"""The prefix of ``lacks`` if a budget is spent."""
+"""The prefix of ``blocked_by`` if a budget is spent."""
 
 PLAN: Final = "plan:"
-"""The value of ``lacks`` if a plan change has removed the task."""
+"""The value of ``blocked_by`` if a plan change has removed the task."""
 
 NOT_IN_THE_PLAN: Final = "removed from the fleet file"
 """The reason of a task that a plan change has removed."""
@@ -139,7 +139,7 @@ class Split(OwnerReport, frozen=True):
 class Fate(msgspec.Struct, frozen=True):
     """The aborts of a task, in a fleet that has aborts (document 004); ``policy`` is the fleet's (E37).
 
-    ``said`` is the scope of the last abort at this task that reached further than a tool. ``doomed`` is the reason for
+    ``said`` is the scope of the last abort at this task that reached further than a tool. ``aborted`` is the reason for
     which the task itself is aborted, and ``why`` explains it to operators. A task that cannot be cancelled now is
     cancelled when it is opened again. ``wanted``: an operator has granted a retry since.
     """
@@ -148,7 +148,7 @@ class Fate(msgspec.Struct, frozen=True):
 
     policy: AbortPolicy = AbortPolicy()
     said: AbortScope | None = None
-    doomed: AbortReason | None = None
+    aborted: AbortReason | None = None
     why: str = ""
     wanted: bool = False
 
@@ -227,12 +227,12 @@ class FleetTask(Task, frozen=True):
     """A task on a board.
 
     An agent needs ``role`` to take the task, which changes ``files`` and is a part of ``parent``. ``level`` is the
-    trust level for a claim (E34). ``asks``: the merge needs approval, because the plan says so (``always_asks``), or
-    because ``author``, its last owner, is trusted less than ``merges``. ``stage`` is the next step of its work.
-    ``result`` is the epoch of the claim that keeps the work meanwhile, as the commit ``collected``.
+    trust level for a claim (E34). ``needs_approval``: the merge needs approval. Either the plan says so
+    (``always_needs_approval``), or ``author``, its last owner, is trusted less than ``merges``. ``stage`` is the next
+    step of its work. ``result`` is the epoch of the claim that keeps the work meanwhile, as the commit ``collected``.
 
-    ``limit`` is the number of retries after its last failure. ``lacks`` is its blocker: a task, a role, a level or a
-    budget. ``removed``: a plan change has removed it. ``parts`` counts its subtasks; it ``waits`` until they are all
+    ``limit`` is the number of retries after its last failure. ``blocked_by`` is a task, a role, a level or a budget.
+    ``removed``: a plan change has removed it. ``parts`` counts its subtasks; it ``waits_for_parts`` until they are all
     closed. ``orphaned`` decides what follows when its session dies, ``on_nothing`` when a session reports work without
     any change. ``fate`` has its aborts, if its fleet has any. The tokens of its claims are derived from ``key``, and
     are empty without one. An approval is awaited for ``approval_ms``; 0 is for ever. Times are in milliseconds.
@@ -244,17 +244,17 @@ class FleetTask(Task, frozen=True):
     role: str = ""
     files: tuple[str, ...] = ()
     parent: str = ""
-    asks: bool = False
+    needs_approval: bool = False
     stage: Stage = Stage.WORK
     result: int = 0
     collected: str = ""
     limit: int = 3
-    lacks: str = ""
+    blocked_by: str = ""
     parts: int = 0
-    waits: bool = False
+    waits_for_parts: bool = False
     level: AccessLevel = AccessLevel.UNTRUSTED
     merges: AccessLevel = AccessLevel.UNTRUSTED
-    always_asks: bool = False
+    always_needs_approval: bool = False
     author: str = ""
     most_subtasks: int = 0
     subtasks_ms: int = SUBTASKS_MS
@@ -269,10 +269,17 @@ class FleetTask(Task, frozen=True):
     def normal_form(self) -> Self:
         """Return the task without its reason, and without the fields that no rule reads once it is over."""
         if self.state in {State.CLOSED, State.CANCELLED}:
-            left = self.fate and Fate(self.fate.policy, doomed=self.fate.doomed)
+            left = self.fate and Fate(self.fate.policy, aborted=self.fate.aborted)
             form = replace(super().normal_form(), fate=left)
             return replace(
-                form, stage=Stage.WORK, result=0, collected="", limit=0, lacks="", waits=False, removed=False
+                form,
+                stage=Stage.WORK,
+                result=0,
+                collected="",
+                limit=0,
+                blocked_by="",
+                waits_for_parts=False,
+                removed=False,
             )
         return replace(self, reason="")
 
@@ -289,12 +296,12 @@ class FleetTask(Task, frozen=True):
     @property
     def is_doomed(self) -> bool:
         """Whether the task is aborted: cancelled now, or as soon as it is opened again."""
-        return self.fate is not None and self.fate.doomed is not None
+        return self.fate is not None and self.fate.aborted is not None
 
     @property
     def lacked_task(self) -> str:
         """The task that blocks this one; empty if there is none."""
-        return "" if self.lacks.startswith((ROLE, LEVEL, BUDGET, PLAN)) else self.lacks
+        return "" if self.blocked_by.startswith((ROLE, LEVEL, BUDGET, PLAN)) else self.blocked_by
 
     def part(self, number: int) -> str:
         """Return the id of subtask ``number``, from 1. It is unique: no id of a fleet file has a ``+``."""

@@ -93,7 +93,7 @@ def parks_for_approval(step: Transition) -> bool:
         return True
     before: FleetTask = step.before.record
     now: FleetTask = step.after.record
-    return before.asks and (now.owner, now.stage, now.result) == ("", Stage.MERGE, before.epoch)
+    return before.needs_approval and (now.owner, now.stage, now.result) == ("", Stage.MERGE, before.epoch)
 
 
 def hands_over_done_work(step: Transition) -> bool:
@@ -120,8 +120,10 @@ def is_claimed_by_the_trusted(step: Transition) -> bool:
         return True
     before: FleetTask = step.before.record
     t: FleetTask = step.after.record
-    unseen = step.event.level >= t.merges and not t.always_asks and not (before.kept and before.asks)
-    return step.event.level >= t.level and t.asks is not unseen and t.author == step.event.owner
+    unseen = (
+        step.event.level >= t.merges and not t.always_needs_approval and not (before.kept and before.needs_approval)
+    )
+    return step.event.level >= t.level and t.needs_approval is not unseen and t.author == step.event.owner
 
 
 def is_split_within_limits(step: Transition) -> bool:
@@ -132,7 +134,7 @@ def is_split_within_limits(step: Transition) -> bool:
     now: FleetTask = step.after.record
     made = now.parts - before.parts
     few = made == len(step.event.tasks) > 0 and now.parts <= min(now.most_subtasks, MOST_SUBTASKS)
-    return few and now.waits and not now.owner
+    return few and now.waits_for_parts and not now.owner
 
 
 def shows_the_token_of_its_claim(step: Transition) -> bool:
@@ -146,7 +148,7 @@ def shows_the_token_of_its_claim(step: Transition) -> bool:
 def gathers_its_parts(step: Transition) -> bool:
     """When all parts are closed, the task has no owner, and its verification as a whole is left to do."""
     t: FleetTask = step.after.record
-    gathered = (t.owner, t.stage, t.waits) == ("", Stage.VERIFY, False)
+    gathered = (t.owner, t.stage, t.waits_for_parts) == ("", Stage.VERIFY, False)
     return step.before is None or not isinstance(step.event, SubtasksCompleted) or gathered
 
 
@@ -158,9 +160,9 @@ def is_opened_by_its_blocker(step: Transition) -> bool:
     now: FleetTask = step.after.record
     match step.event:
         case DependencyLost(by=by, reason=reason):
-            return (now.owner, now.lacks, now.reason) == ("", by, reason)
+            return (now.owner, now.blocked_by, now.reason) == ("", by, reason)
         case DependencyBack(by=by):
-            return before.lacks == by and _goes_on(now)
+            return before.blocked_by == by and _goes_on(now)
         case Unblocked():
             return _goes_on(now)
         case _:
@@ -186,7 +188,7 @@ def is_cancelled_by_an_abort(step: Transition) -> bool:
         return True
     before: FleetTask = step.before.record
     now: FleetTask = step.after.record
-    known = now.fate is not None and (now.fate.doomed, now.fate.why) == (step.event.abort_reason, step.event.reason)
+    known = now.fate is not None and (now.fate.aborted, now.fate.why) == (step.event.abort_reason, step.event.reason)
     if now.state is State.CANCELLED:
         return known and before.state in CANCELLABLE and (now.owner, now.reason) == ("", step.event.reason)
     stays = bool(now == replace(before, fate=now.fate))
@@ -204,7 +206,7 @@ def stays_aborted(step: Transition) -> bool:
 
 def _goes_on(now: FleetTask) -> bool:
     """Tell whether the task is open and has no blocker."""
-    return (now.state, now.lacks, now.reason) == (State.OPEN, "", "")
+    return (now.state, now.blocked_by, now.reason) == (State.OPEN, "", "")
 
 
 _TRUSTED: Final = Pattern(Entrusted, "Elevated", lambda e: e.level is AccessLevel.ELEVATED)
@@ -250,7 +252,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     accepts(
         "a blocked task can get its dependency back",
         {State.BLOCKED: (DependencyBack,)},
-        when=lambda e: e.record.lacks == "T0",
+        when=lambda e: e.record.blocked_by == "T0",
     ),
     accepts("an operator can grant a failed task a retry", {State.FAILED: (RetryGranted,)}),
     accepts(
@@ -272,7 +274,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     accepts(
         "an owner can park work for approval",
         {State.DONE: (Parked,)},
-        when=lambda e: bool(e.record.owner) and e.record.asks and e.record.stage is not Stage.MERGE,
+        when=lambda e: bool(e.record.owner) and e.record.needs_approval and e.record.stage is not Stage.MERGE,
     ),
     accepts(
         "an owner can split a task within its limits",
@@ -303,6 +305,6 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     ),
     is_transient(State.WAITING_FOR_SUBTASKS),
     always("no task is retried more often than its limit", lambda e: e.record.limit <= e.record.max_retries),
-    always("a task waits for parts only if it has parts", lambda e: not e.record.waits or e.record.parts > 0),
+    always("a task waits for parts only if it has parts", lambda e: not e.record.waits_for_parts or e.record.parts > 0),
     sometimes("a task is split", lambda e: e.record.parts > 0),
 )

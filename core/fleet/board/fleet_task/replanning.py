@@ -33,7 +33,7 @@ TERMS: Final = (
     "on_nothing",
     "approval_ms",
     "retry",
-    "always_asks",
+    "always_needs_approval",
 )
 """The fields of a task that only a plan sets."""
 
@@ -45,7 +45,7 @@ KEYS: Final = {
     "max_retries": "max_retries",
     "role": "role",
     "files": "files",
-    "asks": "approval",
+    "needs_approval": "approval",
     "most_subtasks": "max_subtasks",
     "subtasks_ms": "subtasks_timeout",
     "trust": "trust",
@@ -107,10 +107,10 @@ def replanned(t: FleetTask, e: Replanned) -> FleetTask:
     limit = most if t.limit == t.max_retries else min(t.limit, most)
     if t.removed:  # the removal had set the limit: its failure decides again
         limit = retry_limit(most, t.trouble, e.to.retry)
-    asks = t.asks if e.to.always_asks is t.always_asks else e.to.always_asks
+    asks = t.needs_approval if e.to.always_needs_approval is t.always_needs_approval else e.to.always_needs_approval
     terms = {name: getattr(e.to, name) for name in TERMS}
-    lacks = "" if t.state is State.FAILED else t.lacks
-    return replace(t, **terms, asks=asks, max_retries=most, limit=limit, lacks=lacks, removed=False)
+    lacks = "" if t.state is State.FAILED else t.blocked_by
+    return replace(t, **terms, needs_approval=asks, max_retries=most, limit=limit, blocked_by=lacks, removed=False)
 
 
 def replan(t: FleetTask, e: Replanned) -> Step[FleetTask, Never]:
@@ -130,17 +130,17 @@ def verify_again(t: FleetTask, e: Replanned) -> Step[FleetTask, Never]:
 
 def remove(t: FleetTask, e: Removed) -> Step[FleetTask, Never]:
     """Record the removal, with its reason."""
-    return Step(replace(t, lacks=PLAN, reason=e.reason, removed=True))
+    return Step(replace(t, blocked_by=PLAN, reason=e.reason, removed=True))
 
 
 def mark(t: FleetTask, _e: Removed) -> Step[FleetTask, Never]:
     """Record the removal; the reason of its failure stays."""
-    return Step(replace(t, lacks=PLAN, removed=True))
+    return Step(replace(t, blocked_by=PLAN, removed=True))
 
 
 def give_up(t: FleetTask, e: Removed) -> Step[FleetTask, Never]:
     """Record the removal; the task is not tried again."""
-    return Step(replace(t, lacks=PLAN, reason=e.reason, limit=t.retries, removed=True))
+    return Step(replace(t, blocked_by=PLAN, reason=e.reason, limit=t.retries, removed=True))
 
 
 def comes_back(was: FleetTask, now: FleetTask) -> bool:
@@ -189,7 +189,7 @@ def keeps_what_is_under_way(step: Transition) -> bool:
         return True
     before: FleetTask = step.before.record
     now: FleetTask = step.after.record
-    same = ("owner", "epoch", "result", "collected", "kept", "commit", "parts", "waits", "failure")
+    same = ("owner", "epoch", "result", "collected", "kept", "commit", "parts", "waits_for_parts", "failure")
     is_verified_again = before.state is State.PENDING_APPROVAL and step.event.to.verify not in {(), before.verify}
     place = (State.DONE, Stage.REVERIFY) if is_verified_again else (before.state, before.stage)
     return (now.state, now.stage) == place and all(getattr(before, name) == getattr(now, name) for name in same)

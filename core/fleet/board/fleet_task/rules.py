@@ -49,7 +49,7 @@ NOT_NOW: Final = (State.ORPHANED, State.DONE, State.PENDING_APPROVAL, State.FAIL
 
 def is_to_be_agreed(t: FleetTask, e: Parked) -> bool:
     """The current owner reports it, of work that needs approval and has none yet (E12)."""
-    return task.is_owner(t, e) and t.asks and t.stage is not Stage.MERGE
+    return task.is_owner(t, e) and t.needs_approval and t.stage is not Stage.MERGE
 
 
 def is_trusted(t: FleetTask, e: Entrusted) -> bool:
@@ -100,7 +100,7 @@ def is_over(t: FleetTask) -> bool:
 
 def lacks_it(t: FleetTask, e: DependencyBack) -> bool:
     """The task is blocked by that one."""
-    return t.lacks == e.by
+    return t.blocked_by == e.by
 
 
 # Quiescence
@@ -124,8 +124,8 @@ def entrust(t: FleetTask, e: Entrusted) -> Step[FleetTask, Never]:
 
     So does the work of a later agent that continues from it.
     """
-    asks = t.always_asks or e.level < t.merges or (t.asks and t.kept > 0)
-    return Step(replace(take(t, e).record, author=e.owner, asks=asks))
+    asks = t.always_needs_approval or e.level < t.merges or (t.needs_approval and t.kept > 0)
+    return Step(replace(take(t, e).record, author=e.owner, needs_approval=asks))
 
 
 def take_over(t: FleetTask, e: Handed) -> Step[FleetTask, Never]:
@@ -161,7 +161,7 @@ def _failed(t: FleetTask) -> FleetTask:
 def grant(t: FleetTask, _e: RetryGranted) -> Step[FleetTask, Never]:
     """Allow one more retry, and lift an abort."""
     once_more = t.retries + 1
-    spared = t.fate and replace(t.fate, doomed=None, why="", wanted=True)
+    spared = t.fate and replace(t.fate, aborted=None, why="", wanted=True)
     return Step(replace(t, limit=max(t.limit, once_more), max_retries=max(t.max_retries, once_more), fate=spared))
 
 
@@ -174,7 +174,7 @@ def note(t: FleetTask, e: ToolAborted | AbortWanted) -> Step[FleetTask, Never]:
 
 def mark_aborted(t: FleetTask, e: Aborted) -> Step[FleetTask, Never]:
     """Record the abort; the task is cancelled when it is opened again."""
-    return Step(replace(t, fate=replace(t.fate or Fate(), doomed=e.abort_reason, why=e.reason, wanted=False)))
+    return Step(replace(t, fate=replace(t.fate or Fate(), aborted=e.abort_reason, why=e.reason, wanted=False)))
 
 
 def abort(t: FleetTask, e: Aborted) -> Step[FleetTask, Never]:
@@ -194,22 +194,22 @@ def put_back(t: FleetTask, e: Returned) -> Step[FleetTask, Never]:
 
 def lose(t: FleetTask, e: DependencyLost) -> Step[FleetTask, Never]:
     """Record the blocker, with its reason."""
-    return Step(replace(t, owner="", lacks=e.by, reason=e.reason))
+    return Step(replace(t, owner="", blocked_by=e.by, reason=e.reason))
 
 
 def find_again(t: FleetTask, _e: DependencyBack | Unblocked) -> Step[FleetTask, Never]:
     """Clear the blocker."""
-    return Step(replace(t, lacks="", reason=""))
+    return Step(replace(t, blocked_by="", reason=""))
 
 
 def split(t: FleetTask, e: Split) -> Step[FleetTask, Never]:
     """Count the parts, wait for them, and clear the owner."""
-    return Step(replace(t, owner="", parts=t.parts + len(e.tasks), waits=True))
+    return Step(replace(t, owner="", parts=t.parts + len(e.tasks), waits_for_parts=True))
 
 
 def gather(t: FleetTask, _e: SubtasksCompleted) -> Step[FleetTask, Never]:
     """Leave the verification of the whole to do."""
-    return Step(replace(t, owner="", stage=Stage.VERIFY, waits=False))
+    return Step(replace(t, owner="", stage=Stage.VERIFY, waits_for_parts=False))
 
 
 # Timers

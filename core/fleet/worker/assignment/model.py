@@ -43,7 +43,7 @@ class Assigned(Event, frozen=True):
     @classmethod
     def examples(cls) -> tuple["Assigned", ...]:
         """Return tasks to work at, with and without approval and orphans, and tasks with only one stage left."""
-        return tuple(cls(brief) for brief in (Brief(), Brief(asks=True), *_WITH_ORPHANS, *_LATER))
+        return tuple(cls(brief) for brief in (Brief(), Brief(needs_approval=True), *_WITH_ORPHANS, *_LATER))
 
 
 _WITH_ORPHANS: Final = (
@@ -51,7 +51,7 @@ _WITH_ORPHANS: Final = (
     Brief(orphaned=OnDeath.VERIFY),
     Brief(verify=(("true",),), orphaned=OnDeath.VERIFY),
 )
-_LATER: Final = (Brief(stage=Stage.VERIFY), Brief(stage=Stage.MERGE, asks=True, result=1))
+_LATER: Final = (Brief(stage=Stage.VERIFY), Brief(stage=Stage.MERGE, needs_approval=True, result=1))
 
 
 class CheckedOut(Event, frozen=True):
@@ -88,7 +88,7 @@ class SessionDied(Event, Diagnosed, frozen=True):
     diagnosis: Diagnosis | None = None
 
 
-class Buried(Event, frozen=True):
+class SessionGone(Event, frozen=True):
     """No process of the session is alive any more: its worktree will not change."""
 
 

@@ -7,7 +7,6 @@ from lifefold.core.fleet.worker.assignment.model import (
     Assignment,
     BranchAccepted,
     BranchBack,
-    Buried,
     CheckedOut,
     CheckoutFailed,
     Collected,
@@ -23,6 +22,7 @@ from lifefold.core.fleet.worker.assignment.model import (
     Recalled,
     Rejected,
     SessionDied,
+    SessionGone,
     State,
     Verified,
     WorkFailed,
@@ -79,7 +79,7 @@ def asks_before_it_merges(step: Transition) -> bool:
     a: Assignment = step.after.record
     if step.before is None or step.before.state is not State.VERIFYING or not isinstance(step.event, Verified):
         return True
-    return a.state is (State.PARKING if a.brief.asks else State.MERGING)
+    return a.state is (State.PARKING if a.brief.needs_approval else State.MERGING)
 
 
 def begins_at_its_stage(step: Transition) -> bool:
@@ -202,7 +202,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
             CheckedOut: (State.WORKING, State.VERIFYING),
             Prompted: (State.WORKING,),
             SessionDied: (State.ORPHANED, State.IDLE),
-            Buried: (State.INSPECTING,),
+            SessionGone: (State.INSPECTING,),
             Inspected: (State.VERIFYING, State.IDLE),
             WorkFinished: (State.VERIFYING, State.INSPECTING),
             Verified: (State.MERGING, State.PARKING),
@@ -229,7 +229,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     *exits_on(State.PREPARING, CheckedOut, CheckoutFailed, Dropped, Recalled),
     *exits_on(State.WANTING, Dropped),
     *exits_on(State.WORKING, WorkFinished, WorkFailed, Dropped, Recalled),
-    *exits_on(State.ORPHANED, Buried, Recalled),
+    *exits_on(State.ORPHANED, SessionGone, Recalled),
     *exits_on(State.INSPECTING, Inspected, Recalled),
     *exits_on(State.VERIFYING, Verified, Rejected, Recalled),
     *exits_on(State.PARKING, Parked, ParkingFailed, Recalled),

@@ -47,7 +47,7 @@ def only_verifies(a: Assignment, _e: CheckedOut) -> bool:
 
 def needs_approval(a: Assignment, _e: Verified) -> bool:
     """The work needs approval before its merge."""
-    return a.brief.asks
+    return a.brief.needs_approval
 
 
 def is_orphan(a: Assignment) -> bool:

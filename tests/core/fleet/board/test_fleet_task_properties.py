@@ -50,7 +50,7 @@ def short_record(s: worker_slot.WorkerSlot) -> bool:
 
 SHORT: Final = Bounds(within={"worker_slot": short_record}, compared=COMPARED)
 
-ASKING: Final = fleet_task.FleetTask(max_retries=1, limit=1, asks=True, approval_ms=3_600_000)
+ASKING: Final = fleet_task.FleetTask(max_retries=1, limit=1, needs_approval=True, approval_ms=3_600_000)
 ABORTING: Final = replace(ASKING, fate=fleet_task.Fate(AbortPolicy(tool_to_sibling=True)))
 SPLITTING: Final = fleet_task.FleetTask(max_retries=1, limit=1, most_subtasks=2)
 

@@ -14,7 +14,9 @@ from lifefold.core.lifecycles.task import Stage, State
 from lifefold.core.policy.ends import WORDS, Diagnosis, Trouble, diagnosis
 from lifefold.core.policy.retry import RetryPolicy, rest_ms, retry_limit
 
-T: Final = fleet_task.FleetTask(id="T1", owner="w", epoch=2, kept=1, max_retries=3, limit=3, most_subtasks=5, asks=True)
+T: Final = fleet_task.FleetTask(
+    id="T1", owner="w", epoch=2, kept=1, max_retries=3, limit=3, most_subtasks=5, needs_approval=True
+)
 
 
 def after(record: fleet_task.FleetTask, event: Event) -> fleet_task.FleetTask:
@@ -33,7 +35,7 @@ def refused(record: fleet_task.FleetTask, event: Event) -> bool:
 DONE: Final = replace(T, state=State.DONE)
 AGREED: Final = replace(DONE, owner="", stage=Stage.MERGE, result=2)
 PENDING: Final = replace(AGREED, state=State.PENDING_APPROVAL)
-SPLIT: Final = replace(T, state=State.WAITING_FOR_SUBTASKS, owner="", parts=2, waits=True)
+SPLIT: Final = replace(T, state=State.WAITING_FOR_SUBTASKS, owner="", parts=2, waits_for_parts=True)
 PARTS: Final = (fleet_task.Subtask("one"), fleet_task.Subtask("two"))
 
 CHANGES: Final[dict[str, tuple[fleet_task.FleetTask, Event, dict[str, Any]]]] = {
@@ -54,27 +56,30 @@ CHANGES: Final[dict[str, tuple[fleet_task.FleetTask, Event, dict[str, Any]]]] = 
     ),
     "split": (
         replace(T, state=State.IN_PROGRESS), fleet_task.Split(2, PARTS),
-        {"state": State.WAITING_FOR_SUBTASKS, "owner": "", "parts": 2, "waits": True},
+        {"state": State.WAITING_FOR_SUBTASKS, "owner": "", "parts": 2, "waits_for_parts": True},
     ),
     "split with its token": (
         replace(T, state=State.IN_PROGRESS, key="k"), fleet_task.Split(2, PARTS, replace(T, key="k").token),
-        {"state": State.WAITING_FOR_SUBTASKS, "owner": "", "parts": 2, "waits": True},
+        {"state": State.WAITING_FOR_SUBTASKS, "owner": "", "parts": 2, "waits_for_parts": True},
     ),
-    "gathered": (SPLIT, task.SubtasksCompleted(), {"state": State.DONE, "stage": Stage.VERIFY, "waits": False}),
+    "gathered": (
+        SPLIT, task.SubtasksCompleted(), {"state": State.DONE, "stage": Stage.VERIFY, "waits_for_parts": False},
+    ),
     "lost": (
         replace(T, state=State.OPEN, owner=""), fleet_task.DependencyLost("T0", "why"),
-        {"state": State.BLOCKED, "lacks": "T0", "reason": "why"},
+        {"state": State.BLOCKED, "blocked_by": "T0", "reason": "why"},
     ),
     "a part lost": (
-        SPLIT, fleet_task.DependencyLost("T1+1", "why"), {"state": State.BLOCKED, "lacks": "T1+1", "reason": "why"},
+        SPLIT, fleet_task.DependencyLost("T1+1", "why"),
+        {"state": State.BLOCKED, "blocked_by": "T1+1", "reason": "why"},
     ),
     "back": (
-        replace(T, state=State.BLOCKED, owner="", lacks="T0", reason="why"), fleet_task.DependencyBack("T0"),
-        {"state": State.OPEN, "lacks": "", "reason": ""},
+        replace(T, state=State.BLOCKED, owner="", blocked_by="T0", reason="why"), fleet_task.DependencyBack("T0"),
+        {"state": State.OPEN, "blocked_by": "", "reason": ""},
     ),
     "unblocked": (
-        replace(T, state=State.BLOCKED, owner="", lacks="T0", reason="why"), task.Unblocked(),
-        {"state": State.OPEN, "lacks": "", "reason": ""},
+        replace(T, state=State.BLOCKED, owner="", blocked_by="T0", reason="why"), task.Unblocked(),
+        {"state": State.OPEN, "blocked_by": "", "reason": ""},
     ),
     "rested": (replace(T, state=State.FAILED, owner=""), fleet_task.Rested(), {"state": State.OPEN, "retries": 1}),
     "granted a retry": (
@@ -96,7 +101,7 @@ def test_an_event_changes_this_and_nothing_else(
 
 STALE: Final[dict[str, tuple[fleet_task.FleetTask, Event]]] = {
     "parked under another claim": (DONE, fleet_task.Parked(1)),
-    "parked without need of approval": (replace(DONE, asks=False), fleet_task.Parked(2)),
+    "parked without need of approval": (replace(DONE, needs_approval=False), fleet_task.Parked(2)),
     "parked though it is agreed to": (replace(AGREED, owner="v"), fleet_task.Parked(2)),
     "handed though it has an owner": (DONE, fleet_task.Handed("v")),
     "returned under another claim": (replace(AGREED, owner="v"), fleet_task.Returned(1)),
@@ -115,7 +120,10 @@ STALE: Final[dict[str, tuple[fleet_task.FleetTask, Event]]] = {
     "split into nothing": (replace(T, state=State.CLAIMED), fleet_task.Split(2)),
     "split into too many": (replace(T, state=State.CLAIMED, parts=4), fleet_task.Split(2, PARTS)),
     "split though it may not be": (replace(T, state=State.CLAIMED, most_subtasks=0), fleet_task.Split(2, PARTS)),
-    "given back what it does not lack": (replace(T, state=State.BLOCKED, lacks="T0"), fleet_task.DependencyBack("T9")),
+    "given back what it does not lack": (
+        replace(T, state=State.BLOCKED, blocked_by="T0"),
+        fleet_task.DependencyBack("T9"),
+    ),
     "retried more often than it may be": (replace(T, state=State.FAILED, retries=3), task.Retried()),
 }
 
@@ -241,10 +249,12 @@ def test_the_parts_of_a_task_have_names_that_no_task_of_a_file_has() -> None:
 @pytest.mark.parametrize("state", State, ids=lambda state: state.value)
 def test_the_normal_form_forgets_only_what_nothing_depends_on(state: State) -> None:
     """The reason, which is for operators; and of a finished task, all fields that no rule reads."""
-    full = replace(T, state=state, reason="why", failure="f", lacks="T0", result=1, waits=True, commit="c")
+    full = replace(
+        T, state=state, reason="why", failure="f", blocked_by="T0", result=1, waits_for_parts=True, commit="c"
+    )
     form = full.normal_form()
     if state in {State.CLOSED, State.CANCELLED}:
         forgotten = {"owner": "", "reason": "", "failure": "", "commit": "", "kept": 0, "result": 0, "limit": 0}
-        assert form == replace(full, **forgotten, lacks="", waits=False, stage=Stage.WORK)
+        assert form == replace(full, **forgotten, blocked_by="", waits_for_parts=False, stage=Stage.WORK)
     else:
         assert form == replace(full, reason="")

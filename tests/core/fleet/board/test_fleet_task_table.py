@@ -98,14 +98,14 @@ FAILED               Removed           -> FAILED
 LINES: Final = [line.split() for line in TABLE.strip().splitlines()]
 LEADS: Final = {(state, event): target for state, event, _arrow, target, *_ in LINES}
 
-BASE: Final = fleet_task.FleetTask(id="T1", owner="w", epoch=2, asks=True, most_subtasks=5, lacks="T0")
+BASE: Final = fleet_task.FleetTask(id="T1", owner="w", epoch=2, needs_approval=True, most_subtasks=5, blocked_by="T0")
 RECORDS: Final = (
     BASE,
     replace(BASE, owner=""),
     replace(BASE, level=AccessLevel.TRUSTED, merges=AccessLevel.ELEVATED),
     replace(BASE, stage=Stage.VERIFY),
     replace(BASE, stage=Stage.MERGE, result=1),
-    replace(BASE, asks=False, most_subtasks=0, lacks="", retries=3),
+    replace(BASE, needs_approval=False, most_subtasks=0, blocked_by="", retries=3),
     replace(BASE, fate=fleet_task.Fate()),
 )
 """Records under which each guard holds, and under which it does not."""

@@ -20,7 +20,7 @@ from lifefold.effects import CancelTimer, StartTimer
 
 def parked(*more: fleet_task.FleetTask, **fields: Any) -> Hand:
     """Return a board on which ann's work waits for a person, who is given an hour."""
-    return park(ask(opened(make("T1", asks=True, **fields), *more)), "T1")
+    return park(ask(opened(make("T1", needs_approval=True, **fields), *more)), "T1")
 
 
 def test_work_that_waits_for_a_person_is_nobodys_and_its_worker_is_free() -> None:
@@ -39,7 +39,7 @@ def test_work_that_is_agreed_to_goes_to_whoever_waits_to_be_merged_and_nothing_e
     of.give("task:T1", approval.ApprovalGranted("looks good"))
     assert assigned(of) == [("worker/bob", "T1")]
     given = brief(of)
-    assert (given.epoch, given.stage, given.result, given.asks) == (2, Stage.MERGE, 1, True)
+    assert (given.epoch, given.stage, given.result, given.needs_approval) == (2, Stage.MERGE, 1, True)
     assert of.dismiss("worker/ann", "task:T1", task.Verified(1)).kind == "illegal"
     assert close(of, "T1").state("task:T1") == "CLOSED"
 
@@ -47,7 +47,7 @@ def test_work_that_is_agreed_to_goes_to_whoever_waits_to_be_merged_and_nothing_e
 def test_work_that_is_agreed_to_when_nobody_waits_goes_first_to_the_next_who_does() -> None:
     """Before any task, however urgent, and whatever role it asks for: it is done already."""
     of = opened(
-        make("T1", asks=True, role="tester"),
+        make("T1", needs_approval=True, role="tester"),
         make("T2", priority=1, ordinal=1),
         worker_slots={"ann": ("tester",), "bob": ()},
     )
@@ -64,7 +64,13 @@ def test_work_that_is_refused_is_tried_again_with_what_the_person_said() -> None
     assert (record.state, record.reason, record.stage, record.result) == ("FAILED", "no tests", Stage.WORK, 0)
     ask(rest(of, "T1"))
     given = brief(of)
-    assert (given.failure, given.stage, given.result, given.asks, given.epoch) == ("no tests", Stage.WORK, 0, True, 2)
+    assert (given.failure, given.stage, given.result, given.needs_approval, given.epoch) == (
+        "no tests",
+        Stage.WORK,
+        0,
+        True,
+        2,
+    )
     assert given.kept == 2
 
 
@@ -95,7 +101,7 @@ def test_who_answers_ends_the_waiting() -> None:
 
 def test_nobody_agrees_to_what_waits_for_nobody() -> None:
     """Neither before it is done, nor twice."""
-    of = ask(opened(make("T1", asks=True)))
+    of = ask(opened(make("T1", needs_approval=True)))
     assert of.refuse("task:T1", approval.ApprovalGranted()).kind == "illegal"
     park(of, "T1").give("task:T1", approval.ApprovalGranted())
     assert of.refuse("task:T1", approval.ApprovalGranted()).kind == "illegal"

@@ -35,7 +35,7 @@ PLAN: Final = Plan(
     "any",
     tuple(AgentPlan(f"a{n}") for n in range(3)),
     tuple(
-        TaskPlan(f"T{n}", "do it", depends_on=("T0",) * (n == 1), asks=n == 2, most_subtasks=5, max_retries=1)
+        TaskPlan(f"T{n}", "do it", depends_on=("T0",) * (n == 1), needs_approval=n == 2, most_subtasks=5, max_retries=1)
         for n in range(3)
     ),
     approve_plan=True,

@@ -113,7 +113,7 @@ def test_what_needs_a_purse_that_is_spent_is_blocked_with_the_reason() -> None:
     )
     ask(fail(of, "T1"), sessions=1)
     assert states(of, "T1", "T2", "T3") == ["FAILED", "BLOCKED", "BLOCKED"]
-    assert of.record("task:T2").lacks == FLEET
+    assert of.record("task:T2").blocked_by == FLEET
     assert of.record("task:T2").reason == "the fleet's budget is spent: 1 of 1 session"
     of.give("task:T3", task.Unblocked())
     assert of.state("task:T3") == "BLOCKED"

@@ -42,7 +42,7 @@ def test_a_task_of_another_role_does_not_stand_in_the_way() -> None:
 
 def test_what_is_done_asks_for_no_role() -> None:
     """Anybody can merge it."""
-    of = opened(make("T1", role="tester", asks=True), worker_slots={"ann": ("tester",), "bob": ()})
+    of = opened(make("T1", role="tester", needs_approval=True), worker_slots={"ann": ("tester",), "bob": ()})
     ask(park(ask(of), "T1"), "bob").give("task:T1", approval.ApprovalGranted())
     assert assigned(of) == [("worker/bob", "T1")]
 
@@ -63,7 +63,7 @@ def test_tasks_that_change_the_same_file_take_turns() -> None:
 @pytest.mark.parametrize("end", ["closed", "failed", "released", "cancelled", "blocked", "split", "parked", "gone"])
 def test_however_a_task_is_put_out_of_hand_its_rival_goes_on(end: str) -> None:
     """Its files are free as soon as nobody works at it; what is parked is out of hand, too."""
-    first = make("T1", files=("a/b",), asks=end == "parked", most_subtasks=1, max_retries=1)
+    first = make("T1", files=("a/b",), needs_approval=end == "parked", most_subtasks=1, max_retries=1)
     of = ask(opened(first, make("T2", files=("a",), ordinal=1)), "ann", "bob")
     match end:
         case "closed":
@@ -101,7 +101,7 @@ def test_a_task_whose_rival_rests_is_not_kept_from_work() -> None:
 
 def test_what_is_only_merged_or_verified_as_a_whole_stands_in_nobodys_way() -> None:
     """No files are changed by it that were not before."""
-    of = ask(opened(make("T1", files=("a",), asks=True), make("T2", files=("a",), ordinal=1)), "ann", "bob")
+    of = ask(opened(make("T1", files=("a",), needs_approval=True), make("T2", files=("a",), ordinal=1)), "ann", "bob")
     ask(park(of, "T1"))
     assert states(of, "T1", "T2") == ["PENDING_APPROVAL", "CLAIMED"]
     of.give("task:T1", approval.ApprovalGranted())
@@ -185,8 +185,19 @@ def test_somebody_who_asks_twice_is_given_one_task() -> None:
 
 def test_a_brief_says_what_is_left_of_a_task_and_nothing_of_others() -> None:
     """As the task has it."""
-    record = make("T1", asks=True, stage=task.Stage.MERGE, result=3, epoch=4, verify=(("true",),), kept=2, failure="x")
+    record = make(
+        "T1", needs_approval=True, stage=task.Stage.MERGE, result=3, epoch=4, verify=(("true",),), kept=2, failure="x"
+    )
     left = task.Brief(
-        "T1", 4, "do T1", (("true",),), "x", 2, asks=True, stage=task.Stage.MERGE, result=3, share=Amounts(tokens=5)
+        "T1",
+        4,
+        "do T1",
+        (("true",),),
+        "x",
+        2,
+        needs_approval=True,
+        stage=task.Stage.MERGE,
+        result=3,
+        share=Amounts(tokens=5),
     )
     assert brief_of(record, Amounts(tokens=5)) == left

@@ -41,7 +41,7 @@ def test_a_retry_that_is_granted_frees_a_whole_chain_at_once() -> None:
     assert states(of, "T1", "T2", "T3", "T4") == ["FAILED", "BLOCKED", "BLOCKED", "BLOCKED"]
     of.give("task:T1", fleet_task.RetryGranted("the key is there"))
     assert states(of, "T1", "T2", "T3", "T4") == ["OPEN", "OPEN", "OPEN", "OPEN"]
-    assert all(of.record(f"task:T{n}").lacks == of.record(f"task:T{n}").reason == "" for n in (2, 3, 4))
+    assert all(of.record(f"task:T{n}").blocked_by == of.record(f"task:T{n}").reason == "" for n in (2, 3, 4))
     assert brief(ask(of)).failure == "no key"
 
 
@@ -70,9 +70,9 @@ def test_what_lacks_two_tasks_is_freed_when_it_lacks_none() -> None:
     of = opened(make("T1"), make("T2"), make("T3", "T1", "T2"))
     ask(of, "ann", "bob")
     fail(fail(of, "T1"), "T2")
-    assert of.record("task:T3").lacks == "T1"
+    assert of.record("task:T3").blocked_by == "T1"
     of.give("task:T1", fleet_task.RetryGranted())
-    assert (of.state("task:T3"), of.record("task:T3").lacks) == ("BLOCKED", "T2")
+    assert (of.state("task:T3"), of.record("task:T3").blocked_by) == ("BLOCKED", "T2")
     of.give("task:T2", fleet_task.RetryGranted())
     assert states(of, "T1", "T2", "T3") == ["OPEN", "OPEN", "OPEN"]
 
@@ -110,7 +110,9 @@ def test_a_task_that_asks_for_a_role_that_nobody_has_is_blocked() -> None:
 def test_what_the_last_with_a_role_had_in_hand_is_blocked_when_it_is_given_back() -> None:
     """Nobody else could take it; what is left to be merged somebody can."""
     of = opened(
-        make("T1", role="tester"), make("T2", role="tester", asks=True), worker_slots={"ann": ("tester",), "bob": ()}
+        make("T1", role="tester"),
+        make("T2", role="tester", needs_approval=True),
+        worker_slots={"ann": ("tester",), "bob": ()},
     )
     ask(of)
     assert states(go(of, "ann"), "T1", "T2") == ["BLOCKED", "BLOCKED"]
@@ -130,7 +132,16 @@ def test_the_parts_of_a_task_are_tasks_with_what_it_has() -> None:
     proof = (("make", "test"),)
     of = ask(
         opened(
-            make("T1", max_retries=2, role="tester", priority=1, ordinal=7, most_subtasks=5, subtasks_ms=9, asks=True),
+            make(
+                "T1",
+                max_retries=2,
+                role="tester",
+                priority=1,
+                ordinal=7,
+                most_subtasks=5,
+                subtasks_ms=9,
+                needs_approval=True,
+            ),
             worker_slots={"ann": ("tester",)},
         )
     )
@@ -138,7 +149,7 @@ def test_the_parts_of_a_task_are_tasks_with_what_it_has() -> None:
     part = of.record("task:T1+2")
     assert (part.state, part.prompt, part.verify, part.files) == (task.State.OPEN, "part 2", proof, ("a",))
     assert (part.parent, part.role, part.priority, part.ordinal) == ("T1", "tester", 1, 7)
-    assert (part.max_retries, part.limit, part.subtasks_ms, part.asks) == (2, 2, 9, False)
+    assert (part.max_retries, part.limit, part.subtasks_ms, part.needs_approval) == (2, 2, 9, False)
     assert part.most_subtasks == 2
 
 
@@ -168,7 +179,12 @@ def test_what_the_parts_came_to_can_be_rejected_and_is_then_worked_at_again() ->
     rest(of, "T1")
     ask(of)
     record = of.record("task:T1")
-    assert (record.state, record.stage, record.waits, record.parts) == (task.State.CLAIMED, Stage.WORK, False, 1)
+    assert (record.state, record.stage, record.waits_for_parts, record.parts) == (
+        task.State.CLAIMED,
+        Stage.WORK,
+        False,
+        1,
+    )
 
 
 def test_parts_that_took_too_long_complete_their_whole_all_the_same() -> None:

@@ -188,7 +188,7 @@ def test_what_is_done_is_brought_home_and_makes_no_room() -> None:
 
 def test_what_only_has_to_be_brought_home_has_nobody_make_room_and_comes_between() -> None:
     """A merge that a person has agreed to waits for somebody who is free; whoever makes room does it first."""
-    of = board(make("M", asks=True, priority=9), worker_slots=("ann",))
+    of = board(make("M", needs_approval=True, priority=9), worker_slots=("ann",))
     say(ask(of), "M", task.Started, task.Completed, fleet_task.Parked)
     add(ask(of), "L", 5)
     of.give("task:M", ApprovalGranted())

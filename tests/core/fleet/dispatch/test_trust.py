@@ -102,19 +102,19 @@ def test_a_claim_is_taken_and_merged_unseen_if_and_only_if_the_formula_says_so(
     has: AccessLevel,
     claim: AccessLevel,
     merge: AccessLevel,
-    asks: bool,  # noqa: FBT001 - drawn
+    needs_approval: bool,  # noqa: FBT001 - drawn
 ) -> None:
     """The task's own table refuses what the map of ``policy.access`` does, whoever asks (E34)."""
     gates = {("OPEN", "CLAIMED"): claim, ("DONE", "CLOSED"): merge}
     plan = Plan("p", (), (), gates=GatePlan(claim, merge))
     step = fleet_task.machine.step(
-        fleet_task_of(TaskPlan("T1", "do it", asks=asks), 0, plan), fleet_task.Entrusted("ann", has)
+        fleet_task_of(TaskPlan("T1", "do it", needs_approval=needs_approval), 0, plan), fleet_task.Entrusted("ann", has)
     )
     if not may(has, "OPEN", "CLAIMED", gates):
         assert isinstance(step, IllegalTransition)
         return
     assert isinstance(step, Step)
-    assert step.record.asks is (asks or not may(has, "DONE", "CLOSED", gates))
+    assert step.record.needs_approval is (needs_approval or not may(has, "DONE", "CLOSED", gates))
     assert (step.record.owner, step.record.author) == ("ann", "ann")
 
 
@@ -124,11 +124,11 @@ def test_a_claim_is_taken_and_merged_unseen_if_and_only_if_the_formula_says_so(
 def test_the_work_of_one_who_is_not_trusted_to_merge_waits_for_a_person() -> None:
     """And that of one who is does not, of the same task."""
     of = ask(board_of(make("T1", merges=TRUSTED, max_retries=1), ann=Trust(), bob=Trust(TRUSTED)))
-    assert brief(of).asks
+    assert brief(of).needs_approval
     assert states(park(of, "T1"), "T1") == ["PENDING_APPROVAL"]
     of.give("task:T1", approval.ApprovalRefused("no"))
     rest(of, "T1")
-    assert not brief(ask(of, "bob")).asks
+    assert not brief(ask(of, "bob")).needs_approval
 
 
 def test_a_success_is_of_whoever_has_done_it_and_not_of_whoever_merges_it() -> None:
@@ -146,10 +146,10 @@ def test_what_is_gone_on_from_is_seen_as_long_as_it_had_to_be() -> None:
     of = fail(ask(board_of(make("T1", merges=TRUSTED, max_retries=2), ann=Trust(), bob=Trust(TRUSTED))), "T1")
     assert of.record("task:T1").kept == 1
     ask(rest(of, "T1"), "bob")
-    assert brief(of).asks
+    assert brief(of).needs_approval
     say(finish(of, "T1"), "T1", task.Rejected, reason="wrong")
     rest(of, "T1")
-    assert not brief(ask(of, "bob")).asks
+    assert not brief(ask(of, "bob")).needs_approval
 
 
 def test_parts_are_gated_as_their_whole_is() -> None:
@@ -201,9 +201,9 @@ def test_a_role_that_nobody_has_is_said_before_the_trust_that_nobody_has() -> No
     of = opened(
         make("T1"), both, worker_slots={}, **{"worker_slot:ann": worker_slot.WorkerSlot(roles=("cook",), trust=Trust())}
     )
-    assert of.record("task:T2").lacks == "level:trusted"
+    assert of.record("task:T2").blocked_by == "level:trusted"
     of = opened(make("T1"), both, worker_slots={}, **{"worker_slot:ann": worker_slot.WorkerSlot(trust=Trust(ELEVATED))})
-    assert of.record("task:T2").lacks == "role:cook"
+    assert of.record("task:T2").blocked_by == "role:cook"
 
 
 # What a person says
@@ -228,7 +228,7 @@ def test_whoever_is_demoted_keeps_what_it_may_still_be_at() -> None:
     """A task that takes less, one that a person sees anyway, and what is done already (E16)."""
     for first, fields in (
         (make("T1"), ()),
-        (make("T1", merges=TRUSTED, always_asks=True), ()),
+        (make("T1", merges=TRUSTED, always_needs_approval=True), ()),
         (make("T1", level=TRUSTED), 1),
     ):
         of = ask(board_of(first, ann=Trust(TRUSTED)))
@@ -260,7 +260,9 @@ def test_a_level_moves_by_the_formula_and_by_nothing_else(first: AccessLevel, sa
 
 def test_a_failure_is_neutral_and_who_is_gone_earns_nothing() -> None:
     """What was done by him is closed all the same."""
-    of = fail(ask(board_of(make("T1"), make("T2", always_asks=True, ordinal=1), ann=Trust(), bob=Trust())), "T1")
+    of = fail(
+        ask(board_of(make("T1"), make("T2", always_needs_approval=True, ordinal=1), ann=Trust(), bob=Trust())), "T1"
+    )
     assert of.record("worker_slot:ann").trust == Trust()
     go(park(ask(of), "T2"), "ann")
     close(ask(of.give("task:T2", approval.ApprovalGranted()), "bob"), "T2")

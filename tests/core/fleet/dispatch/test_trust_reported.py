@@ -50,7 +50,7 @@ def test_a_task_that_waits_for_somebody_trusted_to_be_free_says_so() -> None:
 
 def test_work_that_is_seen_for_want_of_trust_says_whose_it_is() -> None:
     """Work that a person wanted to see anyway says nothing of that."""
-    gated, asked = make("T1", merges=TRUSTED), make("T2", merges=TRUSTED, always_asks=True, ordinal=1)
+    gated, asked = make("T1", merges=TRUSTED), make("T2", merges=TRUSTED, always_needs_approval=True, ordinal=1)
     of = ask(park(ask(trusted_board(gated, asked, ann=Trust(PROBATIONARY))), "T1"))
     assert "because ann is not trusted" in explained(of, "T1").sentence
     assert "ann is not trusted" not in explained(park(of, "T2"), "T2").sentence
@@ -79,4 +79,4 @@ def test_a_status_has_the_levels_of_agents_and_tasks() -> None:
             there[name] = reaction.aggregate
         (agent,), (shown,) = status.agents(there), status.tasks(there)
         assert (agent.level, agent.successes, agent.violations) == (level_of, 0, 0)
-        assert ((shown.level, shown.merges), shown.asks) == (accepts, False)
+        assert ((shown.level, shown.merges), shown.needs_approval) == (accepts, False)

@@ -34,7 +34,7 @@ def with_job(fleet: dict[str, Aggregate], record: fleet_task.FleetTask) -> dict[
     return {**fleet, "board": replace(desk, entities=desk.entities.set(f"task:{record.id}", entity))}
 
 
-PLAN = Plan("f", (AgentPlan("ann"),), (TaskPlan("T1", "do it", asks=True),), budget=Budget(Caps(sessions=1)))
+PLAN = Plan("f", (AgentPlan("ann"),), (TaskPlan("T1", "do it", needs_approval=True),), budget=Budget(Caps(sessions=1)))
 
 
 def heard(fleet: dict[str, Aggregate]) -> dict[str, Aggregate]:
@@ -67,7 +67,7 @@ def test_nothing_that_goes_on_waits_for_people() -> None:
 def test_what_lacks_money_or_a_word_waits_for_people_alone() -> None:
     """A fleet that waits for more tasks is no such fleet; nor one whose board lets time decide."""
     fleet = ready()
-    blocked = with_job(fleet, fleet_task.FleetTask(task.State.BLOCKED, "T1", lacks=FLEET))
+    blocked = with_job(fleet, fleet_task.FleetTask(task.State.BLOCKED, "T1", blocked_by=FLEET))
     assert completion.waits_for_money(blocked["board"])
     assert completion.waits_for_operators(blocked)
     assert not completion.finished(blocked["board"])
@@ -84,7 +84,7 @@ def test_what_lacks_money_or_a_word_waits_for_people_alone() -> None:
 
 def test_a_fleet_in_which_a_message_is_on_its_way_does_not_wait_for_people_alone() -> None:
     """An approval without a runner has the board tell a worker to merge: no operator is needed."""
-    fleet = with_job(ready(), fleet_task.FleetTask(task.State.BLOCKED, "T1", lacks=FLEET))
+    fleet = with_job(ready(), fleet_task.FleetTask(task.State.BLOCKED, "T1", blocked_by=FLEET))
     desk = fleet["board"]
     told = {**fleet, "board": replace(desk, sent=desk.sent.set("worker/ann", desk.sent.get("worker/ann", 0) + 1))}
     assert completion.waits_for_operators(fleet)

@@ -18,7 +18,7 @@ TABLES: dict[str, tuple[Machine[Any], str]] = {
         worker_slot.machine.starting(worker_slot.WorkerSlot(trust=Trust())),
         """
         Away    WorkWanted -> Waiting
-        Waiting Seated     -> Working
+        Waiting TaskGiven     -> Working
         Working WorkWanted -> Waiting
         Away    WorkerGone -> Gone
         Waiting WorkerGone -> Gone
@@ -94,7 +94,7 @@ TABLES: dict[str, tuple[Machine[Any], str]] = {
         Working   Prompted       -> Working
         Working   WorkFinished   -> Inspecting
         Working   WorkFailed     -> Idle
-        Orphaned  Buried         -> Inspecting
+        Orphaned  SessionGone         -> Inspecting
         Inspecting Inspected     -> Verifying
         Orphaned  Recalled       -> Idle
         Inspecting Recalled      -> Idle
@@ -201,7 +201,7 @@ def after(machine: Machine[Any], record: Record, event: Event) -> Any:
 
 def test_a_seat_remembers_its_task_while_it_works() -> None:
     """It forgets it when the worker wants another or is gone."""
-    working = after(worker_slot.machine, worker_slot.WorkerSlot(worker_slot.State.WAITING), worker_slot.Seated("T1"))
+    working = after(worker_slot.machine, worker_slot.WorkerSlot(worker_slot.State.WAITING), worker_slot.TaskGiven("T1"))
     assert working == worker_slot.WorkerSlot(worker_slot.State.WORKING, "T1")
     assert after(worker_slot.machine, working, worker_slot.WorkWanted()) == worker_slot.WorkerSlot(
         worker_slot.State.WAITING
@@ -383,7 +383,7 @@ def test_a_fleet_without_a_repository_has_no_branch_to_be_moved() -> None:
     assert len(assignment.BranchAccepted.examples_for(DISPUTED)) == 2
 
 
-ASKS = replace(BRIEF, asks=True)
+ASKS = replace(BRIEF, needs_approval=True)
 VERIFY, MERGE = replace(ASKS, stage=task.Stage.VERIFY), replace(ASKS, stage=task.Stage.MERGE, result=1)
 TITLE = "Title of the work"
 
@@ -394,7 +394,7 @@ TITLE = "Title of the work"
         BRIEF: "Preparing Working Verifying Merging Idle",
         ASKS: "Preparing Working Verifying Parking Idle",
         VERIFY: "Preparing Verifying Parking Idle",
-        replace(VERIFY, asks=False): "Preparing Verifying Merging Idle",
+        replace(VERIFY, needs_approval=False): "Preparing Verifying Merging Idle",
         MERGE: "Merging Idle",
     }.items(),
     ids=["all of it", "to be agreed to", "whole, to be agreed to", "whole", "agreed to"],

@@ -131,7 +131,7 @@ def test_a_task_that_is_removed_is_not_done_and_may_come_back() -> None:
     """Its place in the plan is what it lacks; what was added by the way stays."""
     old, new = plan(t("T1"), t("T2")), plan(t("T1"))
     of = accept(begun(old), old, new)
-    assert (of.state("task:T2"), of.record("task:T2").lacks) == ("BLOCKED", fleet_task.PLAN)
+    assert (of.state("task:T2"), of.record("task:T2").blocked_by) == ("BLOCKED", fleet_task.PLAN)
     assert plan_change.removed(of.aggregate) == {"T2"}
     accept(of, new, old)
     assert states(of, "T1", "T2") == ["OPEN", "OPEN"]
@@ -189,9 +189,9 @@ def test_a_task_that_failed_for_good_and_was_removed_is_not_retried_and_comes_ba
     """Its place in the plan is what it lacks. Back in the plan it has the retries that the plan gives it."""
     old, new = plan(t("T1"), t("T2")), plan(t("T2"))
     of = accept(fail(ask(begun(old)), "T1"), old, new)
-    assert (of.state("task:T1"), of.record("task:T1").lacks) == ("FAILED", fleet_task.PLAN)
+    assert (of.state("task:T1"), of.record("task:T1").blocked_by) == ("FAILED", fleet_task.PLAN)
     accept(of, new, old)
-    assert (of.state("task:T1"), of.record("task:T1").lacks) == ("FAILED", "")
+    assert (of.state("task:T1"), of.record("task:T1").blocked_by) == ("FAILED", "")
     accept(of, old, plan(t("T1", max_retries=1), t("T2")))
     assert states(of, "T1") == ["OPEN"]
 
@@ -203,7 +203,7 @@ def test_no_word_puts_a_removed_task_to_work(word: Event) -> None:
     of = accept(fail(ask(begun(old)), "T1"), old, new)
     ask(of).give("task:T2" if isinstance(word, task.Unblocked) else "task:T1", word)
     assert set(states(of, "T1", "T2")) <= {"BLOCKED", "FAILED"}
-    assert {of.record(f"task:{name}").lacks for name in ("T1", "T2")} == {fleet_task.PLAN}
+    assert {of.record(f"task:{name}").blocked_by for name in ("T1", "T2")} == {fleet_task.PLAN}
     assert plan_enforcement.is_not_claimed(of.aggregate)
     assert assigned(close(of, "T3")) == []
 
@@ -215,7 +215,7 @@ def test_a_removed_task_is_not_done_because_the_same_change_lets_more_be_spent()
     assert states(of, "T2", "T3") == ["BLOCKED", "BLOCKED"]
     new = replace(old, tasks=(old.tasks[0], old.tasks[2]), budget=Budget(Caps(sessions=9)))
     accept(of, old, new)
-    assert (states(of, "T2", "T3"), of.record("task:T2").lacks) == (["BLOCKED", "CLAIMED"], fleet_task.PLAN)
+    assert (states(of, "T2", "T3"), of.record("task:T2").blocked_by) == (["BLOCKED", "CLAIMED"], fleet_task.PLAN)
     accept(of, new, replace(old, budget=new.budget))
     assert states(ask(of, "bob"), "T2") == ["CLAIMED"]
 
@@ -290,7 +290,11 @@ def test_a_task_that_was_split_keeps_its_place_and_its_parts() -> None:
     of = split(ask(begun(old)), "T1")
     fail(ask(of), "T1+1")
     accept(of, old, new)
-    assert (of.record("task:T1").ordinal, of.state("task:T1"), of.record("task:T1").lacks) == (0, "BLOCKED", "T1+1")
+    assert (of.record("task:T1").ordinal, of.state("task:T1"), of.record("task:T1").blocked_by) == (
+        0,
+        "BLOCKED",
+        "T1+1",
+    )
 
 
 def test_a_split_task_that_has_failed_can_be_removed() -> None:
@@ -314,10 +318,10 @@ def test_the_fleets_rules_reach_all_tasks_that_are_not_over() -> None:
 
 def test_whether_a_person_is_asked_can_change_until_the_work_is_begun() -> None:
     """Both ways."""
-    old, new = plan(t("T1")), plan(t("T1", asks=True))
+    old, new = plan(t("T1")), plan(t("T1", needs_approval=True))
     of = accept(begun(old), old, new)
-    assert of.record("task:T1").asks
-    assert not accept(of, new, old).record("task:T1").asks
+    assert of.record("task:T1").needs_approval
+    assert not accept(of, new, old).record("task:T1").needs_approval
 
 
 # Agents
@@ -381,7 +385,7 @@ def test_a_task_that_takes_more_trust_is_open_for_who_comes_with_it() -> None:
     new = plan(*old.tasks, t("T3", role="pilot", trust=AccessLevel.TRUSTED), agents=agents, gates=GatePlan())
     accept(of, old, new)
     assert states(of, "T2", "T3") == ["BLOCKED", "OPEN"]
-    assert of.record("task:T2").lacks == f"{fleet_task.LEVEL}elevated"
+    assert of.record("task:T2").blocked_by == f"{fleet_task.LEVEL}elevated"
 
 
 def test_an_agent_that_is_removed_drains() -> None:
@@ -524,7 +528,7 @@ def test_a_changed_cap_that_a_command_has_raised_is_named_with_both_amounts() ->
 # Tasks that a command has added
 
 
-ADDED: Final = t("T9", "T1", files=("a", "b"), max_retries=2, trust=AccessLevel.ELEVATED, asks=True)
+ADDED: Final = t("T9", "T1", files=("a", "b"), max_retries=2, trust=AccessLevel.ELEVATED, needs_approval=True)
 
 
 def test_a_task_that_a_command_has_added_and_the_file_has_as_well_is_no_change() -> None:
@@ -599,7 +603,7 @@ REFUSED: Final[dict[str, tuple[Plan, Callable[[Hand], Hand], Plan, list[tuple[st
         [("tasks.T1.role", "lifefold why T1"), ("tasks.T1.files", "lifefold why T1")],
     ),
     "the removal of work that waits for a person": (
-        plan(t("T1", asks=True), t("T2")),
+        plan(t("T1", needs_approval=True), t("T2")),
         lambda of: park(ask(of), "T1"),
         plan(t("T2")),
         [("tasks.T1", REJECT)],
@@ -611,7 +615,7 @@ REFUSED: Final[dict[str, tuple[Plan, Callable[[Hand], Hand], Plan, list[tuple[st
         [("tasks.T1", "lifefold why T1")],
     ),
     "approval of what waits for a person": (
-        plan(t("T1", asks=True), t("T2")),
+        plan(t("T1", needs_approval=True), t("T2")),
         lambda of: park(ask(of), "T1"),
         plan(t("T1"), t("T2")),
         [("tasks.T1.approval", REJECT)],
@@ -745,7 +749,7 @@ REFUSED: Final[dict[str, tuple[Plan, Callable[[Hand], Hand], Plan, list[tuple[st
         [(f"fleet.{key}", FRESH) for key in ("approve_plan", "gates", "orphaned", "restart")],
     ),
     "a task that was cancelled": (
-        plan(t("T1", asks=True), t("T2")),
+        plan(t("T1", needs_approval=True), t("T2")),
         lambda of: of.give("task:T1", task.Cancelled("no")),
         plan(t("T1"), t("T2")),
         [("tasks.T1", REST)],
@@ -886,12 +890,12 @@ def test_a_changed_task_has_failed_for_good_unless_its_new_terms_leave_a_retry()
 
 def test_work_that_was_verified_before_its_commands_changed_is_named() -> None:
     """It waits for its approval, and is verified again; or for its merge after that, and is not."""
-    old = plan(t("T1", asks=True, verify=(("b",),)), t("T2"))
+    old = plan(t("T1", needs_approval=True, verify=(("b",),)), t("T2"))
     of = park(ask(begun(old)), "T1")
     assert of.state("task:T1") == "PENDING_APPROVAL"
-    new = plan(t("T1", asks=True, verify=(("a",),)), t("T2", verify=(("a",),)))
+    new = plan(t("T1", needs_approval=True, verify=(("a",),)), t("T2", verify=(("a",),)))
     other = plan(replace(old.tasks[0], prompt="other"), t("T3"), agents=(ANN, BOB))
-    none = plan(t("T1", asks=True), t("T2"))
+    none = plan(t("T1", needs_approval=True), t("T2"))
     assert plan_enforcement.verified_before(of.aggregate, drafted(of, old, new)) == {"T1": True}
     assert plan_enforcement.verified_before(of.aggregate, drafted(of, old, other)) == {}
     assert plan_enforcement.verified_before(of.aggregate, drafted(of, old, none)) == {"T1": False}
@@ -901,14 +905,22 @@ def test_work_that_was_verified_before_its_commands_changed_is_named() -> None:
 
 def test_work_that_waits_for_its_approval_is_verified_again_by_other_commands() -> None:
     """An agent gets the kept work, and parks it again. Only then can it be approved, and it is merged as kept last."""
-    old, new = plan(t("T1", asks=True, verify=(("b",),))), plan(t("T1", asks=True, verify=(("a",),)))
+    old, new = (
+        plan(t("T1", needs_approval=True, verify=(("b",),))),
+        plan(t("T1", needs_approval=True, verify=(("a",),))),
+    )
     of = park(ask(begun(old)), "T1")
     kept = of.record("task:T1").result
     accept(of, old, new)
     assert (of.state("task:T1"), of.record("task:T1").stage) == ("DONE", task.Stage.REVERIFY)
     assert isinstance(of.refuse("task:T1", ApprovalGranted()).reason, str)
     given = brief(ask(of))
-    assert (given.stage, given.verify, given.result, given.asks) == (task.Stage.REVERIFY, (("a",),), kept, True)
+    assert (given.stage, given.verify, given.result, given.needs_approval) == (
+        task.Stage.REVERIFY,
+        (("a",),),
+        kept,
+        True,
+    )
     say(of, "T1", fleet_task.Parked)
     assert (of.state("task:T1"), of.record("task:T1").result) == ("PENDING_APPROVAL", given.epoch)
     of.give("task:T1", ApprovalGranted())
@@ -917,10 +929,13 @@ def test_work_that_waits_for_its_approval_is_verified_again_by_other_commands() 
 
 def test_work_that_the_other_commands_refuse_is_not_merged() -> None:
     """It has failed, as after any verification; without other commands the work goes on waiting."""
-    old, new = plan(t("T1", asks=True, verify=(("b",),))), plan(t("T1", asks=True, verify=(("a",),)))
+    old, new = (
+        plan(t("T1", needs_approval=True, verify=(("b",),))),
+        plan(t("T1", needs_approval=True, verify=(("a",),))),
+    )
     of = accept(park(ask(begun(old)), "T1"), old, new)
     say(ask(of), "T1", task.Rejected)
     assert of.state("task:T1") == "FAILED"
     still = park(ask(begun(old)), "T1")
-    accept(still, old, plan(t("T1", asks=True)))
+    accept(still, old, plan(t("T1", needs_approval=True)))
     assert still.state("task:T1") == "PENDING_APPROVAL"

@@ -24,7 +24,7 @@ from lifefold.effects import Activity, Begin, CheckOutWork
 MORE = st.fixed_dictionaries(
     {},
     optional={
-        "asks": st.booleans(),
+        "needs_approval": st.booleans(),
         "role": st.just("tester"),
         "files": st.lists(st.sampled_from(["a", "a/b", "c"]), max_size=2).map(tuple),
         "most_subtasks": st.integers(1, 5),

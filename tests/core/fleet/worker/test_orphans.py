@@ -102,7 +102,7 @@ def test_work_of_a_dead_session_is_inspected_and_then_verified(by: str) -> None:
 @pytest.mark.parametrize(("asks", "then"), [([], "Merging"), (["asks"], "Parking")])
 def test_verified_work_of_a_dead_session_is_done_like_any_work(asks: list[str], then: str) -> None:
     """It is merged, or put before a person, as if the session had said that it is done."""
-    of = inspected(died(at_work(asks=bool(asks)))).report("assignment", "VerifyWork", assignment.Verified())
+    of = inspected(died(at_work(needs_approval=bool(asks)))).report("assignment", "VerifyWork", assignment.Verified())
     assert of.state("assignment") == then
     assert told(of) == [task.Salvaged(1)]
 
@@ -378,7 +378,7 @@ def _replaced(name: str, *instead: Rule) -> System:
 def _buries_alive(of: Aggregate, _transition: Transition) -> Any:
     """Look at what was left while the session may still write."""
     if of.record("assignment").state is assignment.State.ORPHANED:
-        yield Dispatch("assignment", assignment.Buried())
+        yield Dispatch("assignment", assignment.SessionGone())
 
 
 @rule(on=assignment.machine)

@@ -14,7 +14,7 @@ from lifefold.core.lifecycles import session, task
 from lifefold.core.lifecycles.task import Stage
 from lifefold.effects import Begin, CheckOutWork, MergeWork, ParkWork
 
-ASKS = replace(BRIEF, asks=True)
+ASKS = replace(BRIEF, needs_approval=True)
 VERIFY = replace(BRIEF, stage=Stage.VERIFY)
 MERGE = replace(ASKS, stage=Stage.MERGE, result=1)
 

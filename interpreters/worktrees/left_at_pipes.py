@@ -1,0 +1,74 @@
+"""Git commands at a named pipe that their runner has left: ended by the runner that leaves at once, or by the next one.
+
+A git command continues without its runner, because half of a change is worse than a late change. A command that waits
+at a named pipe would stay for ever, with the locks that it has inherited. So every git command has the identity of its
+runner in its environment. A command of a dead runner that waits at a named pipe gets SIGTERM, at which git removes its
+own lock files. Only systems with ``/proc`` show all this.
+"""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from lifefold.interpreters.processes.identity import ProcessIdentity, identify, signal_if_ours
+from lifefold.interpreters.processes.shim import proc
+from lifefold.interpreters.worktrees.pipes import pipe_before
+
+VARIABLE: Final = "LIFEFOLD_GIT_OF"
+"""The variable in the environment of a git command that names its runner: pid, start time, boot id."""
+
+
+def mark() -> dict[str, str]:
+    """Return the variable that names this process as the runner."""
+    return {VARIABLE: _name_of(os.getpid())}
+
+
+def end_own_at_pipes() -> None:
+    """End the git commands of this runner that wait at a named pipe, because it leaves without waiting for them."""
+    own = _name_of(os.getpid())
+    _end(command for command, runner in _commands() if runner == own)
+
+
+def end_left_at_pipes(directory: Path | None = None) -> None:
+    """End the git commands of dead runners that wait at a named pipe.
+
+    ``directory`` is a git directory with pipes that count, if the system does not show what a process waits for.
+    """
+    _end((command for command, runner in _commands() if not _is_alive(runner)), directory)
+
+
+def _end(commands: Iterator[ProcessIdentity], directory: Path | None = None) -> None:
+    for command in commands:
+        found = proc.stat(command.pid)
+        if found is not None and pipe_before(found.pgid, directory):
+            signal_if_ours(command, signal.SIGTERM)
+
+
+def _commands() -> Iterator[tuple[ProcessIdentity, str]]:
+    """Yield the living processes that have the variable, each with its value."""
+    prefix = f"{VARIABLE}=".encode()
+    for pid in proc.pids():
+        command = identify(pid)
+        with suppress(OSError):  # gone, or another user's
+            environment = proc.read_bytes(f"/proc/{pid}/environ").split(b"\0")
+            named = next((each for each in environment if each.startswith(prefix)), None)
+            if command is not None and named is not None:
+                yield command, os.fsdecode(named.removeprefix(prefix))
+
+
+def _is_alive(runner: str) -> bool:
+    pid, _, _ = runner.partition(":")
+    return pid.isdecimal() and _of(identify(int(pid))) == runner
+
+
+@cache
+def _name_of(pid: int) -> str:
+    return _of(identify(pid))
+
+
+def _of(found: ProcessIdentity | None) -> str:
+    return "" if found is None else f"{found.pid}:{found.start_time}:{found.boot_id}"
