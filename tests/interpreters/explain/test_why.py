@@ -671,8 +671,8 @@ ONWARD: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
     "cancelled": (scene(make(State.CANCELLED)), "Nothing: T1 is CANCELLED, and stays so.", []),
     "blocked by a cancelled task, at first or second hand": (
         scene(
-            make(State.BLOCKED, "T1", "T2", lacks="T2"),
-            make(State.BLOCKED, "T2", "T3", lacks="T3"),
+            make(State.BLOCKED, "T1", "T2", blocked_by="T2"),
+            make(State.BLOCKED, "T2", "T3", blocked_by="T3"),
             make(State.CANCELLED, "T3"),
             make(State.OPEN, "T0"),
         ),
