@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.searching import named, searched
 from lifefold.interpreters.cli.written import see_to, write
 from lifefold.interpreters.report.emitted_file import is_written_by
 
 if TYPE_CHECKING:
-    from lifefold.interpreters.check import Bounds, CrashBounds, Report
+    from lifefold.interpreters.check import Bounds, Report
     from lifefold.interpreters.targets.target import Target
 
 EXTRA: Final = "lifefold check needs NumPy and SciPy, and {} is not installed: pip install 'lifefold[check]'"
@@ -101,17 +102,6 @@ def _tell_programs(found: "Sequence[tuple[Target, Report]]") -> None:
     print(json.dumps(every, indent=2))
 
 
-def named(name: str) -> "Target":
-    """Return the target of a name. Raises ``BadInput``."""
-    from lifefold.interpreters.targets import check_targets  # noqa: PLC0415 - needs an extra
-    from lifefold.interpreters.targets.target import UnusableTarget  # noqa: PLC0415 - as above
-
-    try:
-        return check_targets.named(name)
-    except UnusableTarget as error:
-        raise BadInput(str(error)) from error
-
-
 def _bounds(target: "Target", arguments: Namespace) -> "Bounds":
     """Return the bounds of a target, replaced by those of the options."""
     typed = {
@@ -123,30 +113,6 @@ def _bounds(target: "Target", arguments: Namespace) -> "Bounds":
         "symmetry": arguments.symmetry,
     }
     return msgspec.structs.replace(target.bounds, **{name: each for name, each in typed.items() if each is not None})
-
-
-def searched(
-    target: "Target",
-    bounds: "Bounds",
-    crashes: "CrashBounds | None",
-    *,
-    is_quiet: bool,
-    shows_unused: bool = False,
-) -> "Report":
-    """Search, print the report unless ``is_quiet``, and return it. Raises ``BadInput``."""
-    from lifefold.interpreters.check import check  # noqa: PLC0415 - needs an extra
-    from lifefold.interpreters.cli.reports import shown, tell  # noqa: PLC0415 - as above
-
-    try:
-        with shown(target.name) as told:
-            report = check(target.subject, opening=target.opening, bounds=bounds, crashes=crashes, tell=told)
-        if not target.module:
-            report = msgspec.structs.replace(report, target=target.name)
-    except ValueError as error:
-        raise BadInput(f"{target.name} cannot be checked: {error}") from error
-    if not is_quiet:
-        tell(report, shows_unused=shows_unused)
-    return report
 
 
 def _is_folder(path: str) -> bool:

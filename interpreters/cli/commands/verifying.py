@@ -19,8 +19,8 @@ from lifefold.interpreters.certificates.certificate import (
     surroundings,
 )
 from lifefold.interpreters.check import Report
-from lifefold.interpreters.cli.commands.checking import named, searched
 from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.searching import named, searched
 from lifefold.interpreters.targets.target import Target
 
 MEANINGLESS: Final = ("states", "depth", "seconds", "memory", "commands", "symmetry", "emit_test")
