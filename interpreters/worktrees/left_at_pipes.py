@@ -21,6 +21,8 @@ from lifefold.interpreters.worktrees.pipes import pipe_before
 VARIABLE: Final = "LIFEFOLD_GIT_OF"
 """The variable in the environment of a git command that names its runner: pid, start time, boot id."""
 
+_OPENING: Final = (b"wait_for_partner", b"fifo_open")
+
 
 def mark() -> dict[str, str]:
     """Return the variable that names this process as the runner."""
@@ -44,8 +46,16 @@ def end_left_at_pipes(directory: Path | None = None) -> None:
 def _end(commands: Iterator[ProcessIdentity], directory: Path | None = None) -> None:
     for command in commands:
         found = proc.stat(command.pid)
-        if found is not None and pipe_before(found.pgid, directory):
+        if found is not None and (_opens_a_pipe(command.pid) or pipe_before(found.pgid, directory)):
             signal_if_ours(command, signal.SIGTERM)
+
+
+def _opens_a_pipe(pid: int) -> bool:
+    """Tell whether a process waits for the other end of a pipe, which may have been removed meanwhile (Linux)."""
+    try:
+        return proc.read_bytes(f"/proc/{pid}/wchan") in _OPENING
+    except OSError:
+        return False
 
 
 def _commands() -> Iterator[tuple[ProcessIdentity, str]]:

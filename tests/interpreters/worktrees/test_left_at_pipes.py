@@ -94,6 +94,18 @@ async def test_a_git_command_at_a_pipe_whose_runner_was_killed_ends_at_the_next_
     await death(left)
 
 
+async def test_a_git_command_whose_pipe_was_removed_ends_at_the_next_start(tmp_path: Path) -> None:
+    """The operator removes the pipe, as the message says, before the next run."""
+    repository = blocked(tmp_path)
+    with runner(repository) as process:
+        left = await at_the_pipe(process)
+        process.kill()
+        process.wait()
+    (repository / ".git" / "refs" / "heads" / "main").unlink()
+    end_left_at_pipes()
+    await death(left)
+
+
 async def test_a_runner_that_leaves_at_once_ends_its_git_commands_at_a_pipe(tmp_path: Path) -> None:
     """A third signal does not wait for anything, but leaves no command behind that would stay for ever."""
     with runner(blocked(tmp_path)) as process:
