@@ -1,4 +1,4 @@
-"""The tutorials work as they stand, and the design names functions that exist."""
+"""The tutorials work as they stand, and the path of an event names functions that exist."""
 
 import ast
 import re
@@ -101,15 +101,21 @@ def defined(path: Path) -> Iterator[str]:
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def test_every_function_on_the_way_of_a_crashed_session_is_where_the_design_says() -> None:
-    """The tables of the section name functions and modules."""
-    section = (DOCS / "design.md").read_text().partition("## A crashed session")[2].partition("\n## ")[0]
-    lines = re.findall(r"^\| (`[^|]+) \| (`[^|]+) \|", section, re.MULTILINE)
-    assert len(lines) > 30
-    for names, places in lines:
-        known = {name for place in re.findall(r"`([^`]+)`", places) for name in defined(ROOT / place)}
-        missing = [name for name in re.findall(r"`([^`]+)`", names) if " " not in name and name not in known]
-        assert missing == [], places
+def test_every_function_on_the_path_of_an_event_is_where_the_page_says() -> None:
+    """A row of a table names functions, and links to the one module that defines all of them."""
+    page = (DOCS / "path-of-an-event.md").read_text()
+    lines = re.findall(r"^\| (`[^|]+) \| \[([^|\]]+)\]\(([^|)]+)\) \|", page, re.MULTILINE)
+    assert len(lines) == sum(line.startswith("| `") and "](../" in line for line in page.splitlines()) > 50
+    for names, place, link in lines:
+        known = set(defined(ROOT / place))
+        assert link == f"../{place}"
+        assert [name for name in re.findall(r"`([^`]+)`", names) if name not in known] == [], place
+    classes = {
+        name for part in ("core", "effects", "interpreters") for name in defined(ROOT / part) if name[0].isupper()
+    }
+    named = set(re.findall(r"`([A-Z][a-z]+[A-Z]\w+)(?:\([^`]*\))?`", page))
+    assert named > {"SessionExited", "TaskGiven", "RunnerRecovered"}
+    assert named - classes == set()
 
 
 def test_the_picture_of_the_architecture_is_the_one_that_its_program_draws() -> None:
