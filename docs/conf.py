@@ -17,7 +17,7 @@ from lifefold.interpreters.cli.grammar import parser
 from lifefold.interpreters.views.picture import overview, statechart, svg
 
 HERE = Path(__file__).parent
-LINK = re.compile(r"\[(?P<text>[^]]+)\]\((?P<up>(?:\.\./)+)(?P<path>[\w./-]+)\)")
+LINK = re.compile(r"\[(?P<text>[^]]+)\]\((?P<up>(?:\.\./)+)(?P<path>[\w./-]+)(?:#[\w-]+)?\)")
 DIAGRAM = re.compile(r"```mermaid\n.*?```\n", re.DOTALL)
 
 project = "lifefold"
@@ -82,6 +82,9 @@ def fit(_app: Sphinx, page: str, source: list[str]) -> None:
     inside = page.count("/")
 
     def linked(link: re.Match[str]) -> str:
-        return link[0] if link["up"].count("../") <= inside else f"{link['text']} (`{link['path']}` in the repository)"
+        if link["up"].count("../") <= inside:
+            return link[0]
+        is_path = link["text"] == link["path"]
+        return f"`{link['path']}`" if is_path else f"{link['text']} (`{link['path']}` in the repository)"
 
     source[0] = LINK.sub(linked, source[0])
