@@ -249,6 +249,7 @@ def _stale(entity: Entity[Any], envelope: Envelope, slot: str, generation: int) 
 
 
 def _settle(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> EntityStep | Refusal:
+    """Let an entity take an event, and then its postponed events if the state has changed."""
     first = _take(machine, entity, envelope)
     if not entity.postponed or isinstance(first, Refusal) or first.entity.record.state is entity.record.state:
         return first
@@ -280,6 +281,7 @@ def _retry(machine: Machine[Any], first: EntityStep, at_ms: int) -> EntityStep:
 
 
 def _take(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> EntityStep | Refusal:
+    """Let an entity take one event by the machine's reducer; ``machine.step`` is generated code (``compiled``)."""
     at_ms, event = envelope.at_ms, envelope.event
     record = replace(entity.record, at_ms=at_ms) if machine.clocked else entity.record
     step = machine.step(record, event)

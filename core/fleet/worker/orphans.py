@@ -37,7 +37,7 @@ from lifefold.effects import InspectWork, RunSession, Tell, VerifyWork
 
 
 def ending(worker: Aggregate, transition: Transition, reason: str) -> assignment.SessionDied | assignment.WorkFailed:
-    """Return the event for the assignment of a failed session."""
+    """Return the event for the assignment of any failed session, whether the task becomes an orphan by it or not."""
     brief: task.Brief = worker.record("assignment").brief
     found = stall_detector.judged_with(worker, session_profiles.diagnosed(transition.event))
     match brief.orphaned:
