@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 import anyio
+from anyio import to_thread
 from msgspec.structs import replace
 
 from lifefold.core.fleet import opening, service, system
@@ -49,6 +50,7 @@ from lifefold.interpreters.fleet_runner.resumption import continuing
 from lifefold.interpreters.processes.private import make_private, open_private
 from lifefold.interpreters.store import Displaced, SqliteStore
 from lifefold.interpreters.worktrees.errors import TakenOverError, WorkplaceError
+from lifefold.interpreters.worktrees.left_at_pipes import end_left_at_pipes
 from lifefold.interpreters.worktrees.workplace import FolderWorkplace, Workplace
 from lifefold.interpreters.worktrees.worktrees import GitWorkplace
 
@@ -133,6 +135,8 @@ class Runner:
     ) -> "Runner":
         """Take the log and the repository, or neither; create a missing log, and change nothing else."""
         factories, folder = found(fleet), FleetFolder(log)
+        if fleet.repository is not None:  # before the first git command of this runner, which can fail
+            await to_thread.run_sync(end_left_at_pipes, fleet.repository / ".git")
         with ExitStack() as taken:
             begun = taken.enter_context(closing(SqliteStore.open(log))) if log.exists() else None  # noqa: ASYNC240 - before there is anything to wait for
             if begun is not None:

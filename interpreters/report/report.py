@@ -64,7 +64,7 @@ class ReportBase(msgspec.Struct, frozen=True):
         """
         yield from wrapped(f"{self.title}: ", self.met(), width)
         for what, said in self.said():
-            yield from wrapped(f"  {what:<13}", said, width)
+            yield from wrapped(f"  {what:<12} ", said, width)
             if what == USED:
                 for field, unused in self.unused():
                     yield from _unused_lines(unused, width, field, shows_all=shows_unused)

@@ -155,11 +155,19 @@ def preempting() -> Opening:
     return tuple(fleet.opening(plan, 0))
 
 
+def _change(old: fleet.Plan, new: fleet.Plan, after: int = 0) -> plan_change.PlanChange:
+    """Return the change from one plan to another, which no operator has accepted yet, made ``after`` another change."""
+    return plan_change.PlanChange(
+        changes=plan_difference.difference(old, new), rules=plan_difference.rules_of(new), after=after
+    )
+
+
 def changing() -> Opening:
     """Return the opening of a fleet of one agent with two tasks, whose plan may change at any time.
 
     The change gives the first task a verification and one retry, and removes the second task. It adds a third task that
-    depends on the first, and limits sessions to one millisecond. The work of the first task needs approval.
+    depends on the first, and limits sessions to one millisecond. The work of the first task needs approval. A second
+    change gives the third task another prompt, and leaves all else as the first one has made it.
     """
     limits = session.Limits(max_consecutive_errors=1, max_total_errors=1)
     old = fleet.Plan(
@@ -180,8 +188,9 @@ def changing() -> Opening:
         ),
         approval_ms=1,
     )
-    draft = plan_change.PlanChange(changes=plan_difference.difference(old, new), rules=plan_difference.rules_of(new))
+    later = replace(new, tasks=(new.tasks[0], replace(new.tasks[1], prompt="do it well")))
     (name, first), *others = fleet.opening(old, 0)
     assert isinstance(first.event, Opened)  # noqa: S101 - that is what an opening is
-    records = {**first.event.records, plan_change.ref_of(1): draft}
+    drafts = {plan_change.ref_of(1): _change(old, new), plan_change.ref_of(2): _change(new, later, after=1)}
+    records = {**first.event.records, **drafts}
     return ((name, replace(first, event=Opened(records))), *others)

@@ -8,6 +8,7 @@ own lock files. Only systems with ``/proc`` show all this.
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
@@ -20,6 +21,12 @@ from lifefold.interpreters.worktrees.pipes import pipe_before
 
 VARIABLE: Final = "LIFEFOLD_GIT_OF"
 """The variable in the environment of a git command that names its runner: pid, start time, boot id."""
+
+LOOKS: Final = 5
+LOOK_PAUSE_S: Final = 0.05
+"""The number of looks at a command, and the pause between them: it may wake up briefly, or reach the pipe only now."""
+
+_OPENING: Final = (b"wait_for_partner", b"fifo_open")
 
 
 def mark() -> dict[str, str]:
@@ -42,10 +49,27 @@ def end_left_at_pipes(directory: Path | None = None) -> None:
 
 
 def _end(commands: Iterator[ProcessIdentity], directory: Path | None = None) -> None:
-    for command in commands:
-        found = proc.stat(command.pid)
-        if found is not None and pipe_before(found.pgid, directory):
+    left = list(commands)
+    for _ in range(LOOKS):
+        for command in [each for each in left if _waits(each, directory)]:
             signal_if_ours(command, signal.SIGTERM)
+            left.remove(command)
+        if not left:
+            return
+        time.sleep(LOOK_PAUSE_S)
+
+
+def _waits(command: ProcessIdentity, directory: Path | None) -> bool:
+    found = proc.stat(command.pid)
+    return found is not None and (_opens_a_pipe(command.pid) or pipe_before(found.pgid, directory) != "")
+
+
+def _opens_a_pipe(pid: int) -> bool:
+    """Tell whether a process waits for the other end of a pipe, which may have been removed meanwhile (Linux)."""
+    try:
+        return proc.read_bytes(f"/proc/{pid}/wchan") in _OPENING
+    except OSError:
+        return False
 
 
 def _commands() -> Iterator[tuple[ProcessIdentity, str]]:

@@ -49,7 +49,6 @@ from lifefold.interpreters.worktrees.excludes import CHANGED, RULES, copy_rules,
 from lifefold.interpreters.worktrees.fast_forward import Forward
 from lifefold.interpreters.worktrees.git import Git, path_name, remove_locks, shown
 from lifefold.interpreters.worktrees.hidden import changed_ns, changed_since
-from lifefold.interpreters.worktrees.left_at_pipes import end_left_at_pipes
 from lifefold.interpreters.worktrees.locks import holding
 from lifefold.interpreters.worktrees.pinned import remove_pipes, repository_at
 from lifefold.interpreters.worktrees.survey import contradiction, survey
@@ -89,7 +88,6 @@ class GitWorkplace:
         references are not changed. Raises WorkplaceError if a fleet cannot work in the repository, or if another run of
         the fleet does.
         """
-        await to_thread.run_sync(end_left_at_pipes, repository / ".git")
         top, branch = (repository, branch) if branch else await survey(repository)
         workplace = cls(top, root, fleet, branch)
         await workplace._must_have_room()

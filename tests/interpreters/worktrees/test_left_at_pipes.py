@@ -10,12 +10,13 @@ from pathlib import Path
 import anyio
 import pytest
 
+from commands_run import LIFEFOLD
+from fleet_ground import Ground
 from git_ground import new_repository
 from lifefold.interpreters.processes import ProcessIdentity, identify
 from lifefold.interpreters.processes.shim import proc
 from lifefold.interpreters.worktrees.left_at_pipes import VARIABLE, end_left_at_pipes
 from lifefold.interpreters.worktrees.pipes import pipe_before
-from lifefold.interpreters.worktrees.worktrees import GitWorkplace
 from session_ground import PATIENCE_S, death
 
 pytestmark = pytest.mark.anyio
@@ -83,14 +84,29 @@ def blocked(folder: Path) -> Path:
 
 
 async def test_a_git_command_at_a_pipe_whose_runner_was_killed_ends_at_the_next_start(tmp_path: Path) -> None:
-    """The next runner begins with that, whatever its own git commands find."""
+    """The next runner begins with that, also if its own first git command waits at the pipe, too."""
+    ground = Ground(tmp_path).prepare("plain-1")
+    ground.run()
+    config = tmp_path / "repo" / ".git" / "config"
+    config.unlink()
+    os.mkfifo(config)
+    with runner(tmp_path / "repo") as process:
+        left = await at_the_pipe(process)
+        process.kill()
+        process.wait()
+    await anyio.run_process([*LIFEFOLD, "run", str(ground.fleet), "--no-live"], check=False)
+    await death(left)
+
+
+async def test_a_git_command_whose_pipe_was_removed_ends_at_the_next_start(tmp_path: Path) -> None:
+    """The operator removes the pipe, as the message says, before the next run."""
     repository = blocked(tmp_path)
     with runner(repository) as process:
         left = await at_the_pipe(process)
         process.kill()
         process.wait()
-    workplace = await GitWorkplace.open(repository, tmp_path / "root", "fleet", "main")
-    workplace.close()
+    (repository / ".git" / "refs" / "heads" / "main").unlink()
+    end_left_at_pipes()
     await death(left)
 
 
