@@ -106,7 +106,7 @@ class Agents:
         if self._left == 0 and self._engine is not None:
             self._engine.wake()
 
-    async def never(self, effect: CancelSession | ForceStopSession, _occasion: EffectContext) -> None:
+    async def never(self, effect: CancelSession | ForceStopSession, _context: EffectContext) -> None:
         """Fail: these agents are never interrupted."""
         raise AssertionError(effect)
 

@@ -151,10 +151,10 @@ def _drawn(target: Target, seed: int, faults: Faults, limits: Limits) -> Run:
 
 def _is_same(one: Run, other: Run) -> bool:
     """Tell whether both break the same property; for rule errors, by the same error."""
-    return one.found is not None and other.found is not None and _what(one.found) == _what(other.found)
+    return one.found is not None and other.found is not None and identity(one.found) == identity(other.found)
 
 
-def _what(found: Found) -> tuple[str, ...]:
+def identity(found: Found) -> tuple[str, ...]:
     """Return the identity of a finding: the owner, the property, and for rule errors the error."""
     error = found.of.split(": ")[1:2] if found.prop == ANSWERED else ()
     return found.owner, found.prop, *error
@@ -169,7 +169,7 @@ def first_of_each(
     """
     firsts: dict[tuple[str, ...], int] = {}
     for seed, found in tally.found:
-        firsts.setdefault(_what(found), seed)
+        firsts.setdefault(identity(found), seed)
     made = (unless_stopped(is_stopped, partial(_made_small, target, seed, faults, limits)) for seed in firsts.values())
     return [each for each in made if each is not None]
 

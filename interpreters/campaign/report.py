@@ -9,7 +9,7 @@ import msgspec
 
 from lifefold.core.kernel import Does
 from lifefold.interpreters.campaign.campaign import Tally, campaign
-from lifefold.interpreters.campaign.findings import SeedFinding, Unshrunk, first_of_each
+from lifefold.interpreters.campaign.findings import SeedFinding, Unshrunk, first_of_each, identity
 from lifefold.interpreters.report.finding import Finding
 from lifefold.interpreters.report.report import ReportBase
 from lifefold.interpreters.search.used_parts import machines_of
@@ -60,12 +60,12 @@ class Report(ReportBase, frozen=True):
         yield "unused_rules", unused_rules(self.target, self.tally)
 
     def told(self) -> list[Finding]:
-        """Return the shrunk findings, and then those that there was no time to shrink: the first of each property."""
-        known = {(each.found.owner, each.found.prop) for each in self.findings}
-        left: dict[tuple[str, str], Finding] = {}
+        """Return the shrunk findings, and then those that there was no time to shrink, each by its first seed."""
+        known = {identity(each.found) for each in self.findings}
+        left: dict[tuple[str, ...], Finding] = {}
         for seed, found in self.tally.found:
-            if (found.owner, found.prop) not in known:
-                left.setdefault((found.owner, found.prop), Unshrunk(seed, found))
+            if identity(found) not in known:
+                left.setdefault(identity(found), Unshrunk(seed, found))
         return [*self.findings, *left.values()]
 
     def conclusion(self) -> str:

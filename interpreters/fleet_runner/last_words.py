@@ -23,7 +23,10 @@ DEEPEST: Final = 4
 
 
 class LastWords(msgspec.Struct, frozen=True):
-    """A sentence of a program, and the program's own names for the kind of the failure; empty if there are none."""
+    """A sentence of a program, and the program's own names for the kind of the failure; empty if there are none.
+
+    Both are as the program wrote them, because a secret value in them can have white space.
+    """
 
     said: str
     kind: str = ""
@@ -31,7 +34,7 @@ class LastWords(msgspec.Struct, frozen=True):
     @property
     def known(self) -> str:
         """The text by which the end is classified."""
-        return f"{self.said} {self.kind}".rstrip()
+        return " ".join(f"{self.said} {self.kind}".split())
 
 
 def of_error(output: bytes) -> LastWords | None:
@@ -87,7 +90,7 @@ _SENTENCES: Final = ("result", "errors", "error", "message", "data", "detail", "
 
 def _sentence(found: object, depth: int = 0) -> str:
     if isinstance(found, str):
-        return " ".join(found.split())
+        return found.strip()
     if depth > DEEPEST:
         return ""
     table = as_table(found) or {}

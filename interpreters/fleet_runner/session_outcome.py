@@ -21,6 +21,7 @@ from lifefold.interpreters.fleet_runner import last_words, usage
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.redaction import NO_SECRETS, Secrets
 from lifefold.interpreters.processes import SessionExit, output_tail
+from lifefold.interpreters.processes.command import plain
 
 TAIL_BYTES: Final = 8_192
 """The bytes at the end of the output that are searched for a reason."""
@@ -116,7 +117,9 @@ def _said(words: last_words.LastWords | None, text: str, secrets: Secrets) -> st
 
 
 def _quoted(words: last_words.LastWords, secrets: Secrets) -> str:
-    return _short(secrets.hidden(words.said or words.kind))
+    """Return redacted words on one line. White space is shortened last, because a secret value can have it."""
+    said = plain((words.said or words.kind).encode("utf-8", "replace"))
+    return _short(" ".join(secrets.hidden(said).split()))
 
 
 def _end_of(output: bytes, secrets: Secrets) -> str:

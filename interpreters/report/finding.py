@@ -1,7 +1,7 @@
 """A finding: one line of a report about a property, with the way to it.
 
 A check finds the outcome of every property (``Verdict``) and messages in vain (``Message``). A simulation finds broken
-properties, each with a shrunk run (``interpreters/simulate/findings.py``). All are printed here.
+properties, each with a shrunk run (``interpreters/campaign/findings.py``). All are printed here.
 """
 
 from abc import abstractmethod

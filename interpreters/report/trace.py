@@ -1,7 +1,7 @@
 """A trace as text: a line for each step, with the transitions that follow from it, and the fault at its end."""
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import msgspec
@@ -19,9 +19,6 @@ from lifefold.core.kernel import (
     TimerFired,
     Transition,
 )
-
-UNUSED_SHOWN: Final = 6
-"""The unused parts that a report shows unless it is asked for all."""
 
 WIDTH: Final = 80
 """The default width of a line, in characters."""
@@ -172,12 +169,3 @@ def _moved(aggregate: str, step: Transition) -> str:
     entity = "" if step.entity == aggregate else f"{step.entity} "
     before = "" if step.before is None or step.before.state is step.after.state else f"{step.before.state} → "
     return f"{entity}{before}{step.after.state}{asked}"
-
-
-def unused_lines(unused: Sequence[str], width: int, field: str, *, shows_all: bool = False) -> Iterator[str]:
-    """Yield the unused parts as lines of a report: all of them, or some and the number of the others in ``field``."""
-    most = len(unused) if shows_all else UNUSED_SHOWN
-    for line in unused[:most]:
-        yield from wrapped("    - ", line, width)
-    if len(unused) > most:
-        yield f"    - and {len(unused) - most} more, in `{field}` (--unused)"

@@ -267,8 +267,9 @@ def _more(ref: str, lacking: Entity[budget.Budget] | None, about: str) -> Option
     kind, _, name = ref.removeprefix(fleet_task.BUDGET).partition("/")
     lines = () if lacking is None else lacking.record.lines
     short = [each for each in lines if not each.suffices] or lines
-    options = " ".join(f"--add-{_WORDS[each.resource]} ..." for each in short)
-    return Option("budget", " ".join(filter(None, (f"--{kind} {name}" if name else "", options))), about)
+    whose = [f"--{kind} {name}"] if name else []
+    more = (f"--add-{_WORDS[each.resource]} ..." for each in short)
+    return Option("budget", " ".join((*whose, *more)), about)
 
 
 _WORDS: Final[Mapping[Resource, str]] = {

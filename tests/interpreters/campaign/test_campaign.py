@@ -2,7 +2,10 @@
 
 from lifefold.interpreters.campaign import Tally, campaign
 from lifefold.interpreters.campaign.campaign import PORTION
-from lifefold.interpreters.campaign.report import conclusion
+from lifefold.interpreters.campaign.report import Report, conclusion
+from lifefold.interpreters.search.rule_error import ANSWERED
+from lifefold.interpreters.simulate.simulation import Found
+from lifefold.interpreters.targets.simulation_targets import named
 
 
 def figures(tally: Tally) -> tuple[object, ...]:
@@ -38,3 +41,11 @@ def test_two_find_what_one_finds() -> None:
     assert told == [5, 10, 15, 20, 24]
     assert figures(campaign("fleet-2x3", range(24), jobs=2)) == figures(one)
     assert conclusion(one) == "no property is broken in 24 seeds"
+
+
+def test_a_report_names_every_rule_error_that_there_was_no_time_to_shrink() -> None:
+    """Two errors break one property, and each has the first seed that raised it."""
+    raised = ("turn: KeyError: 'a'", "turn: ValueError: b", "turn: KeyError: 'c'")
+    found = [(seed, Found("turn", ANSWERED, of, 0)) for seed, of in enumerate(raised)]
+    told = [each.words() for each in Report(named("turn"), Tally(seeds=3, found=found)).told()]
+    assert told == [f"turn: {ANSWERED}: broken by seed {seed}; it was not shrunk" for seed in (0, 1)]

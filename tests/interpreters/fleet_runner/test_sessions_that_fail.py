@@ -1,5 +1,6 @@
 """What is said of sessions that fail: how they ended, and the agent's own last words."""
 
+import json
 import signal
 from pathlib import Path
 from typing import Final, get_args
@@ -185,6 +186,33 @@ async def test_a_secret_in_a_sentence_is_hidden_also_if_json_writes_it_otherwise
     assert described(await outcome(exited(), tmp_path, secrets)) == "exit status 1: bad key [redacted API_KEY]"
     told = await outcome(SessionExit(outcome="exited", at_ms=0, code=0), tmp_path, secrets)
     assert described(told).endswith("bad key [redacted API_KEY]")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "value",
+    ["first-part\nsecond-part", "two  spaces-value", "a\ttab-value"],
+    ids=["lines", "spaces", "tab"],
+)
+async def test_a_secret_with_white_space_is_hidden_in_a_sentence_as_in_text(tmp_path: Path, value: str) -> None:
+    """The value is hidden before white space is shortened."""
+    secrets = Secrets([("API_KEY", value)])
+    for said in (f"bad key {value}", json.dumps({"type": "error", "message": f"bad key {value}"})):
+        (tmp_path / "output.log").write_text(f"thinking\n{said}\n")
+        shown = described(await outcome(exited(), tmp_path, secrets))
+        assert shown == "exit status 1: bad key [redacted API_KEY]", said
+        assert await last_said(tmp_path, secrets) == "bad key [redacted API_KEY]", said
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "fields", [{"result": "no\n\x1b[31mluck\x07"}, {"subtype": "no\n\x1b[31mluck\x07"}], ids=["sentence", "kind"]
+)
+async def test_a_sentence_is_one_line_without_control_characters(tmp_path: Path, fields: dict[str, str]) -> None:
+    """JSON writes them as plain text, and the sentence is shown on terminals."""
+    (tmp_path / "output.log").write_text(json.dumps({"type": "result", "is_error": True, **fields}))
+    told = await outcome(SessionExit(outcome="exited", at_ms=0, code=0), tmp_path)
+    assert described(told) == "its result reports an error, with exit status 0: no luck"
 
 
 @pytest.mark.anyio

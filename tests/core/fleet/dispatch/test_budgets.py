@@ -49,7 +49,7 @@ def account(of: Hand, ref: str = FLEET) -> tuple[int, int, int]:
     return line.account.spent, line.account.reserved, line.account.overrun
 
 
-def test_a_share_is_set_aside_from_every_purse_that_a_claim_concerns() -> None:
+def test_a_share_is_set_aside_from_every_budget_that_a_claim_concerns() -> None:
     """The fleet's, the agent's and the task's; not those of others."""
     own, other = budgets.of_agent("ann"), budgets.of_agent("bob")
     all_budgets = {FLEET: sessions(3), own: sessions(3), other: sessions(3), budgets.of_task("T1"): sessions(3)}
@@ -104,7 +104,7 @@ def test_what_costs_more_than_its_share_is_paid_from_what_is_free_and_kept_beyon
     assert (account(of), of.state("task:T2")) == ((130, 40, 0), "CLAIMED")
 
 
-def test_what_needs_a_purse_that_is_spent_is_blocked_with_the_reason() -> None:
+def test_what_needs_a_budget_that_is_spent_is_blocked_with_the_reason() -> None:
     """Also what is opened only later; and it goes on when a person lets more be spent."""
     of = ask(
         limited(
@@ -121,7 +121,7 @@ def test_what_needs_a_purse_that_is_spent_is_blocked_with_the_reason() -> None:
     assert states(of, "T2", "T3") == ["CLAIMED", "OPEN"]
 
 
-def test_what_a_spent_purse_blocks_waits_for_whoever_may_let_more_be_spent() -> None:
+def test_what_a_spent_budget_blocks_waits_for_whoever_may_let_more_be_spent() -> None:
     """All tasks together that need the same one, with the reason and the command: the fleet does not end."""
     of = opened(make("T1"), make("T2"), make("T3"), worker_slots=("ann",), **{FLEET: sessions(1)})
     ask(fail(ask(of), "T1"), sessions=1)
@@ -141,7 +141,7 @@ def test_a_task_whose_own_budget_is_spent_is_blocked_alone() -> None:
     assert of.record("task:T1").reason == "its budget is spent: 1 of 1 session"
 
 
-def test_the_parts_of_a_task_have_the_purse_of_the_whole() -> None:
+def test_the_parts_of_a_task_have_the_budget_of_the_whole() -> None:
     """And are blocked with it, which blocks the whole, and go on with it."""
     of = ask(
         limited(
@@ -157,7 +157,7 @@ def test_the_parts_of_a_task_have_the_purse_of_the_whole() -> None:
     assert states(of, "T1", "T1+1", "T1+2") == ["WAITING_FOR_SUBTASKS", "CLOSED", "CLAIMED"]
 
 
-def test_a_part_that_comes_when_the_purse_has_no_share_left_waits_for_one() -> None:
+def test_a_part_that_comes_when_the_budget_has_no_share_left_waits_for_one() -> None:
     """Its whole is still being settled."""
     of = ask(limited(make("T1", most_subtasks=2), all_budgets={budgets.of_task("T1"): sessions(1)}))
     ask(of, "bob")
@@ -259,7 +259,7 @@ def test_what_was_overspent_is_paid_from_the_next_period() -> None:
     assert (account(of), of.state("task:T2")) == ((0, 30, 0), "CLAIMED")
 
 
-def test_a_new_task_that_has_no_purse_of_its_own_has_a_share_of_the_fleets() -> None:
+def test_a_new_task_that_has_no_budget_of_its_own_has_a_share_of_the_fleets() -> None:
     """Only what is limited is set aside."""
     of = ask(limited(make("T1"), worker_slots=("ann",), all_budgets={FLEET: sessions(5)}))
     of.give("task:T2", Created(make("T2")))
@@ -304,7 +304,7 @@ def test_a_reason_says_what_is_left_if_it_is_less_than_a_share() -> None:
     assert of.record("task:T2").reason == "the fleet's budget is spent: 0.80 of 1.00 USD; a claim is given 0.30 USD"
 
 
-def test_how_purses_stand_is_told_the_fleets_first() -> None:
+def test_how_budgets_stand_is_told_the_fleets_first() -> None:
     """With what is set aside, and when all is filled anew; without a board nothing is."""
     assert balances({}) == ()
     ann = budgets.of_agent("ann")
