@@ -30,11 +30,11 @@ SOURCES: Final = (
         plan_approval,
         board,
         names=(
-            "fold _fold_seat _fold_task offer is_at_work _introduce _own _overlapping folders _offer _put _withdrawn"
-            " _at_work _close _hinder _without is_lost are_open match next_pair hand_over brief_of recall KEPT"
-            " release retry_granted block_waiting free_waiting look_again lose_role gather gathered divide cancel_parts"
-            " _cancelled _CANCELLABLE _PARTS _WAITS is_unmanned _was_lost _waiting_for _records _are_closed _lost"
-            " decide decide_late send_home is_unwanted"
+            "fold _fold_worker_slot _fold_task offer is_at_work _introduce _own _overlapping folders _offer _put"
+            " _withdrawn _at_work _close _hinder _without is_lost are_open match next_pair hand_over brief_of recall"
+            " KEPT release retry_granted block_waiting free_waiting look_again lose_role gather gathered divide"
+            " cancel_parts _cancelled _CANCELLABLE _PARTS _WAITS is_unmanned _was_lost _waiting_for _records"
+            " _are_closed _lost decide decide_late send_home is_unwanted"
         ).split(),
     ),
     Source(
@@ -55,7 +55,7 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         changed=(task_index, claims, preemption),
         names=(
             "make_room take_away use_room leave_room _used next_asked _waiting _passed_on is_ready _asked _may_take"
-            " _within_ms _fold_room _go_to CLAIMED"
+            " _within_ms _fold_preemption_request _go_to CLAIMED"
         ).split(),
     ): featured_fleets.PREEMPTING,
     Source(
@@ -88,7 +88,7 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         changed=(task_index, budgets),
         names=(
             "of_task admits out_of_money share_of _concerned reserve settle _cost reopen go_without go_on_with_more"
-            " _blocked _fold_purse whole_of"
+            " _blocked _fold_budget whole_of"
         ).split(),
     ): featured_fleets.LIMITED,
     Source(

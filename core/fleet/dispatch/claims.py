@@ -57,8 +57,8 @@ def next_pair(board: Aggregate) -> tuple[str, str] | None:
 
 def _claim(board: Aggregate, owner: str) -> task.Claimed:
     """Return the claim of a worker, with its trust level in a fleet with trust (E34)."""
-    sat: worker_slot.WorkerSlot = board.record(f"worker_slot:{owner}")
-    return task.Claimed(owner) if sat.trust is None else fleet_task.Entrusted(owner, sat.level)
+    slot: worker_slot.WorkerSlot = board.record(f"worker_slot:{owner}")
+    return task.Claimed(owner) if slot.trust is None else fleet_task.Entrusted(owner, slot.level)
 
 
 def is_unwanted(board: Aggregate, name: str) -> bool:

@@ -166,39 +166,39 @@ def _asked(board: Aggregate, place: Place, asked: Requirement) -> Dispatch | Non
 
 def _may_take(board: Aggregate, worker: str, place: Place, asked: Requirement) -> bool:
     """Tell whether a worker at a task may take this task instead."""
-    sat: worker_slot.WorkerSlot = board.record(f"worker_slot:{worker}")
-    is_there = sat.state is worker_slot.State.WORKING and not sat.leaves
-    return is_there and sat.may_take(*asked) and budgets.leaves_a_share(board, worker, place[2])
+    slot: worker_slot.WorkerSlot = board.record(f"worker_slot:{worker}")
+    is_there = slot.state is worker_slot.State.WORKING and not slot.leaves
+    return is_there and slot.may_take(*asked) and budgets.leaves_a_share(board, worker, place[2])
 
 
 # The properties
 
 
-def _asked_rooms(board: Aggregate) -> dict[str, preemption_request.PreemptionRequest]:
+def _asked_requests(board: Aggregate) -> dict[str, preemption_request.PreemptionRequest]:
     """Return the pending requests by the names of their workers."""
     return {name: board.record(request_of(name)) for name in work_of(board).preempted}
 
 
 def first_comes_first(board: Aggregate) -> bool:
     """Only a task of strictly lower priority is preempted."""
-    asked = _asked_rooms(board).values()
+    asked = _asked_requests(board).values()
     return all(board.record(f"task:{r.task}").priority < board.record(f"task:{r.of}").priority for r in asked)
 
 
 def asks_one(board: Aggregate) -> bool:
     """At most one worker is preempted for a task."""
-    asked = [each.task for each in _asked_rooms(board).values()]
+    asked = [each.task for each in _asked_requests(board).values()]
     return len(set(asked)) == len(asked)
 
 
 def has_let_go(board: Aggregate) -> bool:
     """A preempted worker works at nothing until its next claim; its slot may still show the task that it lost."""
-    asked = _asked_rooms(board)
+    asked = _asked_requests(board)
     at_work = {each.owner for each in tasks_of(board) if each.state in CLAIMED}
     worker_slots = {name: board.entities.get(f"worker_slot:{name}") for name in asked}
     return not at_work & asked.keys() and all(
-        sat is None or sat.record.task in {"", asked[name].of} or _is_brought_home(board, sat.record.task)
-        for name, sat in worker_slots.items()
+        slot is None or slot.record.task in {"", asked[name].of} or _is_brought_home(board, slot.record.task)
+        for name, slot in worker_slots.items()
     )
 
 
@@ -214,14 +214,14 @@ def nobody_is_kept_waiting(board: Aggregate) -> bool:
 
 def nobody_waits_in_his_room(board: Aggregate) -> bool:
     """A preempted worker that waits is about to get a task. Otherwise its request ends."""
-    waits = any(_waits(board, name) for name in _asked_rooms(board))
+    waits = any(_waits(board, name) for name in _asked_requests(board))
     return not waits or claims.next_pair(board) is not None
 
 
 def is_there(board: Aggregate) -> bool:
     """A preempted worker is not gone."""
-    worker_slots = (board.entities.get(f"worker_slot:{name}") for name in _asked_rooms(board))
-    return all(sat is None or sat.state in worker_slot.PRESENT for sat in worker_slots)
+    worker_slots = (board.entities.get(f"worker_slot:{name}") for name in _asked_requests(board))
+    return all(slot is None or slot.state in worker_slot.PRESENT for slot in worker_slots)
 
 
 def view_agrees(board: Aggregate) -> bool:

@@ -84,17 +84,17 @@ _NOBODY: PVector[str] = pvector()
 def fold(work: TaskIndex, transition: Transition) -> TaskIndex:
     """Take a transition of a task or a worker slot into account."""
     if transition.machine == "worker_slot":
-        return _fold_seat(work, transition)
+        return _fold_worker_slot(work, transition)
     if transition.machine == budget.machine.name:
-        return _fold_purse(work, transition)
+        return _fold_budget(work, transition)
     if transition.machine == preemption_request.machine.name:
-        return _fold_room(work, transition)
+        return _fold_preemption_request(work, transition)
     if transition.machine == "change":  # the module of plan changes is built on plans, which are built on this one
         return replace(work, changing=transition.after.state == "Accepted")
     return _fold_task(work, transition) if transition.machine == "task" else work
 
 
-def _fold_seat(work: TaskIndex, transition: Transition) -> TaskIndex:
+def _fold_worker_slot(work: TaskIndex, transition: Transition) -> TaskIndex:
     ref, entered = transition.entity, transition.entered
     leaves = transition.after.record.leaves
     waiting = work.waiting if entered is None and not leaves else _without(work.waiting, ref)
@@ -120,7 +120,7 @@ def somebody_may(work: TaskIndex, role: str, level: AccessLevel) -> bool:
     return any(work.able.get((role, each)) for each in AccessLevel if each >= level)
 
 
-def _fold_purse(work: TaskIndex, transition: Transition) -> TaskIndex:
+def _fold_budget(work: TaskIndex, transition: Transition) -> TaskIndex:
     name = transition.entity.partition("task/")[2]
     is_dry = transition.after.state not in budget.ADMITS
     if not name or is_dry is (name in work.dry):
@@ -130,7 +130,7 @@ def _fold_purse(work: TaskIndex, transition: Transition) -> TaskIndex:
     return _hinder(replace(work, dry=dry), family, 1 if is_dry else -1)
 
 
-def _fold_room(work: TaskIndex, transition: Transition) -> TaskIndex:
+def _fold_preemption_request(work: TaskIndex, transition: Transition) -> TaskIndex:
     worker, now = transition.entity.removeprefix("preemption_request:"), transition.after
     asked = work.preempted.discard(worker)
     if now.state is preemption_request.State.ASKED:

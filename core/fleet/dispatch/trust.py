@@ -39,10 +39,10 @@ def frees(board: Aggregate, transition: Transition) -> bool:
     author = earned(board, transition)
     if not author or not work_of(board).distrusted:
         return False
-    sat: worker_slot.WorkerSlot = board.record(author)
-    after = None if sat.trust is None or sat.leaves else succeeded(sat.trust).level
+    slot: worker_slot.WorkerSlot = board.record(author)
+    after = None if slot.trust is None or slot.leaves else succeeded(slot.trust).level
     wanted = work_of(board).distrusted.values()
-    return after is not None and any(level <= after and sat.may_take(role) for role, level in wanted)
+    return after is not None and any(level <= after and slot.may_take(role) for role, level in wanted)
 
 
 @rule(on=worker_slot.machine, event=(worker_slot.Succeeded, worker_slot.Judged))

@@ -29,8 +29,8 @@ def owners_sit_at_their_tasks(board: Aggregate) -> bool:
     owned = [each for each in tasks_of(board) if each.state in claims.KEPT and each.owner]
     worker_slots = [board.entities.get(f"worker_slot:{each.owner}") for each in owned]
     at_them = all(
-        sat is not None and sat.state is worker_slot.State.WORKING and sat.record.task == each.id
-        for each, sat in zip(owned, worker_slots, strict=True)
+        slot is not None and slot.state is worker_slot.State.WORKING and slot.record.task == each.id
+        for each, slot in zip(owned, worker_slots, strict=True)
     )
     return at_them and len({each.owner for each in owned}) == len(owned)
 
@@ -59,14 +59,16 @@ def roles_are_kept(board: Aggregate) -> bool:
     """The owner of a task has the role that the task requires."""
     asking = [each for each in tasks_of(board) if each.role and is_at_work(each)]
     worker_slots = [board.entities.get(f"worker_slot:{each.owner}") for each in asking]
-    return all(sat is None or sat.record.may_take(each.role) for each, sat in zip(asking, worker_slots, strict=True))
+    return all(slot is None or slot.record.may_take(each.role) for each, slot in zip(asking, worker_slots, strict=True))
 
 
 def trust_is_kept(board: Aggregate) -> bool:
     """The owner has the trust that the task requires, and untrusted work is reviewed (E34)."""
     gated = [each for each in tasks_of(board) if (each.level or each.merges) and each.state in trust.IN_HAND]
     worker_slots = [board.entities.get(f"worker_slot:{each.owner}") for each in gated]
-    return all(sat is None or trust.is_allowed(each, sat.record) for each, sat in zip(gated, worker_slots, strict=True))
+    return all(
+        slot is None or trust.is_allowed(each, slot.record) for each, slot in zip(gated, worker_slots, strict=True)
+    )
 
 
 def successes_are_counted(board: Aggregate) -> bool:
@@ -136,8 +138,8 @@ def view_agrees(board: Aggregate) -> bool:
     )
 
 
-def _waits(sat: Entity[worker_slot.WorkerSlot]) -> bool:
-    return sat.state is worker_slot.State.WAITING and not sat.record.leaves
+def _waits(slot: Entity[worker_slot.WorkerSlot]) -> bool:
+    return slot.state is worker_slot.State.WAITING and not slot.record.leaves
 
 
 def _dry(board: Aggregate) -> set[str]:

@@ -38,11 +38,11 @@ def waits_for_operators(aggregates: Mapping[str, Aggregate]) -> bool:
 
     It does not if it is over, if it waits for more tasks, or if a message is in flight.
     """
-    desk = aggregates.get("board")
-    if desk is None or finished(desk) or intake.are_open(desk):
+    board_now = aggregates.get("board")
+    if board_now is None or finished(board_now) or intake.are_open(board_now):
         return False
     workers = (each for each in aggregates.values() if each.kind == "worker")
-    timed = any(entity.running for entity in desk.entities.values())
+    timed = any(entity.running for entity in board_now.entities.values())
     return not timed and all(map(_stands_still, workers)) and not _message_is_on_its_way(aggregates)
 
 

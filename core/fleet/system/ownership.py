@@ -187,32 +187,32 @@ def nearby(fleet: SystemState, name: str, transitions: Iterable[Transition]) -> 
 
     A worker with a task is also near the owner of the task.
     """
-    desk: Aggregate = fleet.aggregates[board.NAME]
+    board_now: Aggregate = fleet.aggregates[board.NAME]
     if name == board.NAME:
-        refs = list(around(desk, transitions))
+        refs = list(around(board_now, transitions))
         people = [f"{worker.KIND}/{ref.removeprefix('worker_slot:')}" for ref in refs if ref.startswith("worker_slot:")]
     elif name.startswith(f"{worker.KIND}/") and any(each.machine in _TELLING for each in transitions):
         refs, people = [], [name]
     else:
         return None
     there = _workers(fleet, people)
-    refs += [ref for each in there.values() for ref in _of_worker(desk, each)]
-    owners = [desk.record(ref).owner for ref in refs if ref.startswith("task:") and ref in desk.entities]
+    refs += [ref for each in there.values() for ref in _of_worker(board_now, each)]
+    owners = [board_now.record(ref).owner for ref in refs if ref.startswith("task:") and ref in board_now.entities]
     others = _workers(fleet, [f"{worker.KIND}/{each}" for each in owners if each])
-    refs += [ref for name, each in others.items() if name not in there for ref in _of_worker(desk, each)]
-    return SystemState({board.NAME: part(desk, refs), **there, **others}, fleet.in_flight)
+    refs += [ref for name, each in others.items() if name not in there for ref in _of_worker(board_now, each)]
+    return SystemState({board.NAME: part(board_now, refs), **there, **others}, fleet.in_flight)
 
 
 def _workers(fleet: SystemState, names: Iterable[str]) -> dict[str, Aggregate]:
     return {each: fleet.aggregates[each] for each in dict.fromkeys(names) if each in fleet.aggregates}
 
 
-def _of_worker(desk: Aggregate, of: Aggregate) -> Iterator[str]:
+def _of_worker(board_now: Aggregate, of: Aggregate) -> Iterator[str]:
     """Yield the references of a worker's worker slot, of the task that was given to it, and of the one in its hand."""
     worker_slot = f"worker_slot:{of.key}"
     yield worker_slot
     tasks = (
-        desk.entities[worker_slot].record.task if worker_slot in desk.entities else "",
+        board_now.entities[worker_slot].record.task if worker_slot in board_now.entities else "",
         of.record("assignment").brief.task,
     )
     yield from (f"task:{each}" for each in tasks if each)

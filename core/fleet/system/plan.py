@@ -167,9 +167,9 @@ def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
     worker_slots = {f"worker_slot:{each.name}": worker_slot_of(each, plan) for each in plan.agents}
     proposed = {plan_approval.REF: plan_approval.Proposal()} if plan.approve_plan else {}
     watched = {intake.REF: intake.Intake()} if plan.watch else {}
-    all_budgets = dict(_purses(plan))
+    all_budgets = dict(_budgets(plan))
     service_slots = {f"{service_slot.REF}:{each.name}": service_slot.ServiceSlot() for each in plan.services}
-    others = {**proposed, **watched, **all_budgets, **_permits(plan), **_rooms(plan), **service_slots}
+    others = {**proposed, **watched, **all_budgets, **_permits(plan), **_preemption_requests(plan), **service_slots}
     yield _opened(_BOARD, {**tasks, **worker_slots, **others}, at_ms)
     keeps_time = any(line.resource is Resource.TIME for each in all_budgets.values() for line in each.lines)
     metered = {usage_meter.REF: usage_meter.UsageMeter(keeps_time=keeps_time)} if all_budgets else {}
@@ -204,7 +204,7 @@ def serving(plan: ServicePlan) -> Iterator[tuple[str, Record]]:
     yield service.PROCESS, process.Process(name=plan.name, limits=plan.limits)
 
 
-def _purses(plan: Plan) -> Iterator[tuple[str, budget.Budget]]:
+def _budgets(plan: Plan) -> Iterator[tuple[str, budget.Budget]]:
     """Yield the budgets that there are to be."""
     yield from budget_of(budgets.FLEET, plan.budget.caps, plan.budget)
     for agent in plan.agents:
@@ -241,7 +241,7 @@ def own_permits(agent: AgentPlan, plan: Plan) -> dict[str, restart_permit.Restar
     return restarts.restart_permits(agent.name, agent.restart) if _is_supervised(plan, agent) else {}
 
 
-def _rooms(plan: Plan) -> dict[str, preemption_request.PreemptionRequest]:
+def _preemption_requests(plan: Plan) -> dict[str, preemption_request.PreemptionRequest]:
     """Return the preemption requests that the board begins with; none without preemption."""
     if plan.preemption is None:
         return {}

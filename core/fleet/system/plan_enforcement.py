@@ -331,9 +331,9 @@ def _is_there(board: Aggregate, found: TaskChange | AgentChange | ServiceChange)
     if not isinstance(found, AgentChange):
         ref = f"{'task' if isinstance(found, TaskChange) else service_slot.REF}:{found.name}"
         return found.now is None or ref in board.entities
-    sat = board.entities.get(f"worker_slot:{found.name}")
-    left = sat is not None and (sat.record.leaves or sat.state is worker_slot.State.GONE)
-    return sat is not None and (left if found.now is None else not sat.record.leaves)
+    slot = board.entities.get(f"worker_slot:{found.name}")
+    left = slot is not None and (slot.record.leaves or slot.state is worker_slot.State.GONE)
+    return slot is not None and (left if found.now is None else not slot.record.leaves)
 
 
 def is_not_claimed(board: Aggregate) -> bool:

@@ -226,23 +226,23 @@ def _of_agent(board: Aggregate, change: AgentChange) -> Iterator[Obstacle]:
 
 
 def _of_kept_agent(board: Aggregate, name: str, was: AgentPlan, now: AgentPlan) -> Iterator[Obstacle]:
-    sat: worker_slot.WorkerSlot = board.record(f"worker_slot:{was.name}")
+    slot: worker_slot.WorkerSlot = board.record(f"worker_slot:{was.name}")
     if was.trust is not now.trust:
-        yield _of_trust(name, sat, was, now)
+        yield _of_trust(name, slot, was, now)
     for field, key in (("stall", "stall_timeout"), ("restart", "restart")):
         if getattr(was, field) != getattr(now, field):
             why = "is settled when an agent begins; put that back, or give the agent another name"
             yield Obstacle(f"{name}.{key}", why, ACCEPT)
-    of = board.entities.get(f"task:{sat.task}")
+    of = board.entities.get(f"task:{slot.task}")
     if of is not None and of.record.owner == was.name and of.record.role in {*was.roles} - {*now.roles}:
-        why = f"{was.name} is at {sat.task}, which takes the role {of.record.role}; {_first(of.record)}"
+        why = f"{was.name} is at {slot.task}, which takes the role {of.record.role}; {_first(of.record)}"
         yield Obstacle(f"{name}.roles", why, _ending(of.record))
 
 
-def _of_trust(name: str, sat: worker_slot.WorkerSlot, was: AgentPlan, now: AgentPlan) -> Obstacle:
+def _of_trust(name: str, slot: worker_slot.WorkerSlot, was: AgentPlan, now: AgentPlan) -> Obstacle:
     """Return the obstacle of planned trust, with the command by which an operator changes a level."""
     why = "is settled when an agent begins; put that back"
-    if sat.trust is None or sat.state is worker_slot.State.GONE:
+    if slot.trust is None or slot.state is worker_slot.State.GONE:
         return Obstacle(f"{name}.trust", why, ACCEPT)
     way = "promote" if now.trust > was.trust else "demote"
     reason = f"the fleet file said {now.trust.word}"
