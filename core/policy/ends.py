@@ -178,10 +178,12 @@ _IN_WORDS: Final[Mapping[int | None, str]] = {
 def telling(said: str) -> str:
     """Return last words of a session that exited with 0, if they name a known trouble; else an empty text.
 
-    Programs print a limit, and exit with 0. So these words may explain why a task is not done.
+    Programs print a limit, and exit with 0. So these words may explain why a task is not done. Words of no program
+    (``connection``) and parts of words (``529`` in ``5294``) may describe the work instead.
     """
     text = said.lower()
-    return said if any(_says(row, text) for row in WORDS) else ""
+    known = (each for row in WORDS if row.means.abort_reason is not _UNKNOWN for each in row.said)
+    return said if any(_as_words(each).search(text) for each in known) else ""
 
 
 def by_status(status: int | None, program: Program = Program.ANY) -> Diagnosis:

@@ -8,9 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
-from lifefold.core.policy import ends, outcomes
 from lifefold.core.policy.outcomes import Outcome
-from lifefold.interpreters.adapters import hostile, reading
+from lifefold.interpreters.adapters import hostile, reading, verdicts
 from lifefold.interpreters.adapters.adapter import Brief, Conversation, Now, Reports
 from lifefold.interpreters.adapters.claude import Claude
 from lifefold.interpreters.adapters.codex import Codex
@@ -70,7 +69,7 @@ class Command:
             how = f"ended by signal {-status}" if status < 0 else f"exit status {status}"
         reason = f"{how}: {state.last}" if state.last else how
         signalled = status is None or status < 0 or status > _SIGNALS
-        words = None if signalled else outcomes.by_diagnosis(ends.diagnosis(state.last, status))
+        words = None if signalled else verdicts.known(state.last, status)
         return Ended(words or Outcome.CRASHED, reason)
 
 

@@ -46,5 +46,10 @@ _PATTERNS: Final = tuple((outcome, re.compile(words, re.IGNORECASE)) for outcome
 
 def verdict(sentence: str) -> Outcome:
     """Return the outcome that the error sentence of an agent means; FAILED for unknown words."""
+    return known(sentence) or Outcome.FAILED
+
+
+def known(sentence: str, status: int | None = None) -> Outcome | None:
+    """Return the outcome that a sentence means, by its words or else by the exit status; None for unknown ones."""
     found = next((outcome for outcome, words in _PATTERNS if words.search(sentence)), None)
-    return found or outcomes.by_diagnosis(ends.diagnosis(sentence)) or Outcome.FAILED
+    return found or outcomes.by_diagnosis(ends.diagnosis(sentence, status))

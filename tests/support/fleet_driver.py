@@ -232,13 +232,17 @@ class Driver:
     # What people do, and what happens to the runner
 
     def answer(self, transition: Transition) -> None:
-        """Let a person answer what he is asked: about a plan always, about finished work if he likes."""
+        """Let a person answer what he is asked: about a plan always, about finished work if he likes.
+
+        Silence is an answer only where an approval has a limit of time.
+        """
         if transition.machine == plan_approval.machine.name and transition.before is None:
             self.post(
                 "board", "plan", (plan_approval.PlanApproved(), plan_approval.PlanDeclined())[self.choose(8) // 7], 10
             )
         if transition.entered is task.State.PENDING_APPROVAL:
-            said = (approval.ApprovalGranted(), approval.ApprovalRefused("no tests"), None)[self.choose(3)]
+            silent = None if transition.after.record.approval_ms else approval.ApprovalGranted()
+            said = (approval.ApprovalGranted(), approval.ApprovalRefused("no tests"), silent)[self.choose(3)]
             if said is not None:
                 self.post("board", transition.entity, said, self.delay_ms())
 

@@ -73,13 +73,14 @@ def enforce(board: Aggregate, transition: Transition) -> Iterator[RuleAction]:
 
 def _raise_caps(board: Aggregate, of: PlanChange) -> Iterator[RuleAction]:
     """Apply the new caps of budgets, and create the budgets of new agents and tasks."""
+    settled = over(board, of)
     for each in of.changes:
         match each:
             case FleetChange(was, now):
                 yield from _recap(board, budgets.FLEET, was.budget.caps, now.budget.caps)
             case AgentChange(was, now) if now is not None:
                 yield from _of_caps(board, budgets.of_agent(now.name), was, now, of.rules)
-            case TaskChange(was, now) if now is not None and now.id not in over(board, of):
+            case TaskChange(was, now) if now is not None and now.id not in settled:
                 before = was or plan_change.terms_when_removed(board, now.id)
                 yield from _of_caps(board, budgets.of_task(now.id), before, now, of.rules)
             case _:

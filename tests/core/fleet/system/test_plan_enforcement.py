@@ -546,6 +546,15 @@ def test_a_task_that_a_command_has_added_and_the_file_has_as_well_is_no_change()
     assert adopted(of.aggregate, old, new) == {}, "it was a task of the plan"
 
 
+def test_retries_that_were_granted_to_an_added_task_are_no_change_but_more_in_the_file_are() -> None:
+    """``lifefold retry`` raises the number on the board; the same definition has the former one."""
+    old = plan(t("T1"))
+    of = added(begun(old), replace(ADDED, max_retries=3))
+    for planned, known in ((0, 0), (2, 2), (3, 3), (4, 3)):
+        new = plan(t("T1"), replace(ADDED, max_retries=planned))
+        assert adopted(of.aggregate, old, new)["T9"].max_retries == known
+
+
 def test_other_terms_of_a_task_that_a_command_has_added_are_a_change_of_that_task() -> None:
     """Only the terms that differ do; the budget is that in force."""
     ann = replace(ANN, trust=AccessLevel.ELEVATED)
