@@ -165,7 +165,7 @@ def _shims_of(directory: Path) -> list[SessionStart]:
             generation=0,
         )
         for pid, found in living
-        if (arguments := _arguments(pid))[-1:] == [wanted] and arguments[-2].endswith(_PROGRAM)
+        if (arguments := _arguments(pid))[-1:] == [wanted] and arguments[:-1] and arguments[-2].endswith(_PROGRAM)
     ]
 
 

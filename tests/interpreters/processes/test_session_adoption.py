@@ -156,6 +156,20 @@ async def test_adopting_a_replaced_directory_kills_the_session_that_works_there(
     await other.wait()
 
 
+async def test_a_process_whose_only_argument_is_a_replaced_directory_is_no_shim(tmp_path: Path) -> None:
+    """An agent chooses the arguments of its processes; the session is adopted all the same."""
+    directory = tmp_path / "run"
+    directory.symlink_to("nothing")
+    argv = [str(directory)]
+    with subprocess.Popen(argv, executable="/bin/cat", stdin=subprocess.PIPE) as process:  # noqa: ASYNC220 - a program of ours
+        other = identify(process.pid)
+        ended = await adopt(directory)
+        assert isinstance(ended, SessionExit)
+        assert ended.outcome == "lost"
+        assert other is not None
+        assert is_alive(other)
+
+
 async def test_a_directory_that_never_started_is_known_to_never_start(tmp_path: Path) -> None:
     """After None, a shim that was on its way refuses; but who decides to launch anew may."""
     write_spec(tmp_path / "run", script("exit 1"), lease_until_boot_ms=None)
