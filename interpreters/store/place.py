@@ -97,8 +97,8 @@ class Place:
 def recover(write: Callable[[Path], None], path: Path, what: str) -> Path:
     """Write a durable copy of an open log beside its path, under a free name; return the path of the copy.
 
-    ``what`` says what happened to the log. ``write`` writes the log into a new file. If the folder of the log is not writable, the copy is in the folder for
-    temporary files. Raises ``StoreError``.
+    ``what`` says what happened to the log. ``write`` writes the log into a new file. If the folder of the log is not
+    writable, the copy is in the folder for temporary files. Raises ``StoreError``.
     """
     try:
         return _copied(write, path)
