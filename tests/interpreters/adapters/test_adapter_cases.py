@@ -73,6 +73,12 @@ def test_a_compaction_that_fails_is_work_that_failed() -> None:
     assert works(facts) == [("compaction", False)]
 
 
+def test_a_conversation_that_is_an_option_of_the_program_is_no_conversation() -> None:
+    """Any process of an agent can write to its output, and codex has the identifier as a word of its own."""
+    _, facts = session("codex", b'{"type":"thread.started","thread_id":"--dangerously-bypass-approvals-and-sandbox"}')
+    assert facts == ()
+
+
 def test_a_declined_command_of_codex_is_a_refusal() -> None:
     item = b'{"id":"item_1","type":"command_execution","command":"rm -r x","status":"declined"}'
     end, facts = session(
