@@ -103,7 +103,7 @@ def _text(state: Reading, text: str) -> Step:
     if not _EDIT.match(text):
         return reading.said(state, text)
     state = msgspec.structs.replace(state, last=text[: reading.SENTENCE_CHARS])
-    identifier = f"edit {len(state.seen)}"
+    identifier = f"edit {_next_number(state)}"
     state, began = reading.started(state, Work.TOOL, identifier, "edit")
     state, over = reading.ended(state, Work.TOOL, identifier)
     return state, began + over
@@ -119,7 +119,7 @@ def _answer(state: Reading, text: str, reason: str) -> Step:
     money = hostile.microusd(session[1]) if session else None
     before = state.spent.microusd or 0
     cost = Cost(used, None if money is None else max(0, money - before))
-    return reading.step_spent(state, f"answer {len(state.seen)}", cost)
+    return reading.step_spent(state, f"answer {_next_number(state)}", cost)
 
 
 def _failure(state: Reading, text: str, now: Now) -> Step:
@@ -131,6 +131,11 @@ def _failure(state: Reading, text: str, now: Now) -> Step:
     outcome = words if words is Outcome.OUT_OF_CREDIT else _ERRORS.get(found[1], words)
     state = reading.judged(state, outcome, found[2])
     return reading.limited(state, found[2], now) if outcome is Outcome.LIMITED and text.endswith(".") else (state, ())
+
+
+def _next_number(state: Reading) -> int:
+    """Return a number for an edit or an answer, which has none; ``seen`` forgets the first ones of a long session."""
+    return int(state.seen[-1].rpartition(" ")[2]) + 1 if state.seen else 0
 
 
 def _number(pattern: re.Pattern[str], text: str) -> int:

@@ -88,8 +88,8 @@ Step = tuple[Reading, Facts]
 
 
 def began(reading: Reading, conversation: str) -> Step:
-    """Note the conversation; its name is news once."""
-    if not conversation or conversation == reading.conversation:
+    """Note the conversation; its name is news once. One that a command line would take for an option is none."""
+    if not conversation or conversation.startswith("-") or conversation == reading.conversation:
         return reading, ()
     return msgspec.structs.replace(reading, conversation=conversation), (ConversationBegan(conversation),)
 

@@ -100,7 +100,8 @@ def _judged(store: SqliteStore, judge: Judge) -> Iterable[Said | Refused]:
     """Judge a command. Raises ``BadInput`` for a log that another log continues, and says where an unknown task is."""
     aggregates, then = _fleet(store), logs.next_log(store.path)
     if then.exists() and is_over(aggregates):
-        raise BadInput(f"{store.path}: the fleet is over, and {then} continues it; give the command with --db {then}")
+        option = f"--db {shlex.quote(str(then))}"
+        raise BadInput(f"{store.path}: the fleet is over, and {then} continues it; give the command with {option}")
     try:
         return list(judge(aggregates))
     except UnknownName as unknown:

@@ -61,6 +61,19 @@ def in_force(text: str, added: Iterable[TaskPlan], caps: Mapping[str, Caps]) -> 
     return json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
+def parts_of(place: str, tasks: Iterable[str]) -> tuple[str, str, str]:
+    """Return the kind, the name and the key of a place; the name of ``fleet.KEY`` is empty.
+
+    The id of a task may have dots. So ``tasks`` are the ids that the place can begin with.
+    """
+    kind, _, rest = place.partition(".")
+    if kind == "fleet":
+        return kind, "", rest
+    found = (each for each in tasks if kind == "tasks" and f"{rest}.".startswith(f"{each}."))
+    name = max(found, key=len, default=rest.partition(".")[0])
+    return kind, name, rest[len(name) + 1 :]
+
+
 def describe_difference(old: str, new: str) -> tuple[str, ...]:
     """Return the differences of two meanings, one line each: ``agents.coder-1.grace: was 5s, is 10s``.
 
@@ -68,7 +81,7 @@ def describe_difference(old: str, new: str) -> tuple[str, ...]:
     """
     before, after = json.loads(old), json.loads(new)
     order = before.pop("order"), after.pop("order")
-    lines = list(_differences("", before, after))
+    lines = list(_differences((), before, after))
     # Added and removed names are reported already, so only the order of the others counts.
     for kind in ("agents", "tasks"):
         names, others = ([name for name in side[kind] if all(name in other[kind] for other in order)] for side in order)
@@ -151,33 +164,32 @@ def _task(task: TaskPlan) -> dict[str, object]:
     return said(meanings) | said_but_defaults(newer) | said_caps(task.caps)
 
 
-def _differences(key: str, old: object, new: object) -> Iterator[str]:
+def _differences(path: tuple[str, ...], old: object, new: object) -> Iterator[str]:
     if old == new:
         return
-    olds, news = as_table(old), as_table(new)
+    olds, news, place = as_table(old), as_table(new), ".".join(path)
     if olds is not None and news is not None:
         for inner in sorted(olds.keys() | news.keys()):
-            place = f"{key}.{inner}" if key else inner
             if inner not in news or inner not in olds:
-                yield from _came_or_went(place, olds.get(inner), news.get(inner), came=inner in news)
+                yield from _came_or_went((*path, inner), olds.get(inner), news.get(inner), came=inner in news)
             else:
-                yield from _differences(place, olds[inner], news[inner])
-    elif isinstance(new, str) and new.startswith(_DIGEST) and ".options." in key:
-        yield f"{key}: has changed"
+                yield from _differences((*path, inner), olds[inner], news[inner])
+    elif isinstance(new, str) and new.startswith(_DIGEST) and "options" in path[:-1]:
+        yield f"{place}: has changed"
     else:
-        yield f"{key}: was {_around(old, new)}, is {_around(new, old)}"
+        yield f"{place}: was {_around(old, new)}, is {_around(new, old)}"
 
 
-def _came_or_went(place: str, old: object, new: object, *, came: bool) -> Iterator[str]:
+def _came_or_went(path: tuple[str, ...], old: object, new: object, *, came: bool) -> Iterator[str]:
     """Yield an added or removed thing: for a key its value, for a table each key."""
-    kind, _, name = place.partition(".")
-    value = as_table(new if came else old)
+    kind, *names = path
+    value, place = as_table(new if came else old), ".".join(path)
     if value is None:
         yield f"{place}: was {_written(old)}, is {_written(new)}"
-    elif not value or (kind != "fleet" and "." not in name):
+    elif not value or (kind != "fleet" and len(names) == 1):
         yield f"{place}: {'was added' if came else 'was removed'}"
     else:
-        yield from _differences(place, {} if came else old, new if came else {})
+        yield from _differences(path, {} if came else old, new if came else {})
 
 
 def _around(value: object, other: object) -> str:

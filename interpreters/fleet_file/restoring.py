@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from lifefold.interpreters.fleet_file.meaning import parts_of
 from lifefold.interpreters.fleet_file.values import as_array, as_table
 
 
@@ -14,10 +15,9 @@ def former_text(old: str, new: str, what: str) -> tuple[str, ...]:
     ``fleet.KEY``. A line without a value says which key to remove.
     """
     before, after = json.loads(old), json.loads(new)
-    kind, _, rest = what.partition(".")
+    kind, name, key = parts_of(what, before.get("tasks", {}))
     if kind == "fleet":
-        return tuple(_keys("[fleet]", before[kind], after[kind], rest))
-    name, _, key = rest.partition(".")
+        return tuple(_keys("[fleet]", before[kind], after[kind], key))
     kind = "services" if name in before.get("services", {}) else kind
     if name not in before.get(kind, {}):
         return ()

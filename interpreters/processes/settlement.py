@@ -13,7 +13,7 @@ belongs to it if its process group has such a living member, because the number 
 process is signalled. A descendant is not found if it wiped its environment *and* shares a group with no marked process.
 On a system without ``/proc`` only the agent itself is found.
 
-An agent can put a file or a link in place of the directory, or take its permissions away. Nothing can be read or
+An agent can move the directory, put a file or a link in its place, or take its permissions away. Nothing can be read or
 recorded there then. So the processes of the session are killed, with a shim that still works in that directory, and the
 session counts as lost.
 """
@@ -68,7 +68,9 @@ def settle(directory: Path, known: SessionStart | None = None) -> SessionExit | 
     except OSError as error:
         if error.errno not in _REPLACED:
             raise
-        return _lose_without_record(directory, known, error)
+        found = _shims_of(directory) if known is None else [known]
+        why = f"{error.filename or directory} was replaced, or its permissions were changed: {error.strerror}"
+        return _lose_without_record(found, why)
 
 
 def _settle_by_record(directory: Path, known: SessionStart | None) -> SessionExit | Unsettled:
@@ -81,6 +83,8 @@ def _settle_by_record(directory: Path, known: SessionStart | None) -> SessionExi
         start = known or read_start(directory)
         if start is not None:
             return _lose(directory, start)
+        if moved := [each for each in _shims_of(directory) if _has_left(each.pid)]:
+            return _lose_without_record(moved, f"{directory} was moved or removed")
         if not durable.exists(str(directory), durable.CANCELLED):
             durable.write_durably(str(directory), durable.CANCELLED, "no shim may start here\n")
         return Unsettled.NEVER_STARTED
@@ -137,16 +141,21 @@ def _lose(directory: Path, start: SessionStart) -> SessionExit:
     return record
 
 
-def _lose_without_record(directory: Path, known: SessionStart | None, error: OSError) -> SessionExit:
-    """Kill the processes of a session whose directory was replaced; its end is recorded nowhere."""
-    found = _shims_of(directory) if known is None else [known]
+def _lose_without_record(found: list[SessionStart], why: str) -> SessionExit:
+    """Kill the processes of a session whose directory is not there; its end is recorded nowhere."""
     escaped = set[int]().union(*(_kill_all(start) for start in found if start.boot_id == proc.boot_id()))
     return SessionExit(
-        outcome="lost",
-        at_ms=proc.wall_ms(),
-        message=f"{error.filename or directory} was replaced, or its permissions were changed: {error.strerror}",
-        escaped=tuple(sorted(escaped))[:_ESCAPED_LIMIT],
+        outcome="lost", at_ms=proc.wall_ms(), message=why, escaped=tuple(sorted(escaped))[:_ESCAPED_LIMIT]
     )
+
+
+def _has_left(shim: int) -> bool:
+    """Tell whether a shim that has started its session works in another place than a directory without a start."""
+    place = f"/proc/{shim}/cwd"
+    try:
+        return durable.exists(place, durable.STARTED) or Path(place).stat().st_nlink == 0
+    except OSError:  # gone
+        return False
 
 
 def _shims_of(directory: Path) -> list[SessionStart]:
@@ -165,7 +174,7 @@ def _shims_of(directory: Path) -> list[SessionStart]:
             generation=0,
         )
         for pid, found in living
-        if (arguments := _arguments(pid))[-1:] == [wanted] and arguments[-2].endswith(_PROGRAM)
+        if (arguments := _arguments(pid))[-1:] == [wanted] and arguments[:-1] and arguments[-2].endswith(_PROGRAM)
     ]
 
 

@@ -94,11 +94,11 @@ class Place:
         return f"the file was moved to {now}{'' if is_free else ', and another one is in its place'}"
 
 
-def recover(write: Callable[[Path], None], path: Path) -> Path:
+def recover(write: Callable[[Path], None], path: Path, what: str) -> Path:
     """Write a durable copy of an open log beside its path, under a free name; return the path of the copy.
 
-    ``write`` writes the log into a new file. If the folder of the log is not writable, the copy is in the folder for
-    temporary files. Raises ``StoreError``.
+    ``what`` says what happened to the log. ``write`` writes the log into a new file. If the folder of the log is not
+    writable, the copy is in the folder for temporary files. Raises ``StoreError``.
     """
     try:
         return _copied(write, path)
@@ -106,7 +106,7 @@ def recover(write: Callable[[Path], None], path: Path) -> Path:
         try:
             return _copied(write, Path(tempfile.mkdtemp(prefix="lifefold-")) / path.name)
         except (OSError, sqlite3.Error):
-            message = f"{path}: the log is not there any more, and a copy cannot be written: {error}"
+            message = f"{path}: {what}, and a copy cannot be written: {error}"
             raise StoreError(message) from error
 
 

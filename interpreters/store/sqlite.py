@@ -248,17 +248,17 @@ class SqliteStore:
     def _move(self, what: str, write: Callable[[Path], None], leave: Callable[[sqlite3.Connection], None]) -> None:
         """Continue in a copy."""
         origin = self.path if self.displaced is None else self.displaced.path
-        copy, connection = self._recovered(origin, write)
+        copy, connection = self._recovered(origin, what, write)
         leave(self._connection)
         if self._base is not None:
             self._base.close()
         self.path, self._connection, self._place, self._base = copy, connection, Place(copy), Base(copy)
         self.displaced = Displaced(origin, what, copy)
 
-    def _recovered(self, origin: Path, write: Callable[[Path], None]) -> tuple[Path, sqlite3.Connection]:
+    def _recovered(self, origin: Path, what: str, write: Callable[[Path], None]) -> tuple[Path, sqlite3.Connection]:
         """Copy the log and open the copy. Try again if the copy is deleted meanwhile, as with its whole folder."""
         for tries_left in range(COPY_TRIES - 1, -1, -1):
-            copy = recover(write, origin)
+            copy = recover(write, origin, what)
             try:
                 if not is_intact(copy, self._known):
                     copy.unlink(missing_ok=True)

@@ -15,13 +15,14 @@ from typing import Final
 import anyio
 
 from lifefold.core.fleet.system import board, plan_change, plan_obstacles
+from lifefold.core.fleet.system.plan_difference import TaskChange
 from lifefold.core.fleet.system.rerun import is_over
 from lifefold.core.kernel import Aggregate, Created
 from lifefold.interpreters.cli import logs, operator_commands, outlet
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.operator_commands import Said
 from lifefold.interpreters.cli.wording import this_command
-from lifefold.interpreters.fleet_file import Agent, Fleet, FleetFileError, Service, load
+from lifefold.interpreters.fleet_file import Agent, Fleet, FleetFileError, Service, load, parts_of
 from lifefold.interpreters.fleet_runner.log_owner import fresh_log
 from lifefold.interpreters.fleet_runner.plan_changes import Proposed, proposed
 from lifefold.interpreters.fleet_runner.python_targets import unloadable
@@ -239,9 +240,10 @@ def _is_confirmed(question: str) -> bool:
 
 def _since(line: str, found: Proposed, log: Path) -> str:
     """Return the time from which a difference holds; for a task that nothing begins again, with what does."""
-    when, place = since(line), line.partition(": ")[0]
-    kind, _, rest = place.partition(".")
-    name, _, key = rest.partition(".")
+    place, _, difference = line.partition(": ")
+    changed = (each.name for each in found.change.changes if isinstance(each, TaskChange))
+    kind, name, key = parts_of(place, (*changed, *found.over))
+    when = since(kind, key, difference)
     if kind == "tasks" and name in found.over:
         return f"without effect: {found.over[name]}"
     if kind == "tasks" and key == "verify" and name in found.verified:
@@ -255,18 +257,15 @@ def _since(line: str, found: Proposed, log: Path) -> str:
 _AGAIN: Final = "at once: its work, which waits for your approval, is verified again"
 
 
-def since(line: str) -> str:
-    """Return the time from which the difference in such a line holds; empty if it holds at once."""
-    place, _, difference = line.partition(": ")
-    kind, _, rest = place.partition(".")
-    key = rest.rpartition(".")[2] if "." in rest else ""
+def since(kind: str, key: str, difference: str) -> str:
+    """Return the time from which a difference holds; empty if it holds at once."""
     if kind == "interpreters":
         return _NEXT_RUN
     if kind in _REMOVED and not key:
         return _REMOVED[kind] if difference == "was removed" else ""
-    if ".env." in place:
-        key = "env"
-    return _SINCE.get((kind, key if kind != "fleet" else rest), "")
+    if kind != "fleet":
+        key = "env" if key.startswith("env.") else key.rpartition(".")[2]
+    return _SINCE.get((kind, key), "")
 
 
 _REMOVED: Final = {

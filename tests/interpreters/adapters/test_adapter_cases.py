@@ -1,6 +1,7 @@
 """Lines that no recording has: the adapters read them as the programs' own sources and documents say."""
 
 from decimal import Decimal
+from itertools import chain
 
 import pytest
 
@@ -18,6 +19,7 @@ from lifefold.interpreters.adapters import (
     Tokens,
     adapter_of,
     hostile,
+    reading,
 )
 from lifefold.interpreters.testing.adapters import read
 
@@ -69,6 +71,12 @@ def test_a_compaction_that_fails_is_work_that_failed() -> None:
         b'{"type":"system","subtype":"status","status":null,"compact_result":"failed"}',
     )
     assert works(facts) == [("compaction", False)]
+
+
+def test_a_conversation_that_is_an_option_of_the_program_is_no_conversation() -> None:
+    """Any process of an agent can write to its output, and codex has the identifier as a word of its own."""
+    _, facts = session("codex", b'{"type":"thread.started","thread_id":"--dangerously-bypass-approvals-and-sandbox"}')
+    assert facts == ()
 
 
 def test_a_declined_command_of_codex_is_a_refusal() -> None:
@@ -134,6 +142,16 @@ def test_aider_sums_its_answers_and_joins_its_lines() -> None:
     )
     assert end.ok
     assert last_cost(facts) == Cost(Tokens(2_000, 3_000_000, 2_500, 35), 30_000)
+
+
+def test_aider_sums_the_answers_of_a_session_of_any_length() -> None:
+    count = reading.MOST_SEEN + 10
+    answers = (b"Tokens: 10 sent, %d received. Cost: $0.01 message, $%d.00 session." % (n, n) for n in range(1, count))
+    edits = (b"Applied edit to %d.py" % n for n in range(1, count))
+    _, facts = session("aider", *chain.from_iterable(zip(edits, answers, strict=True)))
+    received = sum(range(1, count))
+    assert last_cost(facts) == Cost(Tokens(10 * (count - 1), output=received), (count - 1) * 1_000_000)
+    assert works(facts) == [("edit", True)] * (count - 1)
 
 
 def test_aider_goes_on_after_an_error_that_passed() -> None:

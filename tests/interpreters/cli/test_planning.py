@@ -391,6 +391,23 @@ def test_a_fleet_keeps_its_name_as_long_as_it_is_not_over(ground: Ground) -> Non
     assert "3 of 3 tasks closed" in ground.call(*back, "--no-live").stdout
 
 
+def test_a_task_with_dots_in_its_id_is_told_apart_from_its_keys(ground: Ground) -> None:
+    """The refusal has its former text, and each difference the time from which it holds."""
+    ground.prepare("plain-1.1", "plain-2", "plain-3.1", gates=("plain-2",))
+    with ground.running() as run, ground.at_gate("plain-2"):
+        run.until("task plain-1.1", "CLOSED")
+        _change(ground, 'prompt = "Write plain-1.1.txt"', 'prompt = "Write it"')
+        _remove(ground, "plain-3.1")
+        refused = ground.call("plan", str(ground.fleet), "--accept", code=2)
+        assert '[[tasks]] id = "plain-1.1":  prompt = "Write plain-1.1.txt"' in refused.stderr
+        rest, _ = _named(refused.stderr)
+        shown = ground.call(*rest).stdout
+        assert "is Write it  (without effect: the task is CLOSED)" in shown.replace('"', "")
+        assert "tasks.plain-3.1: was removed  (it is not done, and not counted)" in shown
+        run.process.kill()
+    ground.kill_all()
+
+
 def test_a_name_is_free_when_the_fleet_is_over(ground: Ground) -> None:
     """Nothing is left behind then, and the next fleet of the file begins in a log of its own."""
     ground.prepare("plain-1").run()

@@ -1,6 +1,7 @@
 """Adopting: a restarted runner finds out about sessions that it does not know."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -154,6 +155,37 @@ async def test_adopting_a_replaced_directory_kills_the_session_that_works_there(
     assert is_alive(other.start.shim)
     await other.kill()
     await other.wait()
+
+
+@pytest.mark.parametrize("how", ["moved", "removed"])
+async def test_adopting_a_directory_that_has_gone_kills_the_session_that_began_there(tmp_path: Path, how: str) -> None:
+    """Otherwise the next runner would begin a second session beside it."""
+    directory = tmp_path / "run"
+    start = await launch_and_kill_the_runner(directory, "sleep 1000")
+    directory.rename(tmp_path / "moved")
+    if how == "removed":
+        shutil.rmtree(tmp_path / "moved")
+    with anyio.fail_after(PATIENCE_S):
+        ended = await adopt(directory)
+    assert isinstance(ended, SessionExit)
+    assert (ended.outcome, ended.message) == ("lost", f"{directory} was moved or removed")
+    assert not is_alive(start.shim)
+    assert not is_alive(start.agent)
+    assert await adopt(directory) is None
+
+
+async def test_a_process_whose_only_argument_is_a_replaced_directory_is_no_shim(tmp_path: Path) -> None:
+    """An agent chooses the arguments of its processes; the session is adopted all the same."""
+    directory = tmp_path / "run"
+    directory.symlink_to("nothing")
+    argv = [str(directory)]
+    with subprocess.Popen(argv, executable="/bin/cat", stdin=subprocess.PIPE) as process:  # noqa: ASYNC220 - a program of ours
+        other = identify(process.pid)
+        ended = await adopt(directory)
+        assert isinstance(ended, SessionExit)
+        assert ended.outcome == "lost"
+        assert other is not None
+        assert is_alive(other)
 
 
 async def test_a_directory_that_never_started_is_known_to_never_start(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ async def test_an_overwritten_log_without_a_copy_of_its_main_file_is_damaged(
     with SqliteStore.open(made) as store:
         over(made, b"another")
         for _ in range(2):
-            with pytest.raises(StoreError, match="copy cannot be written"):
+            with pytest.raises(StoreError, match="overwritten the file, and a copy cannot be written"):
                 await store.append(Batch((entry("a", 3),)))
     assert list(made.parent.glob("*.recovered")) == []
 

@@ -15,6 +15,7 @@ from fleet_ground import Ground
 from git_ground import new_repository
 from lifefold.interpreters.processes import ProcessIdentity, identify
 from lifefold.interpreters.processes.shim import proc
+from lifefold.interpreters.worktrees import left_at_pipes
 from lifefold.interpreters.worktrees.left_at_pipes import VARIABLE, end_left_at_pipes
 from lifefold.interpreters.worktrees.pipes import pipe_before
 from session_ground import PATIENCE_S, death
@@ -26,6 +27,7 @@ import sys
 from pathlib import Path
 import anyio
 from lifefold.interpreters.worktrees.git import Git
+from lifefold.interpreters.worktrees import left_at_pipes
 from lifefold.interpreters.worktrees.left_at_pipes import end_own_at_pipes
 
 async def main():
@@ -122,12 +124,15 @@ async def test_a_runner_that_leaves_at_once_ends_its_git_commands_at_a_pipe(tmp_
         await death(left)
 
 
-async def test_a_git_command_of_a_living_runner_is_left_alone(tmp_path: Path) -> None:
+async def test_a_git_command_of_a_living_runner_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its own runner sees to it."""
+    signalled: list[ProcessIdentity] = []
     with runner(blocked(tmp_path)) as process:
         at_work = await at_the_pipe(process)
-        end_left_at_pipes()
-        assert pipe_before(at_work.pid, None)
+        with monkeypatch.context() as patched:
+            patched.setattr(left_at_pipes, "signal_if_ours", lambda command, _number: signalled.append(command))
+            end_left_at_pipes()
+        assert at_work not in signalled
         process.kill()
         process.wait()
         end_left_at_pipes()
