@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import event_path
 
-FUNCTIONS: Final = 87
+FUNCTIONS: Final = 88
 FILES: Final = 26
 
 

@@ -1,5 +1,7 @@
 """A git that waits while it writes a file, and runners as processes of their own that are killed meanwhile."""
 
+import fcntl
+import os
 import signal
 import subprocess
 import sys
@@ -30,20 +32,38 @@ anyio.run(main, *sys.argv[1:])
 """
 
 
+WAITS = """
+import fcntl, sys
+fcntl.flock(open(sys.argv[1]), fcntl.LOCK_SH)
+"""
+
+
 class Slow:
-    """A filter that makes git wait whenever it writes the file ``slow``; the git that waits is told of by its pid."""
+    """A filter that makes git wait whenever it writes the file ``slow``; the git that waits is told of by its pid.
+
+    It waits for a lock. A runner would end a git that waits at a named pipe.
+    """
 
     def __init__(self, scene: GitScene, folder: Path, name: str = "slow") -> None:
-        self.begun, self._go = Bell(folder / "begun"), Bell(folder / "go")
+        self.begun, held = Bell(folder / "begun"), folder / "held"
+        self._lock = os.open(held, os.O_RDWR | os.O_CREAT)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        waits = folder / "waits.py"
+        waits.write_text(WAITS)
         commit(scene.repository, **{name: "s", ".gitattributes": f"{name} filter=slow\n"})
-        script = f"[ -e {folder}/quick ] || {{ echo $PPID > {self.begun}; read line < {self._go}; }}; cat"
+        script = (
+            f"[ -e {folder}/quick ] || {{ echo $PPID > {self.begun}; {sys.executable} {waits} {folder}/held; }}; cat"
+        )
         scene.git("config", "filter.slow.smudge", script)
         self._quick = folder / "quick"
+
+    def __del__(self) -> None:
+        os.close(self._lock)
 
     def let_go(self) -> None:
         """Let the one that waits go on, and no later one wait."""
         self._quick.touch()
-        self._go.ring()
+        fcntl.flock(self._lock, fcntl.LOCK_UN)
 
 
 @contextmanager
