@@ -267,9 +267,13 @@ def _message(event: mailbox.OperatorMessageArrived, _transition: Transition) -> 
     return f"wrote to its agent{', urgently' if event.urgent else ''}{because(event.text)}"
 
 
-def _inspected(event: assignment.Inspected, _transition: Transition) -> str:
-    """Return that a dead session has left work; without any, the failure of the task tells so."""
-    return "found work of the dead session, and verifies it" if event.differs else ""
+def _inspected(event: assignment.Inspected, transition: Transition) -> str:
+    """Return that a dead session has left work; without any, the failure of the task tells so.
+
+    A session that has succeeded is expected to leave work, so that is not told.
+    """
+    is_of_dead = transition.before is not None and transition.before.record.is_orphan
+    return "found work of the dead session, and verifies it" if event.differs and is_of_dead else ""
 
 
 def _verified(_event: assignment.Verified, transition: Transition) -> str:

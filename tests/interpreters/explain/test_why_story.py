@@ -198,11 +198,6 @@ OF_OWNER: dict[str, tuple[Event, str, str]] = {
         "session",
         "ann: its session was suspended",
     ),
-    "what is left is looked at": (
-        assignment.Inspected(differs=True),
-        "assignment",
-        "ann: found work of the dead session, and verifies it",
-    ),
     "urgent message": (
         mailbox.OperatorMessageArrived("look"),
         "mailbox",
@@ -241,6 +236,16 @@ def test_an_end_of_a_session_is_told_if_the_board_does_not_hear_of_it() -> None:
     for before, told in ((Agent.RUNNING, []), (Agent.INTERRUPTING, ["ann: its session was interrupted"])):
         end = stepped(exited, machine="session", ref="session", before=Session(before), record=Session())
         assert lines(why.tell(in_hand(), "worker/ann", end)) == told
+
+
+def test_work_of_a_session_is_told_only_if_the_session_is_dead() -> None:
+    """Work of a session that has succeeded is nothing unexpected."""
+    for is_dead, told in ((True, ["ann: found work of the dead session, and verifies it"]), (False, [])):
+        of = assignment.Assignment(assignment.State.INSPECTING, is_orphan=is_dead)
+        found = stepped(
+            assignment.Inspected(differs=True), machine="assignment", ref="assignment", before=of, record=of
+        )
+        assert lines(why.tell(in_hand(), "worker/ann", found)) == told
 
 
 def test_an_assignment_of_another_task_ends_ownership_for_that_worker_only() -> None:
