@@ -186,7 +186,7 @@ def _came_or_went(path: tuple[str, ...], old: object, new: object, *, came: bool
     value, place = as_table(new if came else old), ".".join(path)
     if value is None:
         yield f"{place}: was {_written(old)}, is {_written(new)}"
-    elif not value or (kind != "fleet" and len(names) == 1):
+    elif not value or (kind != "fleet" and len(names) <= 1):
         yield f"{place}: {'was added' if came else 'was removed'}"
     else:
         yield from _differences(path, {} if came else old, new if came else {})
