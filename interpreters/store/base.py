@@ -8,8 +8,8 @@ is examined.
 The base is a file without a name, so no other program overwrites it. After each checkpoint it follows: the pages in the
 write-ahead log are copied, which are those that the checkpoint has written. So the cost depends on the size of the
 write-ahead log, not on that of the main file. The base and the write-ahead log together have all entries at any time.
-Closing the main file would drop the locks that SQLite holds
-on it in this process (POSIX locks). So it is opened once, and closed after SQLite has closed it.
+Closing the main file would drop the locks that SQLite holds on it in this process (POSIX locks). So it is opened once,
+and closed after SQLite has closed it.
 """
 
 import os
