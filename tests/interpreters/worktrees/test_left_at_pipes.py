@@ -127,10 +127,14 @@ async def test_a_runner_that_leaves_at_once_ends_its_git_commands_at_a_pipe(tmp_
 async def test_a_git_command_of_a_living_runner_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its own runner sees to it."""
     signalled: list[ProcessIdentity] = []
+
+    def remember(command: ProcessIdentity, _number: int) -> None:
+        signalled.append(command)
+
     with runner(blocked(tmp_path)) as process:
         at_work = await at_the_pipe(process)
         with monkeypatch.context() as patched:
-            patched.setattr(left_at_pipes, "signal_if_ours", lambda command, _number: signalled.append(command))
+            patched.setattr(left_at_pipes, "signal_if_ours", remember)
             end_left_at_pipes()
         assert at_work not in signalled
         process.kill()
