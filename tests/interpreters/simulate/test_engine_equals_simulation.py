@@ -258,7 +258,7 @@ def test_an_engine_that_dies_and_comes_back_writes_what_a_runner_does(
     seeds, commits = tried
     for seed in seeds:
         drawn = worlds.simulated(seed)
-        if not death.is_written:  # nobody is there to whom operators could say it again
+        if not death.is_written:  # no runner is at work that could be told again
             drawn = worlds.simulated(
                 but={name: way for name, way in drawn.deviations.items() if name[0] != "operators"}
             )
