@@ -1,6 +1,7 @@
 """The tutorials work as they stand, and the path of an event names functions that exist."""
 
 import ast
+import os
 import re
 import runpy
 import subprocess
@@ -20,8 +21,12 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def called(folder: Path, *argv: str, code: int = 0) -> str:
-    """Run a command in a folder; return what it prints."""
-    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
+    """Run a command in a folder; return what it prints.
+
+    Python keeps no bytecode: it would take a file of the same size, changed within the same second, for the old one.
+    """
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout
 
