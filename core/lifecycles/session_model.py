@@ -105,10 +105,16 @@ class SessionStarted(Event, frozen=True):
 
 
 class SessionExited(Event, frozen=True):
-    """The process is gone, confirmed. Its cost decides nothing here; it is for the accounts."""
+    """The process is gone, confirmed. Its cost decides nothing here; it is for the accounts.
+
+    ``conversation`` is the agent's identifier of its conversation; empty if the agent has named none. ``is_total``: the
+    ``usage`` is that of the whole conversation, with its earlier sessions.
+    """
 
     outcome: Success | Error | Timeout | Suspended
     usage: Usage = Usage()
+    conversation: str = ""
+    is_total: bool = False
 
     @property
     def diagnosis(self) -> Diagnosis | None:
