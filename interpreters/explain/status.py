@@ -209,7 +209,7 @@ def _session_timer(entity: Entity[session.Session]) -> Timer | None:
 
 
 def running_session(entity: Entity[session.Session]) -> RunSession | None:
-    """Return the session that runs, with the limits that it began with; after a recovery, with those of the next."""
+    """Return the session that runs, with the limits that it began with."""
     part = entity.find("RunSession")
     return part.activity if part is not None and isinstance(part.activity, RunSession) else None
 

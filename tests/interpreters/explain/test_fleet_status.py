@@ -8,12 +8,13 @@ from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening
 from lifefold.core.fleet.board import budget, fleet_task, intake, worker_slot
 from lifefold.core.fleet.dispatch import budgets, plan_approval
 from lifefold.core.fleet.worker import desired_state, mailbox
-from lifefold.core.kernel import Entity, Opened, Record
+from lifefold.core.kernel import Entity, Envelope, Opened, Reaction, Record, RunnerRecovered
 from lifefold.core.lifecycles import approval, session, task
 from lifefold.core.lifecycles.budget.account import Account
 from lifefold.core.lifecycles.budget.amounts import Resource
 from lifefold.core.lifecycles.session import Limits
 from lifefold.core.lifecycles.session_profiles import LimitsChanged
+from lifefold.effects import Begin, RunSession
 from lifefold.interpreters.explain import status
 from lifefold.interpreters.explain.why.fleet_view import look
 from service_hand import ends, send, serving
@@ -95,6 +96,21 @@ def test_a_running_session_keeps_the_time_limit_that_it_began_with() -> None:
     shown = bob(driver)
     assert shown.timer == status.Timer("SessionTimeout", shown.since_ms + 60_000)
     assert look(driver.aggregates, "T2", shown.since_ms).time_limit_ms("bob") == 60_000
+
+
+def test_an_adopted_session_keeps_the_time_limit_that_it_began_with() -> None:
+    """The next runner is asked for the session that was begun, and `status` and `why` show its limit."""
+    plan = Plan("plan", (AgentPlan("bob", Limits(session_timeout_ms=60_000)),), PLAN.tasks)
+    driver = Driver(plan).run(until=lambda now: bob_state(now) == "Running")
+    since_ms = bob(driver).since_ms
+    driver.deliver("worker/bob", Envelope("session", LimitsChanged(Limits(session_timeout_ms=30_000)), driver.now_ms))
+    found = driver.deliver("worker/bob", Envelope("", RunnerRecovered(10), driver.now_ms, "runner"))
+    assert isinstance(found, Reaction)
+    (begun,) = (each.effect for each in found.effects if isinstance(each.effect, Begin) and each.entity == "session")
+    assert isinstance(begun.activity, RunSession)
+    assert (begun.activity.timeout_ms, begun.resumed) == (60_000, True)
+    assert bob(driver).timer == status.Timer("SessionTimeout", since_ms + 60_000)
+    assert look(driver.aggregates, "T2", since_ms).time_limit_ms("bob") == 60_000
 
 
 def test_agents_come_by_name_and_tasks_in_the_order_of_the_plan() -> None:
