@@ -50,7 +50,7 @@ from lifefold.interpreters.fleet_runner.plan_changes import joined
 from lifefold.interpreters.fleet_runner.redaction import secrets_of, variables_of
 from lifefold.interpreters.fleet_runner.retry_until import patiently, pause
 from lifefold.interpreters.fleet_runner.session_outcome import Agent, outcome, program_of, said_of_work, spent
-from lifefold.interpreters.fleet_runner.specs import as_begun, session_spec, write_whole
+from lifefold.interpreters.fleet_runner.specs import session_spec, write_whole
 from lifefold.interpreters.fleet_runner.stall import Watcher
 from lifefold.interpreters.fleet_runner.triggers import Attendant
 from lifefold.interpreters.fleet_runner.variables import environment, hint
@@ -285,7 +285,6 @@ class Handlers:
         found = None
         try:
             found = await self._found(activity, context)
-            activity = as_begun(self.folder.last_start(context.origin.within.key, activity.attempt), activity)
             ended = await self._attend(found, activity, context) if isinstance(found, SessionProcess) else found
         except (SessionError, OSError) as error:
             if context.ending:
