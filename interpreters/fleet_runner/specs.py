@@ -67,6 +67,7 @@ def session_spec(
         grace_ms=activity.grace_ms,
         output_limit_bytes=agent.output_limit_bytes,
         generation=f"{agent.name}-{activity.attempt}",
+        kind="" if agent.program is None else agent.program.adapter,
     )
 
 
