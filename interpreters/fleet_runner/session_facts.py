@@ -157,7 +157,11 @@ async def said_of_work(folder: FleetFolder, worker: Aggregate, secrets: Secrets)
     work: assignment.Assignment = worker.record(assignment.machine.name)
     if not work.sessions or assignment.is_orphan(work):
         return ""
-    directory = folder.last_start(worker.key, worker.record(session.machine.name).attempt)
+    return await last_words(folder.last_start(worker.key, worker.record(session.machine.name).attempt), secrets)
+
+
+async def last_words(directory: Path, secrets: Secrets) -> str:
+    """Return the last words in the output of a session that is over, as its adapter reads them."""
     adapter, ended = adapter_of_start(directory), read_exit(directory)
     if adapter is None or ended is None:
         return await last_said(directory, secrets)
