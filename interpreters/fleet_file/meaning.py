@@ -18,6 +18,7 @@ from lifefold.interpreters.fleet_file.agents import ADAPTIVE_MS, AgentKeys, Rest
 from lifefold.interpreters.fleet_file.budget import said_caps
 from lifefold.interpreters.fleet_file.keys import Key, said, said_but_defaults
 from lifefold.interpreters.fleet_file.model import Agent, InterpreterEntry, Service
+from lifefold.interpreters.fleet_file.programs import said_program
 from lifefold.interpreters.fleet_file.services import said_life
 from lifefold.interpreters.fleet_file.tasks import TaskKeys
 from lifefold.interpreters.fleet_file.values import LONGEST_SHOWN, as_table, shortened
@@ -90,7 +91,10 @@ def _digest(text: str) -> str:
 
 def _agent(agent: Agent) -> dict[str, object]:
     limits = agent.limits
-    runs = {AgentKeys.target: agent.target} if agent.target else {AgentKeys.command: agent.written_command}
+    if agent.program is not None:
+        runs = said_program(agent.program)
+    else:
+        runs = said({AgentKeys.target: agent.target} if agent.target else {AgentKeys.command: agent.written_command})
     meanings = {
         AgentKeys.output_limit: agent.output_limit_bytes,
         AgentKeys.session_timeout: ADAPTIVE_MS if agent.adaptive else limits.session_timeout_ms,
@@ -118,7 +122,7 @@ def _agent(agent: Agent) -> dict[str, object]:
         }
     )
     tables = said_caps(agent.caps) | ({"restart": restart} if restart else {})
-    return said(runs) | said(meanings) | said_but_defaults(newer) | tables
+    return runs | said(meanings) | said_but_defaults(newer) | tables
 
 
 def _service(service: Service) -> dict[str, object]:
