@@ -320,7 +320,7 @@ def _has_terms(record: FleetTask, found: TaskChange, rules: Plan) -> bool:
     if found.now is None:
         return record.removed and task.settled(record)
     planned = _by_the_plan(record, found.now, record.ordinal, rules)
-    names = ("verify", "depends_on", "priority", "role", "files", "most_subtasks", "orphaned", "on_nothing")
+    names = ("verify", "depends_on", "priority", "role", "files", "most_subtasks", "orphaned", "on_nothing", "anew")
     return not record.removed and all(getattr(planned, name) == getattr(record, name) for name in names)
 
 
