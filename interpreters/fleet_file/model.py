@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from lifefold.core.fleet import AgentPlan, Budget, Caps, GatePlan, Plan, Preemption, ServicePlan, TaskPlan
+from lifefold.core.fleet import AgentPlan, Budget, Caps, GatePlan, Plan, Preemption, ServicePlan, Talks, TaskPlan
 from lifefold.core.fleet.worker import stall_detector
 from lifefold.core.lifecycles import process, session
 from lifefold.core.lifecycles.task import OnDeath
@@ -14,7 +14,7 @@ from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.policy.retry import RetryPolicy
 from lifefold.effects.service import Source
-from lifefold.interpreters.adapters import Permissions
+from lifefold.interpreters.adapters import Permissions, adapter_of
 from lifefold.interpreters.fleet_file.budget import with_time
 
 DEFAULT_LEASE_MS = 60_000
@@ -165,6 +165,7 @@ class Fleet(msgspec.Struct, frozen=True):
                 each.stall,
                 each.restart,
                 each.adaptive,
+                talks=_talks(each.program),
             )
             for each in self.agents
         )
@@ -192,3 +193,11 @@ class Fleet(msgspec.Struct, frozen=True):
     def grace_ms(self, agent: Agent) -> int:
         """Return the longest time that a session of an agent may take to end."""
         return max(agent.limits.grace_ms, self.preemption.within_ms if self.preemption is not None else 0)
+
+
+def _talks(program: AgentProgram | None) -> Talks | None:
+    """Return what an agent program can do with conversations; None for a command, which keeps none."""
+    if program is None:
+        return None
+    adapter = adapter_of(program.adapter)
+    return Talks(adapter.chooses_conversation, adapter.resumable) if adapter.resumable else None

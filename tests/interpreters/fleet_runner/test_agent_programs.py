@@ -4,6 +4,7 @@ The programs are scripts that print the recorded output of the real ones, and en
 """
 
 import os
+import re
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 
 from agent_outcomes import OUTCOMES, TOTALS
 from agent_recordings import FOLDER, recordings
-from lifefold.core.fleet.worker import assignment, desired_state
+from lifefold.core.fleet.worker import assignment, conversation, desired_state
 from lifefold.core.kernel import Aggregate, Entity, PersistentMap, Record
 from lifefold.core.lifecycles import session
 from lifefold.core.policy.outcomes import Outcome, diagnosis_of
@@ -22,7 +23,7 @@ from lifefold.interpreters.adapters import Cost, Counted, Tokens, adapter_of
 from lifefold.interpreters.adapters.reading import SENTENCE_CHARS
 from lifefold.interpreters.fleet_file.model import Agent, AgentProgram
 from lifefold.interpreters.fleet_runner import session_outcome
-from lifefold.interpreters.fleet_runner.agent_programs import CONVERSATION, program_argv
+from lifefold.interpreters.fleet_runner.agent_programs import program_argv
 from lifefold.interpreters.fleet_runner.redaction import NO_SECRETS, Secrets
 from lifefold.interpreters.fleet_runner.session_facts import exited, last_words, told_by
 from lifefold.interpreters.fleet_runner.session_outcome import ANY_AGENT, LINE_CHARS
@@ -52,10 +53,13 @@ def _run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def test_every_recorded_session_has_its_outcome_in_the_log_with_the_sentence_for_people(run: Run) -> None:
-    """A success closes the task; anything else fails it, also with exit status 0."""
+    """A success closes the task; anything else fails it, also with exit status 0. A chosen conversation begins anew once."""
     for recording, (outcome, reason) in OUTCOMES[run.kind].items():
         name = recording.replace(".", "_")
-        (end,) = run.ends[name]
+        ends = run.ends[name]
+        has_lost = outcome is Outcome.CONVERSATION_LOST and adapter_of(run.kind).chooses_conversation
+        assert len(ends) == (2 if has_lost else 1), name
+        end = ends[-1]
         if outcome is Outcome.SUCCESS:
             assert end["outcome"] == {"type": "Success"}, name
             assert run.tasks[name]["state"] == "CLOSED", name
@@ -148,6 +152,8 @@ def test_the_command_line_has_model_permissions_arguments_and_the_rest_of_the_bu
     ground.cast(ground.agent("claude", "success", *lines), fleet=fleet)
     ground.run()
     *words, prompt = ground.argv("success")
+    chosen = words.pop(4)
+    assert re.fullmatch(r"--session-id=[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", chosen)
     assert words == [
         "-p", "--output-format", "stream-json", "--verbose", "--model=opus", "--permission-mode=acceptEdits",
         "--max-budget-usd=2.000000", "--add-dir={here}", "--",
@@ -157,8 +163,8 @@ def test_the_command_line_has_model_permissions_arguments_and_the_rest_of_the_bu
 
 CHANGES = """#!/bin/sh
 printf '%s\\0' "$@" > {folder}/counts/"$LIFEFOLD_TASK".argv
-[ "$LIFEFOLD_TASK" = gated ] && read word < {folder}/gate && cat {data}/claude/success.txt
-[ "$LIFEFOLD_TASK" = later ] && cat {data}/codex/success.txt
+[ "$LIFEFOLD_TASK" = gated ] && read word < {folder}/gate && cat {data}/codex/success.txt
+[ "$LIFEFOLD_TASK" = later ] && cat {data}/opencode/success.txt
 echo done > "$LIFEFOLD_TASK".txt
 """
 
@@ -168,19 +174,19 @@ def test_a_changed_kind_or_model_is_for_the_next_session(tmp_path: Path) -> None
     ground = ProgramGround(tmp_path)
     os.mkfifo(tmp_path / "gate")
     script = CHANGES.format(folder=tmp_path, data=FOLDER)
-    agent = ground.agent("claude", "gated", 'model = "opus"', script=script)
+    agent = ground.agent("codex", "gated", 'model = "opus"', script=script)
     later = agent.partition("[[tasks]]")[2].replace('id = "gated"', 'id = "later"\ndepends_on = ["gated"]')
     ground.cast(agent, f"[[tasks]]{later.replace('gated.txt', 'later.txt')}")
     with ground.running() as run:
         with (tmp_path / "gate").open("w") as opened:
-            ground.settle('model = "opus"', 'model = "sonnet"').settle('kind = "claude"', 'kind = "codex"')
+            ground.settle('model = "opus"', 'model = "sonnet"').settle('kind = "codex"', 'kind = "opencode"')
             printed = ground.call("plan", str(ground.fleet), "--accept").stdout
             run.until("plan")
             opened.write("go\n")
         run.rest()
     assert "agents.gated.model: was opus, is sonnet" in printed
     assert "--model=opus" in ground.argv("gated")
-    assert ground.argv("later")[:2] == ["exec", "--json"]
+    assert ground.argv("later")[:2] == ["run", "--format"]
     assert "--model=sonnet" in ground.argv("later")
     assert [end["outcome"] for end in ground.ends()["gated"]] == [{"type": "Success"}] * 2
 
@@ -217,7 +223,7 @@ def test_a_conversation_of_the_worker_is_begun_or_resumed(talk: Talk | None, opt
     """Without one the session begins a conversation of its own."""
     known = {"assignment": Entity[Any]("assignment", assignment.Assignment())}
     if talk is not None:
-        known[CONVERSATION] = Entity(CONVERSATION, talk)
+        known[conversation.REF] = Entity(conversation.REF, talk)
     worker = Aggregate("worker/a", entities=PersistentMap(known))
     words = program_argv(Agent("a", ("my",), ()), AgentProgram("claude"), "do it", worker)
     assert words[0] == "my"
