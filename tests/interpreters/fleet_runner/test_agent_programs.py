@@ -53,7 +53,7 @@ def _run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def test_every_recorded_session_has_its_outcome_in_the_log_with_the_sentence_for_people(run: Run) -> None:
-    """A success closes the task; anything else fails it, also with exit status 0. A chosen conversation begins anew once."""
+    """A success closes the task; anything else fails it, also with status 0. A chosen conversation begins anew once."""
     for recording, (outcome, reason) in OUTCOMES[run.kind].items():
         name = recording.replace(".", "_")
         ends = run.ends[name]
