@@ -7,6 +7,7 @@ import msgspec
 
 from lifefold.core.fleet import service
 from lifefold.core.fleet.board import (
+    account,
     budget,
     fleet_task,
     intake,
@@ -15,10 +16,18 @@ from lifefold.core.fleet.board import (
     service_slot,
     worker_slot,
 )
-from lifefold.core.fleet.dispatch import budgets, plan_approval, preemption, restarts
+from lifefold.core.fleet.dispatch import accounts, budgets, plan_approval, preemption, restarts
 from lifefold.core.fleet.service import inbox, invocation, trigger
 from lifefold.core.fleet.system import worker
-from lifefold.core.fleet.worker import assignment, desired_state, mailbox, stall_detector, supervisor, usage_meter
+from lifefold.core.fleet.worker import (
+    assignment,
+    desired_state,
+    mailbox,
+    quota,
+    stall_detector,
+    supervisor,
+    usage_meter,
+)
 from lifefold.core.kernel import Envelope, Opened, Record
 from lifefold.core.lifecycles import process, session, task
 from lifefold.core.lifecycles.budget.account import Account
@@ -61,6 +70,7 @@ class AgentPlan(msgspec.Struct, frozen=True):
     ``stall``: how long its sessions may be silent; without it they are not watched. ``trust`` is its level in the
     beginning, ``caps`` what it may spend, ``restart`` how often it is restarted. ``adaptive``: the time limit of its
     sessions comes from earlier sessions, with ``limits`` as the maximum.
+    ``account`` is the account of its model service; empty for none. Agents of one account rest together at its limits.
     """
 
     name: str
@@ -72,6 +82,7 @@ class AgentPlan(msgspec.Struct, frozen=True):
     stall: stall_detector.Limits | None = None
     restart: Restart = Restart()
     adaptive: bool = False
+    account: str = ""
 
 
 class GatePlan(msgspec.Struct, frozen=True):
@@ -169,7 +180,8 @@ def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
     watched = {intake.REF: intake.Intake()} if plan.watch else {}
     all_budgets = dict(_budgets(plan))
     service_slots = {f"{service_slot.REF}:{each.name}": service_slot.ServiceSlot() for each in plan.services}
-    others = {**proposed, **watched, **all_budgets, **_permits(plan), **_preemption_requests(plan), **service_slots}
+    limits = {**all_budgets, **_permits(plan), **_accounts(plan)}
+    others = {**proposed, **watched, **limits, **_preemption_requests(plan), **service_slots}
     yield _opened(_BOARD, {**tasks, **worker_slots, **others}, at_ms)
     keeps_time = any(line.resource is Resource.TIME for each in all_budgets.values() for line in each.lines)
     metered = {usage_meter.REF: usage_meter.UsageMeter(keeps_time=keeps_time)} if all_budgets else {}
@@ -185,8 +197,12 @@ def working(agent: AgentPlan, plan: Plan) -> dict[str, Record]:
         "desired_state": desired_state.DesiredState(),
         "mailbox": mailbox.Mailbox(),
         "assignment": assignment.Assignment(verify_timeout_ms=agent.verify_timeout_ms, guarded=plan.guarded),
-        "session": SupervisedSession(name=agent.name, limits=agent.limits, supervised=_is_supervised(plan, agent)),
+        "session": SupervisedSession(
+            name=agent.name, limits=agent.limits, account=agent.account, supervised=_is_supervised(plan, agent)
+        ),
     }
+    if agent.account:
+        records[quota.REF] = quota.Quota()
     if agent.stall is not None:
         records[stall_detector.REF] = stall_detector.StallDetector(limits=agent.stall)
     if _is_supervised(plan, agent):
@@ -222,6 +238,11 @@ def budget_of(ref: str, caps: Caps, rules: Budget) -> Iterator[tuple[str, budget
         raise ValueError(f"{ref}: limits {', '.join(unshared)}, of which the share of a claim has to be 1 or more")
     if lines:
         yield ref, budget.Budget(lines=lines, period_ms=rules.period_ms, charges_the_silent=rules.charges_the_silent)
+
+
+def _accounts(plan: Plan) -> dict[str, account.Account]:
+    """Return the accounts that the board begins with; none without agents that have one."""
+    return {accounts.ref_of(each.account): account.Account() for each in plan.agents if each.account}
 
 
 def _permits(plan: Plan) -> dict[str, restart_permit.RestartPermit]:
@@ -284,7 +305,8 @@ def fleet_task_of(each: TaskPlan, ordinal: int, plan: Plan) -> fleet_task.FleetT
 
 def worker_slot_of(agent: AgentPlan, plan: Plan) -> worker_slot.WorkerSlot:
     """Return an agent of the plan as the board begins with it."""
-    return worker_slot.WorkerSlot(roles=agent.roles, trust=_trust(agent, plan), adaptive=agent.adaptive)
+    trust = _trust(agent, plan)
+    return worker_slot.WorkerSlot(roles=agent.roles, trust=trust, adaptive=agent.adaptive, account=agent.account)
 
 
 def _trust(agent: AgentPlan, plan: Plan) -> Trust | None:

@@ -229,7 +229,7 @@ def _of_kept_agent(board: Aggregate, name: str, was: AgentPlan, now: AgentPlan) 
     slot: worker_slot.WorkerSlot = board.record(f"worker_slot:{was.name}")
     if was.trust is not now.trust:
         yield _of_trust(name, slot, was, now)
-    for field, key in (("stall", "stall_timeout"), ("restart", "restart")):
+    for field, key in (("stall", "stall_timeout"), ("restart", "restart"), ("account", "account")):
         if getattr(was, field) != getattr(now, field):
             why = "is settled when an agent begins; put that back, or give the agent another name"
             yield Obstacle(f"{name}.{key}", why, ACCEPT)

@@ -17,6 +17,7 @@ from lifefold.core.fleet.worker import (
     mailbox,
     nothing_done,
     orphans,
+    quota,
     restarts,
     shutdown,
     stall_detector,
@@ -56,6 +57,8 @@ def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     work: assignment.Assignment = worker.record("assignment")
     if work.state is assignment.State.IDLE and wanted is desired_state.State.RUN and not _ending(worker):
         yield Dispatch("assignment", assignment.WorkRequested())
+    elif work.state is assignment.State.WORKING and quota.rests(worker):
+        yield Dispatch("assignment", assignment.Dropped(quota.reason_of(worker)))
     elif work.state is assignment.State.WORKING and work.sessions and usage.is_used_up(worker):
         yield Dispatch("assignment", assignment.Dropped("its share of the budget is used up"))
     elif work.state is assignment.State.WORKING and adaptive_timeout.differs(worker):
@@ -228,9 +231,12 @@ aggregate = AggregateType(
         usage_meter.machine,
         stall_detector.machine,
         supervisor.machine,
+        quota.machine,
     ),
     rules=(
         usage.measuring(agent),
+        quota.counting(agent),
+        quota.reporting(agent),
         rule(on=agent)(stall_detector.keep_watch),
         stall_detector.give_up,
         obey,
@@ -275,6 +281,7 @@ aggregate = AggregateType(
         supervisor.REF: (),
         desired_state.machine.name: desired_state.COMMANDS,
         stall_detector.machine.name: (),
+        quota.REF: (),
     },
     properties=PROPERTIES,
 )
