@@ -104,6 +104,12 @@ class AgentKeys(Section, header="[[agents]]", named_by="name", least=1):
         AccessLevel.UNTRUSTED,
         when=IS_NO_SERVICE,
     )
+    account = Key(
+        forms.NAME,
+        "the account of its model service; agents of one account rest together at a limit; see [quota](fleet/quota.md)",
+        "",
+        when=IS_NO_SERVICE,
+    )
     env = Key[dict[str, str]](
         forms.VARIABLES, "variables of its environment; they replace those of the fleet and those passed on", {}
     )
@@ -258,6 +264,7 @@ def _agents(table: Table, folder: Path, fleet: Fleet, limited: list[tuple[Table,
     written, target = _runs(table)
     roles = tuple(dict.fromkeys(table.read(AgentKeys.roles)))
     trust = table.read(AgentKeys.trust)
+    account = table.read(AgentKeys.account)
     env, env_pass = _variables(table, fleet)
     timeout_ms = table.read(AgentKeys.session_timeout)
     adaptive = timeout_ms == ADAPTIVE_MS
@@ -292,6 +299,7 @@ def _agents(table: Table, folder: Path, fleet: Fleet, limited: list[tuple[Table,
             restart,
             adaptive,
             env_pass,
+            account,
         )
 
 

@@ -28,7 +28,7 @@ class Agent(msgspec.Struct, frozen=True):
     instead, with its place in the file in ``target_place``. ``env_pass`` names further variables of the runner that the
     agent gets, and ``env`` adds variables; both include those of the fleet. ``output_limit_bytes`` is for each session,
     on disk. Without ``stall`` its sessions have no stall detector. ``adaptive``: the time-out of a session depends on
-    the times of others, and its limits have the longest.
+    the times of others, and its limits have the longest. Agents of one ``account`` rest together at its limits.
     """
 
     name: str
@@ -46,6 +46,7 @@ class Agent(msgspec.Struct, frozen=True):
     restart: Restart = Restart()
     adaptive: bool = False
     env_pass: tuple[str, ...] = ()
+    account: str = ""
 
 
 class Service(msgspec.Struct, frozen=True):
@@ -152,6 +153,7 @@ class Fleet(msgspec.Struct, frozen=True):
                 each.stall,
                 each.restart,
                 each.adaptive,
+                each.account,
             )
             for each in self.agents
         )
