@@ -35,13 +35,21 @@ from session_ground import script
 SUCCESS = FOLDER / "claude" / "success.txt"
 
 
+def is_limit(kind: str, recording: str) -> bool:
+    """Tell whether a recording is of a limit: its agent waits for the end of the limit."""
+    return OUTCOMES[kind][recording][0] is Outcome.LIMITED
+
+
+LIMITS = [(kind, name) for kind, found in OUTCOMES.items() for name in found if is_limit(kind, name)]
+
+
 class Run:
-    """A fleet that has run every recording of one program, each as the only session of an agent."""
+    """A fleet that has run every recording of one program but limits, each as the only session of an agent."""
 
     def __init__(self, folder: Path, kind: str) -> None:
         self.kind = kind
         self.ground = ProgramGround(folder)
-        self.ground.cast(*(self.ground.agent(kind, name) for name in recordings(kind)))
+        self.ground.cast(*(self.ground.agent(kind, name) for name in recordings(kind) if not is_limit(kind, name)))
         self.ground.run(code=1)
         self.ends = self.ground.ends()
         self.tasks = self.ground.tasks()
@@ -55,6 +63,8 @@ def _run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def test_every_recorded_session_has_its_outcome_in_the_log_with_the_sentence_for_people(run: Run) -> None:
     """A success closes the task; anything else fails it, also with status 0. A chosen conversation begins anew once."""
     for recording, (outcome, reason) in OUTCOMES[run.kind].items():
+        if outcome is Outcome.LIMITED:
+            continue
         name = recording.replace(".", "_")
         ends = run.ends[name]
         has_lost = outcome is Outcome.CONVERSATION_LOST and adapter_of(run.kind).chooses_conversation
@@ -77,10 +87,38 @@ def test_every_recorded_session_has_its_outcome_in_the_log_with_the_sentence_for
 def test_every_recorded_session_has_its_cost_in_the_log_once(run: Run) -> None:
     """The total of the conversation is marked as one; without one, the total of the session."""
     for (kind, recording, counted), cost in TOTALS.items():
-        if kind == run.kind and cost is not None:
+        if kind == run.kind and cost is not None and not is_limit(kind, recording):
             (end,) = run.ends[recording.replace(".", "_")]
             assert end["usage"] == usage(cost), recording
             assert end.get("is_total", False) is (counted is Counted.CONVERSATION), recording
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("kind", "name"), LIMITS)
+async def test_every_recorded_limit_is_the_end_of_its_session_with_the_sentence_for_people(
+    tmp_path: Path, kind: str, name: str
+) -> None:
+    """It is no error."""
+    recording = recordings(kind)[name]
+    (tmp_path / "output.log").write_bytes(recording.output)
+    limited = ended(code=recording.status)
+    end = exited(limited, await told_by(adapter_of(kind), tmp_path, limited), NO_SECRETS, ANY_AGENT)
+    assert isinstance(end.outcome, session.Limited)
+    assert end.outcome.message.startswith(OUTCOMES[kind][name][1][:LINE_CHARS])
+
+
+def test_a_task_of_a_limited_agent_is_done_by_an_agent_of_another_account(tmp_path: Path) -> None:
+    """The limit counts no error and no failed attempt, and the agent is not stopped."""
+    ground = ProgramGround(tmp_path)
+    limited = ground.agent("claude", "limit", 'account = "one"')
+    head, _, task = ground.agent("claude", "success", 'account = "two"').partition("[[tasks]]")
+    both = [f"[[tasks]]{task.replace('success', name)}".replace(f'role = "{name}"', 'role = "limit"') for name in "ab"]
+    agents = limited.partition("[[tasks]]")[0], head.replace('roles = ["success"]', 'roles = ["limit"]')
+    ground.cast(*agents, *both).run()
+    ends = ground.ends()
+    assert [end["outcome"]["type"] for end in ends["limit"]] == ["Limited"]
+    assert [end["outcome"]["type"] for end in ends["success"]] == ["Success", "Success"]
+    assert [(each["state"], each["retries"]) for each in ground.tasks().values()] == [("CLOSED", 0)] * 2
 
 
 def test_a_session_names_its_conversation_in_the_log(run: Run) -> None:
@@ -174,7 +212,7 @@ def test_a_changed_kind_or_model_is_for_the_next_session(tmp_path: Path) -> None
     ground = ProgramGround(tmp_path)
     os.mkfifo(tmp_path / "gate")
     script = CHANGES.format(folder=tmp_path, data=FOLDER)
-    agent = ground.agent("codex", "gated", 'model = "opus"', script=script)
+    agent = ground.agent("codex", "gated", 'model = "opus"', 'account = "one"', script=script)
     later = agent.partition("[[tasks]]")[2].replace('id = "gated"', 'id = "later"\ndepends_on = ["gated"]')
     ground.cast(agent, f"[[tasks]]{later.replace('gated.txt', 'later.txt')}")
     with ground.running() as run:
