@@ -1,12 +1,12 @@
 """The parts of a session: its states, its outcomes, its events, its record."""
 
-from typing import ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 import msgspec
 
 from lifefold.core.kernel import Event, Pattern, Record, replace
 from lifefold.core.kernel import State as AnyLifecycleState
-from lifefold.core.policy.ends import LEFT, TIMED_OUT, Diagnosis, diagnosis
+from lifefold.core.policy.ends import LEFT, TIMED_OUT, Diagnosis, Trouble, diagnosis
 from lifefold.core.policy.limits import at_least, between
 from lifefold.core.policy.reasons import AbortReason, TransitionReason
 
@@ -145,6 +145,19 @@ class SessionExited(Event, frozen=True):
     def examples(cls) -> tuple["SessionExited", ...]:
         """Return one of each outcome."""
         return cls(Success()), cls(Error("exit status 1")), cls(Timeout()), cls(Suspended()), cls(Suspended(asked=True))
+
+    @classmethod
+    def examples_for(cls, record: Any) -> tuple["SessionExited", ...]:
+        """Return one of each outcome; of an agent with conversations also a total, a smaller one, and a loss."""
+        if not getattr(record, "talks", False):
+            return cls.examples()
+        lost = Error("no conversation found", Diagnosis(trouble=Trouble.LOST))
+        return (
+            *cls.examples(),
+            cls(Success(), Usage(2), "C1", is_total=True),
+            cls(Error("exit status 1"), Usage(1), "C1", is_total=True),
+            cls(lost),
+        )
 
 
 SUCCESS: Final = Pattern(SessionExited, "Success", lambda e: type(e.outcome) is Success)

@@ -296,9 +296,13 @@ class Restarted(Event, frozen=True):
 
 
 class SupervisedSession(YieldingSession, frozen=True):
-    """A session that is restarted after it has stopped, if it is ``supervised``, and that can be told to yield."""
+    """A session that is restarted after it has stopped, if it is ``supervised``, and that can be told to yield.
+
+    ``talks``: its agent program keeps conversations.
+    """
 
     supervised: bool = False
+    talks: bool = False
 
     def normal_form(self) -> "SupervisedSession":
         """Return it without its numbers where no session follows, and without the time of an old request to yield."""

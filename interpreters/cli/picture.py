@@ -97,7 +97,7 @@ class Picture:
         entries = sum(each.version for each in there.values())
         if self._known is None or self._known.entries != entries:
             agents = sorted(status.agents(there), key=lambda agent: by_number(agent.name))
-            tasks = status.counted(status.tasks(there))
+            tasks = status.counted(self._account.claimed(status.tasks(there)))
             if not awaited.goes_on(there):
                 tasks = tuple(replace(each, timer=None) for each in tasks)
             self._known = _Known(entries, tasks, agents, awaited.waiting(there))
@@ -305,8 +305,8 @@ def _fitting(words: Sequence[Text], width: int, lines: int) -> int:
 
 
 def _task(task: TaskStatus, now_ms: int) -> Text:
-    retries = f"{task.retries} {'retry' if task.retries == 1 else 'retries'}" if task.retries else ""
-    more = ", ".join(filter(None, (retries, coming(task.timer, now_ms) if task.timer else "")))
+    claims = f"{task.claims} claims" if task.claims > 1 else ""
+    more = ", ".join(filter(None, (claims, coming(task.timer, now_ms) if task.timer else "")))
     return Text(f"{task.id}:{_low(task.state)}{f' ({more})' if more else ''}  ", STYLES.get(task.state, ""))
 
 

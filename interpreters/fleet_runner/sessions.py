@@ -31,7 +31,7 @@ from lifefold.interpreters.fleet_runner.obstacles import Obstacles
 from lifefold.interpreters.fleet_runner.retry_until import patiently
 from lifefold.interpreters.fleet_runner.session_facts import adapter_of_start, exited, told_by
 from lifefold.interpreters.fleet_runner.session_outcome import Agent, outcome, program_of, spent
-from lifefold.interpreters.fleet_runner.specs import as_begun, session_spec, write_whole
+from lifefold.interpreters.fleet_runner.specs import session_spec, write_whole
 from lifefold.interpreters.fleet_runner.variables import hint
 from lifefold.interpreters.processes import (
     SessionError,
@@ -130,7 +130,6 @@ class Sessions:
         found = None
         try:
             found = await self._found(activity, context)
-            activity = as_begun(self._folder.last_start(context.origin.within.key, activity.attempt), activity)
             ended = await self._attend(found, activity, context) if isinstance(found, SessionProcess) else found
         except (SessionError, OSError) as error:
             if context.ending:

@@ -130,11 +130,9 @@ def read_exit(directory: Path) -> SessionExit | None:
 
 
 class SessionOrder(msgspec.Struct, frozen=True):
-    """The command and the limits of a session as it was begun; changes of the fleet file are for later sessions."""
+    """The command of a session as it was begun; changes of the fleet file are for later sessions."""
 
     argv: tuple[str, ...]
-    grace_ms: int
-    timeout_ms: int | None = None
     kind: str = ""
 
 

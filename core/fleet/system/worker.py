@@ -13,6 +13,8 @@ from lifefold.core.fleet.board import adaptive_timeout, fleet_task, worker_slot
 from lifefold.core.fleet.system.worker_properties import PROPERTIES
 from lifefold.core.fleet.worker import (
     assignment,
+    conversation,
+    conversations,
     desired_state,
     mailbox,
     nothing_done,
@@ -130,10 +132,11 @@ def work_begins(worker: Aggregate, _transition: Transition) -> Iterator[Tell]:
 def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Report the end of a session to the assignment: finished, failed, orphaned, or given back with the agent.
 
-    A suspended session keeps its work, under the same claim and in the same worktree (D28).
+    A suspended session keeps its work, under the same claim and in the same worktree (D28). So does a session that has
+    lost its conversation, once.
     """
     exited = transition.event if isinstance(transition.event, session.SessionExited) else None
-    if exited and session_profiles.may_go_on(transition.was, exited):
+    if exited and (session_profiles.may_go_on(transition.was, exited) or conversations.begins_anew(worker, transition)):
         return
     working = worker.record("assignment").state is assignment.State.WORKING
     match transition.entered:
@@ -228,8 +231,14 @@ aggregate = AggregateType(
         usage_meter.machine,
         stall_detector.machine,
         supervisor.machine,
+        conversation.machine,
     ),
     rules=(
+        # Before `measuring`: the next session, which `go_on` begins at once, gets the conversation as it is now.
+        rule(on=agent, event=session.SessionExited)(conversations.listen),
+        conversations.keep,
+        conversations.take_up,
+        conversations.choose,
         usage.measuring(agent),
         rule(on=agent)(stall_detector.keep_watch),
         stall_detector.give_up,
@@ -273,6 +282,7 @@ aggregate = AggregateType(
         "mailbox": (mailbox.OperatorMessageArrived,),
         usage_meter.machine.name: (),
         supervisor.REF: (),
+        conversation.REF: (),
         desired_state.machine.name: desired_state.COMMANDS,
         stall_detector.machine.name: (),
     },
