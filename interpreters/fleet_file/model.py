@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from lifefold.core.fleet import AgentPlan, Budget, Caps, GatePlan, Plan, Preemption, ServicePlan, TaskPlan
+from lifefold.core.fleet import AgentPlan, Budget, Caps, GatePlan, Plan, Preemption, ServicePlan, Talks, TaskPlan
 from lifefold.core.fleet.worker import stall_detector
 from lifefold.core.lifecycles import process, session
 from lifefold.core.lifecycles.task import OnDeath
@@ -14,7 +14,7 @@ from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.policy.retry import RetryPolicy
 from lifefold.effects.service import Source
-from lifefold.interpreters.adapters import Permissions
+from lifefold.interpreters.adapters import Permissions, adapter_of
 from lifefold.interpreters.fleet_file.budget import with_time
 
 DEFAULT_LEASE_MS = 60_000
@@ -30,6 +30,12 @@ class AgentProgram(msgspec.Struct, frozen=True):
     permissions: Permissions = Permissions.DEFAULT
     arguments: tuple[str, ...] = ()
     path: str = ""
+
+    @property
+    def talks(self) -> Talks | None:
+        """What the program does with conversations; None if it keeps none."""
+        adapter = adapter_of(self.adapter)
+        return Talks(adapter.chooses_conversation, adapter.resumable) if adapter.resumable else None
 
 
 class Agent(msgspec.Struct, frozen=True):
@@ -165,6 +171,7 @@ class Fleet(msgspec.Struct, frozen=True):
                 each.stall,
                 each.restart,
                 each.adaptive,
+                None if each.program is None else each.program.talks,
             )
             for each in self.agents
         )

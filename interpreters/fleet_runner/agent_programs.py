@@ -1,15 +1,10 @@
 """The command line of an agent program: its adapter translates the brief of a session and its conversation."""
 
-from typing import Final
-
-from lifefold.core.fleet.worker import usage
+from lifefold.core.fleet.worker import conversation, usage
 from lifefold.core.kernel import Aggregate
 from lifefold.interpreters.adapters import Brief, Conversation, adapter_of
 from lifefold.interpreters.fleet_file import expand
 from lifefold.interpreters.fleet_file.model import Agent, AgentProgram
-
-CONVERSATION: Final = "conversation"
-"""The entity of a worker whose record has the ``id`` of the agent's conversation, and whether it ``is_begun``."""
 
 
 def program_argv(agent: Agent, program: AgentProgram, prompt: str, worker: Aggregate) -> tuple[str, ...]:
@@ -26,6 +21,6 @@ def program_argv(agent: Agent, program: AgentProgram, prompt: str, worker: Aggre
 
 
 def conversation_of(worker: Aggregate) -> Conversation | None:
-    """Return the conversation of a worker's session; None in a fleet without conversations, and before the first."""
-    found = worker.entities.get(CONVERSATION)
+    """Return the conversation that a worker's session begins or resumes; None for one of the program's own."""
+    found = worker.entities.get(conversation.REF)
     return None if found is None or not found.record.id else Conversation(found.record.id, begun=found.record.is_begun)

@@ -7,6 +7,7 @@ import os
 import tracemalloc
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import msgspec
 import pytest
@@ -14,15 +15,15 @@ from msgspec.structs import replace
 
 from agent_outcomes import OUTCOMES, TOTALS
 from agent_recordings import FOLDER, recordings
-from lifefold.core.fleet.worker import assignment, desired_state
-from lifefold.core.kernel import Aggregate, Entity, PersistentMap, Record
+from lifefold.core.fleet.worker import assignment, conversation
+from lifefold.core.kernel import Aggregate, Entity, PersistentMap
 from lifefold.core.lifecycles import session
 from lifefold.core.policy.outcomes import Outcome, diagnosis_of
 from lifefold.interpreters.adapters import Cost, Counted, Tokens, adapter_of
 from lifefold.interpreters.adapters.reading import SENTENCE_CHARS
 from lifefold.interpreters.fleet_file.model import Agent, AgentProgram
 from lifefold.interpreters.fleet_runner import session_outcome
-from lifefold.interpreters.fleet_runner.agent_programs import CONVERSATION, program_argv
+from lifefold.interpreters.fleet_runner.agent_programs import program_argv
 from lifefold.interpreters.fleet_runner.redaction import NO_SECRETS, Secrets
 from lifefold.interpreters.fleet_runner.session_facts import exited, last_words, told_by
 from lifefold.interpreters.fleet_runner.session_outcome import ANY_AGENT, LINE_CHARS
@@ -31,6 +32,7 @@ from lifefold.interpreters.processes import SessionExit, launch
 from program_ground import ProgramGround
 from session_ground import script
 
+TOTAL = Cost(Tokens(200, 80, 0, 14), 834)
 SUCCESS = FOLDER / "claude" / "success.txt"
 
 
@@ -158,7 +160,7 @@ def test_the_command_line_has_model_permissions_arguments_and_the_rest_of_the_bu
 CHANGES = """#!/bin/sh
 printf '%s\\0' "$@" > {folder}/counts/"$LIFEFOLD_TASK".argv
 [ "$LIFEFOLD_TASK" = gated ] && read word < {folder}/gate && cat {data}/claude/success.txt
-[ "$LIFEFOLD_TASK" = later ] && cat {data}/codex/success.txt
+[ "$LIFEFOLD_TASK" = later ] && cat {data}/gemini/success.txt
 echo done > "$LIFEFOLD_TASK".txt
 """
 
@@ -173,14 +175,14 @@ def test_a_changed_kind_or_model_is_for_the_next_session(tmp_path: Path) -> None
     ground.cast(agent, f"[[tasks]]{later.replace('gated.txt', 'later.txt')}")
     with ground.running() as run:
         with (tmp_path / "gate").open("w") as opened:
-            ground.settle('model = "opus"', 'model = "sonnet"').settle('kind = "claude"', 'kind = "codex"')
+            ground.settle('model = "opus"', 'model = "sonnet"').settle('kind = "claude"', 'kind = "gemini"')
             printed = ground.call("plan", str(ground.fleet), "--accept").stdout
             run.until("plan")
             opened.write("go\n")
         run.rest()
     assert "agents.gated.model: was opus, is sonnet" in printed
     assert "--model=opus" in ground.argv("gated")
-    assert ground.argv("later")[:2] == ["exec", "--json"]
+    assert ground.argv("later")[0] == "--output-format=stream-json"
     assert "--model=sonnet" in ground.argv("later")
     assert [end["outcome"] for end in ground.ends()["gated"]] == [{"type": "Success"}] * 2
 
@@ -196,32 +198,58 @@ def test_an_agent_program_gets_the_variables_that_it_logs_in_with_and_no_others(
     assert environment(around, acme) == environment(around, Agent("a", ("claude",), ())) == {}
 
 
-class Talk(Record, frozen=True):
-    """What a worker knows of its agent's conversation."""
-
-    state: desired_state.State = desired_state.State.RUN
-    id: str = ""
-    is_begun: bool = False
+CHOSEN = conversation.Conversation(conversation.State.CHOSEN, chooses=True, resumes=True, chosen="c7")
+BEGUN = conversation.Conversation(conversation.State.BEGUN, chooses=True, resumes=True, named="c7")
 
 
 @pytest.mark.parametrize(
     ("talk", "option"),
     [
         (None, None),
-        (Talk(), None),
-        (Talk(id="c7"), "--session-id=c7"),
-        (Talk(id="c7", is_begun=True), "--resume=c7"),
+        (conversation.Conversation(), None),
+        (CHOSEN, "--session-id=c7"),
+        (BEGUN, "--resume=c7"),
     ],
+    ids=["no-entity", "unnamed", "chosen", "begun"],
 )
-def test_a_conversation_of_the_worker_is_begun_or_resumed(talk: Talk | None, option: str | None) -> None:
+def test_a_conversation_of_the_worker_is_begun_or_resumed(
+    talk: conversation.Conversation | None, option: str | None
+) -> None:
     """Without one the session begins a conversation of its own."""
     known = {"assignment": Entity[Any]("assignment", assignment.Assignment())}
     if talk is not None:
-        known[CONVERSATION] = Entity(CONVERSATION, talk)
+        known[conversation.REF] = Entity(conversation.REF, talk)
     worker = Aggregate("worker/a", entities=PersistentMap(known))
     words = program_argv(Agent("a", ("my",), ()), AgentProgram("claude"), "do it", worker)
     assert words[0] == "my"
     assert [each for each in words if "session" in each or "resume" in each] == ([option] if option else [])
+
+
+RESUMES = """#!/bin/sh
+printf '%s\\n' "$@" >> {folder}/counts/words
+if grep -q -e --resume= {folder}/counts/words
+then cat {data}/claude/resumed.txt; echo done > resumes.txt
+else cat {data}/claude/success.txt
+fi
+"""
+
+
+def test_a_retry_resumes_the_conversation_and_its_cost_counts_once(tmp_path: Path) -> None:
+    """The second session prints the total of the conversation, with the first session."""
+    ground = ProgramGround(tmp_path)
+    agent = ground.agent("claude", "resumes", script=RESUMES.format(folder=tmp_path, data=FOLDER))
+    fleet = "[fleet.budget]\nusd = 5\nsession_usd = 2\n"
+    ground.cast(agent.replace("max_retries = 0", "max_retries = 1"), fleet=fleet)
+    ground.run()
+    first, second = ground.ends()["resumes"]
+    assert (first["usage"], second["usage"]) == (usage(Cost(Tokens(100, 40, 0, 7), 417)), usage(TOTAL))
+    words = (tmp_path / "counts" / "words").read_text().splitlines()
+    (chosen,) = (each for each in words if each.startswith("--session-id="))
+    assert UUID(chosen.removeprefix("--session-id=")).version == 5
+    assert f"--resume={first['conversation']}" in words
+    assert first["conversation"] == second["conversation"]
+    (budget,) = ground.json("budget")
+    assert (budget["resource"], budget["spent"]) == ("microusd", TOTAL.microusd)
 
 
 def ended(outcome: str = "exited", code: int | None = 0) -> SessionExit:
