@@ -31,12 +31,6 @@ class AgentProgram(msgspec.Struct, frozen=True):
     arguments: tuple[str, ...] = ()
     path: str = ""
 
-    @property
-    def talks(self) -> Talks | None:
-        """What the program does with conversations; None if it keeps none."""
-        adapter = adapter_of(self.adapter)
-        return Talks(adapter.chooses_conversation, adapter.resumable) if adapter.resumable else None
-
 
 class Agent(msgspec.Struct, frozen=True):
     """One agent; a ``count`` in the file makes several.
@@ -171,7 +165,7 @@ class Fleet(msgspec.Struct, frozen=True):
                 each.stall,
                 each.restart,
                 each.adaptive,
-                None if each.program is None else each.program.talks,
+                talks=_talks(each.program),
             )
             for each in self.agents
         )
@@ -199,3 +193,11 @@ class Fleet(msgspec.Struct, frozen=True):
     def grace_ms(self, agent: Agent) -> int:
         """Return the longest time that a session of an agent may take to end."""
         return max(agent.limits.grace_ms, self.preemption.within_ms if self.preemption is not None else 0)
+
+
+def _talks(program: AgentProgram | None) -> Talks | None:
+    """Return what an agent program can do with conversations; None for a command, which keeps none."""
+    if program is None:
+        return None
+    adapter = adapter_of(program.adapter)
+    return Talks(adapter.chooses_conversation, adapter.resumable) if adapter.resumable else None

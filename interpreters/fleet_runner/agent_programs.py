@@ -21,6 +21,6 @@ def program_argv(agent: Agent, program: AgentProgram, prompt: str, worker: Aggre
 
 
 def conversation_of(worker: Aggregate) -> Conversation | None:
-    """Return the conversation that a worker's session begins or resumes; None for one of the program's own."""
+    """Return the conversation of a worker's session; None in a fleet without conversations, and before the first."""
     found = worker.entities.get(conversation.REF)
     return None if found is None or not found.record.id else Conversation(found.record.id, begun=found.record.is_begun)
