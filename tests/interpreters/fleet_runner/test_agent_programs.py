@@ -232,7 +232,7 @@ def test_a_conversation_of_the_worker_is_begun_or_resumed(
 
 
 RESUMES = """#!/bin/sh
-printf '%s\\\n' "$@" >> {folder}/counts/words
+printf '%s\\n' "$@" >> {folder}/counts/words
 if grep -q -e --resume= {folder}/counts/words
 then cat {data}/claude/resumed.txt; echo done > resumes.txt
 else cat {data}/claude/success.txt
