@@ -231,10 +231,9 @@ def _of_kept_agent(board: Aggregate, name: str, was: AgentPlan, now: AgentPlan) 
     slot: worker_slot.WorkerSlot = board.record(f"worker_slot:{was.name}")
     if was.trust is not now.trust:
         yield _of_trust(name, slot, was, now)
-    settled = [
-        key for key, field in (("restart", "restart"), ("kind", "talks")) if getattr(was, field) != getattr(now, field)
-    ]
-    for key in (*_silences(was.stall, now.stall), *settled):
+    settled = {"restart": "restart", "talks": "kind", "account": "account"}
+    changed = [key for field, key in settled.items() if getattr(was, field) != getattr(now, field)]
+    for key in (*_silences(was.stall, now.stall), *changed):
         why = "is settled when an agent begins; put that back, or give the agent another name"
         yield Obstacle(f"{name}.{key}", why, ACCEPT)
     of = board.entities.get(f"task:{slot.task}")

@@ -19,6 +19,7 @@ from lifefold.core.fleet.worker import (
     mailbox,
     nothing_done,
     orphans,
+    quota,
     restarts,
     shutdown,
     stall_detector,
@@ -58,6 +59,8 @@ def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     work: assignment.Assignment = worker.record("assignment")
     if work.state is assignment.State.IDLE and wanted is desired_state.State.RUN and not _ending(worker):
         yield Dispatch("assignment", assignment.WorkRequested())
+    elif work.state is assignment.State.WORKING and quota.rests(worker):
+        yield Dispatch("assignment", assignment.Dropped(quota.reason_of(worker)))
     elif work.state is assignment.State.WORKING and work.sessions and usage.is_used_up(worker):
         yield Dispatch("assignment", assignment.Dropped("its share of the budget is used up"))
     elif work.state is assignment.State.WORKING and adaptive_timeout.differs(worker):
@@ -232,6 +235,7 @@ aggregate = AggregateType(
         stall_detector.machine,
         supervisor.machine,
         conversation.machine,
+        quota.machine,
     ),
     rules=(
         # Before `measuring`: the next session, which `go_on` begins at once, gets the conversation as it is now.
@@ -240,6 +244,8 @@ aggregate = AggregateType(
         conversations.take_up,
         conversations.choose,
         usage.measuring(agent),
+        quota.counting(agent),
+        quota.reporting(agent),
         rule(on=agent)(stall_detector.keep_watch),
         stall_detector.give_up,
         obey,
@@ -285,6 +291,7 @@ aggregate = AggregateType(
         conversation.REF: (),
         desired_state.machine.name: desired_state.COMMANDS,
         stall_detector.machine.name: (),
+        quota.REF: (),
     },
     properties=PROPERTIES,
 )

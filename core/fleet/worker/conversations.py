@@ -181,7 +181,9 @@ def _agrees(kept: KeptConversation | None, found: KeptConversation | None, *, is
 def is_kept(fleet: Projection) -> bool:
     """Tell whether the board has kept the conversation of a claim that stands."""
     seen = [each for each in fleet.aggregates.values() if isinstance(each, Ledger) and each.is_board]
-    return any(found is not None and (name, epoch) in each.owned for each in seen for name, epoch, found in each.conversations)
+    return any(
+        found is not None and (name, epoch) in each.owned for each in seen for name, epoch, found in each.conversations
+    )
 
 
 OF_FLEETS: Final[tuple[Property[SystemState], ...]] = projected(
