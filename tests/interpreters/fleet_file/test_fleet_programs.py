@@ -1,11 +1,10 @@
 """The guarantee: an agent whose kind is an adapter needs no command, and a file that cannot run it is refused."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from lifefold.interpreters.adapters import Permissions, Reports, registry
+from lifefold.interpreters.adapters import Brief, Conversation, Permissions, Reports, registry
 from lifefold.interpreters.adapters.command import Command
 from lifefold.interpreters.fleet_file import Fleet, FleetFileError, describe_difference, load
 from lifefold.interpreters.fleet_file.model import AgentProgram
@@ -163,9 +162,9 @@ class Silent(Command):
     name = "silent"
     reports = Reports.NOTHING
 
-    def argv(self, *_: Any) -> tuple[str, ...]:
+    def argv(self, brief: Brief, conversation: Conversation | None) -> tuple[str, ...]:
         """Return a command line."""
-        return "claude", "{prompt}"
+        return "claude", brief.prompt, "" if conversation is None else conversation.id
 
 
 class Mute(Silent):
@@ -173,9 +172,9 @@ class Mute(Silent):
 
     name = "mute"
 
-    def argv(self, *_: Any) -> tuple[str, ...]:
-        """Return none."""
-        return ()
+    def argv(self, brief: Brief, conversation: Conversation | None) -> tuple[str, ...]:
+        """Return no command line."""
+        return super().argv(brief, conversation)[:0]
 
 
 @pytest.fixture
