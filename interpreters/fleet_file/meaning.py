@@ -106,7 +106,11 @@ def _agent(agent: Agent) -> dict[str, object]:
         AgentKeys.jitter: limits.jitter,
         AgentKeys.reset_errors_on: limits.reset_errors_on,
     }
-    newer: dict[Key[Any], object] = {AgentKeys.roles: agent.roles, AgentKeys.trust: agent.trust}
+    newer: dict[Key[Any], object] = {
+        AgentKeys.roles: agent.roles,
+        AgentKeys.trust: agent.trust,
+        AgentKeys.account: agent.account,
+    }
     if agent.stall is not None:
         newer |= {
             AgentKeys.stall_timeout: agent.stall.end_ms,

@@ -40,7 +40,7 @@ class Agent(msgspec.Struct, frozen=True):
     program; its adapter makes the arguments. ``env_pass`` names further variables of the runner that the
     agent gets, and ``env`` adds variables; both include those of the fleet. ``output_limit_bytes`` is for each session,
     on disk. Without ``stall`` its sessions have no stall detector. ``adaptive``: the time-out of a session depends on
-    the times of others, and its limits have the longest.
+    the times of others, and its limits have the longest. Agents of one ``account`` rest together at its limits.
     """
 
     name: str
@@ -59,6 +59,7 @@ class Agent(msgspec.Struct, frozen=True):
     adaptive: bool = False
     env_pass: tuple[str, ...] = ()
     program: AgentProgram | None = None
+    account: str = ""
 
 
 class Service(msgspec.Struct, frozen=True):
@@ -166,6 +167,7 @@ class Fleet(msgspec.Struct, frozen=True):
                 each.restart,
                 each.adaptive,
                 talks=_talks(each.program),
+                account=each.account,
             )
             for each in self.agents
         )

@@ -121,7 +121,7 @@ def _status(ended: SessionExit) -> int | None:
 def exited(ended: SessionExit, told: Told, secrets: Secrets, agent: Agent) -> session.SessionExited:
     """Return the end of a session as the log gets it. A cause of the runner's own counts before the agent's word."""
     if ended.outcome == "timeout":
-        called: session.Timeout | session.Success | session.Error = session.Timeout(
+        called: session.Timeout | session.Success | session.Limited | session.Error = session.Timeout(
             "" if agent.limit_ms is None else over(agent.limit_ms)
         )
     elif ended.outcome in {"exited", "signalled"}:
@@ -131,12 +131,17 @@ def exited(ended: SessionExit, told: Told, secrets: Secrets, agent: Agent) -> se
     return session.SessionExited(called, told.usage, told.conversation, told.by_conversation is not None)
 
 
-def called_of(told: Told, status: int | None, said: str, agent: Agent) -> session.Success | session.Error:
+def called_of(
+    told: Told, status: int | None, said: str, agent: Agent
+) -> session.Success | session.Limited | session.Error:
     """Return the outcome of a session that ended by itself, by the agent's own word."""
     match told.ended.outcome:
         case Outcome.SUCCESS:
             return session.Success()
-        case outcome:  # a limit, too: ``told.limited`` has its end and its scope
+        case Outcome.LIMITED:
+            limit = told.limited or Limited(None)
+            return session.Limited(limit.until_ms, limit.scope, said or limit.reason)
+        case outcome:
             message = said or outcome.replace("_", " ")
             return session.Error(with_hint(message, agent.lacks(message)), diagnosis_of(outcome, status))
 

@@ -11,6 +11,7 @@ import msgspec
 
 from lifefold.core import fleet
 from lifefold.core.fleet.board import (
+    account,
     budget,
     fleet_task,
     intake,
@@ -27,6 +28,7 @@ from lifefold.core.fleet.worker import (
     conversation,
     desired_state,
     mailbox,
+    quota,
     stall_detector,
     supervisor,
     usage_meter,
@@ -121,6 +123,8 @@ MACHINES: tuple[Entry[Machine[Any]], ...] = (
     Entry("inbox", inbox.machine.about, inbox.machine),
     Entry("trigger", trigger.machine.about, trigger.machine),
     Entry("service_slot", service_slot.machine.about, service_slot.machine),
+    Entry("account", account.machine.about, account.machine),
+    Entry("quota", quota.machine.about, quota.machine),
     Entry("change", plan_change.machine.about, plan_change.machine),
     Entry("assignment", assignment.machine.about, assignment.machine),
     Entry("conversation", conversation.machine.about, conversation.machine),

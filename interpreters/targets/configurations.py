@@ -134,7 +134,7 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
     ),
     "session-prompt-failures": CheckConfiguration(session.Session(limits=_ERRORS)),
     "session-in-fleet": CheckConfiguration(session.Session(limits=_ERRORS)),
-    "session-supervised": CheckConfiguration(SupervisedSession(limits=_ERRORS, supervised=True)),
+    "session-supervised": CheckConfiguration(SupervisedSession(limits=_ERRORS, account="left", supervised=True)),
     "process": _PROCESS,
     "process-promptise-1.5": _PROCESS,
     "runtime": _runtime("runtime"),
@@ -215,6 +215,12 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
     "budget": CheckConfiguration(_renewed(), bounds=Bounds(within={"budget": little_left})),
     "usage_meter": CheckConfiguration(
         usage_meter.UsageMeter(keeps_time=True), bounds=Bounds(within={"usage_meter": little_spent})
+    ),
+    "fleet-quota": CheckConfiguration(
+        opening=openings.quota(),
+        bounds=_usual(commands=0),
+        crashes=_ONE_INPUT_LARGE,
+        of="fleet",
     ),
     "fleet-trusted": CheckConfiguration(
         opening=openings.trusted(),

@@ -171,6 +171,19 @@ def preempting() -> Opening:
     return tuple(fleet.opening(plan, 0))
 
 
+def quota(accounts: tuple[str, str] = ("left", "right"), tasks: int = 1) -> Opening:
+    """Return the opening of a fleet of two agents with these accounts, and so many tasks.
+
+    The agents stop at their first error, and no task has a retry.
+    """
+    limits = session.Limits(max_consecutive_errors=1, max_total_errors=1)
+    agents = tuple(
+        fleet.AgentPlan(name, limits, account=each) for name, each in zip(("ann", "ben"), accounts, strict=True)
+    )
+    plans = tuple(fleet.TaskPlan(f"T{number}", "do it", max_retries=0) for number in range(1, tasks + 1))
+    return tuple(fleet.opening(fleet.Plan("quota", agents, plans), 0))
+
+
 def _change(old: fleet.Plan, new: fleet.Plan, after: int = 0) -> plan_change.PlanChange:
     """Return the change from one plan to another, which no operator has accepted yet, made ``after`` another change."""
     return plan_change.PlanChange(

@@ -141,9 +141,10 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
 
 
 class Known(msgspec.Struct, frozen=True):
-    """The projection of a board: its accounts by worker; of a worker: whether it knows that its account rests."""
+    """The projection of a board: the workers whose account rests, and all with one; of a worker: what it knows."""
 
-    of: dict[str, str] = {}
+    resting: frozenset[str] = frozenset()
+    every: frozenset[str] = frozenset()
     rests: bool | None = None
 
 
@@ -154,26 +155,25 @@ def known(of: Aggregate) -> Known:
     if of.kind != "board":
         return Known()
     slots = [each for ref, each in of.entities.items() if ref.startswith("worker_slot:") and each.record.account]
-    there = [each for each in slots if each.state is not worker_slot.State.GONE]
-    return Known({name: _seen_by(of, name) for name in (each.ref.removeprefix("worker_slot:") for each in there)})
+    there = [each.ref.removeprefix("worker_slot:") for each in slots if each.state is not worker_slot.State.GONE]
+    return Known(frozenset(each for each in there if not _is_open_for(of, each)), frozenset(there))
 
 
-def _seen_by(board: Aggregate, worker: str) -> str:
-    """Return the state of a worker's account; a probing one is open to the worker that tries it."""
+def _is_open_for(board: Aggregate, worker: str) -> bool:
+    """Tell whether a worker may begin sessions: its account is open, or is tried again with this worker."""
     found = account_of(board, worker)
-    if found is None:
-        return ""
-    is_tried = found.state is account.State.PROBING and found.record.probe == worker
-    return str(account.State.OPEN if is_tried else found.state)
+    is_tried = found is not None and found.record.probe == worker
+    return found is None or is_tried or found.state is account.State.OPEN
 
 
 def are_told(fleet: Projection) -> bool:
     """With no message in flight, each worker knows whether its account rests."""
     if fleet.under_way:
         return True
-    seen = {name: state for each in fleet.aggregates.values() for name, state in each.of.items()}
-    rests = {name.partition("/")[2]: each.rests for name, each in fleet.aggregates.items() if each.rests is not None}
-    return all(rests.get(name) is (state != account.State.OPEN) for name, state in seen.items())
+    knows = {name.partition("/")[2] for name, each in fleet.aggregates.items() if each.rests}
+    every = frozenset[str]().union(*(each.every for each in fleet.aggregates.values()))
+    resting = frozenset[str]().union(*(each.resting for each in fleet.aggregates.values()))
+    return knows & every == resting
 
 
 OF_FLEETS: Final[tuple[Property[SystemState], ...]] = projected(

@@ -54,7 +54,8 @@ def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     if worker.record("session").state is not session.State.BUILDING_PROMPT:
         return
     wanted = worker.record("desired_state").state
-    if wanted not in desired_state.WORKS or usage.is_counting(worker):
+    waits = usage.is_counting(worker) or quota.is_given_back(worker, transition)
+    if wanted not in desired_state.WORKS or waits:
         return
     work: assignment.Assignment = worker.record("assignment")
     if work.state is assignment.State.IDLE and wanted is desired_state.State.RUN and not _ending(worker):
@@ -243,9 +244,10 @@ aggregate = AggregateType(
         conversations.keep,
         conversations.take_up,
         conversations.choose,
+        # Before `measuring`: the task is given back before the session counts as over, and the next one could begin.
+        quota.reporting(agent),
         usage.measuring(agent),
         quota.counting(agent),
-        quota.reporting(agent),
         rule(on=agent)(stall_detector.keep_watch),
         stall_detector.give_up,
         obey,
