@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from lifefold.interpreters.adapters.command import is_cost
 from lifefold.interpreters.fleet_file.values import as_table
 from lifefold.interpreters.fleet_runner import usage
 
@@ -55,7 +56,7 @@ def of_error(output: bytes) -> LastWords | None:
 def at_the_end(output: bytes) -> LastWords | None:
     """Return the words of the last line of an output if it is JSON with a sentence; None otherwise."""
     for line in reversed(output[-usage.TAIL_BYTES :].splitlines()):
-        if line.strip() and not usage.is_own(line.decode("utf-8", "replace")):
+        if line.strip() and not is_cost(line):
             last = next(_objects(line), None)
             words = None if last is None else _words(last)
             return words if words is not None and words.said else None

@@ -8,6 +8,7 @@ import re
 import tracemalloc
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import msgspec
 import pytest
@@ -15,8 +16,8 @@ from msgspec.structs import replace
 
 from agent_outcomes import OUTCOMES, TOTALS
 from agent_recordings import FOLDER, recordings
-from lifefold.core.fleet.worker import assignment, conversation, desired_state
-from lifefold.core.kernel import Aggregate, Entity, PersistentMap, Record
+from lifefold.core.fleet.worker import assignment, conversation
+from lifefold.core.kernel import Aggregate, Entity, PersistentMap
 from lifefold.core.lifecycles import session
 from lifefold.core.policy.outcomes import Outcome, diagnosis_of
 from lifefold.interpreters.adapters import Cost, Counted, Tokens, adapter_of
@@ -32,6 +33,7 @@ from lifefold.interpreters.processes import SessionExit, launch
 from program_ground import ProgramGround
 from session_ground import script
 
+TOTAL = Cost(Tokens(200, 80, 0, 14), 834)
 SUCCESS = FOLDER / "claude" / "success.txt"
 
 
@@ -240,24 +242,23 @@ def test_an_agent_program_gets_the_variables_that_it_logs_in_with_and_no_others(
     assert environment(around, acme) == environment(around, Agent("a", ("claude",), ())) == {}
 
 
-class Talk(Record, frozen=True):
-    """What a worker knows of its agent's conversation."""
-
-    state: desired_state.State = desired_state.State.RUN
-    id: str = ""
-    is_begun: bool = False
+CHOSEN = conversation.Conversation(conversation.State.CHOSEN, chooses=True, resumes=True, chosen="c7")
+BEGUN = conversation.Conversation(conversation.State.BEGUN, chooses=True, resumes=True, named="c7")
 
 
 @pytest.mark.parametrize(
     ("talk", "option"),
     [
         (None, None),
-        (Talk(), None),
-        (Talk(id="c7"), "--session-id=c7"),
-        (Talk(id="c7", is_begun=True), "--resume=c7"),
+        (conversation.Conversation(), None),
+        (CHOSEN, "--session-id=c7"),
+        (BEGUN, "--resume=c7"),
     ],
+    ids=["no-entity", "unnamed", "chosen", "begun"],
 )
-def test_a_conversation_of_the_worker_is_begun_or_resumed(talk: Talk | None, option: str | None) -> None:
+def test_a_conversation_of_the_worker_is_begun_or_resumed(
+    talk: conversation.Conversation | None, option: str | None
+) -> None:
     """Without one the session begins a conversation of its own."""
     known = {"assignment": Entity[Any]("assignment", assignment.Assignment())}
     if talk is not None:
@@ -266,6 +267,33 @@ def test_a_conversation_of_the_worker_is_begun_or_resumed(talk: Talk | None, opt
     words = program_argv(Agent("a", ("my",), ()), AgentProgram("claude"), "do it", worker)
     assert words[0] == "my"
     assert [each for each in words if "session" in each or "resume" in each] == ([option] if option else [])
+
+
+RESUMES = """#!/bin/sh
+printf '%s\\n' "$@" >> {folder}/counts/words
+if grep -q -e --resume= {folder}/counts/words
+then cat {data}/claude/resumed.txt; echo done > resumes.txt
+else cat {data}/claude/success.txt
+fi
+"""
+
+
+def test_a_retry_resumes_the_conversation_and_its_cost_counts_once(tmp_path: Path) -> None:
+    """The second session prints the total of the conversation, with the first session."""
+    ground = ProgramGround(tmp_path)
+    agent = ground.agent("claude", "resumes", script=RESUMES.format(folder=tmp_path, data=FOLDER))
+    fleet = "[fleet.budget]\nusd = 5\nsession_usd = 2\n"
+    ground.cast(agent.replace("max_retries = 0", "max_retries = 1"), fleet=fleet)
+    ground.run()
+    first, second = ground.ends()["resumes"]
+    assert (first["usage"], second["usage"]) == (usage(Cost(Tokens(100, 40, 0, 7), 417)), usage(TOTAL))
+    words = (tmp_path / "counts" / "words").read_text().splitlines()
+    (chosen,) = (each for each in words if each.startswith("--session-id="))
+    assert UUID(chosen.removeprefix("--session-id=")).version == 5
+    assert f"--resume={first['conversation']}" in words
+    assert first["conversation"] == second["conversation"]
+    (budget,) = ground.json("budget")
+    assert budget["spent"] == TOTAL.microusd
 
 
 def ended(outcome: str = "exited", code: int | None = 0) -> SessionExit:
