@@ -1,4 +1,4 @@
-"""The rules of a worker about its conversation: it begins with a claim, is resumed by each session, and is charged once.
+"""The rules of a worker about its conversation: a claim begins it, each session resumes it, and it is charged once.
 
 A worker has a conversation only if its agent program keeps any (``AgentPlan.talks``). The identifier of the next
 session is chosen in the step that asks for the session, so it is in the log before the program runs.
@@ -181,7 +181,9 @@ def _agrees(kept: KeptConversation | None, found: KeptConversation | None, *, is
 def is_kept(fleet: Projection) -> bool:
     """Tell whether the board has kept the conversation of a claim that stands."""
     seen = [each for each in fleet.aggregates.values() if isinstance(each, Ledger) and each.is_board]
-    return any(found is not None and (name, epoch) in each.owned for each in seen for name, epoch, found in each.conversations)
+    return any(
+        found is not None and (name, epoch) in each.owned for each in seen for name, epoch, found in each.conversations
+    )
 
 
 OF_FLEETS: Final[tuple[Property[SystemState], ...]] = projected(
