@@ -193,7 +193,8 @@ def test_a_story_has_each_conversation_once() -> None:
         (None, None, []),
     ):
         event = fleet_task.ConversationKept(1, "ann", after)
-        told = stepped(event, record=fleet_task.FleetTask(State.CLAIMED, "T1", conversation=before))
+        was = fleet_task.FleetTask(State.CLAIMED, "T1", conversation=before)
+        told = stepped(event, record=replace(was, conversation=after), before=was)
         assert lines(why.tell(why.Story("T1"), "board", told)) == said
 
 
