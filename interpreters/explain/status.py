@@ -20,11 +20,20 @@ from lifefold.core.fleet.dispatch import budgets, plan_approval
 from lifefold.core.fleet.dispatch.task_index import tasks_of, work_of
 from lifefold.core.fleet.service import inbox, invocation, trigger
 from lifefold.core.fleet.system import board, plan_change, worker
-from lifefold.core.fleet.worker import assignment, desired_state, mailbox, shutdown, stall_detector, supervisor
+from lifefold.core.fleet.worker import (
+    assignment,
+    conversations,
+    desired_state,
+    mailbox,
+    shutdown,
+    stall_detector,
+    supervisor,
+)
 from lifefold.core.kernel import Aggregate, Entity, Phase, replace
 from lifefold.core.lifecycles import process, session, task
 from lifefold.effects.service import Source
 from lifefold.effects.session import RunSession
+from lifefold.interpreters.explain.conversing import conversing
 
 
 class Timer(msgspec.Struct, frozen=True):
@@ -47,7 +56,8 @@ class AgentStatus(msgspec.Struct, frozen=True):
     approximate time of the last progress of a session on the ladder, otherwise 0. ``supervisor`` is the state of its
     restarts, empty without restarts; ``reason`` is then the reason of a quarantine. ``preempted_for`` is the task that
     it is preempted for, until it is free; otherwise empty. ``lacks`` is the budget without a share left for another
-    claim, ``its`` or ``the fleet's``; empty if there is none.
+    claim, ``its`` or ``the fleet's``; empty if there is none. ``conversation`` says which conversation its session
+    resumes or begins.
 
     For a service (``kind``), the state is that of its process, and ``reason`` says why it is down. ``doing`` is the
     prompt of its run, empty without one. ``messages`` counts its waiting messages, ``waiting`` all its waiting items.
@@ -82,6 +92,7 @@ class AgentStatus(msgspec.Struct, frozen=True):
     undelivered: int = 0
     prompted: int = 0
     lacks: str = ""
+    conversation: str = ""
 
 
 class TriggerStatus(msgspec.Struct, frozen=True):
@@ -151,6 +162,7 @@ def agent_status(of: Aggregate) -> AgentStatus:
         supervisor=supervised.state if supervised else "",
         undelivered=undelivered,
         prompted=box.taken if record.state in session.SESSION_LIVES else 0,
+        conversation=conversing(conversations.of(of)) if task_in_hand(assigned) else "",
     )
 
 

@@ -105,7 +105,7 @@ class Fleet(msgspec.Struct, frozen=True):
 
     ``watch``: the fleet waits for more tasks; this is an option of the run, not of the file. Without ``gates`` trust
     does not count, without ``preemption`` no task is preempted, and without ``aborts`` none is aborted. ``orphaned`` is
-    the outcome after the death of a session, unless the task has its own.
+    the outcome after the death of a session, unless the task has its own. ``anew``: a retry begins a new conversation.
 
     ``env`` and ``env_pass`` are for all processes, verification commands included. ``redact`` names further secrets.
 
@@ -137,6 +137,7 @@ class Fleet(msgspec.Struct, frozen=True):
     env: dict[str, str] = msgspec.field(default_factory=dict[str, str])
     env_pass: tuple[str, ...] = ()
     redact: tuple[str, ...] = ()
+    anew: bool = False
 
     def place_of(self, service: Service) -> Path:
         """Return the folder in which a service runs."""
@@ -190,6 +191,7 @@ class Fleet(msgspec.Struct, frozen=True):
             self.orphaned,
             self.aborts,
             guarded=self.repository is not None,
+            anew=self.anew,
         )
 
     def grace_ms(self, agent: Agent) -> int:

@@ -172,6 +172,7 @@ def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
     ]
     trust = [agent.level or "-" for agent, _ in seen.agents]
     rows = _with(rows, "TRUST", trust, rows[0].index("TASK"))
+    rows = _with(rows, "CONVERSATION", [agent.conversation or "-" for agent, _ in seen.agents], rows[0].index("NEXT"))
     yield columns(_with_cost(rows, [spending.of_agent(agent.name) for agent, _ in seen.agents], len(rows[0])))
 
 

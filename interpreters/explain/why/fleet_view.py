@@ -9,7 +9,7 @@ from lifefold.core.fleet.board import worker_slot
 from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.fleet.dispatch.task_index import TaskIndex, tasks_of, work_of
 from lifefold.core.fleet.system import board, worker
-from lifefold.core.fleet.worker import assignment, desired_state, supervisor
+from lifefold.core.fleet.worker import assignment, conversation, desired_state, supervisor
 from lifefold.core.kernel import Aggregate, Entity, replace
 from lifefold.core.lifecycles.session import Session
 from lifefold.interpreters.explain import status
@@ -85,6 +85,11 @@ class FleetView(msgspec.Struct, frozen=True):
         """Return the supervisor of an agent."""
         record: supervisor.Supervisor = self._of(agent, supervisor.REF, supervisor.Supervisor())
         return record
+
+    def conversation(self, agent: str) -> conversation.Conversation | None:
+        """Return the conversation of an agent about this task; None if it has none."""
+        found: conversation.Conversation | None = self._of(agent, conversation.REF, None)
+        return found if found is not None and found.task == self.name else None
 
     def _of(self, agent: str, ref: str, none: Any) -> Any:
         """Return a record of an agent's worker; ``none`` for a worker that the log does not have yet."""

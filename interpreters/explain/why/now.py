@@ -11,6 +11,7 @@ from lifefold.core.kernel import Entity
 from lifefold.core.lifecycles import task
 from lifefold.core.lifecycles.session import State as SessionState
 from lifefold.core.lifecycles.task import Stage, State
+from lifefold.interpreters.explain.conversing import conversing
 from lifefold.interpreters.explain.why.chain import (
     MISSING,
     chain,
@@ -204,7 +205,9 @@ def _at(view: FleetView) -> str:
         return f"; {owner} {_RESTS[wanted.state]}{in_brackets(wanted.reason)}"
     if view.assignment(owner).state is assignment.State.PREPARING:
         return "; its worktree is being prepared"
-    doing = _DOING[view.session(owner).state]
+    doing = enumerated(
+        [each for each in (_DOING[view.session(owner).state], conversing(view.conversation(owner))) if each]
+    )
     return f"; {owner} {doing}" if doing else ""
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from aggregate_hand import Hand
 from fleet_driver import Driver
-from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening
+from lifefold.core.fleet import AgentPlan, Plan, Talks, TaskPlan, opening
 from lifefold.core.fleet.board import budget, fleet_task, intake, worker_slot
 from lifefold.core.fleet.dispatch import budgets, plan_approval
 from lifefold.core.fleet.system import plan_change
@@ -56,6 +56,16 @@ def test_a_working_agent_shows_its_task_and_its_process() -> None:
     )
     assert (shown.session_seq, shown.attempt, shown.processes, shown.timer, shown.reason) == (0, 1, 1, None, "")
     assert (shown.consecutive_errors, shown.total_errors, shown.messages) == (0, 0, 0)
+
+
+def test_a_working_agent_shows_the_conversation_that_its_session_has() -> None:
+    """One that its program has not named yet begins; an agent without a task shows none."""
+    talks = AgentPlan("bob", talks=Talks(chooses=True, resumes=True))
+    driver = Driver(Plan("plan", (talks,), PLAN.tasks)).run(until=lambda driver: bob_state(driver) == "Running")
+    chosen = driver.record("worker/bob", "conversation").id
+    assert bob(driver).conversation == f"begins conversation {chosen}"
+    assert bob(stopped_when("Running")).conversation == ""
+    assert bob(driver.run()).conversation == ""
 
 
 def test_an_agent_without_work_shows_no_task() -> None:
