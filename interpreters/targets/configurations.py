@@ -33,6 +33,7 @@ from lifefold.interpreters.targets.bounded import (
     little_money,
     little_spent,
     no_drain,
+    no_errors,
     no_kill,
     one_letter,
     one_message,
@@ -209,7 +210,7 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
     ),
     "fleet-quota": CheckConfiguration(
         opening=openings.quota(),
-        bounds=_usual(commands=0),
+        bounds=_usual(commands=0, session=no_errors),
         crashes=_ONE_INPUT_LARGE,
         of="fleet",
     ),

@@ -100,9 +100,16 @@ def leave(board: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]
     found = account_of(board, worker)
     if found is None or worker not in found.record.users:
         return
-    if found.record.probe == worker and transition.entered is not worker_slot.State.GONE:
+    gives_up = found.record.probe == worker
+    if gives_up and transition.entered is not worker_slot.State.GONE:
         yield Tell(f"worker/{worker}", quota.REF, quota.AccountRests())
-    yield Dispatch(found.ref, account.Left(worker))
+    yield Dispatch(found.ref, account.GaveUp(worker) if gives_up else account.Left(worker))
+
+
+def frees_probe(board: Aggregate, transition: Transition) -> bool:
+    """Tell whether a worker gives up its probe: its account is about to admit another worker."""
+    found = account_of(board, transition.entity.removeprefix("worker_slot:"))
+    return found is not None and bool(found.record.probe) and transition.entity == f"worker_slot:{found.record.probe}"
 
 
 @rule(on=account.machine, enters=(account.State.RESTING, account.State.OPEN))
