@@ -73,6 +73,11 @@ def _is_open_to(of: Entity[account.Account], worker: str) -> bool:
     return tried or of.state is account.State.OPEN
 
 
+def reason_of(of: account.Account) -> str:
+    """Return the limit of an account in a few words: its name, or what the agent has said of it."""
+    return f"{of.scope} limit" if of.scope else of.message
+
+
 @rule(on=fleet_task.machine, enters=task.State.CLAIMED)
 def admit(board: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
     """Let the account admit a claim before its worker learns of it."""
