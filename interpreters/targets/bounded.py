@@ -4,7 +4,7 @@ from lifefold.core.fleet.board import budget, fleet_task, restart_permit, worker
 from lifefold.core.fleet.service import inbox
 from lifefold.core.fleet.worker import desired_state, usage_meter
 from lifefold.core.fleet.worker.mailbox import Mailbox
-from lifefold.core.lifecycles import runtime, session
+from lifefold.core.lifecycles import runtime
 from lifefold.core.lifecycles.budget import lease
 from lifefold.core.policy.access import Trust
 
@@ -41,11 +41,6 @@ def few_retries(t: fleet_task.FleetTask) -> bool:
 def few_uses(p: restart_permit.RestartPermit) -> bool:
     """Tell whether a restart permit has become free at most once after a use."""
     return p.used <= 1 or p.state is not restart_permit.State.FREE
-
-
-def no_errors(s: session.Session) -> bool:
-    """Tell whether no session of an agent has failed or suspended itself."""
-    return not s.total_errors and not s.suspensions
 
 
 def no_drain(i: desired_state.DesiredState) -> bool:

@@ -33,7 +33,6 @@ from lifefold.interpreters.targets.bounded import (
     little_money,
     little_spent,
     no_drain,
-    no_errors,
     no_kill,
     one_letter,
     one_message,
@@ -210,7 +209,7 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
     ),
     "fleet-quota": CheckConfiguration(
         opening=openings.quota(),
-        bounds=_usual(commands=0, session=no_errors),
+        bounds=_usual(commands=1, budget=little_left),
         crashes=_ONE_INPUT_LARGE,
         of="fleet",
     ),
