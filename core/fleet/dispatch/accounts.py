@@ -90,7 +90,7 @@ def admit(board: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]
 
 
 @rule(on=fleet_task.machine, event=task.Completed)
-def succeed(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+def open_after_probe(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Open a probing account when the session that tries it has completed."""
     owner: str = transition.was.owner
     found = account_of(board, owner)
@@ -99,7 +99,7 @@ def succeed(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 
 @rule(on=worker_slot.machine, event=(worker_slot.WorkWanted, worker_slot.WorkLeft, worker_slot.WorkerGone))
-def leave(board: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
+def leave_account(board: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
     """Let a worker that has no task any more leave its account. Another one may try a probing account then."""
     worker = transition.entity.removeprefix("worker_slot:")
     found = account_of(board, worker)
