@@ -33,6 +33,7 @@ _COMING: Final = {
     "RestartDue": "restart",
     "IdleElapsed": "suspended",
     "LifetimeElapsed": "stops",
+    "RestOver": "resumes",
 }
 """The consequence of a timer, by the name of its event."""
 

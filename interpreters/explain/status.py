@@ -16,7 +16,7 @@ import msgspec
 from lifefold.core.fleet import service
 from lifefold.core.fleet.board import budget, fleet_task, intake, worker_slot
 from lifefold.core.fleet.board.fleet_task import FleetTask
-from lifefold.core.fleet.dispatch import budgets, plan_approval
+from lifefold.core.fleet.dispatch import accounts, budgets, plan_approval
 from lifefold.core.fleet.dispatch.task_index import tasks_of, work_of
 from lifefold.core.fleet.service import inbox, invocation, trigger
 from lifefold.core.fleet.system import board, plan_change, worker
@@ -292,6 +292,9 @@ def _on_board(agent: AgentStatus, aggregate: Aggregate) -> AgentStatus:
     if slot.state is worker_slot.State.WORKING:
         agent = replace(agent, preempted_for=work_of(aggregate).preempted.get(agent.name, ""))
     agent = replace(agent, lacks=_lacks(agent.name, aggregate))
+    account = accounts.account_of(aggregate, agent.name)
+    if account is not None and agent.timer is None and agent.doing == assignment.State.WANTING:
+        agent = replace(agent, timer=_timer(account))
     trust = slot.trust
     if trust is None:
         return agent
@@ -342,6 +345,7 @@ class Awaited(StrEnum):
     TASK = "task"
     AGENT = "agent"
     BUDGET = "budget"
+    ACCOUNT = "account"
     TRUST = "trust"
     TASKS = "tasks"
 
@@ -350,9 +354,10 @@ class Waiting(msgspec.Struct, frozen=True):
     """Something that waits for an operator; ``command`` lets it go on.
 
     ``names`` has the tasks of an undecided plan, a task that needs approval, or a paused agent. For a spent budget, it
-    has the blocked tasks or the agent; for trust, a task above every agent's level. It is empty for a finished fleet
-    with an open intake. ``reason`` says why it waits. Silence becomes a refusal at ``until_ms``; 0 is never. Times are
-    Unix time in milliseconds.
+    has the blocked tasks or the agent; for trust, a task above every agent's level; for a limit, the account that rests
+    until ``until_ms`` at the latest, also without an operator. It is empty for a finished fleet
+    with an open intake. ``reason`` says why it waits. Else silence becomes a refusal at ``until_ms``; 0 is never. Times
+    are Unix time in milliseconds.
     """
 
     about: Awaited
@@ -374,6 +379,7 @@ def waiting(aggregates: Mapping[str, Aggregate]) -> tuple[Waiting, ...]:
     return (
         *_to_be_approved(aggregate, tasks(aggregates)),
         *_out_of_money(aggregate),
+        *_limited(aggregate),
         *_paused(aggregates),
         *_more_tasks(aggregate),
     )
@@ -410,6 +416,16 @@ def _out_of_money(aggregate: Aggregate) -> Iterator[Waiting]:
             yield Waiting(
                 Awaited.BUDGET, (name,), budgets.raising(entity), entity.entered_ms, reason=budgets.reason_of(entity)
             )
+
+
+def _limited(aggregate: Aggregate) -> Iterator[Waiting]:
+    for entity in accounts.accounts_of(aggregate):
+        timer = _timer(entity)
+        if timer is not None:
+            name = entity.ref.partition(":")[2]
+            command = f"resume --account {name}"
+            reason = accounts.reason_of(entity.record)
+            yield Waiting(Awaited.ACCOUNT, (name,), command, entity.entered_ms, timer.deadline_ms, reason)
 
 
 def _paused(aggregates: Mapping[str, Aggregate]) -> Iterator[Waiting]:

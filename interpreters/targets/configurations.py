@@ -218,7 +218,7 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
     ),
     "fleet-quota": CheckConfiguration(
         opening=openings.quota(),
-        bounds=_usual(commands=0),
+        bounds=_usual(commands=1, budget=little_left),
         crashes=_ONE_INPUT_LARGE,
         of="fleet",
     ),

@@ -171,17 +171,17 @@ def preempting() -> Opening:
     return tuple(fleet.opening(plan, 0))
 
 
-def quota(accounts: tuple[str, str] = ("left", "right"), tasks: int = 1) -> Opening:
-    """Return the opening of a fleet of two agents with these accounts, and so many tasks.
+def quota() -> Opening:
+    """Return the opening of a fleet of two agents with an account each, and one task.
 
-    The agents stop at their first error, and no task has a retry.
+    The agents stop at their first error, and the task has no retry. A limit lets it be claimed again and again, so a
+    budget of sessions bounds the claims.
     """
     limits = session.Limits(max_consecutive_errors=1, max_total_errors=1)
-    agents = tuple(
-        fleet.AgentPlan(name, limits, account=each) for name, each in zip(("ann", "ben"), accounts, strict=True)
-    )
-    plans = tuple(fleet.TaskPlan(f"T{number}", "do it", max_retries=0) for number in range(1, tasks + 1))
-    return tuple(fleet.opening(fleet.Plan("quota", agents, plans), 0))
+    agents = tuple(fleet.AgentPlan(name, limits, account=each) for name, each in (("ann", "left"), ("ben", "right")))
+    tasks = (fleet.TaskPlan("T1", "do it", max_retries=0),)
+    budget = fleet.Budget(fleet.Caps(sessions=2))
+    return tuple(fleet.opening(fleet.Plan("quota", agents, tasks, budget=budget), 0))
 
 
 def _change(old: fleet.Plan, new: fleet.Plan, after: int = 0) -> plan_change.PlanChange:

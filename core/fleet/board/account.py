@@ -126,6 +126,17 @@ class Left(Event, frozen=True):
         return cls(), cls("A2")
 
 
+class GaveUp(Event, frozen=True):
+    """The agent with the probe has no task any more, and its session has not completed."""
+
+    agent: str = FIRST
+
+    @classmethod
+    def examples(cls) -> tuple["GaveUp", ...]:
+        """Return two agents."""
+        return cls(), cls("A2")
+
+
 class Account(Record, frozen=True):
     """An account: how long it rests, and how many limits in a row had no told end.
 
@@ -177,14 +188,14 @@ def is_free(a: Account, _e: Admitted) -> bool:
     return not a.probe
 
 
-def is_the_probe(a: Account, e: Succeeded) -> bool:
+def is_the_probe(a: Account, e: Succeeded | GaveUp) -> bool:
     """The agent has the probe."""
     return a.probe == e.agent
 
 
 def is_a_user(a: Account, e: Left) -> bool:
-    """The agent was admitted."""
-    return e.agent in a.users
+    """The agent was admitted, and has not the probe."""
+    return e.agent in a.users and a.probe != e.agent
 
 
 # Actions
@@ -214,10 +225,14 @@ def try_with(a: Account, e: Admitted) -> Step[Account, Never]:
     return Step(replace(admit(a, e).record, probe=e.agent))
 
 
-def let_go(a: Account, e: Left) -> Step[Account, Never]:
+def let_go(a: Account, e: Left | GaveUp) -> Step[Account, Never]:
+    """Forget the agent."""
+    return Step(replace(a, users=tuple(each for each in a.users if each != e.agent)))
+
+
+def end_probe(a: Account, e: GaveUp) -> Step[Account, Never]:
     """Forget the agent; another one may have the probe."""
-    users = tuple(each for each in a.users if each != e.agent)
-    return Step(replace(a, users=users, probe="" if a.probe == e.agent else a.probe))
+    return Step(replace(let_go(a, e).record, probe=""))
 
 
 # Timers
@@ -280,8 +295,10 @@ def tries_with_one(step: Transition) -> bool:
             return not was.probe and bool(now.probe == agent)
         case Succeeded(agent=agent):
             return bool(was.probe == agent) and step.entered is State.OPEN
+        case GaveUp(agent=agent):
+            return bool(was.probe == agent) and not now.probe
         case Left(agent=agent):
-            return bool(now.probe == ("" if was.probe == agent else was.probe))
+            return bool(was.probe == now.probe != agent)
         case _:
             return step.entered is State.RESTING
 
@@ -292,7 +309,7 @@ def knows_its_users(step: Transition) -> bool:
     match step.event:
         case Admitted(agent=agent):
             expected = was | {agent}
-        case Left(agent=agent):
+        case Left(agent=agent) | GaveUp(agent=agent):
             expected = was - {agent}
         case _:
             expected = was
@@ -322,13 +339,18 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
         {State.PROBING: (Admitted,)},
         when=lambda e: not e.record.probe,
     ),
-    accepts("an agent can leave at any time", {tuple(State): (Left,)}, when=lambda e: FIRST in e.record.users),
+    accepts(
+        "an agent can leave at any time",
+        {tuple(State): (Left,)},
+        when=lambda e: FIRST in e.record.users and e.record.probe != FIRST,
+    ),
+    accepts("the agent with the probe can leave", {State.PROBING: (GaveUp,)}, when=lambda e: e.record.probe == FIRST),
     *exits_on(State.RESTING, RestLifted),
     is_transient(State.RESTING),
     sometimes("an account is tried again with one session", lambda e: bool(e.record.probe)),
 )
 
-ADMITS_MORE: Final = (RestOver, RestLifted, Succeeded)
+ADMITS_MORE: Final = (RestOver, RestLifted, Succeeded, GaveUp)
 """After these events an account may admit an agent that it did not admit before."""
 
 machine: Machine[Any] = Machine(
@@ -345,6 +367,7 @@ machine: Machine[Any] = Machine(
         row(State.OPEN, Admitted, STAY, admit),
         row(State.PROBING, Admitted, STAY, try_with, when=is_free),
         row(State.PROBING, Succeeded, State.OPEN, open_up, when=is_the_probe),
+        row(State.PROBING, GaveUp, STAY, end_probe, when=is_the_probe),
         row(tuple(State), Left, STAY, let_go, when=is_a_user),
     ),
     during={State.RESTING: after(rest_ms, RestOver)},

@@ -73,6 +73,11 @@ def _is_open_to(of: Entity[account.Account], worker: str) -> bool:
     return tried or of.state is account.State.OPEN
 
 
+def reason_of(of: account.Account) -> str:
+    """Return the limit of an account in a few words: its name, or what the agent has said of it."""
+    return f"{of.scope} limit" if of.scope else of.message
+
+
 @rule(on=fleet_task.machine, enters=task.State.CLAIMED)
 def admit(board: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
     """Let the account admit a claim before its worker learns of it."""
@@ -85,7 +90,7 @@ def admit(board: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]
 
 
 @rule(on=fleet_task.machine, event=task.Completed)
-def succeed(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+def open_after_probe(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Open a probing account when the session that tries it has completed."""
     owner: str = transition.was.owner
     found = account_of(board, owner)
@@ -94,15 +99,22 @@ def succeed(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 
 @rule(on=worker_slot.machine, event=(worker_slot.WorkWanted, worker_slot.WorkLeft, worker_slot.WorkerGone))
-def leave(board: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
+def leave_account(board: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
     """Let a worker that has no task any more leave its account. Another one may try a probing account then."""
     worker = transition.entity.removeprefix("worker_slot:")
     found = account_of(board, worker)
     if found is None or worker not in found.record.users:
         return
-    if found.record.probe == worker and transition.entered is not worker_slot.State.GONE:
+    gives_up = found.record.probe == worker
+    if gives_up and transition.entered is not worker_slot.State.GONE:
         yield Tell(f"worker/{worker}", quota.REF, quota.AccountRests())
-    yield Dispatch(found.ref, account.Left(worker))
+    yield Dispatch(found.ref, account.GaveUp(worker) if gives_up else account.Left(worker))
+
+
+def frees_probe(board: Aggregate, transition: Transition) -> bool:
+    """Tell whether a worker gives up its probe: its account is about to admit another worker."""
+    found = account_of(board, transition.entity.removeprefix("worker_slot:"))
+    return found is not None and bool(found.record.probe) and transition.entity == f"worker_slot:{found.record.probe}"
 
 
 @rule(on=account.machine, enters=(account.State.RESTING, account.State.OPEN))

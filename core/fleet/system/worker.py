@@ -28,7 +28,6 @@ from lifefold.core.fleet.worker import (
     usage_meter,
 )
 from lifefold.core.fleet.worker.prompt import compose
-from lifefold.core.fleet.worker.shutdown import is_ending as _ending
 from lifefold.core.kernel import Aggregate, AggregateType, Dispatch, Transition, rule
 from lifefold.core.lifecycles import session, session_profiles, task
 from lifefold.core.lifecycles.session_yielding import YieldWanted
@@ -58,7 +57,7 @@ def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     if wanted not in desired_state.WORKS or waits:
         return
     work: assignment.Assignment = worker.record("assignment")
-    if work.state is assignment.State.IDLE and wanted is desired_state.State.RUN and not _ending(worker):
+    if work.state is assignment.State.IDLE and wanted is desired_state.State.RUN and not _is_ending(worker):
         yield Dispatch("assignment", assignment.WorkRequested())
     elif work.state is assignment.State.WORKING and quota.rests(worker):
         yield Dispatch("assignment", assignment.Dropped(quota.reason_of(worker)))
@@ -73,6 +72,12 @@ def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         yield Dispatch("assignment", assignment.Prompted())
         if box.messages:
             yield Dispatch("mailbox", mailbox.MessagesTaken())
+
+
+def _is_ending(worker: Aggregate) -> bool:
+    """Tell whether something of the last session is being ended, or is about to be: the watch of its output."""
+    found = worker.entities.get(stall_detector.REF)
+    return shutdown.is_ending(worker) or (found is not None and found.state in stall_detector.WATCHED)
 
 
 @rule(on=desired_state.machine, enters=(*desired_state.RESTS, desired_state.State.STOP))
@@ -244,10 +249,10 @@ aggregate = AggregateType(
         conversations.keep,
         conversations.take_up,
         conversations.choose,
-        # Before `measuring`: the task is given back before the session counts as over, and the next one could begin.
+        # Before `measuring`: the next session may begin as soon as the last one is counted.
+        quota.counting(agent),
         quota.reporting(agent),
         usage.measuring(agent),
-        quota.counting(agent),
         rule(on=agent)(stall_detector.keep_watch),
         stall_detector.give_up,
         obey,

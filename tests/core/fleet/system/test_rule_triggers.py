@@ -94,6 +94,7 @@ CHECKED: Final = (
     "fleet-aborts",
     "fleet-drained",
     "fleet-trusted",
+    "fleet-quota",
     "fleet-orphans",
     "fleet-changing",
     "fleet-talking",
