@@ -175,15 +175,16 @@ async def test_adopting_a_directory_that_has_gone_kills_the_session_that_began_t
 
 
 @pytest.mark.parametrize("by", ["file", "nothing", "loop", None])
-async def test_a_gone_directory_whose_shim_is_dead_leaves_no_agent_behind(tmp_path: Path, by: str | None) -> None:
-    """No record and no shim names the session then. Its processes name the directory themselves; others stay."""
+async def test_a_gone_directory_whose_shim_is_dead_leaves_no_process_behind(tmp_path: Path, by: str | None) -> None:
+    """The agent dies with its shim, and what it has begun does not: it names the directory itself. Others stay."""
     directory, bell = tmp_path / "run", Bell(tmp_path / "bell")
-    start = await launch_and_kill_the_runner(directory, f"echo here > {bell}; setsid sleep 1000 & sleep 1000")
+    start = await launch_and_kill_the_runner(directory, f"setsid sleep 1000 & echo $! > {bell}; sleep 1000")
     other = await launch(tmp_path / "run2", script("sleep 1000"))
-    assert await bell.heard() == "here"
+    left = identify(int(await bell.heard()))
+    assert left is not None
     os.kill(start.shim_pid, signal.SIGKILL)
     await death(start.shim)
-    assert is_alive(start.agent)
+    assert is_alive(left)
     if by is None:
         directory.rename(tmp_path / "moved")
     else:
@@ -193,6 +194,7 @@ async def test_a_gone_directory_whose_shim_is_dead_leaves_no_agent_behind(tmp_pa
     assert isinstance(ended, SessionExit)
     assert ended.outcome == "lost"
     assert not is_alive(start.agent)
+    assert not is_alive(left)
     assert other.start is not None
     assert is_alive(other.start.agent)
     await other.kill()
