@@ -136,7 +136,9 @@ class Picture:
 
     def _leaving(self, width: int) -> list[Text]:
         served = {each.name for each in self._runner.fleet.services}
-        sessions, runs = (sum((name in served) is of for name in self._runner.handlers.live) for of in (False, True))
+        sessions, runs = (
+            sum((name in served) is of for name in self._runner.handlers.sessions.live) for of in (False, True)
+        )
         asked = f"{sessions} {'session is' if sessions == 1 else 'sessions are'} asked to end" if sessions else ""
         waited = f"{runs} {'run is' if runs == 1 else 'runs are'} waited for" if runs else ""
         match self._runner.leaving:
@@ -196,7 +198,7 @@ class Picture:
         table = Table(box=None, pad_edge=False, header_style="bold")
         for index in shown:
             table.add_column(COLUMNS[index], no_wrap=True)
-        pid, wide = self._runner.handlers.pid, width >= WIDE_CHARACTERS
+        pid, wide = self._runner.handlers.sessions.pid, width >= WIDE_CHARACTERS
         rows = [list(_cells(agent, pid(agent.name), now_ms, wide=wide)) for agent in agents[:fitting]]
         rows = [[cells[index] for index in shown] for cells in rows]
         for cells in _fitted(rows, [COLUMNS[index] for index in shown], width):

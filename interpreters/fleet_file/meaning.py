@@ -18,6 +18,7 @@ from lifefold.interpreters.fleet_file.agents import ADAPTIVE_MS, AgentKeys, Rest
 from lifefold.interpreters.fleet_file.budget import said_caps
 from lifefold.interpreters.fleet_file.keys import Key, said, said_but_defaults
 from lifefold.interpreters.fleet_file.model import Agent, InterpreterEntry, Service
+from lifefold.interpreters.fleet_file.programs import said_program
 from lifefold.interpreters.fleet_file.services import said_life
 from lifefold.interpreters.fleet_file.tasks import TaskKeys
 from lifefold.interpreters.fleet_file.values import LONGEST_SHOWN, as_table, shortened
@@ -90,7 +91,10 @@ def _digest(text: str) -> str:
 
 def _agent(agent: Agent) -> dict[str, object]:
     limits = agent.limits
-    runs = {AgentKeys.target: agent.target} if agent.target else {AgentKeys.command: agent.written_command}
+    if agent.program is not None:
+        runs = said_program(agent.program)
+    else:
+        runs = said({AgentKeys.target: agent.target} if agent.target else {AgentKeys.command: agent.written_command})
     meanings = {
         AgentKeys.output_limit: agent.output_limit_bytes,
         AgentKeys.session_timeout: ADAPTIVE_MS if agent.adaptive else limits.session_timeout_ms,
@@ -102,7 +106,11 @@ def _agent(agent: Agent) -> dict[str, object]:
         AgentKeys.jitter: limits.jitter,
         AgentKeys.reset_errors_on: limits.reset_errors_on,
     }
-    newer: dict[Key[Any], object] = {AgentKeys.roles: agent.roles, AgentKeys.trust: agent.trust}
+    newer: dict[Key[Any], object] = {
+        AgentKeys.roles: agent.roles,
+        AgentKeys.trust: agent.trust,
+        AgentKeys.account: agent.account,
+    }
     if agent.stall is not None:
         newer |= {
             AgentKeys.stall_timeout: agent.stall.end_ms,
@@ -118,7 +126,7 @@ def _agent(agent: Agent) -> dict[str, object]:
         }
     )
     tables = said_caps(agent.caps) | ({"restart": restart} if restart else {})
-    return said(runs) | said(meanings) | said_but_defaults(newer) | tables
+    return runs | said(meanings) | said_but_defaults(newer) | tables
 
 
 def _service(service: Service) -> dict[str, object]:

@@ -12,6 +12,7 @@ from lifefold.effects import RunSession
 from lifefold.effects.service import Changed, Cron, Every, Source
 from lifefold.interpreters.engine import EffectContext
 from lifefold.interpreters.fleet_file import Fleet, expand
+from lifefold.interpreters.fleet_runner.agent_programs import program_argv
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.variables import environment
 from lifefold.interpreters.processes import SessionSpec
@@ -43,7 +44,10 @@ def session_spec(
     worktree = workplace.folder(agent.name, task)
     prompt_file = folder.prompt(agent.name, activity.attempt)
     prompt = _argument(activity, prompt_file)
-    argv = expand(agent.command, prompt=prompt, prompt_file=str(prompt_file), task=task, worktree=str(worktree))
+    if agent.program is None:
+        argv = expand(agent.command, prompt=prompt, prompt_file=str(prompt_file), task=task, worktree=str(worktree))
+    else:
+        argv = [*program_argv(agent, agent.program, prompt, context.within)]
     known = {
         "LIFEFOLD_TASK": task,
         "LIFEFOLD_CLAIM": str(brief.epoch),
@@ -62,6 +66,7 @@ def session_spec(
         grace_ms=activity.grace_ms,
         output_limit_bytes=agent.output_limit_bytes,
         generation=f"{agent.name}-{activity.attempt}",
+        kind="" if agent.program is None else agent.program.adapter,
     )
 
 

@@ -11,6 +11,7 @@ import msgspec
 
 from lifefold.core import fleet
 from lifefold.core.fleet.board import (
+    account,
     budget,
     fleet_task,
     intake,
@@ -22,7 +23,16 @@ from lifefold.core.fleet.board import (
 from lifefold.core.fleet.dispatch import plan_approval
 from lifefold.core.fleet.service import inbox, invocation, trigger
 from lifefold.core.fleet.system import plan_change
-from lifefold.core.fleet.worker import assignment, desired_state, mailbox, stall_detector, supervisor, usage_meter
+from lifefold.core.fleet.worker import (
+    assignment,
+    conversation,
+    desired_state,
+    mailbox,
+    quota,
+    stall_detector,
+    supervisor,
+    usage_meter,
+)
 from lifefold.core.kernel import Machine, System
 from lifefold.core.lifecycles import (
     agent,
@@ -113,8 +123,11 @@ MACHINES: tuple[Entry[Machine[Any]], ...] = (
     Entry("inbox", inbox.machine.about, inbox.machine),
     Entry("trigger", trigger.machine.about, trigger.machine),
     Entry("service_slot", service_slot.machine.about, service_slot.machine),
+    Entry("account", account.machine.about, account.machine),
+    Entry("quota", quota.machine.about, quota.machine),
     Entry("change", plan_change.machine.about, plan_change.machine),
     Entry("assignment", assignment.machine.about, assignment.machine),
+    Entry("conversation", conversation.machine.about, conversation.machine),
 )
 """Every lifecycle, those of the documents first."""
 

@@ -30,6 +30,7 @@ _FIELDS: Final[Mapping[str, str]] = {
             "subtasks_ms",
             "orphaned",
             "on_nothing",
+            "anew",
         )
     },
     "needs_approval": "always_needs_approval",

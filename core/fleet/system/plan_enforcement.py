@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from lifefold.core.fleet import service
-from lifefold.core.fleet.board import budget, fleet_task, service_slot, worker_slot
+from lifefold.core.fleet.board import account, budget, fleet_task, service_slot, worker_slot
 from lifefold.core.fleet.board.fleet_task import FleetTask
-from lifefold.core.fleet.dispatch import budgets, preemption
+from lifefold.core.fleet.dispatch import accounts, budgets, preemption
 from lifefold.core.fleet.dispatch.task_index import tasks_of
 from lifefold.core.fleet.system import plan_change, worker
 from lifefold.core.fleet.system.plan import (
@@ -33,7 +33,7 @@ from lifefold.core.fleet.system.plan import (
 from lifefold.core.fleet.system.plan_change import PlanChange
 from lifefold.core.fleet.system.plan_difference import AgentChange, FleetChange, ServiceChange, TaskChange, TaskMoved
 from lifefold.core.fleet.system.plan_obstacles import OVER, obstacles, over
-from lifefold.core.fleet.worker import assignment, desired_state, usage_meter
+from lifefold.core.fleet.worker import assignment, desired_state, quota, usage_meter
 from lifefold.core.kernel import (
     Aggregate,
     Create,
@@ -127,7 +127,11 @@ def _new_agent(board: Aggregate, now: AgentPlan, rules: Plan) -> Iterator[RuleAc
         preemption_requests = preemption.preemption_requests((now.name,), rules.preemption.within_ms)
         yield from (Create(ref, each) for ref, each in preemption_requests.items())
     yield from (Create(ref, each) for ref, each in own_permits(now, rules).items())
+    if now.account and accounts.ref_of(now.account) not in board.entities:
+        yield Create(accounts.ref_of(now.account), account.Account())
     yield Tell(f"{worker.KIND}/{now.name}", "", Opened({**working(now, rules), **_metered(board)}))
+    if not accounts.is_open(board, now.account):
+        yield Tell(f"{worker.KIND}/{now.name}", quota.REF, quota.AccountRests())
 
 
 def _metered(board: Aggregate) -> dict[str, Record]:
@@ -320,7 +324,7 @@ def _has_terms(record: FleetTask, found: TaskChange, rules: Plan) -> bool:
     if found.now is None:
         return record.removed and task.settled(record)
     planned = _by_the_plan(record, found.now, record.ordinal, rules)
-    names = ("verify", "depends_on", "priority", "role", "files", "most_subtasks", "orphaned", "on_nothing")
+    names = ("verify", "depends_on", "priority", "role", "files", "most_subtasks", "orphaned", "on_nothing", "anew")
     return not record.removed and all(getattr(planned, name) == getattr(record, name) for name in names)
 
 

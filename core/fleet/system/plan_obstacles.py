@@ -231,7 +231,9 @@ def _of_kept_agent(board: Aggregate, name: str, was: AgentPlan, now: AgentPlan) 
     slot: worker_slot.WorkerSlot = board.record(f"worker_slot:{was.name}")
     if was.trust is not now.trust:
         yield _of_trust(name, slot, was, now)
-    for key in (*_silences(was.stall, now.stall), *["restart"] * (was.restart != now.restart)):
+    settled = {"restart": "restart", "talks": "kind", "account": "account"}
+    changed = [key for field, key in settled.items() if getattr(was, field) != getattr(now, field)]
+    for key in (*_silences(was.stall, now.stall), *changed):
         why = "is settled when an agent begins; put that back, or give the agent another name"
         yield Obstacle(f"{name}.{key}", why, ACCEPT)
     of = board.entities.get(f"task:{slot.task}")
@@ -294,9 +296,9 @@ def _of_fleet(board: Aggregate, change: FleetChange) -> Iterator[Obstacle]:
         yield Obstacle("fleet.budget", "how budgets are kept is settled when a log begins; put that back", FRESH)
     if was.approve_plan and not now.approve_plan:
         yield Obstacle("fleet.approve_plan", "the plan was put before a person; put that back, approve it", _APPROVE)
-    for field in ("name", "approve_plan", "gates", "orphaned", "restarts", "preemption", "aborts"):
+    for field in ("name", "approve_plan", "gates", "orphaned", "restarts", "preemption", "aborts", "anew"):
         if getattr(was, field) != getattr(now, field) and not (field == "approve_plan" and was.approve_plan):
-            key = "restart" if field == "restarts" else field
+            key = {"restarts": "restart", "anew": "on_retry"}.get(field, field)
             yield Obstacle(f"fleet.{key}", "is settled when a log begins; put that back, or begin a new log", FRESH)
 
 

@@ -13,10 +13,13 @@ from lifefold.core.fleet.board import adaptive_timeout, fleet_task, worker_slot
 from lifefold.core.fleet.system.worker_properties import PROPERTIES
 from lifefold.core.fleet.worker import (
     assignment,
+    conversation,
+    conversations,
     desired_state,
     mailbox,
     nothing_done,
     orphans,
+    quota,
     restarts,
     shutdown,
     stall_detector,
@@ -51,11 +54,14 @@ def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     if worker.record("session").state is not session.State.BUILDING_PROMPT:
         return
     wanted = worker.record("desired_state").state
-    if wanted not in desired_state.WORKS or usage.is_counting(worker):
+    waits = usage.is_counting(worker) or quota.is_given_back(worker, transition)
+    if wanted not in desired_state.WORKS or waits:
         return
     work: assignment.Assignment = worker.record("assignment")
     if work.state is assignment.State.IDLE and wanted is desired_state.State.RUN and not _ending(worker):
         yield Dispatch("assignment", assignment.WorkRequested())
+    elif work.state is assignment.State.WORKING and quota.rests(worker):
+        yield Dispatch("assignment", assignment.Dropped(quota.reason_of(worker)))
     elif work.state is assignment.State.WORKING and work.sessions and usage.is_used_up(worker):
         yield Dispatch("assignment", assignment.Dropped("its share of the budget is used up"))
     elif work.state is assignment.State.WORKING and adaptive_timeout.differs(worker):
@@ -130,10 +136,11 @@ def work_begins(worker: Aggregate, _transition: Transition) -> Iterator[Tell]:
 def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Report the end of a session to the assignment: finished, failed, orphaned, or given back with the agent.
 
-    A suspended session keeps its work, under the same claim and in the same worktree (D28).
+    A suspended session keeps its work, under the same claim and in the same worktree (D28). So does a session that has
+    lost its conversation, once.
     """
     exited = transition.event if isinstance(transition.event, session.SessionExited) else None
-    if exited and session_profiles.may_go_on(transition.was, exited):
+    if exited and (session_profiles.may_go_on(transition.was, exited) or conversations.begins_anew(worker, transition)):
         return
     working = worker.record("assignment").state is assignment.State.WORKING
     match transition.entered:
@@ -228,9 +235,19 @@ aggregate = AggregateType(
         usage_meter.machine,
         stall_detector.machine,
         supervisor.machine,
+        conversation.machine,
+        quota.machine,
     ),
     rules=(
+        # Before `measuring`: the next session, which `go_on` begins at once, gets the conversation as it is now.
+        rule(on=agent, event=session.SessionExited)(conversations.listen),
+        conversations.keep,
+        conversations.take_up,
+        conversations.choose,
+        # Before `measuring`: the task is given back before the session counts as over, and the next one could begin.
+        quota.reporting(agent),
         usage.measuring(agent),
+        quota.counting(agent),
         rule(on=agent)(stall_detector.keep_watch),
         stall_detector.give_up,
         obey,
@@ -273,8 +290,10 @@ aggregate = AggregateType(
         "mailbox": (mailbox.OperatorMessageArrived,),
         usage_meter.machine.name: (),
         supervisor.REF: (),
+        conversation.REF: (),
         desired_state.machine.name: desired_state.COMMANDS,
         stall_detector.machine.name: (),
+        quota.REF: (),
     },
     properties=PROPERTIES,
 )

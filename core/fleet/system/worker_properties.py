@@ -2,7 +2,17 @@
 
 from typing import Final
 
-from lifefold.core.fleet.worker import assignment, desired_state, orphans, restarts, shutdown, stall_detector, usage
+from lifefold.core.fleet.worker import (
+    assignment,
+    conversations,
+    desired_state,
+    orphans,
+    quota,
+    restarts,
+    shutdown,
+    stall_detector,
+    usage,
+)
 from lifefold.core.fleet.worker.shutdown import is_ending, settled
 from lifefold.core.kernel import Aggregate, Property, always, leads_to, sometimes, strongly, weakly
 from lifefold.core.lifecycles import session, task
@@ -88,7 +98,9 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     always("a paused agent gives back a task that it has not begun", paused_leaves_it_to_others),
     always("a completed session has delivered its messages", completed_is_delivered),
     *usage.PROPERTIES,
+    *quota.PROPERTIES,
     *orphans.OF_WORKERS,
+    *conversations.PROPERTIES,
     always("a session is watched exactly while it runs, if the fleet wants that", stall_detector.watches_who_runs),
     leads_to(
         "every stop or drain ends with nothing left, or with a hold, if activities end",

@@ -31,6 +31,7 @@ TERMS: Final = (
     "level",
     "orphaned",
     "on_nothing",
+    "anew",
     "approval_ms",
     "retry",
     "always_needs_approval",
@@ -52,6 +53,7 @@ KEYS: Final = {
     "caps": "budget",
     "orphaned": "orphaned",
     "on_nothing": "on_nothing",
+    "anew": "on_retry",
 }
 """The keys of a fleet file, by the fields of a planned task."""
 
