@@ -30,6 +30,7 @@ from lifefold.interpreters.cli.wording import (
     columns,
     coming,
     cost,
+    is_missing,
     next_of,
     plain_state,
     spent,
@@ -166,7 +167,7 @@ def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
             str(agent.session_seq),
             str(agent.attempt),
             _process(agent, evidence),
-            next_of(agent, now_ms),
+            next_of(agent, now_ms, is_gone=is_missing(agent, evidence, runs=seen.runs)),
         )
         for agent, evidence in seen.agents
     ]

@@ -72,8 +72,10 @@ class FleetView(msgspec.Struct, frozen=True):
         of = self.aggregates.get(f"{worker.KIND}/{agent}")
         entity = None if of is None else of.entities.get("session")
         running = None if entity is None else status.running_session(entity)
-        if running is not None:
-            return running.timeout_ms
+        return self.next_time_limit_ms(agent) if running is None else running.timeout_ms
+
+    def next_time_limit_ms(self, agent: str) -> int | None:
+        """Return the time limit of an agent's next session, which the plan may have changed; None or 0 without one."""
         return self.assignment(agent).brief.timeout_ms or self.session(agent).limits.session_timeout_ms
 
     def desired_state(self, agent: str) -> desired_state.DesiredState:

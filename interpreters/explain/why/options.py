@@ -161,7 +161,8 @@ def _in_hand(view: FleetView) -> str:
     if wanted is desired_state.State.HOLD:
         return f"{view.name} goes on when a runner is at work: {owner} is held until then"
     limit_ms = view.time_limit_ms(owner)
-    limit = f"; each is ended after {duration(limit_ms)} at the latest" if limit_ms else ""
+    which = "each" if limit_ms == view.next_time_limit_ms(owner) else "the present one"
+    limit = f"; {which} is ended after {duration(limit_ms)} at the latest" if limit_ms else ""
     return f"{view.name} goes on when a session of {view.task.owner} has ended{limit}"
 
 
