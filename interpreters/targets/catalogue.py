@@ -22,7 +22,16 @@ from lifefold.core.fleet.board import (
 from lifefold.core.fleet.dispatch import plan_approval
 from lifefold.core.fleet.service import inbox, invocation, trigger
 from lifefold.core.fleet.system import plan_change
-from lifefold.core.fleet.worker import assignment, desired_state, mailbox, stall_detector, supervisor, usage_meter
+from lifefold.core.fleet.worker import (
+    assignment,
+    desired_state,
+    mailbox,
+    output,
+    stall_detector,
+    supervisor,
+    turns,
+    usage_meter,
+)
 from lifefold.core.kernel import Machine, System
 from lifefold.core.lifecycles import (
     agent,
@@ -97,11 +106,13 @@ MACHINES: tuple[Entry[Machine[Any]], ...] = (
     Entry("agent-supervised", "agent, but it has timers of its own and may die in any state", agent.supervised),
     Entry("turn", turn.machine.about, turn.machine),
     Entry("turn-completing-fails", "turn, but a crash while COMPLETING fails it", turn.completing_fails),
+    Entry("turn-in-fleet", turns.in_fleet.about, turns.in_fleet),
     Entry("task-in-fleet", fleet_task.machine.about, _FLEET_TASK),
     Entry("worker_slot", worker_slot.machine.about, worker_slot.machine),
     Entry("desired_state", desired_state.machine.about, desired_state.machine),
     Entry("mailbox", mailbox.machine.about, mailbox.machine),
     Entry("stall_detector", stall_detector.machine.about, stall_detector.machine),
+    Entry("output", output.machine.about, output.machine),
     Entry("plan", plan_approval.machine.about, plan_approval.machine),
     Entry("intake", intake.machine.about, intake.machine),
     Entry("budget", budget.machine.about, budget.machine),

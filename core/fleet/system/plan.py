@@ -18,7 +18,16 @@ from lifefold.core.fleet.board import (
 from lifefold.core.fleet.dispatch import budgets, plan_approval, preemption, restarts
 from lifefold.core.fleet.service import inbox, invocation, trigger
 from lifefold.core.fleet.system import worker
-from lifefold.core.fleet.worker import assignment, desired_state, mailbox, stall_detector, supervisor, usage_meter
+from lifefold.core.fleet.worker import (
+    assignment,
+    desired_state,
+    mailbox,
+    output,
+    stall_detector,
+    supervisor,
+    turns,
+    usage_meter,
+)
 from lifefold.core.kernel import Envelope, Opened, Record
 from lifefold.core.lifecycles import process, session, task
 from lifefold.core.lifecycles.budget.account import Account
@@ -60,7 +69,8 @@ class AgentPlan(msgspec.Struct, frozen=True):
 
     ``stall``: how long its sessions may be silent; without it they are not watched. ``trust`` is its level in the
     beginning, ``caps`` what it may spend, ``restart`` how often it is restarted. ``adaptive``: the time limit of its
-    sessions comes from earlier sessions, with ``limits`` as the maximum.
+    sessions comes from earlier sessions, with ``limits`` as the maximum. ``follows``: the output of its sessions is
+    read, and each of its claims is a turn.
     """
 
     name: str
@@ -72,6 +82,7 @@ class AgentPlan(msgspec.Struct, frozen=True):
     stall: stall_detector.Limits | None = None
     restart: Restart = Restart()
     adaptive: bool = False
+    follows: bool = False
 
 
 class GatePlan(msgspec.Struct, frozen=True):
@@ -189,6 +200,9 @@ def working(agent: AgentPlan, plan: Plan) -> dict[str, Record]:
     }
     if agent.stall is not None:
         records[stall_detector.REF] = stall_detector.StallDetector(limits=agent.stall)
+    if agent.follows:
+        records[output.REF] = output.Output()
+        records[turns.REF] = turns.FleetTurn(agent=agent.name)
     if _is_supervised(plan, agent):
         records[supervisor.REF] = supervisor.Supervisor(name=agent.name, pause=agent.restart.pause)
     return records

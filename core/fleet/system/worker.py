@@ -17,10 +17,13 @@ from lifefold.core.fleet.worker import (
     mailbox,
     nothing_done,
     orphans,
+    output,
+    output_receivers,
     restarts,
     shutdown,
     stall_detector,
     supervisor,
+    turns,
     usage,
     usage_meter,
 )
@@ -228,10 +231,16 @@ aggregate = AggregateType(
         usage_meter.machine,
         stall_detector.machine,
         supervisor.machine,
+        output.machine,
+        turns.machine,
     ),
     rules=(
         usage.measuring(agent),
         rule(on=agent)(stall_detector.keep_watch),
+        # Before `work_ends`: the end of a session ends its tool, and the turn can then be verified.
+        *turns.of_sessions(agent),
+        *turns.OF_CLAIMS,
+        *output_receivers.RULES,
         stall_detector.give_up,
         obey,
         interrupt,
@@ -249,7 +258,14 @@ aggregate = AggregateType(
         next_round,
         *(
             rule(on=each)(go_on)
-            for each in (agent, assignment.machine, desired_state.machine, usage_meter.machine, stall_detector.machine)
+            for each in (
+                agent,
+                assignment.machine,
+                desired_state.machine,
+                usage_meter.machine,
+                stall_detector.machine,
+                output.machine,
+            )
         ),
         rule(on=assignment.machine, enters=shutdown.NOT_BEGUN)(shutdown.drained),
         rule(on=desired_state.machine, enters=desired_state.State.DRAIN)(shutdown.drained),
@@ -275,6 +291,8 @@ aggregate = AggregateType(
         supervisor.REF: (),
         desired_state.machine.name: desired_state.COMMANDS,
         stall_detector.machine.name: (),
+        output.REF: (),
+        turns.REF: (),
     },
     properties=PROPERTIES,
 )

@@ -2,7 +2,17 @@
 
 from typing import Final
 
-from lifefold.core.fleet.worker import assignment, desired_state, orphans, restarts, shutdown, stall_detector, usage
+from lifefold.core.fleet.worker import (
+    assignment,
+    desired_state,
+    orphans,
+    output,
+    restarts,
+    shutdown,
+    stall_detector,
+    turns,
+    usage,
+)
 from lifefold.core.fleet.worker.shutdown import is_ending, settled
 from lifefold.core.kernel import Aggregate, Property, always, leads_to, sometimes, strongly, weakly
 from lifefold.core.lifecycles import session, task
@@ -90,6 +100,8 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     *usage.PROPERTIES,
     *orphans.OF_WORKERS,
     always("a session is watched exactly while it runs, if the fleet wants that", stall_detector.watches_who_runs),
+    *output.OF_WORKERS,
+    *turns.PROPERTIES,
     leads_to(
         "every stop or drain ends with nothing left, or with a hold, if activities end",
         lambda w: w.record("desired_state").state in {desired_state.State.STOP, desired_state.State.DRAIN},
