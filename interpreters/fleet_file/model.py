@@ -152,6 +152,7 @@ class Fleet(msgspec.Struct, frozen=True):
                 each.stall,
                 each.restart,
                 each.adaptive,
+                follows=True,
             )
             for each in self.agents
         )

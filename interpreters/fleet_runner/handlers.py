@@ -44,6 +44,7 @@ from lifefold.interpreters.fleet_file.command import is_python_command
 from lifefold.interpreters.fleet_runner.blocked_merges import Waits
 from lifefold.interpreters.fleet_runner.file_variables import FileVariables, changed_names
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
+from lifefold.interpreters.fleet_runner.follower import Follower
 from lifefold.interpreters.fleet_runner.merging import Merging
 from lifefold.interpreters.fleet_runner.notices import About, Notices
 from lifefold.interpreters.fleet_runner.plan_changes import joined
@@ -102,6 +103,7 @@ class Handlers:
         self.workplace: Final = workplace
         self._merging: Final = Merging(workplace, self._waits, self._put_off, self.tell)
         self._watcher: Final = Watcher(folder, self.operator)
+        self._follower: Final = Follower(folder, self._kind_of, self.operator)
         self._attendant: Final = Attendant(fleet, folder, self.operator, (clock or WallClock()).now_ms)
 
     def adopt(self, fleet: Fleet) -> None:
@@ -127,7 +129,12 @@ class Handlers:
     def interpreter(self) -> Interpreter:
         """Return the interpreter with these handlers."""
         of = Interpreter.of
-        return of(self._watcher).over(of(self._attendant)).over(of(self._merging)).over(self._standard())
+        beside = of(self._watcher).over(of(self._follower)).over(of(self._attendant)).over(of(self._merging))
+        return beside.over(self._standard())
+
+    def _kind_of(self, agent: str) -> str:
+        """Return the kind of an agent: the name of its adapter, if it has one."""
+        return str(getattr(self.fleet.named(agent), "kind", ""))
 
     def _standard(self) -> Interpreter:
         return Interpreter(

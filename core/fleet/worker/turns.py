@@ -137,7 +137,7 @@ machine = in_fleet.starting(FleetTurn(), REF)
 
 
 @rule(on=assignment.machine, event=assignment.Assigned)
-def claim(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+def begin_turn(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Begin the turn of a claim that is to be worked at."""
     assigned = cast("assignment.Assigned", transition.event)
     if REF in worker.entities and assigned.brief.stage is task.Stage.WORK:
@@ -146,13 +146,13 @@ def claim(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         yield Dispatch(REF, turn.TaskClaimed(number, task=assigned.brief.task))
 
 
-def launch(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
+def launch_turn(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
     """Report the launch of the claim's first session."""
     if _is_in(worker, State.CLAIMING):
         yield Dispatch(REF, turn.AgentSpawned(_number(worker)))
 
 
-def be_ready(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
+def run_turn(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
     """Report that the claim's first session runs."""
     if _is_in(worker, State.SPAWNING):
         yield Dispatch(REF, turn.AgentSpawned(_number(worker)))
@@ -185,14 +185,14 @@ _ENDS: Final = {State.TOOL_USE: turn.ToolCompleted, State.COMPACTING: turn.Verif
 
 
 @rule(on=assignment.machine, leaves=assignment.State.WORKING, enters=assignment.ON_ITS_WAY)
-def verify(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
+def verify_turn(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
     """Report that the work of the claim is to be verified."""
     if _is_in(worker, State.RUNNING):
         yield Dispatch(REF, turn.VerifyRequested(_number(worker)))
 
 
 @rule(on=assignment.machine, enters=assignment.State.IDLE)
-def close(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+def end_turn(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Complete or fail the turn with its claim."""
     if REF not in worker.entities or worker.record(REF).state in NONE | OVER:
         return
@@ -232,7 +232,7 @@ def _failed(number: int, reason: str, found: Diagnosis | None) -> turn.TaskFaile
     )
 
 
-def reap(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
+def reap_turn(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
     """Reap a turn that is over when nothing of it is left."""
     if _is_in(worker, *OVER) and not is_left(worker):
         yield Dispatch(REF, turn.AgentReaped(_number(worker)))
@@ -255,19 +255,19 @@ def _number(worker: Aggregate) -> int:
 def of_sessions(agent: Machine[Any]) -> tuple[Rule, ...]:
     """Return the rules that sessions of this lifecycle drive a turn by, and those by which a turn is reaped."""
     return (
-        rule(on=agent, enters=session.State.SPAWNING)(launch),
-        rule(on=agent, enters=session.State.RUNNING)(be_ready),
+        rule(on=agent, enters=session.State.SPAWNING)(launch_turn),
+        rule(on=agent, enters=session.State.RUNNING)(run_turn),
         rule(on=agent)(output.keep_following),
-        rule(on=agent, leaves=session.SESSION_LIVES)(reap),
+        rule(on=agent, leaves=session.SESSION_LIVES)(reap_turn),
         *(
-            rule(on=each, event=ActivityEnded)(reap)
+            rule(on=each, event=ActivityEnded)(reap_turn)
             for each in (agent, assignment.machine, stall_detector.machine, output.machine)
         ),
-        rule(on=machine, enters=OVER)(reap),
+        rule(on=machine, enters=OVER)(reap_turn),
     )
 
 
-OF_CLAIMS: Final = (follow_work, claim, verify, close)
+OF_CLAIMS: Final = (follow_work, begin_turn, verify_turn, end_turn)
 """The rules that claims and outputs drive a turn by."""
 
 

@@ -95,6 +95,7 @@ CHECKED: Final = (
     "fleet-drained",
     "fleet-trusted",
     "fleet-orphans",
+    "fleet-turns",
     "fleet-changing",
 )
 
