@@ -83,6 +83,11 @@ class TaskClaimed(_Report, frozen=True, tag="task_claimed"):
     task: str = ""
 
     @classmethod
+    def examples(cls) -> tuple["TaskClaimed", ...]:
+        """Return such claims for the first turn, and one of the second."""
+        return cls(), cls(id="x"), cls(turn=0), cls(turn=2)
+
+    @classmethod
     def examples_for(cls, record: Any) -> tuple["TaskClaimed", ...]:
         """Return claims of this turn, one of the turn before, and one of the turn after it."""
         return cls(record.number), cls(record.number, "x"), cls(record.number - 1), cls(record.number + 1)
