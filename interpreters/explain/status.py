@@ -21,10 +21,12 @@ from lifefold.core.fleet.dispatch.task_index import tasks_of, work_of
 from lifefold.core.fleet.service import inbox, invocation, trigger
 from lifefold.core.fleet.system import board, plan_change, worker
 from lifefold.core.fleet.worker import assignment, desired_state, mailbox, shutdown, stall_detector, supervisor
+from lifefold.core.fleet.worker.appearance import Appearance, appearance
 from lifefold.core.kernel import Aggregate, Entity, Phase, replace
 from lifefold.core.lifecycles import process, session, task
 from lifefold.effects.service import Source
 from lifefold.effects.session import RunSession
+from lifefold.interpreters.explain.turn_status import TurnStatus, turn_status
 
 
 class Timer(msgspec.Struct, frozen=True):
@@ -47,6 +49,9 @@ class AgentStatus(msgspec.Struct, frozen=True):
     approximate time of the last progress of a session on the ladder, otherwise 0. ``supervisor`` is the state of its
     restarts, empty without restarts; ``reason`` is then the reason of a quarantine. ``preempted_for`` is the task that
     it is preempted for, until it is free; otherwise empty.
+
+    ``appearance`` has the words of documents 001 and 004 for it, and ``turn`` its present or last turn. Both are None
+    for a service.
 
     For a service (``kind``), the state is that of its process, and ``reason`` says why it is down. ``doing`` is the
     prompt of its run, empty without one. ``messages`` counts its waiting messages, ``waiting`` all its waiting items.
@@ -80,6 +85,8 @@ class AgentStatus(msgspec.Struct, frozen=True):
     triggers: tuple["TriggerStatus", ...] = ()
     undelivered: int = 0
     prompted: int = 0
+    appearance: Appearance | None = None
+    turn: TurnStatus | None = None
 
 
 class TriggerStatus(msgspec.Struct, frozen=True):
@@ -149,6 +156,8 @@ def agent_status(of: Aggregate) -> AgentStatus:
         supervisor=supervised.state if supervised else "",
         undelivered=undelivered,
         prompted=box.taken if record.state in session.SESSION_LIVES else 0,
+        appearance=appearance(of),
+        turn=turn_status(of),
     )
 
 
