@@ -13,7 +13,9 @@ import msgspec
 
 from lifefold.core.fleet.worker import assignment, desired_state
 from lifefold.core.kernel import Aggregate
-from lifefold.core.lifecycles import agent, session, status
+from lifefold.core.lifecycles import session
+from lifefold.core.lifecycles.agent import State as Lifecycle
+from lifefold.core.lifecycles.status import State as Status
 from lifefold.core.policy import visual
 from lifefold.core.policy.visual import Classification, Observation
 
@@ -33,8 +35,8 @@ class Appearance(msgspec.Struct, frozen=True):
     the present launch, Unix time in milliseconds; 0 if none is under way.
     """
 
-    lifecycle: agent.State = agent.State.IDLE
-    status: status.State = status.State.RUNNING
+    lifecycle: Lifecycle = Lifecycle.IDLE
+    status: Status = Status.RUNNING
     word: str = "idle"
     launched_ms: int = 0
 
@@ -47,28 +49,28 @@ def appearance(worker: Aggregate) -> Appearance:
     word = lifecycle.value
     if worker.record("assignment").state in MERGES:
         word = MERGING
-    elif lifecycle is agent.State.STARTING and not launches:
+    elif lifecycle is Lifecycle.STARTING and not launches:
         word = CLAIMED
     return Appearance(lifecycle, _status(worker), word, entity.entered_ms if launches else 0)
 
 
-def _lifecycle(worker: Aggregate) -> agent.State:
+def _lifecycle(worker: Aggregate) -> Lifecycle:
     state, work = worker.record("session").state, worker.record("assignment").state
     if work in assignment.ON_ITS_WAY or state in {session.State.RUNNING, session.State.INTERRUPTING}:
-        return agent.State.WORKING
+        return Lifecycle.WORKING
     if state is session.State.STOPPED:
-        return agent.State.DEAD
+        return Lifecycle.DEAD
     if state in {session.State.INITIALIZING, session.State.SPAWNING} or work is assignment.State.PREPARING:
-        return agent.State.STARTING
-    return agent.State.IDLE
+        return Lifecycle.STARTING
+    return Lifecycle.IDLE
 
 
-def _status(worker: Aggregate) -> status.State:
+def _status(worker: Aggregate) -> Status:
     """Return document 001's status: an agent has failed if nobody has told it to stop."""
     if worker.record("session").state is not session.State.STOPPED:
-        return status.State.RUNNING
+        return Status.RUNNING
     stopped = worker.record("desired_state").state is desired_state.State.STOP
-    return status.State.STOPPED if stopped else status.State.FAILED
+    return Status.STOPPED if stopped else Status.FAILED
 
 
 def classify(
@@ -79,10 +81,11 @@ def classify(
     ``pid`` is the living process of its session, and ``sign_ms`` the time of the session's last output or heartbeat;
     each None if there is none. ``runs``: a runner is at work. It verifies and merges, so the work waits without one.
     """
-    if of.lifecycle is agent.State.WORKING and pid is None:
+    if of.lifecycle is Lifecycle.WORKING and pid is None:
         word = of.word if runs else WAITING
         return visual.classify(Observation(word, now_ms, pid=_OF_THE_RUNNER), now_ms)
-    return visual.classify(Observation(of.word, of.launched_ms or now_ms, sign_ms, pid), now_ms)
+    began_ms = of.launched_ms or (now_ms if sign_ms is None else sign_ms)
+    return visual.classify(Observation(of.word, began_ms, sign_ms, pid), now_ms)
 
 
 _OF_THE_RUNNER: Final = 0

@@ -25,6 +25,7 @@ from lifefold.core.kernel import (
     Aggregate,
     Dispatch,
     Machine,
+    Phase,
     Property,
     PropertyKind,
     Row,
@@ -41,6 +42,7 @@ from lifefold.core.kernel import (
 from lifefold.core.lifecycles import session, task, turn
 from lifefold.core.policy.ends import Diagnosis
 from lifefold.core.policy.reasons import AbortReason, TransitionReason
+from lifefold.effects import FollowOutput, RunSession
 
 REF: Final = turn.machine.name
 
@@ -297,10 +299,14 @@ def _phases(worker: Aggregate) -> frozenset[State]:
 
 
 def has_no_process(worker: Aggregate) -> bool:
-    """Without a turn no session lives."""
-    return REF not in worker.entities or not (
-        worker.record(REF).state in NONE and worker.record("session").state in session.SESSION_LIVES
-    )
+    """Without a turn no session lives or is being ended, and nothing reads its output."""
+    if REF not in worker.entities or worker.record(REF).state not in NONE:
+        return True
+    return not any(worker.entities[ref].find(slot, phase) for ref, slot in _OF_SESSIONS for phase in _BEGUN)
+
+
+_OF_SESSIONS: Final = (("session", RunSession.__name__), (output.REF, FollowOutput.__name__))
+_BEGUN: Final = (Phase.LIVE, Phase.ENDING)
 
 
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (

@@ -13,6 +13,7 @@ from lifefold.core.fleet.worker import assignment, desired_state, supervisor
 from lifefold.core.kernel import Aggregate, Entity, replace
 from lifefold.core.lifecycles.session import Session
 from lifefold.interpreters.explain import status
+from lifefold.interpreters.explain.turn_status import TurnStatus, turn_status
 
 
 class FleetView(msgspec.Struct, frozen=True):
@@ -85,6 +86,11 @@ class FleetView(msgspec.Struct, frozen=True):
         """Return the supervisor of an agent."""
         record: supervisor.Supervisor = self._of(agent, supervisor.REF, supervisor.Supervisor())
         return record
+
+    def turn(self, agent: str) -> TurnStatus | None:
+        """Return the turn of an agent; None without one."""
+        of = self.aggregates.get(f"{worker.KIND}/{agent}")
+        return None if of is None else turn_status(of)
 
     def _of(self, agent: str, ref: str, none: Any) -> Any:
         """Return a record of an agent's worker; ``none`` for a worker that the log does not have yet."""
