@@ -10,7 +10,7 @@ from fleet_worker import BRIEF, exit_with, start
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening
 from lifefold.core.fleet.worker import assignment, desired_state, mailbox, output, stall_detector, turns
 from lifefold.core.fleet.worker.output import Doing, Output, Work, WorkSeen
-from lifefold.core.kernel import replace, row
+from lifefold.core.kernel import Entity, Transition, replace, row
 from lifefold.core.lifecycles import session, session_profiles, task, turn
 from lifefold.core.lifecycles.turn import State, TaskClaimed
 from lifefold.core.policy.ends import TIMED_OUT
@@ -238,6 +238,26 @@ def test_a_requeued_orphan_fails_its_turn() -> None:
     """The task is given back at once."""
     of = exit_with(running(replace(BRIEF, orphaned=task.OnDeath.REQUEUE)), session.Timeout())
     assert failed(of)[2] is AbortReason.TIMEOUT
+
+
+def test_the_nearest_states_of_a_fleet_with_turns_have_all_properties() -> None:
+    """A refused event of a rule would leave the turn behind its claim."""
+    fleet = named("fleet-turns")
+    report = check(fleet.subject, opening=fleet.opening, bounds=replace(fleet.bounds, states=2_000, compared=0))
+    assert report.broken() == ()
+
+
+def test_only_the_next_claim_leaves_a_reaped_turn() -> None:
+    """Whatever else did would break the property."""
+    reaped = Entity(turns.REF, turns.FleetTurn(State.REAPED, number=3))
+    for event, number, is_right in (
+        (TaskClaimed(4, task="T2"), 4, True),
+        (TaskClaimed(5, task="T2"), 5, False),
+        (turn.AgentSpawned(4), 4, False),
+    ):
+        claiming = Entity(turns.REF, turns.FleetTurn(State.CLAIMING, number=number, task="T2"))
+        step = Transition(turns.REF, reaped, claiming, event, 0, "rule", ())
+        assert turns.begins_anew(step) is is_right
 
 
 def test_an_agent_that_follows_has_turns_and_another_has_none() -> None:
