@@ -259,7 +259,8 @@ def of_sessions(agent: Machine[Any]) -> tuple[Rule, ...]:
     return (
         rule(on=agent, enters=session.State.SPAWNING)(launch_turn),
         rule(on=agent, enters=session.State.RUNNING)(run_turn),
-        rule(on=agent)(output.keep_following),
+        rule(on=agent, enters=session.State.RUNNING)(output.keep_following),
+        rule(on=agent, leaves=session.State.RUNNING)(output.keep_following),
         rule(on=agent, leaves=session.SESSION_LIVES)(reap_turn),
         *(
             rule(on=each, event=ActivityEnded)(reap_turn)
