@@ -17,6 +17,7 @@ from lifefold.effects.service import AwaitTrigger, Changed, Cron, Every
 from lifefold.effects.session import (
     BuildPrompt,
     CancelSession,
+    FollowOutput,
     ForceStopSession,
     IncrementSession,
     InterruptSession,
@@ -50,6 +51,7 @@ __all__ = [
     "End",
     "EscalateSilence",
     "Every",
+    "FollowOutput",
     "ForceStopSession",
     "IncrementSession",
     "InspectWork",

@@ -29,11 +29,13 @@ from lifefold.core.fleet.worker import (
     stall_detector,
     supervisor,
 )
+from lifefold.core.fleet.worker.appearance import Appearance, appearance
 from lifefold.core.kernel import Aggregate, Entity, Phase, replace
 from lifefold.core.lifecycles import process, session, task
 from lifefold.effects.service import Source
 from lifefold.effects.session import RunSession
 from lifefold.interpreters.explain.conversing import conversing
+from lifefold.interpreters.explain.turn_status import TurnStatus, turn_status
 
 
 class Timer(msgspec.Struct, frozen=True):
@@ -58,6 +60,9 @@ class AgentStatus(msgspec.Struct, frozen=True):
     it is preempted for, until it is free; otherwise empty. ``lacks`` is the budget without a share left for another
     claim, ``its`` or ``the fleet's``; empty if there is none. ``conversation`` says which conversation its session
     resumes or begins.
+
+    ``appearance`` has the words of documents 001 and 004 for it, and ``turn`` its present or last turn. Both are None
+    for a service.
 
     For a service (``kind``), the state is that of its process, and ``reason`` says why it is down. ``doing`` is the
     prompt of its run, empty without one. ``messages`` counts its waiting messages, ``waiting`` all its waiting items.
@@ -93,6 +98,8 @@ class AgentStatus(msgspec.Struct, frozen=True):
     prompted: int = 0
     lacks: str = ""
     conversation: str = ""
+    appearance: Appearance | None = None
+    turn: TurnStatus | None = None
 
 
 class TriggerStatus(msgspec.Struct, frozen=True):
@@ -163,6 +170,8 @@ def agent_status(of: Aggregate) -> AgentStatus:
         undelivered=undelivered,
         prompted=box.taken if record.state in session.SESSION_LIVES else 0,
         conversation=conversing(conversations.of(of)) if task_in_hand(assigned) else "",
+        appearance=appearance(of),
+        turn=turn_status(of),
     )
 
 

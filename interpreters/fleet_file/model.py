@@ -169,6 +169,7 @@ class Fleet(msgspec.Struct, frozen=True):
                 each.adaptive,
                 talks=_talks(each.program),
                 account=each.account,
+                follows=True,
             )
             for each in self.agents
         )

@@ -234,6 +234,12 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
         crashes=_ONE_INPUT_LARGE,
         of="fleet",
     ),
+    "fleet-turns": CheckConfiguration(
+        opening=openings.turning(),
+        bounds=_usual(commands=1),
+        crashes=_ONE_INPUT_LARGE,
+        of="fleet",
+    ),
     "fleet-2x3": CheckConfiguration(
         opening=openings.small(2, 3, retries=0, errors=1),
         bounds=Bounds(within={"mailbox": one_letter, "desired_state": no_drain}, commands=1, states=20_000_000),

@@ -100,6 +100,16 @@ def stalling() -> Opening:
     )
 
 
+def turning() -> Opening:
+    """Return the opening of a fleet of one agent with turns and a followed output, one allowed error, and one task.
+
+    The work of dead sessions at the task is verified, and the task has one retry.
+    """
+    limits = session.Limits(max_consecutive_errors=2, max_total_errors=2)
+    it = fleet.TaskPlan("T1", "do it", verify=(("true",),), max_retries=1, orphaned=OnDeath.VERIFY)
+    return tuple(fleet.opening(fleet.Plan("turns", (fleet.AgentPlan("ann", limits, follows=True),), (it,)), 0))
+
+
 def serving() -> Opening:
     """Return the opening of a fleet of one agent with one task, and one service that is restarted once.
 

@@ -91,6 +91,18 @@ WATCHED: Final[Mapping[str, Small]] = {
     ),
 }
 
+TURNS: Final[Mapping[str, Small]] = {
+    "one agent whose claims are turns": Small(
+        Plan(
+            "small",
+            (AgentPlan("a0", _agents(1, 2)[0].limits, follows=True),),
+            (TaskPlan("T0", "do it", verify=(("true",),), max_retries=1, orphaned=OnDeath.VERIFY),),
+        ),
+        {"desired_state": (desired_state.StopWanted, desired_state.HoldWanted, desired_state.RunWanted)},
+        commands=2,
+    ),
+}
+
 RESTARTED: Final[Mapping[str, Small]] = {
     "one agent that is restarted when its orphan is known": Small(
         Plan(
@@ -241,6 +253,7 @@ FEATURED: Final[Mapping[str, Small]] = {
     **PREEMPTING,
     **ORPHANS,
     **WATCHED,
+    **TURNS,
     **RESTARTED,
     **LIMITED,
     **TALKING,

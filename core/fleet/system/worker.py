@@ -19,11 +19,14 @@ from lifefold.core.fleet.worker import (
     mailbox,
     nothing_done,
     orphans,
+    output,
+    output_receivers,
     quota,
     restarts,
     shutdown,
     stall_detector,
     supervisor,
+    turns,
     usage,
     usage_meter,
 )
@@ -242,6 +245,8 @@ aggregate = AggregateType(
         supervisor.machine,
         conversation.machine,
         quota.machine,
+        output.machine,
+        turns.machine,
     ),
     rules=(
         # Before `measuring`: the next session, which `go_on` begins at once, gets the conversation as it is now.
@@ -254,6 +259,10 @@ aggregate = AggregateType(
         quota.reporting(agent),
         usage.measuring(agent),
         rule(on=agent)(stall_detector.keep_watch),
+        # Before `work_ends`: the end of a session ends its tool, and the turn can then be verified.
+        *turns.of_sessions(agent),
+        *turns.OF_CLAIMS,
+        *output_receivers.RULES,
         stall_detector.give_up,
         obey,
         interrupt,
@@ -271,7 +280,14 @@ aggregate = AggregateType(
         next_round,
         *(
             rule(on=each)(go_on)
-            for each in (agent, assignment.machine, desired_state.machine, usage_meter.machine, stall_detector.machine)
+            for each in (
+                agent,
+                assignment.machine,
+                desired_state.machine,
+                usage_meter.machine,
+                stall_detector.machine,
+                output.machine,
+            )
         ),
         rule(on=assignment.machine, enters=shutdown.NOT_BEGUN)(shutdown.drained),
         rule(on=desired_state.machine, enters=desired_state.State.DRAIN)(shutdown.drained),
@@ -299,6 +315,8 @@ aggregate = AggregateType(
         desired_state.machine.name: desired_state.COMMANDS,
         stall_detector.machine.name: (),
         quota.REF: (),
+        output.REF: (),
+        turns.REF: (),
     },
     properties=PROPERTIES,
 )

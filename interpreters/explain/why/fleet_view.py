@@ -13,6 +13,7 @@ from lifefold.core.fleet.worker import assignment, conversation, desired_state, 
 from lifefold.core.kernel import Aggregate, Entity, replace
 from lifefold.core.lifecycles.session import Session
 from lifefold.interpreters.explain import status
+from lifefold.interpreters.explain.turn_status import TurnStatus, turn_status
 
 
 class FleetView(msgspec.Struct, frozen=True):
@@ -92,6 +93,11 @@ class FleetView(msgspec.Struct, frozen=True):
         """Return the conversation of an agent about this task; None if it has none."""
         found: conversation.Conversation | None = self._of(agent, conversation.REF, None)
         return found if found is not None and found.task == self.name else None
+
+    def turn(self, agent: str) -> TurnStatus | None:
+        """Return the turn of an agent; None without one."""
+        of = self.aggregates.get(f"{worker.KIND}/{agent}")
+        return None if of is None else turn_status(of)
 
     def _of(self, agent: str, ref: str, none: Any) -> Any:
         """Return a record of an agent's worker; ``none`` for a worker that the log does not have yet."""

@@ -13,7 +13,7 @@ import msgspec
 from lifefold.core.fleet.board import fleet_task
 from lifefold.core.fleet.system import board
 from lifefold.core.fleet.system.plan_enforcement import look_anew
-from lifefold.core.fleet.worker import assignment, desired_state, mailbox
+from lifefold.core.fleet.worker import assignment, desired_state, mailbox, output
 from lifefold.core.kernel import Created, Event, Transition, describe, replace
 from lifefold.core.lifecycles import approval, session, task
 from lifefold.core.policy.abort import AbortScope
@@ -292,9 +292,24 @@ def _verified(_event: assignment.Verified, transition: Transition) -> str:
     return "its verification succeeded" if work.brief.verify else unproven
 
 
+def _denied(event: output.PermissionDenied, _transition: Transition) -> str:
+    return f"was refused the tool {event.tool}{because(event.reason)}"
+
+
+def _wanted(event: output.PermissionWanted, _transition: Transition) -> str:
+    return f"asked for leave to use {event.tool}{because(event.question)}"
+
+
+def _limited(event: output.LimitSeen, _transition: Transition) -> str:
+    return f"met a limit of its account{in_brackets(event.scope)}{because(event.message)}"
+
+
 OF_OWNER: Final[Mapping[type[Event], Words]] = {
     session.SessionStarted: _says("began a session"),
     session.SessionExited: _exited,
+    output.PermissionWanted: _wanted,
+    output.PermissionDenied: _denied,
+    output.LimitSeen: _limited,
     assignment.Inspected: _inspected,
     assignment.Verified: _verified,
     mailbox.OperatorMessageArrived: _message,

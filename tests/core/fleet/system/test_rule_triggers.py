@@ -96,6 +96,7 @@ CHECKED: Final = (
     "fleet-trusted",
     "fleet-quota",
     "fleet-orphans",
+    "fleet-turns",
     "fleet-changing",
     "fleet-talking",
 )
