@@ -39,6 +39,11 @@ def lines(waiting: Sequence[Waiting], paused_by: Mapping[str, str], log: str = "
     """
     for each in waiting:
         match each.about:
+            case Awaited.QUESTION:
+                (name,) = map(shlex.quote, each.names)
+                until = f" (refused at {_moment(each.until_ms)})" if each.until_ms else ""
+                command = f"{each.command} {name}" if each.command == "approve" else f'{each.command} {name} "..."'
+                yield _line(f"{each.reason}{until}", f"{command}{log}, or lifefold reject {name}{log}")
             case Awaited.PLAN:
                 yield _line(f"the plan waits for your approval ({count(len(each.names), 'task')})", f"approve{log}")
             case Awaited.TASK:

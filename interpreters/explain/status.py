@@ -25,6 +25,7 @@ from lifefold.core.kernel import Aggregate, Entity, Phase, replace
 from lifefold.core.lifecycles import process, session, task
 from lifefold.effects.service import Source
 from lifefold.effects.session import RunSession
+from lifefold.interpreters.explain import questions
 
 
 class Timer(msgspec.Struct, frozen=True):
@@ -304,6 +305,7 @@ def without_change(every: Sequence[TaskStatus]) -> tuple[str, ...]:
 class Awaited(StrEnum):
     """What waits for an operator."""
 
+    QUESTION = "question"
     PLAN = "plan"
     TASK = "task"
     AGENT = "agent"
@@ -315,10 +317,10 @@ class Awaited(StrEnum):
 class Waiting(msgspec.Struct, frozen=True):
     """Something that waits for an operator; ``command`` lets it go on.
 
-    ``names`` has the tasks of an undecided plan, a task that needs approval, or a paused agent. For a spent budget, it
-    has the blocked tasks or the agent; for trust, a task above every agent's level. It is empty for a finished fleet
-    with an open intake. ``reason`` says why it waits. Silence becomes a refusal at ``until_ms``; 0 is never. Times are
-    Unix time in milliseconds.
+    ``names`` has a question, the tasks of an undecided plan, a task that needs approval, or a paused agent. For a spent
+    budget, it has the blocked tasks or the agent; for trust, a task above every agent's level. It is empty for a
+    finished fleet with an open intake. ``reason`` says why it waits. Silence becomes a refusal at ``until_ms``; 0 is
+    never. Times are Unix time in milliseconds.
     """
 
     about: Awaited
@@ -330,7 +332,7 @@ class Waiting(msgspec.Struct, frozen=True):
 
 
 def waiting(aggregates: Mapping[str, Aggregate]) -> tuple[Waiting, ...]:
-    """Return what waits for an operator: the plan, tasks in its order, agents by name, and the intake.
+    """Return what waits for an operator: questions, the plan, tasks in its order, agents by name, and the intake.
 
     A finished fleet waits for nothing: no command changes it any more.
     """
@@ -338,11 +340,19 @@ def waiting(aggregates: Mapping[str, Aggregate]) -> tuple[Waiting, ...]:
         return ()
     aggregate = aggregates[board.NAME]
     return (
+        *_questions(aggregates),
         *_to_be_approved(aggregate, tasks(aggregates)),
         *_out_of_money(aggregate),
         *_paused(aggregates),
         *_more_tasks(aggregate),
     )
+
+
+def _questions(aggregates: Mapping[str, Aggregate]) -> Iterator[Waiting]:
+    for each in questions.waiting(aggregates):
+        command = "approve" if each.is_permission else "answer"
+        said = each.sentence()
+        yield Waiting(Awaited.QUESTION, (each.name,), command, each.question.asked_ms, each.until_ms, said)
 
 
 def _to_be_approved(aggregate: Aggregate, every: tuple[TaskStatus, ...]) -> Iterator[Waiting]:

@@ -24,6 +24,7 @@ from lifefold.interpreters.fleet_file.interpreters import performs_effects_alone
 from lifefold.interpreters.fleet_file.meaning import meaning
 from lifefold.interpreters.fleet_file.model import Agent, Fleet, InterpreterEntry, Service
 from lifefold.interpreters.fleet_file.problems import FleetFileError, Problem, Problems, Report
+from lifefold.interpreters.fleet_file.questions import with_answers
 from lifefold.interpreters.fleet_file.table import Table
 from lifefold.interpreters.fleet_file.tasks import Crew, read_tasks
 
@@ -69,6 +70,7 @@ def _tables(root: Table, source: Path, *, watch: bool) -> Tables:
     """Read all tables, in the order of their dependencies."""
     table = root.table(FleetKeys)
     fleet = fleet_of(table, source)
+    fleet = replace(fleet, questions=with_answers(root, fleet.questions))
     agents, services = read_agents(root, source.parent, fleet)
     used = {placeholder for agent in agents for argument in agent.command for placeholder in placeholders(argument)}
     share = with_time(fleet.budget, [agent.limits for agent in agents]).share

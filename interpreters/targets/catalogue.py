@@ -22,7 +22,15 @@ from lifefold.core.fleet.board import (
 from lifefold.core.fleet.dispatch import plan_approval
 from lifefold.core.fleet.service import inbox, invocation, trigger
 from lifefold.core.fleet.system import plan_change
-from lifefold.core.fleet.worker import assignment, desired_state, mailbox, stall_detector, supervisor, usage_meter
+from lifefold.core.fleet.worker import (
+    assignment,
+    desired_state,
+    mailbox,
+    question,
+    stall_detector,
+    supervisor,
+    usage_meter,
+)
 from lifefold.core.kernel import Machine, System
 from lifefold.core.lifecycles import (
     agent,
@@ -102,6 +110,7 @@ MACHINES: tuple[Entry[Machine[Any]], ...] = (
     Entry("desired_state", desired_state.machine.about, desired_state.machine),
     Entry("mailbox", mailbox.machine.about, mailbox.machine),
     Entry("stall_detector", stall_detector.machine.about, stall_detector.machine),
+    Entry("questions", question.machine.about, question.machine),
     Entry("plan", plan_approval.machine.about, plan_approval.machine),
     Entry("intake", intake.machine.about, intake.machine),
     Entry("budget", budget.machine.about, budget.machine),

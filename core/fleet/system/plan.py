@@ -18,7 +18,15 @@ from lifefold.core.fleet.board import (
 from lifefold.core.fleet.dispatch import budgets, plan_approval, preemption, restarts
 from lifefold.core.fleet.service import inbox, invocation, trigger
 from lifefold.core.fleet.system import worker
-from lifefold.core.fleet.worker import assignment, desired_state, mailbox, stall_detector, supervisor, usage_meter
+from lifefold.core.fleet.worker import (
+    assignment,
+    desired_state,
+    mailbox,
+    question,
+    stall_detector,
+    supervisor,
+    usage_meter,
+)
 from lifefold.core.kernel import Envelope, Opened, Record
 from lifefold.core.lifecycles import process, session, task
 from lifefold.core.lifecycles.budget.account import Account
@@ -141,6 +149,7 @@ class Plan(msgspec.Struct, frozen=True):
     - ``orphaned`` decides about tasks whose sessions die.
     - ``key`` is the source of the tokens of claims: random, and of this log only.
     - ``guarded``: work is merged into a branch of a repository.
+    - ``questions`` are the terms of questions to operators; with None no agent can ask.
     """
 
     name: str
@@ -159,6 +168,7 @@ class Plan(msgspec.Struct, frozen=True):
     aborts: AbortPolicy | None = None
     key: str = ""
     guarded: bool = False
+    questions: question.Terms | None = None
 
 
 def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
@@ -189,6 +199,8 @@ def working(agent: AgentPlan, plan: Plan) -> dict[str, Record]:
     }
     if agent.stall is not None:
         records[stall_detector.REF] = stall_detector.StallDetector(limits=agent.stall)
+    if plan.questions is not None:
+        records[question.REF] = question.Questions(terms=plan.questions)
     if _is_supervised(plan, agent):
         records[supervisor.REF] = supervisor.Supervisor(name=agent.name, pause=agent.restart.pause)
     return records

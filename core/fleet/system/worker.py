@@ -17,6 +17,7 @@ from lifefold.core.fleet.worker import (
     mailbox,
     nothing_done,
     orphans,
+    question,
     restarts,
     shutdown,
     stall_detector,
@@ -228,10 +229,13 @@ aggregate = AggregateType(
         usage_meter.machine,
         stall_detector.machine,
         supervisor.machine,
+        question.machine,
     ),
     rules=(
         usage.measuring(agent),
-        rule(on=agent)(stall_detector.keep_watch),
+        # Before `keep_watch`, which asks whether a question waits.
+        *(rule(on=each)(question.keep_open) for each in (agent, assignment.machine)),
+        *(rule(on=each)(stall_detector.keep_watch) for each in (agent, question.machine)),
         stall_detector.give_up,
         obey,
         interrupt,
@@ -275,6 +279,7 @@ aggregate = AggregateType(
         supervisor.REF: (),
         desired_state.machine.name: desired_state.COMMANDS,
         stall_detector.machine.name: (),
+        question.REF: (question.QuestionAsked, question.QuestionAnswered),
     },
     properties=PROPERTIES,
 )

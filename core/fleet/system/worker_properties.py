@@ -2,7 +2,16 @@
 
 from typing import Final
 
-from lifefold.core.fleet.worker import assignment, desired_state, orphans, restarts, shutdown, stall_detector, usage
+from lifefold.core.fleet.worker import (
+    assignment,
+    desired_state,
+    orphans,
+    question,
+    restarts,
+    shutdown,
+    stall_detector,
+    usage,
+)
 from lifefold.core.fleet.worker.shutdown import is_ending, settled
 from lifefold.core.kernel import Aggregate, Property, always, leads_to, sometimes, strongly, weakly
 from lifefold.core.lifecycles import session, task
@@ -90,6 +99,7 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     *usage.PROPERTIES,
     *orphans.OF_WORKERS,
     always("a session is watched exactly while it runs, if the fleet wants that", stall_detector.watches_who_runs),
+    always("questions are asked in the session of their claim only", question.are_open_rightly),
     leads_to(
         "every stop or drain ends with nothing left, or with a hold, if activities end",
         lambda w: w.record("desired_state").state in {desired_state.State.STOP, desired_state.State.DRAIN},
