@@ -273,6 +273,7 @@ def _add_giving(commands: _Commands) -> None:
     split.add_argument(
         "--part", metavar="PROMPT", action="append", default=[], help="the prompt of a part; may be repeated"
     )
+    _add(commands, "mcp", "serving:mcp", "serve an agent's tools for its own task over MCP: for its session only")
     shape = '[{"prompt": ..., "verify": [[...]], "files": [...]}]'
     split.add_argument("--json", metavar="FILE", help=f"a file with the parts, or - for the standard input, as {shape}")
     _log_option(split, "the log (default: LIFEFOLD_DB, or the one in .lifefold/)")
