@@ -111,6 +111,8 @@ def _cause(event: Event, entry: LifecycleEvent) -> str:
             says = f"{describe(replace(event, usage=session.Usage()))}, {spent(used)}"
         case mailbox.OperatorMessageArrived(text=text, urgent=urgent):
             says = f"{'urgent' if urgent else 'for the next prompt'}, {text}"
+        case question.QuestionsOpened(task=name, epoch=epoch):
+            says = f"{name}, claim {epoch}"
         case question.QuestionAsked():
             says = questions.words(event)
         case question.QuestionAnswered(number=number, answer=answer):

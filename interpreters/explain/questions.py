@@ -13,7 +13,6 @@ import msgspec
 from lifefold.core.fleet.system import worker
 from lifefold.core.fleet.worker.question_model import REF, AnswerOverdue, Kind, Question, QuestionAsked, Questions
 from lifefold.core.kernel import Aggregate
-from lifefold.interpreters.explain.why.phrases import enumerated
 
 SHELLS: Final = frozenset({"bash", "shell", "sh", "exec", "run_shell_command", "execute"})
 """The names of tools that run commands, in lower case."""
@@ -54,7 +53,7 @@ def name_of(agent: str, number: int) -> str:
 def words(asked: Question | QuestionAsked) -> str:
     """Return a question, or a permission as a question."""
     if asked.kind is Kind.QUESTION:
-        choices = f" ({enumerated(list(asked.choices), 'or')})" if asked.choices else ""
+        choices = f" ({' or '.join(asked.choices)})" if asked.choices else ""
         return _shown(asked.text) + choices
     if asked.tool.lower() in SHELLS and asked.subject:
         return f"may it run `{_shown(asked.subject)}`?"

@@ -74,6 +74,17 @@ def answers_are_of_their_claim(step: Transition) -> bool:
     return (before.task, before.epoch) == (now.task, now.epoch) or not now.questions
 
 
+def answers_are_kept(step: Transition) -> bool:
+    """An answer is kept for an asker that asks again, until the next claim or until enough newer ones are there."""
+    before = _before(step)
+    now: Questions = step.after.record
+    if before is None or (before.task, before.epoch) != (now.task, now.epoch):
+        return True
+    kept = {each.number for each in now.questions}
+    lost = [each for each in before.questions if each.answer is not None and each.number not in kept]
+    return not lost or len(now.questions) - len(now.waiting) == MOST_KEPT
+
+
 def is_asked_once(q: Questions) -> bool:
     """No two questions have one identifier, or one number."""
     ids, numbers = {each.id for each in q.questions}, {each.number for each in q.questions}
@@ -99,6 +110,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("a question is answered at most once", are_answered_once),
     always_step("no question that waits is lost before its session is over", are_never_lost),
     always_step("every answer has its cause", new_answers_have_a_cause),
+    always_step("an answer is kept for its asker until the claim is over", answers_are_kept),
     always_step("no answer is kept after its claim", answers_are_of_their_claim),
     leads_where(
         "a session opens the questions, and its end closes them",
