@@ -85,7 +85,8 @@ def fallen(stopped_by: Mapping[str, str]) -> Iterator[str]:
 
 
 def _line(what: str, command: str) -> str:
-    return plain(f"{what}: {as_typed(f'lifefold {command}')}".encode())
+    joint = " " if what.endswith("?") else ": "
+    return plain(f"{what}{joint}{as_typed(f'lifefold {command}')}".encode())
 
 
 def _paused(waiting: Sequence[Waiting], paused_by: Mapping[str, str], log: str) -> Iterator[str]:

@@ -111,12 +111,8 @@ def _cause(event: Event, entry: LifecycleEvent) -> str:
             says = f"{describe(replace(event, usage=session.Usage()))}, {spent(used)}"
         case mailbox.OperatorMessageArrived(text=text, urgent=urgent):
             says = f"{'urgent' if urgent else 'for the next prompt'}, {text}"
-        case question.QuestionsOpened(task=name, epoch=epoch):
-            says = f"{name}, claim {epoch}"
-        case question.QuestionAsked():
-            says = questions.words(event)
-        case question.QuestionAnswered(number=number, answer=answer):
-            says = f"Q{number} {answer.verdict}{because(answer.text)}"
+        case question.QuestionsOpened() | question.QuestionAsked() | question.QuestionAnswered():
+            says = questions.described(event)
         case task.Completed(took_ms=0) | assignment.WorkFinished(took_ms=0):
             says = _without("took_ms 0", entry.reason)
         case worker_slot.WorkWanted(silent=False) | worker_slot.WorkerGone(silent=False):

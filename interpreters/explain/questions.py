@@ -11,7 +11,16 @@ from typing import Final
 import msgspec
 
 from lifefold.core.fleet.system import worker
-from lifefold.core.fleet.worker.question_model import REF, AnswerOverdue, Kind, Question, QuestionAsked, Questions
+from lifefold.core.fleet.worker.question_model import (
+    REF,
+    AnswerOverdue,
+    Kind,
+    Question,
+    QuestionAnswered,
+    QuestionAsked,
+    Questions,
+    QuestionsOpened,
+)
 from lifefold.core.kernel import Aggregate
 
 SHELLS: Final = frozenset({"bash", "shell", "sh", "exec", "run_shell_command", "execute"})
@@ -59,6 +68,17 @@ def words(asked: Question | QuestionAsked) -> str:
         return f"may it run `{_shown(asked.subject)}`?"
     what = asked.subject or asked.input
     return f"may it use {_shown(asked.tool)}{f' on `{_shown(what)}`' if what else ''}?"
+
+
+def described(event: QuestionsOpened | QuestionAsked | QuestionAnswered) -> str:
+    """Return an event of questions in words, without its token."""
+    match event:
+        case QuestionsOpened(task=task, epoch=epoch):
+            return f"{task}, claim {epoch}"
+        case QuestionAsked():
+            return words(event)
+        case QuestionAnswered(number=number, answer=answer):
+            return f"Q{number} {answer.verdict}{f': {_shown(answer.text)}' if answer.text else ''}"
 
 
 def _shown(text: str) -> str:

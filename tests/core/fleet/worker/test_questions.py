@@ -8,7 +8,7 @@ import pytest
 from aggregate_hand import Hand
 from declared import Mutants, instead, is_found, proven, rebuilt
 from fleet_worker import exit_with, next_task, start
-from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening
+from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening, system
 from lifefold.core.fleet.worker import assignment, desired_state, mailbox, question, stall_detector
 from lifefold.core.fleet.worker.question import (
     MOST_KEPT,
@@ -313,6 +313,12 @@ MUTANTS: Final[Mutants] = {
 def test_every_mistake_breaks_its_property(mutant: str) -> None:
     """In few states."""
     is_found(MUTANTS[mutant], replace(BOUNDS, compared=0, states=5_000))
+
+
+def test_a_fleet_that_asks_has_all_its_properties() -> None:
+    """In its nearest states; the certificate has all of them."""
+    report = check(system, opening=named("fleet-asking").opening, bounds=Bounds(states=1_500, compared=0))
+    assert report.broken() == ()
 
 
 def test_without_its_rule_a_question_outlives_its_claim() -> None:
