@@ -30,6 +30,7 @@ from lifefold.core.kernel import (
 )
 from lifefold.core.lifecycles.property_forms import exits_on, lasts_only
 from lifefold.core.lifecycles.session import (
+    SESSION_LIVES,
     BackoffElapsed,
     Error,
     FatalError,
@@ -38,6 +39,7 @@ from lifefold.core.lifecycles.session import (
     PromptReady,
     Session,
     SessionExited,
+    SessionStarted,
     State,
     Suspended,
     UrgentMessage,
@@ -47,9 +49,13 @@ from lifefold.core.lifecycles.session import (
     describe,
     give_up,
     machine,
+    run_session,
     threshold_reached,
 )
-from lifefold.core.lifecycles.session_yielding import INSTEAD, PROPERTIES, ROWS, YieldingSession, YieldWanted
+from lifefold.core.lifecycles.session_limits import PROPERTIES as OF_LIMITS
+from lifefold.core.lifecycles.session_limits import ROWS as LIMITS
+from lifefold.core.lifecycles.session_limits import LimitableSession, LimitReached
+from lifefold.core.lifecycles.session_yielding import INSTEAD, PROPERTIES, ROWS, YieldWanted
 from lifefold.core.policy.ends import TIMED_OUT, Diagnosis
 from lifefold.core.policy.reasons import AbortReason, TransitionReason
 from lifefold.effects import End, LogFatal, RunSession
@@ -295,10 +301,14 @@ class Restarted(Event, frozen=True):
     """The supervisor restarts the stopped agent (profile ``session-supervised``)."""
 
 
-class SupervisedSession(YieldingSession, frozen=True):
-    """A session that is restarted after it has stopped, if it is ``supervised``, and that can be told to yield."""
+class SupervisedSession(LimitableSession, frozen=True):
+    """A session that is restarted after it has stopped, if it is ``supervised``, and that can be told to yield.
+
+    ``talks``: its agent program keeps conversations.
+    """
 
     supervised: bool = False
+    talks: bool = False
 
     def normal_form(self) -> "SupervisedSession":
         """Return it without its numbers where no session follows, and without the time of an old request to yield."""
@@ -342,18 +352,23 @@ def _holds_but_for_restarts(holds: Callable[[Transition], bool], t: Transition) 
 supervised: Machine[Any] = Machine(
     "session-supervised",
     SupervisedSession(supervised=True),
-    about="session-in-fleet, but a stopped agent may be restarted, and a session has its time to yield",
+    about="session-in-fleet, but an agent may be restarted, a session has its time to yield, and its account may rest",
     rows=(
         *(INSTEAD.get((r.sources, r.event), r) for r in in_fleet.rows),
         *ROWS,
+        *LIMITS,
         row(State.STOPPED, Restarted, State.INITIALIZING, restart, when=is_supervised),
     ),
-    during=dict(in_fleet.during.items()),
-    postpone={State.SPAWNING: (UrgentMessage, YieldWanted)},
+    during={
+        **in_fleet.during,
+        frozenset(SESSION_LIVES): does(run_session, yields=(SessionStarted, LimitReached), last=SessionExited),
+    },
+    postpone={State.SPAWNING: (UrgentMessage, YieldWanted, LimitReached)},
     invariants=in_fleet.invariants,
     properties=(
         *_but_for_restarts(in_fleet.properties),
         *PROPERTIES,
+        *OF_LIMITS,
         lasts_only("PrepareWorktree", State.INITIALIZING),
         lasts_only("BuildPrompt", State.BUILDING_PROMPT),
         lasts_only("RefreshWorktree", State.SESSION_COMPLETE),

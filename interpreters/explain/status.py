@@ -47,7 +47,8 @@ class AgentStatus(msgspec.Struct, frozen=True):
     ``stall_detector`` is the progress of its session, empty without a stall detector. ``silent_since_ms`` is the
     approximate time of the last progress of a session on the ladder, otherwise 0. ``supervisor`` is the state of its
     restarts, empty without restarts; ``reason`` is then the reason of a quarantine. ``preempted_for`` is the task that
-    it is preempted for, until it is free; otherwise empty.
+    it is preempted for, until it is free; otherwise empty. ``lacks`` is the budget without a share left for another
+    claim, ``its`` or ``the fleet's``; empty if there is none.
 
     For a service (``kind``), the state is that of its process, and ``reason`` says why it is down. ``doing`` is the
     prompt of its run, empty without one. ``messages`` counts its waiting messages, ``waiting`` all its waiting items.
@@ -81,6 +82,7 @@ class AgentStatus(msgspec.Struct, frozen=True):
     triggers: tuple["TriggerStatus", ...] = ()
     undelivered: int = 0
     prompted: int = 0
+    lacks: str = ""
 
 
 class TriggerStatus(msgspec.Struct, frozen=True):
@@ -210,7 +212,7 @@ def _session_timer(entity: Entity[session.Session]) -> Timer | None:
 
 
 def running_session(entity: Entity[session.Session]) -> RunSession | None:
-    """Return the session that runs, with the limits that it began with; after a recovery, with those of the next."""
+    """Return the session that runs, with the limits that it began with."""
     part = entity.find("RunSession")
     return part.activity if part is not None and isinstance(part.activity, RunSession) else None
 
@@ -252,7 +254,12 @@ def _reason_of(of: FleetTask) -> str:
     """Return why a task is in its state. Verified work does not have the reason of an earlier failure."""
     is_given_back = of.state is task.State.DONE and not of.owner
     reason = of.reason if is_given_back or of.state in _REASONED else ""
-    return "; ".join(dict.fromkeys(filter(None, (reason, fleet_task.NOT_IN_THE_PLAN if of.removed else ""))))
+    return _joined(reason, fleet_task.NOT_IN_THE_PLAN if of.removed else "")
+
+
+def _joined(*reasons: str) -> str:
+    """Return the reasons that are not empty, each once."""
+    return "; ".join(dict.fromkeys(filter(None, reasons)))
 
 
 _REASONED = frozenset(
@@ -273,10 +280,20 @@ def _on_board(agent: AgentStatus, aggregate: Aggregate) -> AgentStatus:
     slot: worker_slot.WorkerSlot = aggregate.record(f"worker_slot:{agent.name}")
     if slot.state is worker_slot.State.WORKING:
         agent = replace(agent, preempted_for=work_of(aggregate).preempted.get(agent.name, ""))
+    agent = replace(agent, lacks=_lacks(agent.name, aggregate))
     trust = slot.trust
     if trust is None:
         return agent
     return replace(agent, level=trust.level.word, successes=trust.successes, violations=trust.violations)
+
+
+def _lacks(agent: str, of: Aggregate) -> str:
+    """Return the budget that admits no further claim of an agent; empty if there is none."""
+    for ref, whose in ((budgets.of_agent(agent), "its"), (budgets.FLEET, "the fleet's")):
+        found = of.entities.get(ref)
+        if found is not None and found.state not in budget.ADMITS:
+            return whose
+    return ""
 
 
 def tasks(aggregates: Mapping[str, Aggregate]) -> tuple[TaskStatus, ...]:
@@ -285,8 +302,13 @@ def tasks(aggregates: Mapping[str, Aggregate]) -> tuple[TaskStatus, ...]:
     gone = plan_change.removed(aggregate)
     entities = [each for ref, each in aggregate.entities.items() if ref.startswith("task:")]
     found = [task_status(each) for each in sorted(entities, key=lambda each: (each.record.ordinal, each.record.id))]
-    uncounted = {each.id for each in found if each.id in gone and each.state != task.State.CLOSED}
-    return tuple(replace(each, removed=True) if each.id in uncounted else each for each in found)
+    return tuple(_removed(each) if each.id in gone else each for each in found)
+
+
+def _removed(of: TaskStatus) -> TaskStatus:
+    """Return the status of a task that is no longer in the plan, whatever its state."""
+    reason = of.reason if fleet_task.NOT_IN_THE_PLAN in of.reason else _joined(of.reason, fleet_task.NOT_IN_THE_PLAN)
+    return replace(of, removed=of.state != task.State.CLOSED, reason=reason)
 
 
 def counted(every: Sequence[TaskStatus]) -> tuple[TaskStatus, ...]:

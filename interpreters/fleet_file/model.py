@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from lifefold.core.fleet import AgentPlan, Budget, Caps, GatePlan, Plan, Preemption, ServicePlan, TaskPlan
+from lifefold.core.fleet import AgentPlan, Budget, Caps, GatePlan, Plan, Preemption, ServicePlan, Talks, TaskPlan
 from lifefold.core.fleet.worker import question, stall_detector
 from lifefold.core.lifecycles import process, session
 from lifefold.core.lifecycles.task import OnDeath
@@ -14,6 +14,7 @@ from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.policy.retry import RetryPolicy
 from lifefold.effects.service import Source
+from lifefold.interpreters.adapters import Permissions, adapter_of
 from lifefold.interpreters.fleet_file.budget import with_time
 
 DEFAULT_LEASE_MS = 60_000
@@ -21,11 +22,22 @@ DEFAULT_VERIFY_TIMEOUT_MS = 600_000
 DEFAULT_OUTPUT_LIMIT_BYTES = 10_000_000
 
 
+class AgentProgram(msgspec.Struct, frozen=True):
+    """The program of an agent whose ``kind`` is an ``adapter``; ``path`` is the key ``program`` of the file."""
+
+    adapter: str
+    model: str = ""
+    permissions: Permissions = Permissions.DEFAULT
+    arguments: tuple[str, ...] = ()
+    path: str = ""
+
+
 class Agent(msgspec.Struct, frozen=True):
     """One agent; a ``count`` in the file makes several.
 
     ``command`` is for ``expand``, ``written_command`` is that of the file. An agent of kind ``python`` has a ``target``
-    instead, with its place in the file in ``target_place``. ``env_pass`` names further variables of the runner that the
+    instead, with its place in the file in ``target_place``. That of an agent with a ``program`` has one word, the
+    program; its adapter makes the arguments. ``env_pass`` names further variables of the runner that the
     agent gets, and ``env`` adds variables; both include those of the fleet. ``output_limit_bytes`` is for each session,
     on disk. Without ``stall`` its sessions have no stall detector. ``adaptive``: the time-out of a session depends on
     the times of others, and its limits have the longest.
@@ -46,6 +58,7 @@ class Agent(msgspec.Struct, frozen=True):
     restart: Restart = Restart()
     adaptive: bool = False
     env_pass: tuple[str, ...] = ()
+    program: AgentProgram | None = None
 
 
 class Service(msgspec.Struct, frozen=True):
@@ -153,6 +166,7 @@ class Fleet(msgspec.Struct, frozen=True):
                 each.stall,
                 each.restart,
                 each.adaptive,
+                talks=_talks(each.program),
             )
             for each in self.agents
         )
@@ -181,3 +195,11 @@ class Fleet(msgspec.Struct, frozen=True):
     def grace_ms(self, agent: Agent) -> int:
         """Return the longest time that a session of an agent may take to end."""
         return max(agent.limits.grace_ms, self.preemption.within_ms if self.preemption is not None else 0)
+
+
+def _talks(program: AgentProgram | None) -> Talks | None:
+    """Return what an agent program can do with conversations; None for a command, which keeps none."""
+    if program is None:
+        return None
+    adapter = adapter_of(program.adapter)
+    return Talks(adapter.chooses_conversation, adapter.resumable) if adapter.resumable else None

@@ -24,6 +24,7 @@ from lifefold.core.fleet.service import inbox, invocation, trigger
 from lifefold.core.fleet.system import plan_change
 from lifefold.core.fleet.worker import (
     assignment,
+    conversation,
     desired_state,
     mailbox,
     question,
@@ -124,6 +125,7 @@ MACHINES: tuple[Entry[Machine[Any]], ...] = (
     Entry("service_slot", service_slot.machine.about, service_slot.machine),
     Entry("change", plan_change.machine.about, plan_change.machine),
     Entry("assignment", assignment.machine.about, assignment.machine),
+    Entry("conversation", conversation.machine.about, conversation.machine),
 )
 """Every lifecycle, those of the documents first."""
 

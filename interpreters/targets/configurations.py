@@ -30,6 +30,7 @@ from lifefold.interpreters.targets.bounded import (
     few_questions,
     few_retries,
     few_uses,
+    little_charged,
     little_left,
     little_money,
     little_spent,
@@ -204,6 +205,14 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
         crashes=_ONE_INPUT,
         of="fleet",
     ),
+    "fleet-talking": CheckConfiguration(
+        opening=openings.talking(),
+        properties=(("lifefold.core.fleet.worker.conversations", "AT_LAST"),),
+        bounds=_usual(commands=1),
+        crashes=_ONE_INPUT,
+        of="fleet",
+    ),
+    "conversation": CheckConfiguration(bounds=Bounds(within={"conversation": little_charged})),
     "budget": CheckConfiguration(_renewed(), bounds=Bounds(within={"budget": little_left})),
     "usage_meter": CheckConfiguration(
         usage_meter.UsageMeter(keeps_time=True), bounds=Bounds(within={"usage_meter": little_spent})

@@ -7,6 +7,7 @@ from lifefold.core.fleet.system import plan_change, plan_difference
 from lifefold.core.fleet.worker import question, stall_detector
 from lifefold.core.kernel import Opened, replace
 from lifefold.core.lifecycles import process, session
+from lifefold.core.lifecycles.budget.amounts import Amounts
 from lifefold.core.lifecycles.task import OnDeath
 from lifefold.core.policy.abort import AbortPolicy
 from lifefold.core.policy.access import AccessLevel
@@ -57,6 +58,21 @@ def limited() -> Opening:
             fleet.TaskPlan("T2", "do it", max_retries=0),
         ),
         budget=fleet.Budget(fleet.Caps(sessions=2)),
+    )
+    return tuple(fleet.opening(plan, 0))
+
+
+def talking() -> Opening:
+    """Return the opening of a fleet of one agent whose program names and resumes conversations, with one task.
+
+    The task has one retry, and money is limited, so every session is charged.
+    """
+    limits = session.Limits(max_consecutive_errors=2, max_total_errors=3)
+    plan = fleet.Plan(
+        "talking",
+        (fleet.AgentPlan("ann", limits, talks=fleet.Talks(chooses=False, resumes=True)),),
+        (fleet.TaskPlan("T1", "do it", max_retries=1),),
+        budget=fleet.Budget(fleet.Caps(microusd=4), Amounts(microusd=2, sessions=1)),
     )
     return tuple(fleet.opening(plan, 0))
 

@@ -13,11 +13,14 @@ from lifefold.core.fleet.board import adaptive_timeout, fleet_task, worker_slot
 from lifefold.core.fleet.system.worker_properties import PROPERTIES
 from lifefold.core.fleet.worker import (
     assignment,
+    conversation,
+    conversations,
     desired_state,
     mailbox,
     nothing_done,
     orphans,
     question,
+    quota,
     restarts,
     shutdown,
     stall_detector,
@@ -57,6 +60,8 @@ def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     work: assignment.Assignment = worker.record("assignment")
     if work.state is assignment.State.IDLE and wanted is desired_state.State.RUN and not _ending(worker):
         yield Dispatch("assignment", assignment.WorkRequested())
+    elif work.state is assignment.State.WORKING and quota.rests(worker):
+        yield Dispatch("assignment", assignment.Dropped(quota.reason_of(worker)))
     elif work.state is assignment.State.WORKING and work.sessions and usage.is_used_up(worker):
         yield Dispatch("assignment", assignment.Dropped("its share of the budget is used up"))
     elif work.state is assignment.State.WORKING and adaptive_timeout.differs(worker):
@@ -131,10 +136,11 @@ def work_begins(worker: Aggregate, _transition: Transition) -> Iterator[Tell]:
 def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Report the end of a session to the assignment: finished, failed, orphaned, or given back with the agent.
 
-    A suspended session keeps its work, under the same claim and in the same worktree (D28).
+    A suspended session keeps its work, under the same claim and in the same worktree (D28). So does a session that has
+    lost its conversation, once.
     """
     exited = transition.event if isinstance(transition.event, session.SessionExited) else None
-    if exited and session_profiles.may_go_on(transition.was, exited):
+    if exited and (session_profiles.may_go_on(transition.was, exited) or conversations.begins_anew(worker, transition)):
         return
     working = worker.record("assignment").state is assignment.State.WORKING
     match transition.entered:
@@ -229,10 +235,19 @@ aggregate = AggregateType(
         usage_meter.machine,
         stall_detector.machine,
         supervisor.machine,
+        conversation.machine,
+        quota.machine,
         question.machine,
     ),
     rules=(
+        # Before `measuring`: the next session, which `go_on` begins at once, gets the conversation as it is now.
+        rule(on=agent, event=session.SessionExited)(conversations.listen),
+        conversations.keep,
+        conversations.take_up,
+        conversations.choose,
         usage.measuring(agent),
+        quota.counting(agent),
+        quota.reporting(agent),
         # Before `keep_watch`, which asks whether a question waits.
         *(rule(on=each)(question.keep_open) for each in (agent, assignment.machine)),
         *(rule(on=each)(stall_detector.keep_watch) for each in (agent, question.machine)),
@@ -277,8 +292,10 @@ aggregate = AggregateType(
         "mailbox": (mailbox.OperatorMessageArrived,),
         usage_meter.machine.name: (),
         supervisor.REF: (),
+        conversation.REF: (),
         desired_state.machine.name: desired_state.COMMANDS,
         stall_detector.machine.name: (),
+        quota.REF: (),
         question.REF: (question.QuestionAsked, question.QuestionAnswered),
     },
     properties=PROPERTIES,

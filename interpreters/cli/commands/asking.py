@@ -160,7 +160,7 @@ def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
         (
             agent.name,
             asked(agent),
-            plain_state(agent, evidence),
+            plain_state(agent, evidence, runs=seen.runs),
             age(now_ms - agent.since_ms),
             work_of(agent),
             str(agent.session_seq),

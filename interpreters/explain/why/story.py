@@ -175,8 +175,8 @@ _LOOKED_AT: Final = f"rule:{look_anew.name}"
 
 
 def _replanned(event: fleet_task.Replanned, _transition: Transition) -> str:
-    """Return the changed keys of the fleet file, or that the task is back in the plan."""
-    return event.what if event.what.startswith("it is ") else f"{event.what} changed in the fleet file"
+    """Return the changed keys of the fleet file, or that the task is back in the plan; nothing for a new number."""
+    return event.what if event.what.startswith("it is ") else event.what and f"{event.what} changed in the fleet file"
 
 
 def _failed(event: task.Failed, _transition: Transition) -> str:
