@@ -1,8 +1,9 @@
 """The configuration by which an agent program starts ``lifefold mcp`` beside a session."""
 
-import json
 from collections.abc import Sequence
 from typing import Final
+
+import msgspec
 
 SERVER: Final = "lifefold"
 """The name of the server in the configuration of an agent program."""
@@ -23,4 +24,4 @@ def mcp_config(command: Sequence[str], variables: Sequence[str] = VARIABLES) -> 
     program, *arguments = command
     environment = {name: f"${{{name}:-}}" for name in variables}
     server = {"type": "stdio", "command": program, "args": [*arguments, "mcp"], "env": environment}
-    return json.dumps({"mcpServers": {SERVER: server}}, sort_keys=True)
+    return msgspec.json.encode({"mcpServers": {SERVER: server}}).decode()
