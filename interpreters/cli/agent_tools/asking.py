@@ -1,6 +1,6 @@
 """Ask an operator through the log, and wait for the answer there.
 
-The question is a command of the session: it is in the log before anybody waits for it. The answer is read from the log,
+The question is a command of the session: it is in the log before its asker waits. The answer is read from the log,
 so neither a crash of the runner nor one of the asker loses it. A repeated ask with the same identifier finds the same
 question. The log is read again every ``LOOK_S`` seconds.
 """
@@ -29,7 +29,7 @@ from lifefold.interpreters.engine import ACCEPTED, REFUSED, CommandQueue, Ledger
 from lifefold.interpreters.store import SqliteStore
 
 NO_QUESTIONS = "the fleet file has no table [fleet.questions], so no operator is asked"
-DROPPED = "the session that asked is over, so nobody has answered"
+DROPPED = "the session that asked is over, so there is no answer"
 
 
 async def ask(claim: Claim, event: QuestionAsked) -> Answer:

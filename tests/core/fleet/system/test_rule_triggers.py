@@ -96,6 +96,7 @@ CHECKED: Final = (
     "fleet-trusted",
     "fleet-orphans",
     "fleet-changing",
+    "fleet-asking",
 )
 
 
