@@ -20,7 +20,15 @@ from lifefold.core.fleet.dispatch import budgets, plan_approval
 from lifefold.core.fleet.dispatch.task_index import tasks_of, work_of
 from lifefold.core.fleet.service import inbox, invocation, trigger
 from lifefold.core.fleet.system import board, plan_change, worker
-from lifefold.core.fleet.worker import assignment, desired_state, mailbox, shutdown, stall_detector, supervisor
+from lifefold.core.fleet.worker import (
+    assignment,
+    desired_state,
+    mailbox,
+    question,
+    shutdown,
+    stall_detector,
+    supervisor,
+)
 from lifefold.core.kernel import Aggregate, Entity, Phase, replace
 from lifefold.core.lifecycles import process, session, task
 from lifefold.effects.service import Source
@@ -145,7 +153,7 @@ def agent_status(of: Aggregate) -> AgentStatus:
         total_errors=record.total_errors,
         messages=len(box.messages) - undelivered,
         processes=_processes(entity),
-        timer=_session_timer(entity) or (_timer(supervised) if supervised else None),
+        timer=_session_timer(entity, is_held=question.waits(of)) or (_timer(supervised) if supervised else None),
         reason=(supervised.record.why_quarantined if supervised else "") or wanted.reason,
         stall_detector=of.record(stall_detector.REF).state if stall_detector.REF in of.entities else "",
         silent_since_ms=_silent_since_ms(of.entities.get(stall_detector.REF)),
@@ -203,10 +211,10 @@ def _silent_since_ms(entity: Entity[stall_detector.StallDetector] | None) -> int
     return entity.entered_ms - entity.record.limits.steps_ms[entity.record.steps_taken - 1]
 
 
-def _session_timer(entity: Entity[session.Session]) -> Timer | None:
-    """Return the next timer of a session: one of the lifecycle, or its time limit."""
+def _session_timer(entity: Entity[session.Session], *, is_held: bool) -> Timer | None:
+    """Return the next timer of a session: one of the lifecycle, or its time limit, unless that is held."""
     running = running_session(entity)
-    if running is None or running.timeout_ms is None or entity.state is not session.State.RUNNING:
+    if running is None or running.timeout_ms is None or is_held or entity.state is not session.State.RUNNING:
         return _timer(entity)
     return _timer(entity, Timer("SessionTimeout", entity.entered_ms + running.timeout_ms))
 

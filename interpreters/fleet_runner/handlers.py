@@ -97,6 +97,7 @@ class Handlers:
         of = Interpreter.of
         return (
             of(self.sessions)
+            .over(of(self.sessions.limits))
             .over(of(self._watcher))
             .over(of(self._attendant))
             .over(of(self._merging))

@@ -32,6 +32,7 @@ from lifefold.effects import (
     Effect,
     End,
     ForceStopSession,
+    HoldTimeLimit,
     IncrementSession,
     InspectWork,
     InterruptSession,
@@ -132,7 +133,7 @@ class Hands:
     def interpreter(self) -> Interpreter:
         effects = (
             *(StorePrompt, IncrementSession, LogFatal, ForceStopSession, CancelSession),
-            *(WarnOfSilence, InterruptSession, NotifyProcess, PauseTriggers, ResumeTriggers),
+            *(WarnOfSilence, InterruptSession, HoldTimeLimit, NotifyProcess, PauseTriggers, ResumeTriggers),
         )
         return Interpreter(
             dict.fromkeys(effects, self.perform),

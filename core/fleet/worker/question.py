@@ -11,7 +11,7 @@ all its questions, which is *Waiting* while at least one of them waits.
 - Silence is a refusal after ``Terms.timeout_ms``, and waits for ever without it. The time counts from the moment when
   the question is the oldest one that waits.
 
-While a question waits, the stall detector does not watch the session.
+While a question waits, the time limit of the session stands still, and the stall detector does not watch it.
 """
 
 from collections.abc import Iterator
@@ -43,6 +43,7 @@ from lifefold.core.fleet.worker.question_model import (
 from lifefold.core.fleet.worker.question_properties import PROPERTIES
 from lifefold.core.kernel import STAY, Aggregate, Dispatch, Machine, Step, Transition, after, anywhere, replace, row
 from lifefold.core.lifecycles import session
+from lifefold.effects import HoldTimeLimit
 
 __all__ = [
     "MOST_KEPT", "MOST_WAITING", "REF", "Answer", "AnswerOverdue", "Kind", "Question", "QuestionAnswered",
@@ -111,6 +112,21 @@ def ask(q: Questions, e: QuestionAsked) -> Step[Questions, Never]:
     return Step(replace(q, asked=number, questions=_within_limits((*q.questions, asked))))
 
 
+def ask_and_wait(q: Questions, e: QuestionAsked) -> Step[Questions, HoldTimeLimit]:
+    """Keep the first question that waits, and hold the time limit of the session."""
+    return Step(ask(q, e).record, (HoldTimeLimit(held=True),))
+
+
+def settle_and_go_on(q: Questions, e: QuestionAnswered) -> Step[Questions, HoldTimeLimit]:
+    """Keep the last answer, and let the time limit of the session go on."""
+    return Step(settle(q, e).record, (HoldTimeLimit(held=False),))
+
+
+def expire_and_go_on(q: Questions, e: AnswerOverdue) -> Step[Questions, HoldTimeLimit]:
+    """Refuse the only question that waits, and let the time limit of the session go on."""
+    return Step(expire(q, e).record, (HoldTimeLimit(held=False),))
+
+
 def settle(q: Questions, e: QuestionAnswered) -> Step[Questions, Never]:
     """Keep the operator's answer."""
     return Step(replace(q, questions=_within_limits(settled(q.questions, e.number, e.answer))))
@@ -145,12 +161,12 @@ machine: Machine[Any] = Machine(
         row(_ASKED_IN, QuestionsClosed, State.CLOSED, drop),
         row(_ASKED_IN, QuestionAsked, STAY, same, when=is_known),
         row(_ASKED_IN, QuestionAsked, STAY, ask, when=is_answered_already),
-        row(State.OPEN, QuestionAsked, State.WAITING, ask, when=may_ask),
+        row(State.OPEN, QuestionAsked, State.WAITING, ask_and_wait, when=may_ask),
         row(State.WAITING, QuestionAsked, STAY, ask, when=may_ask),
-        row(State.WAITING, QuestionAnswered, State.OPEN, settle, when=is_the_last),
+        row(State.WAITING, QuestionAnswered, State.OPEN, settle_and_go_on, when=is_the_last),
         row(State.WAITING, QuestionAnswered, State.WAITING, settle, when=is_the_oldest, restart=True),
         row(State.WAITING, QuestionAnswered, STAY, settle, when=may_answer),
-        row(State.WAITING, AnswerOverdue, State.OPEN, expire, when=is_alone),
+        row(State.WAITING, AnswerOverdue, State.OPEN, expire_and_go_on, when=is_alone),
         row(State.WAITING, AnswerOverdue, State.WAITING, expire, restart=True),
     ),
     during={State.WAITING: after(silence, AnswerOverdue)},

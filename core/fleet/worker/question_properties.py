@@ -17,6 +17,7 @@ from lifefold.core.fleet.worker.question_model import (
 )
 from lifefold.core.kernel import Property, Transition, accepts, always, always_step, sometimes
 from lifefold.core.lifecycles.property_forms import exits_on, keeps_time, leads_where
+from lifefold.effects import HoldTimeLimit
 
 
 def _before(step: Transition) -> Questions | None:
@@ -85,6 +86,16 @@ def answers_are_kept(step: Transition) -> bool:
     return not lost or len(now.questions) - len(now.waiting) == MOST_KEPT
 
 
+def holds_the_time_limit(step: Transition) -> bool:
+    """The time limit of the session is held when a question begins to wait, and goes on with the last answer."""
+    asked = [each.held for each in step.effects if isinstance(each, HoldTimeLimit)]
+    if step.before is None or State.WAITING not in {step.before.state, step.after.state}:
+        return not asked
+    if step.before.state is step.after.state or step.after.state is State.CLOSED:
+        return not asked
+    return asked == [step.after.state is State.WAITING]
+
+
 def is_asked_once(q: Questions) -> bool:
     """No two questions have one identifier, or one number."""
     ids, numbers = {each.id for each in q.questions}, {each.number for each in q.questions}
@@ -111,6 +122,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("no question that waits is lost before its session is over", are_never_lost),
     always_step("every answer has its cause", new_answers_have_a_cause),
     always_step("an answer is kept for its asker until the claim is over", answers_are_kept),
+    always_step("the time limit of a session stands still exactly while a question waits", holds_the_time_limit),
     always_step("no answer is kept after its claim", answers_are_of_their_claim),
     leads_where(
         "a session opens the questions, and its end closes them",

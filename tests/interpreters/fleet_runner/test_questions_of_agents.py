@@ -2,6 +2,7 @@
 
 import json
 import signal
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -69,9 +70,9 @@ answer = "deny"
 [fleet.retry]"""
 
 
-def prepared(folder: Path, *servers: Sequence[tuple[str, Any]], keys: str = "") -> Ground:
+def prepared(folder: Path, *servers: Sequence[tuple[str, Any]], keys: str = "", timeout: str = "60s") -> Ground:
     """Return the ground of one agent that makes these calls, in one server after the other."""
-    ground = Ground(folder).prepare("T", repository=False, gates=("abandon",))
+    ground = Ground(folder).prepare("T", repository=False, gates=("abandon",), timeout=timeout)
     (folder / "agent.py").write_text(AGENT)
     (folder / "counts" / "calls.json").write_text(json.dumps(servers))
     text = ground.fleet.read_text().replace('verify = [["test", "-s", "T.txt"]]', "")
@@ -176,6 +177,21 @@ def test_silence_is_a_refusal_only_where_a_time_is_set(tmp_path: Path) -> None:
     assert is_error
     assert "no operator has answered within 1 s" in unanswered
     assert "Q1 was rejected: no operator has answered within 1 s" in of.call("why", "T").stdout
+
+
+def test_the_time_limit_of_a_session_stands_still_while_its_question_waits(tmp_path: Path) -> None:
+    """The answer comes after the limit, and the session goes on."""
+    limit_s = 20
+    of = prepared(tmp_path, (permission("make", "a"),), timeout=f"{limit_s}s")
+    with of.running() as run:
+        run.until("may it run `make`?")
+        (agent,) = of.json("status")["agents"]
+        assert agent["timer"] is None
+        while time.time() < agent["since_ms"] / 1_000 + limit_s + 1:
+            time.sleep(0.2)
+        of.call("approve", "agent/Q1")
+        assert "SessionExited: Success" in run.rest()
+    assert (tmp_path / "counts" / "sessions").read_text() == "1\n"
 
 
 def test_a_question_is_dropped_with_its_session(tmp_path: Path) -> None:

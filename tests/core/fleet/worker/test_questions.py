@@ -31,7 +31,7 @@ from lifefold.core.kernel import STAY, IllegalTransition, Machine, Row, Step, re
 from lifefold.core.kernel import after as after_delay
 from lifefold.core.lifecycles import session, session_profiles
 from lifefold.core.policy.standing import StandingAnswer
-from lifefold.effects import CancelTimer, StartTimer
+from lifefold.effects import CancelTimer, HoldTimeLimit, StartTimer
 from lifefold.interpreters.check import Bounds, check
 from lifefold.interpreters.targets.bounded import few_questions
 from lifefold.interpreters.targets.check_targets import named
@@ -99,6 +99,19 @@ def test_a_session_that_waits_is_not_watched() -> None:
     assert of.state("stall_detector") == "Unwatched"
     of.give(REF, QuestionAnswered(2, Answer(Verdict.ANSWERED, "this")))
     assert of.state("stall_detector") == "Fresh"
+
+
+def test_the_time_limit_of_a_session_stands_still_while_a_question_waits() -> None:
+    """It is held once, however many questions wait, and goes on with the last answer."""
+    of = working().give(REF, LEAVE)
+    assert of.effects(HoldTimeLimit) == [HoldTimeLimit(held=True)]
+    assert of.give(REF, WORDS).effects(HoldTimeLimit) == []
+    assert of.give(REF, QuestionAnswered(1, REFUSED)).effects(HoldTimeLimit) == []
+    of.elapse(REF, "AnswerOverdue")
+    assert of.effects(HoldTimeLimit) == [HoldTimeLimit(held=False)]
+    of.give(REF, replace(LEAVE, id="z")).give(REF, QuestionAnswered(3, ALLOWED))
+    assert of.effects(HoldTimeLimit) == [HoldTimeLimit(held=False)]
+    assert of.give(REF, replace(LEAVE, id="y", subject="pytest")).effects(HoldTimeLimit) == []
 
 
 def test_a_question_is_dropped_with_its_session_and_its_answers_with_the_claim() -> None:
