@@ -162,12 +162,21 @@ def _add_telling(commands: _Commands) -> None:
 
 def _add_deciding(commands: _Commands) -> None:
     approve = _add(
-        commands, "approve", "deciding:approve", "approve tasks that wait for approval; without TASK, the plan"
+        commands,
+        "approve",
+        "deciding:approve",
+        "approve tasks and permissions that wait for approval; without NAME, the plan",
     )
-    approve.add_argument("tasks", metavar="TASK", nargs="*", help="the tasks' ids (default: the plan as a whole)")
-    reject = _add(commands, "reject", "deciding:reject", "reject tasks that wait for approval, or the plan")
-    reject.add_argument("tasks", metavar="TASK", nargs="*", help="the tasks' ids")
+    approve.add_argument(
+        "tasks", metavar="NAME", nargs="*", help="tasks, or permissions as `ann/Q3` (default: the plan as a whole)"
+    )
+    reject = _add(commands, "reject", "deciding:reject", "reject tasks or questions that wait, or the plan")
+    reject.add_argument("tasks", metavar="NAME", nargs="*", help="tasks, or questions as `ann/Q3`")
     reject.add_argument("--plan", action="store_true", help="reject the plan as a whole")
+    answer = _add(commands, "answer", "answering:answer", "answer a question of an agent in words")
+    answer.add_argument("question", metavar="QUESTION", help="its name, as `ann/Q3` in lifefold status")
+    answer.add_argument("text", metavar="TEXT", help="the answer")
+    _log_option(answer)
     cancel = _add(commands, "cancel", "deciding:cancel", "cancel tasks; their sessions end")
     abort = _add(
         commands, "abort", "aborting:abort", "abort a tool call, the siblings of a task, or a task with its parts"
@@ -197,7 +206,9 @@ def _add_deciding(commands: _Commands) -> None:
         command.add_argument("tasks", metavar="TASK", nargs="+", help="the tasks' ids")
     for command in (approve, cancel):
         command.add_argument("--reason", metavar="TEXT", default="", help="why")
-    reject.add_argument("--reason", metavar="TEXT", required=True, help="why; the next prompt of the task has it")
+    reject.add_argument(
+        "--reason", metavar="TEXT", default="", help="why, which a task needs; its next prompt or the agent has it"
+    )
     for command in (approve, reject, cancel, retry):
         _log_option(command)
 
@@ -263,6 +274,7 @@ def _add_giving(commands: _Commands) -> None:
     split.add_argument(
         "--part", metavar="PROMPT", action="append", default=[], help="the prompt of a part; may be repeated"
     )
+    _add(commands, "mcp", "serving:mcp", "serve an agent's tools for its own task over MCP: for its session only")
     shape = '[{"prompt": ..., "verify": [[...]], "files": [...]}]'
     split.add_argument("--json", metavar="FILE", help=f"a file with the parts, or - for the standard input, as {shape}")
     _log_option(split, "the log (default: LIFEFOLD_DB, or the one in .lifefold/)")

@@ -10,11 +10,12 @@ from typing import Final
 import msgspec
 
 from lifefold.core.fleet.board import fleet_task, worker_slot
-from lifefold.core.fleet.worker import assignment, desired_state, mailbox
+from lifefold.core.fleet.worker import assignment, desired_state, mailbox, question
 from lifefold.core.kernel import Event, LifecycleEvent, Reaction, describe, journal, replace
 from lifefold.core.lifecycles import session, task
 from lifefold.core.policy.reasons import AbortReason
 from lifefold.interpreters.cli.wording import clock_time, cut_in_the_middle, spent
+from lifefold.interpreters.explain import questions
 from lifefold.interpreters.explain.why.phrases import because
 from lifefold.interpreters.processes.command import plain
 
@@ -113,6 +114,8 @@ def _cause(event: Event, entry: LifecycleEvent) -> str:
             says = f"{describe(replace(event, usage=session.Usage()))}, {spent(used)}"
         case mailbox.OperatorMessageArrived(text=text, urgent=urgent):
             says = f"{'urgent' if urgent else 'for the next prompt'}, {text}"
+        case question.QuestionsOpened() | question.QuestionAsked() | question.QuestionAnswered():
+            says = questions.described(event)
         case task.Completed(took_ms=0) | assignment.WorkFinished(took_ms=0):
             says = _without("took_ms 0", entry.reason)
         case worker_slot.WorkWanted(silent=False) | worker_slot.WorkerGone(silent=False):
