@@ -10,6 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from back_ends import in_turn
 from commands_run import LIFEFOLD
 from fleet_ground import Ground
 from git_ground import new_repository
@@ -21,6 +22,7 @@ from lifefold.interpreters.worktrees.pipes import pipe_before
 from session_ground import PATIENCE_S, death
 
 pytestmark = pytest.mark.anyio
+anyio_backend = in_turn
 
 RUNNER = """
 import sys
