@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifefold.core.fleet.worker import assignment
-from lifefold.core.kernel import Entity, Event, Transition
+from lifefold.core.fleet.worker import assignment, conversation
+from lifefold.core.kernel import Entity, Event, Transition, replace
 from lifefold.core.lifecycles.session import Session, SessionExited, Success, Usage
 from lifefold.core.lifecycles.task import Brief
 from lifefold.interpreters.explain.spending import Spending, spend
@@ -44,6 +44,22 @@ def test_a_session_is_counted_for_the_task_of_its_agent() -> None:
     assert (spending.of_task("T3"), spending.of_agent("ann")) == (Usage(7, 2, 1), Usage(7, 2, 1))
     assert [spending.of_task(each) for each in ("T1", "T2", "T4")] == [Usage()] * 3
     assert spending.of_agent("ben") == Usage()
+
+
+def test_the_total_of_a_resumed_conversation_is_counted_once() -> None:
+    """A session reports 3 and then the conversation 10: it has cost 10, and a session without a total adds its cost."""
+    spending = happened(Spending(), "worker/ann", assignment.Assigned(Brief("T1")))
+    record = conversation.Conversation(resumes=True, state=conversation.State.BEGUN, named="C1")
+    claimed = Entity("conversation", conversation.Conversation(resumes=True))
+    began = conversation.ClaimBegan("T1", 1)
+    spending = spend(spending, "worker/ann", Transition("conversation", claimed, claimed, began, 0, "", ()))
+    for charged, usage, is_total in ((0, 3, True), (3, 10, True), (10, 5, False)):
+        exited = SessionExited(Success(), Usage(usage), "C1", is_total=is_total)
+        ended = conversation.SessionEnded("C1", Usage(usage), is_total=is_total)
+        kept = Entity("conversation", replace(record, charged=Usage(charged)))
+        spending = happened(spending, "worker/ann", exited)
+        spending = spend(spending, "worker/ann", Transition("conversation", kept, kept, ended, 0, "", ()))
+    assert spending.of_task("T1") == spending.of_agent("ann") == Usage(15)
 
 
 def test_events_of_the_board_cost_nothing() -> None:
