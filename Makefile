@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test agents agents-all test-agents test-agents-all campaigns soak mutants xstate spin coverage lint format types contracts pages certificates notebooks bench site wheel ci clean
+.PHONY: help demo test agents agents-all test-agents test-agents-all agents-demo campaigns soak mutants xstate spin coverage lint format types contracts pages certificates notebooks bench site wheel ci clean
 
 PYTEST := .venv/bin/python -m pytest -n auto --maxprocesses 8 --dist worksteal
 PYTHONS := $(or $(PYTHON),python3.14 python3.13 python3.12 python3.11 python3)
@@ -36,6 +36,9 @@ test-agents: .venv/.has-test ## run the real agent programs of make agents again
 
 test-agents-all: .venv/.has-test ## as test-agents, with every recorded case
 	$(PYTEST) tests/agents -m 'agents or all_agents' $(ARGS)
+
+agents-demo: .venv/.has-test ## run a fleet of three real agent programs through a limit, a permission and a crash of the runner
+	$(BIN)/python tools/recordings/demo.py $(ARGS)
 
 campaigns: .venv/.has-test ## run the long forms of tests: many examples of each property, certificates made again
 	$(PYTEST) -m 'campaign or hypothesis' --hypothesis-profile campaign $(ARGS)

@@ -5,6 +5,7 @@ takes the path that it would take there.
 """
 
 import json
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -147,40 +148,50 @@ def failure(dialect: str, mode: Mode, resets_at_s: int) -> Failure | None:
     return Failure(found.status, {**found.body, "error": {**found.body["error"], **told}}, {**found.headers, **stamp})
 
 
-_BASH: Final[Body] = {"command": SHELL, "description": "run the tests"}
-_MADE: Final[Body] = {"content": "hello"}
+def writing(path: str, content: str) -> tuple[Tool, ...]:
+    """Return the tools of agent programs that write a file."""
+    made: Body = {"content": content}
+    return (
+        Tool("Write", {"file_path": path, **made}),
+        Tool("write", {"filePath": path, **made}),
+        Tool("write_file", {"file_path": path, **made}),
+        Tool("exec_command", {"cmd": f"printf %s {shlex.quote(content)} > {shlex.quote(path)}"}),
+    )
 
-WRITERS: Final = (
-    Tool("Write", {"file_path": FILE, **_MADE}),
-    Tool("write", {"filePath": FILE, **_MADE}),
-    Tool("write_file", {"file_path": FILE, **_MADE}),
-    Tool("exec_command", {"cmd": f"echo hello > {FILE}"}),
-)
-"""The tools of agent programs that write a file."""
 
-SHELLS: Final = (
-    Tool("Bash", _BASH),
-    Tool("bash", _BASH),
-    Tool("run_shell_command", _BASH),
-    Tool("exec_command", {"cmd": SHELL}),
-)
-"""The tools of agent programs that run a command."""
+def running(command: str) -> tuple[Tool, ...]:
+    """Return the tools of agent programs that run a command."""
+    run: Body = {"command": command, "description": "run a command"}
+    return Tool("Bash", run), Tool("bash", run), Tool("run_shell_command", run), Tool("exec_command", {"cmd": command})
+
+
+def offered(tools: tuple[Tool, ...], body: str) -> Tool | None:
+    """Return the first tool that the program of a request offers."""
+    return next((tool for tool in tools if f'"name":"{tool.name}"' in body), None)
+
+
+WRITERS: Final = writing(FILE, "hello\n")
+SHELLS: Final = running(SHELL)
 
 _ANSWERED: Final = ('"tool_result"', '"role":"tool"', '"function_call_output"', '"functionResponse"')
+
+
+def tools_answered(body: str) -> int:
+    """Return how many results of tools a conversation has, up to a request."""
+    return sum(body.count(each) for each in _ANSWERED)
 
 
 def answer(body: str, mode: Mode, number: int) -> Answer | None:
     """Return the answer to a request; None for no answer at all."""
     if mode not in {Mode.WRITE, Mode.SHELL, Mode.HANG}:
         return Answer(number)
-    if any(each in body for each in _ANSWERED):
+    if tools_answered(body):
         return None if mode is Mode.HANG else Answer(number)
-    tools = SHELLS if mode is Mode.SHELL else WRITERS
-    offered = next((tool for tool in tools if f'"name":"{tool.name}"' in body), None)
-    if offered is None and '"functionDeclarations"' in body:
-        offered = Tool("write_file", {"file_path": FILE, **_MADE})  # a model may use a tool that it was not offered
-    if offered is not None:
-        return Answer(number, offered)
+    tool = offered(SHELLS if mode is Mode.SHELL else WRITERS, body)
+    if tool is None and '"functionDeclarations"' in body:
+        tool = WRITERS[2]  # a model may use a tool that it was not offered
+    if tool is not None:
+        return Answer(number, tool)
     return None if mode is Mode.HANG else Answer(number, text=EDIT)
 
 
