@@ -76,6 +76,11 @@ def _add_running(commands: _Commands) -> None:
     init = _add(commands, "init", "making:init", "write a fleet file and a working example agent")
     init.add_argument("folder", nargs="?", default=".", help="the folder (default: the current one)")
 
+    doctor = _add(
+        commands, "doctor", "examining:doctor", "show what of this machine a fleet can use, and what is missing"
+    )
+    doctor.add_argument("fleet", metavar="FLEET.toml", nargs="?", help="the fleet file (default: fleets in general)")
+    doctor.add_argument("--json", action="store_true", help="print JSON")
     _add(commands, "schema", "describing:schema", "print the JSON Schema of a fleet file, for editors")
 
 
