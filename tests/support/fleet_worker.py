@@ -1,7 +1,7 @@
 """One worker of a fleet, driven by hand to the moment that a test is about."""
 
 from aggregate_hand import Hand
-from lifefold.core.fleet.worker import assignment, desired_state, mailbox
+from lifefold.core.fleet.worker import assignment, desired_state, mailbox, output, stall_detector, turns
 from lifefold.core.kernel import Reaction
 from lifefold.core.lifecycles import session, session_profiles, task
 from lifefold.effects import Begin, RunSession
@@ -21,6 +21,24 @@ def opened(limits: session.Limits | None = None) -> Hand:
             "session": session_profiles.SupervisedSession(name="ann", limits=limits or session.Limits()),
         },
     )
+
+
+def following(*, guarded: bool = False, stall: bool = False) -> Hand:
+    """Return a worker with turns, whose sessions are followed, that has asked for work."""
+    watched = {stall_detector.REF: stall_detector.StallDetector()} if stall else {}
+    of = Hand(
+        NAME,
+        {
+            "desired_state": desired_state.DesiredState(),
+            "mailbox": mailbox.Mailbox(),
+            "assignment": assignment.Assignment(guarded=guarded),
+            "session": session_profiles.SupervisedSession(name="ann"),
+            output.REF: output.Output(),
+            turns.REF: turns.FleetTurn(agent="ann"),
+            **watched,
+        },
+    )
+    return of.report("session", "PrepareWorktree", session.WorktreeReady())
 
 
 def wanting() -> Hand:
