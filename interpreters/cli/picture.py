@@ -102,7 +102,7 @@ class Picture:
         entries = sum(each.version for each in there.values())
         if self._known is None or self._known.entries != entries:
             agents = sorted(status.agents(there), key=lambda agent: by_number(agent.name))
-            tasks = status.counted(status.tasks(there))
+            tasks = status.counted(self._account.claimed(status.tasks(there)))
             if not awaited.goes_on(there):
                 tasks = tuple(replace(each, timer=None) for each in tasks)
             self._known = _Known(entries, tasks, agents, awaited.waiting(there))
@@ -141,7 +141,9 @@ class Picture:
 
     def _leaving(self, width: int) -> list[Text]:
         served = {each.name for each in self._runner.fleet.services}
-        sessions, runs = (sum((name in served) is of for name in self._runner.handlers.live) for of in (False, True))
+        sessions, runs = (
+            sum((name in served) is of for name in self._runner.handlers.sessions.live) for of in (False, True)
+        )
         asked = f"{sessions} {'session is' if sessions == 1 else 'sessions are'} asked to end" if sessions else ""
         waited = f"{runs} {'run is' if runs == 1 else 'runs are'} waited for" if runs else ""
         match self._runner.leaving:
@@ -204,7 +206,7 @@ class Picture:
         table = Table(box=None, pad_edge=False, header_style="bold")
         for index in shown:
             table.add_column(COLUMNS[index], no_wrap=True)
-        pid, wide = self._runner.handlers.pid, width >= WIDE_CHARACTERS
+        pid, wide = self._runner.handlers.sessions.pid, width >= WIDE_CHARACTERS
         rows = [
             list(_cells(agent, self._looks(agent, now_ms), pid(agent.name), now_ms, wide=wide))
             for agent in agents[:fitting]
@@ -333,8 +335,8 @@ def _fitting(words: Sequence[Text], width: int, lines: int) -> int:
 
 
 def _task(task: TaskStatus, now_ms: int) -> Text:
-    retries = f"{task.retries} {'retry' if task.retries == 1 else 'retries'}" if task.retries else ""
-    more = ", ".join(filter(None, (retries, coming(task.timer, now_ms) if task.timer else "")))
+    claims = f"{task.claims} claims" if task.claims > 1 else ""
+    more = ", ".join(filter(None, (claims, coming(task.timer, now_ms) if task.timer else "")))
     return Text(f"{task.id}:{_low(task.state)}{f' ({more})' if more else ''}  ", STYLES.get(task.state, ""))
 
 

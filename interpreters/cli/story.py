@@ -80,6 +80,9 @@ def _reason(event: Event, reaction: Reaction) -> str:
     if recalled is not None:
         return _recall(recalled)
     wanted: desired_state.DesiredState = reaction.aggregate.record("desired_state")
+    work: assignment.Assignment = reaction.aggregate.record("assignment")
+    if isinstance(event, session.UrgentMessage) and work.state is assignment.State.IDLE:
+        return f"{work.brief.task} was taken back while the session began"
     if wanted.state is desired_state.State.PAUSE:
         return f"paused: {wanted.reason}" if wanted.reason else "paused"
     return LEAVING if wanted.state is desired_state.State.HOLD else wanted.reason

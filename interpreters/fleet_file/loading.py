@@ -24,6 +24,7 @@ from lifefold.interpreters.fleet_file.interpreters import performs_effects_alone
 from lifefold.interpreters.fleet_file.meaning import meaning
 from lifefold.interpreters.fleet_file.model import Agent, Fleet, InterpreterEntry, Service
 from lifefold.interpreters.fleet_file.problems import FleetFileError, Problem, Problems, Report
+from lifefold.interpreters.fleet_file.programs import report_unpriced
 from lifefold.interpreters.fleet_file.table import Table
 from lifefold.interpreters.fleet_file.tasks import Crew, read_tasks
 
@@ -73,7 +74,8 @@ def _tables(root: Table, source: Path, *, watch: bool) -> Tables:
     used = {placeholder for agent in agents for argument in agent.command for placeholder in placeholders(argument)}
     share = with_time(fleet.budget, [agent.limits for agent in agents]).share
     check_caps(table.table(FleetBudgetKeys), fleet.budget.caps, share)
-    crew = Crew("prompt" in used, written_roles(root), share, fleet.repository is not None)
+    is_argument = "prompt" in used or any(agent.program for agent in agents)
+    crew = Crew(is_argument, written_roles(root), share, fleet.repository is not None)
     tasks = read_tasks(root, source.parent, crew, may_be_none=watch or (bool(services) and not agents))
     return Tables(root, table, fleet, agents, services, tasks, watch)
 
@@ -81,6 +83,7 @@ def _tables(root: Table, source: Path, *, watch: bool) -> Tables:
 def validated(tables: Tables) -> Result[Fleet, Problems]:
     """Validate the tables together: return the fleet, or all errors."""
     _must_have_workers(tables)
+    report_unpriced(tables.root, tables.fleet, tables.agents, tables.tasks)
     gates = _gates(tables)
     _warn_of_what_has_no_effect(tables)
     interpreters = list(read_interpreters(tables.root))

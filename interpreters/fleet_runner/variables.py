@@ -25,6 +25,27 @@ PASSED: Final = (
 )  # fmt: skip
 """The variables of the runner that every process gets: names and globs; a glob passes no secret."""
 
+LOGIN: Final = {
+    "claude": (
+        "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN",
+        "CLAUDE_CONFIG_DIR",
+    ),
+    "codex": ("CODEX_API_KEY", "CODEX_HOME", "OPENAI_API_KEY", "OPENAI_BASE_URL"),
+    "opencode": (
+        "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY", "OPENCODE_API_KEY", "OPENCODE_CONFIG",
+        "OPENCODE_CONFIG_DIR", "OPENROUTER_API_KEY",
+    ),
+    "gemini": (
+        "GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_LOCATION",
+        "GOOGLE_CLOUD_PROJECT", "GOOGLE_GENAI_USE_VERTEXAI",
+    ),
+    "aider": (
+        "ANTHROPIC_API_KEY", "DEEPSEEK_API_KEY", "GEMINI_API_KEY", "OPENAI_API_BASE", "OPENAI_API_KEY",
+        "OPENROUTER_API_KEY",
+    ),
+}  # fmt: skip
+"""The variables that an agent program gets besides, by its kind: those by which it logs in, and finds its settings."""
+
 MOST_NAMES: Final = 4
 """The most variables in a hint."""
 
@@ -46,8 +67,14 @@ def environment(
 
     ``around`` is the environment of the runner. ``own`` are variables of lifefold, which nothing replaces.
     """
-    chosen = {name: value for name, value in around.items() if _is_passed(name, of.env_pass)}
+    names = (*of.env_pass, *_login(of))
+    chosen = {name: value for name, value in around.items() if _is_passed(name, names)}
     return {**chosen, **of.env, **(own or {})}
+
+
+def _login(of: Agent | Service | Fleet) -> tuple[str, ...]:
+    """Return the variables of an agent's program; none of an adapter that is not lifefold's."""
+    return LOGIN.get(of.program.adapter, ()) if isinstance(of, Agent) and of.program is not None else ()
 
 
 def _is_passed(name: str, named: Iterable[str]) -> bool:

@@ -31,7 +31,14 @@ from lifefold.interpreters.processes.session_files import (
     read_order,
     read_start,
 )
-from lifefold.interpreters.processes.session_process import SessionProcess, adopt, interrupt, launch, output_tail
+from lifefold.interpreters.processes.session_process import (
+    SessionProcess,
+    adopt,
+    interrupt,
+    launch,
+    output_pieces,
+    output_tail,
+)
 
 __all__ = [
     "LaunchError",
@@ -53,6 +60,7 @@ __all__ = [
     "is_alive",
     "last_progress_ms",
     "launch",
+    "output_pieces",
     "output_tail",
     "read_exit",
     "read_order",

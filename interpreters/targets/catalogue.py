@@ -11,6 +11,7 @@ import msgspec
 
 from lifefold.core import fleet
 from lifefold.core.fleet.board import (
+    account,
     budget,
     fleet_task,
     intake,
@@ -24,9 +25,11 @@ from lifefold.core.fleet.service import inbox, invocation, trigger
 from lifefold.core.fleet.system import plan_change
 from lifefold.core.fleet.worker import (
     assignment,
+    conversation,
     desired_state,
     mailbox,
     output,
+    quota,
     stall_detector,
     supervisor,
     turns,
@@ -124,8 +127,11 @@ MACHINES: tuple[Entry[Machine[Any]], ...] = (
     Entry("inbox", inbox.machine.about, inbox.machine),
     Entry("trigger", trigger.machine.about, trigger.machine),
     Entry("service_slot", service_slot.machine.about, service_slot.machine),
+    Entry("account", account.machine.about, account.machine),
+    Entry("quota", quota.machine.about, quota.machine),
     Entry("change", plan_change.machine.about, plan_change.machine),
     Entry("assignment", assignment.machine.about, assignment.machine),
+    Entry("conversation", conversation.machine.about, conversation.machine),
 )
 """Every lifecycle, those of the documents first."""
 

@@ -29,6 +29,7 @@ from lifefold.interpreters.targets import openings
 from lifefold.interpreters.targets.bounded import (
     few_retries,
     few_uses,
+    little_charged,
     little_left,
     little_money,
     little_spent,
@@ -133,7 +134,7 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
     ),
     "session-prompt-failures": CheckConfiguration(session.Session(limits=_ERRORS)),
     "session-in-fleet": CheckConfiguration(session.Session(limits=_ERRORS)),
-    "session-supervised": CheckConfiguration(SupervisedSession(limits=_ERRORS, supervised=True)),
+    "session-supervised": CheckConfiguration(SupervisedSession(limits=_ERRORS, account="left", supervised=True)),
     "process": _PROCESS,
     "process-promptise-1.5": _PROCESS,
     "runtime": _runtime("runtime"),
@@ -203,9 +204,23 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
         crashes=_ONE_INPUT,
         of="fleet",
     ),
+    "fleet-talking": CheckConfiguration(
+        opening=openings.talking(),
+        properties=(("lifefold.core.fleet.worker.conversations", "AT_LAST"),),
+        bounds=_usual(commands=1),
+        crashes=_ONE_INPUT,
+        of="fleet",
+    ),
+    "conversation": CheckConfiguration(bounds=Bounds(within={"conversation": little_charged})),
     "budget": CheckConfiguration(_renewed(), bounds=Bounds(within={"budget": little_left})),
     "usage_meter": CheckConfiguration(
         usage_meter.UsageMeter(keeps_time=True), bounds=Bounds(within={"usage_meter": little_spent})
+    ),
+    "fleet-quota": CheckConfiguration(
+        opening=openings.quota(),
+        bounds=_usual(commands=1, budget=little_left),
+        crashes=_ONE_INPUT_LARGE,
+        of="fleet",
     ),
     "fleet-trusted": CheckConfiguration(
         opening=openings.trusted(),

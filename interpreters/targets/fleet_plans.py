@@ -181,6 +181,17 @@ def preempting_plan(agents: int, tasks: int) -> fleet.Plan:
     )
 
 
+def quota_plan(agents: int, tasks: int) -> fleet.Plan:
+    """Return a plan whose agents have one of two accounts in turn, and every third none."""
+    of = plan(agents, tasks)
+    owners = cycle(("left", "right", ""))
+    return msgspec.structs.replace(
+        of,
+        name=f"quota-{agents}x{tasks}",
+        agents=tuple(msgspec.structs.replace(each, account=has) for each, has in zip(of.agents, owners, strict=False)),
+    )
+
+
 def aborts_plan(agents: int, tasks: int) -> fleet.Plan:
     """Return a plan in which most tasks may be split, also their parts, and aborts reach whole families.
 
@@ -237,7 +248,7 @@ def mixed_plan(agents: int, tasks: int) -> fleet.Plan:
     of = plain
     for features in (
         *(governed_plan, trusted_plan, renewed_plan, stalling_plan, restarted_plan, orphans_plan),
-        *(aborts_plan, serving_plan, preempting_plan, turns_plan),
+        *(aborts_plan, serving_plan, preempting_plan, quota_plan, turns_plan),
     ):
         of = _with(of, features(agents, tasks), plain)
     adaptive = cycle((True, False))
@@ -274,6 +285,7 @@ KINDS: Final = {
     "turns-": turns_plan,
     "restarts-": restarted_plan,
     "preempting-": preempting_plan,
+    "quota-": quota_plan,
     "aborts-": aborts_plan,
     "serving-": serving_plan,
     "orphans-": orphans_plan,

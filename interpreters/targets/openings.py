@@ -7,6 +7,7 @@ from lifefold.core.fleet.system import plan_change, plan_difference
 from lifefold.core.fleet.worker import stall_detector
 from lifefold.core.kernel import Opened, replace
 from lifefold.core.lifecycles import process, session
+from lifefold.core.lifecycles.budget.amounts import Amounts
 from lifefold.core.lifecycles.task import OnDeath
 from lifefold.core.policy.abort import AbortPolicy
 from lifefold.core.policy.access import AccessLevel
@@ -56,6 +57,21 @@ def limited() -> Opening:
             fleet.TaskPlan("T2", "do it", max_retries=0),
         ),
         budget=fleet.Budget(fleet.Caps(sessions=2)),
+    )
+    return tuple(fleet.opening(plan, 0))
+
+
+def talking() -> Opening:
+    """Return the opening of a fleet of one agent whose program names and resumes conversations, with one task.
+
+    The task has one retry, and money is limited, so every session is charged.
+    """
+    limits = session.Limits(max_consecutive_errors=2, max_total_errors=3)
+    plan = fleet.Plan(
+        "talking",
+        (fleet.AgentPlan("ann", limits, talks=fleet.Talks(chooses=False, resumes=True)),),
+        (fleet.TaskPlan("T1", "do it", max_retries=1),),
+        budget=fleet.Budget(fleet.Caps(microusd=4), Amounts(microusd=2, sessions=1)),
     )
     return tuple(fleet.opening(plan, 0))
 
@@ -163,6 +179,19 @@ def preempting() -> Opening:
     )
     plan = fleet.Plan("preempting", (fleet.AgentPlan("ann", limits),), tasks, preemption=fleet.Preemption(1))
     return tuple(fleet.opening(plan, 0))
+
+
+def quota() -> Opening:
+    """Return the opening of a fleet of two agents with an account each, and one task.
+
+    The agents stop at their first error, and the task has no retry. A limit lets it be claimed again and again, so a
+    budget of sessions bounds the claims.
+    """
+    limits = session.Limits(max_consecutive_errors=1, max_total_errors=1)
+    agents = tuple(fleet.AgentPlan(name, limits, account=each) for name, each in (("ann", "left"), ("ben", "right")))
+    tasks = (fleet.TaskPlan("T1", "do it", max_retries=0),)
+    budget = fleet.Budget(fleet.Caps(sessions=2))
+    return tuple(fleet.opening(fleet.Plan("quota", agents, tasks, budget=budget), 0))
 
 
 def _change(old: fleet.Plan, new: fleet.Plan, after: int = 0) -> plan_change.PlanChange:

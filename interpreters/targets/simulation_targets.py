@@ -11,6 +11,7 @@ sessions take minutes, and a process that is asked to end does so.
 - in ``fleet-restarts`` agents that stop by their errors are restarted;
 - in ``fleet-orphans`` the work of dead sessions is verified;
 - in ``fleet-preempting`` tasks preempt others of lower priority;
+- in ``fleet-quota`` agents share accounts, and sessions meet their limits;
 - in ``fleet-aborts`` tools, tasks and whole families are aborted;
 - ``fleet-serving`` has services, and ``fleet-mixed`` has all of these at once.
 """
@@ -25,6 +26,7 @@ from lifefold.core import fleet
 from lifefold.core.fleet.service import trigger
 from lifefold.core.fleet.worker import output, stall_detector
 from lifefold.core.kernel import Aggregate, Entity, Machine, System
+from lifefold.core.lifecycles.session_limits import LimitReached
 from lifefold.effects import (
     Activity,
     AwaitTrigger,
@@ -142,6 +144,7 @@ FLEET: Final = Environment(
         MergeWork: (100, 5 * SECOND_MS),
     },
     scripts={WatchOutput: watched, FollowOutput: followed, AwaitTrigger: triggered},
+    unusual=(LimitReached,),
     hastens={CancelSession: (RunSession,)},
     operators_ms=(5 * SECOND_MS, 30 * MINUTE_MS),
 )

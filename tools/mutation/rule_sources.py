@@ -17,7 +17,7 @@ from lifefold.core.fleet.dispatch import (
 )
 from lifefold.core.fleet.service import model, rules
 from lifefold.core.fleet.system import board, worker
-from lifefold.core.fleet.worker import orphans, output, shutdown, stall_detector, turns, usage
+from lifefold.core.fleet.worker import conversations, orphans, output, shutdown, stall_detector, turns, usage
 from lifefold.core.fleet.worker import restarts as worker_restarts
 from rule_mutation import Source
 
@@ -106,6 +106,12 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         changed=(usage,),
         names="measuring measure _most_ms told spent is_counting is_used_up".split(),
     ): featured_fleets.LIMITED,
+    Source(
+        *(conversations, worker),
+        name="conversations",
+        changed=(conversations,),
+        names="take_up choose listen keep _kept begins_anew _ended".split(),
+    ): featured_fleets.TALKING,
     Source(
         *(task_index, claims, dependencies, trust, board),
         name="trust",

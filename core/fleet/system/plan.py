@@ -7,6 +7,7 @@ import msgspec
 
 from lifefold.core.fleet import service
 from lifefold.core.fleet.board import (
+    account,
     budget,
     fleet_task,
     intake,
@@ -15,14 +16,16 @@ from lifefold.core.fleet.board import (
     service_slot,
     worker_slot,
 )
-from lifefold.core.fleet.dispatch import budgets, plan_approval, preemption, restarts
+from lifefold.core.fleet.dispatch import accounts, budgets, plan_approval, preemption, restarts
 from lifefold.core.fleet.service import inbox, invocation, trigger
 from lifefold.core.fleet.system import worker
 from lifefold.core.fleet.worker import (
     assignment,
+    conversation,
     desired_state,
     mailbox,
     output,
+    quota,
     stall_detector,
     supervisor,
     turns,
@@ -64,13 +67,21 @@ class Budget(msgspec.Struct, frozen=True):
     charges_the_silent: bool = False
 
 
+class Talks(msgspec.Struct, frozen=True):
+    """What an agent program can do with conversations: it accepts a chosen identifier, and it resumes one."""
+
+    chooses: bool
+    resumes: bool
+
+
 class AgentPlan(msgspec.Struct, frozen=True):
     """One agent: its name, the limits of its sessions, its roles.
 
     ``stall``: how long its sessions may be silent; without it they are not watched. ``trust`` is its level in the
     beginning, ``caps`` what it may spend, ``restart`` how often it is restarted. ``adaptive``: the time limit of its
-    sessions comes from earlier sessions, with ``limits`` as the maximum. ``follows``: the output of its sessions is
-    read, and each of its claims is a turn.
+    sessions comes from earlier sessions, with ``limits`` as the maximum. ``talks``: its program keeps conversations;
+    with None it keeps none. ``account`` is the account of its model service; empty for none. Agents of one account rest
+    together at its limits. ``follows``: the output of its sessions is read, and each of its claims is a turn.
     """
 
     name: str
@@ -82,6 +93,8 @@ class AgentPlan(msgspec.Struct, frozen=True):
     stall: stall_detector.Limits | None = None
     restart: Restart = Restart()
     adaptive: bool = False
+    talks: Talks | None = None
+    account: str = ""
     follows: bool = False
 
 
@@ -107,7 +120,8 @@ class TaskPlan(msgspec.Struct, frozen=True):
     - It may be split into ``most_subtasks`` parts, and waits for them no longer than ``subtasks_ms``.
     - ``caps`` are what may be spent on it and its parts.
     - ``orphaned`` decides about it when its session dies; with None the plan does. ``on_nothing`` decides when a
-      session reports success, has changed nothing, and no command of ``verify`` tells.
+      session reports success, has changed nothing, and no command of ``verify`` tells. ``anew``: a retry begins a new
+      conversation; with None the plan decides.
     """
 
     id: str
@@ -125,6 +139,7 @@ class TaskPlan(msgspec.Struct, frozen=True):
     caps: Caps = Caps()
     orphaned: task.OnDeath | None = None
     on_nothing: task.OnNothing = task.OnNothing.FAIL
+    anew: bool | None = None
 
 
 class ServicePlan(msgspec.Struct, frozen=True):
@@ -152,6 +167,7 @@ class Plan(msgspec.Struct, frozen=True):
     - ``orphaned`` decides about tasks whose sessions die.
     - ``key`` is the source of the tokens of claims: random, and of this log only.
     - ``guarded``: work is merged into a branch of a repository.
+    - ``anew``: a retry begins a new conversation. Without it, the agent of the last attempt resumes the one it had.
     """
 
     name: str
@@ -170,6 +186,7 @@ class Plan(msgspec.Struct, frozen=True):
     aborts: AbortPolicy | None = None
     key: str = ""
     guarded: bool = False
+    anew: bool = False
 
 
 def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
@@ -180,7 +197,8 @@ def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
     watched = {intake.REF: intake.Intake()} if plan.watch else {}
     all_budgets = dict(_budgets(plan))
     service_slots = {f"{service_slot.REF}:{each.name}": service_slot.ServiceSlot() for each in plan.services}
-    others = {**proposed, **watched, **all_budgets, **_permits(plan), **_preemption_requests(plan), **service_slots}
+    limits = {**all_budgets, **_permits(plan), **_accounts(plan)}
+    others = {**proposed, **watched, **limits, **_preemption_requests(plan), **service_slots}
     yield _opened(_BOARD, {**tasks, **worker_slots, **others}, at_ms)
     keeps_time = any(line.resource is Resource.TIME for each in all_budgets.values() for line in each.lines)
     metered = {usage_meter.REF: usage_meter.UsageMeter(keeps_time=keeps_time)} if all_budgets else {}
@@ -196,8 +214,19 @@ def working(agent: AgentPlan, plan: Plan) -> dict[str, Record]:
         "desired_state": desired_state.DesiredState(),
         "mailbox": mailbox.Mailbox(),
         "assignment": assignment.Assignment(verify_timeout_ms=agent.verify_timeout_ms, guarded=plan.guarded),
-        "session": SupervisedSession(name=agent.name, limits=agent.limits, supervised=_is_supervised(plan, agent)),
+        "session": SupervisedSession(
+            name=agent.name,
+            limits=agent.limits,
+            account=agent.account,
+            supervised=_is_supervised(plan, agent),
+            talks=agent.talks is not None,
+        ),
     }
+    if agent.talks is not None:
+        talks = agent.talks
+        records[conversation.REF] = conversation.Conversation(chooses=talks.chooses, resumes=talks.resumes)
+    if agent.account:
+        records[quota.REF] = quota.Quota()
     if agent.stall is not None:
         records[stall_detector.REF] = stall_detector.StallDetector(limits=agent.stall)
     if agent.follows:
@@ -236,6 +265,11 @@ def budget_of(ref: str, caps: Caps, rules: Budget) -> Iterator[tuple[str, budget
         raise ValueError(f"{ref}: limits {', '.join(unshared)}, of which the share of a claim has to be 1 or more")
     if lines:
         yield ref, budget.Budget(lines=lines, period_ms=rules.period_ms, charges_the_silent=rules.charges_the_silent)
+
+
+def _accounts(plan: Plan) -> dict[str, account.Account]:
+    """Return the accounts that the board begins with; none without agents that have one."""
+    return {accounts.ref_of(each.account): account.Account() for each in plan.agents if each.account}
 
 
 def _permits(plan: Plan) -> dict[str, restart_permit.RestartPermit]:
@@ -291,6 +325,7 @@ def fleet_task_of(each: TaskPlan, ordinal: int, plan: Plan) -> fleet_task.FleetT
         always_needs_approval=each.needs_approval,
         orphaned=each.orphaned or plan.orphaned,
         on_nothing=each.on_nothing,
+        anew=plan.anew if each.anew is None else each.anew,
         fate=fleet_task.Fate(plan.aborts) if plan.aborts is not None else None,
         key=plan.key,
     )
@@ -298,7 +333,8 @@ def fleet_task_of(each: TaskPlan, ordinal: int, plan: Plan) -> fleet_task.FleetT
 
 def worker_slot_of(agent: AgentPlan, plan: Plan) -> worker_slot.WorkerSlot:
     """Return an agent of the plan as the board begins with it."""
-    return worker_slot.WorkerSlot(roles=agent.roles, trust=_trust(agent, plan), adaptive=agent.adaptive)
+    trust = _trust(agent, plan)
+    return worker_slot.WorkerSlot(roles=agent.roles, trust=trust, adaptive=agent.adaptive, account=agent.account)
 
 
 def _trust(agent: AgentPlan, plan: Plan) -> Trust | None:

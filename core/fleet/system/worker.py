@@ -13,12 +13,15 @@ from lifefold.core.fleet.board import adaptive_timeout, fleet_task, worker_slot
 from lifefold.core.fleet.system.worker_properties import PROPERTIES
 from lifefold.core.fleet.worker import (
     assignment,
+    conversation,
+    conversations,
     desired_state,
     mailbox,
     nothing_done,
     orphans,
     output,
     output_receivers,
+    quota,
     restarts,
     shutdown,
     stall_detector,
@@ -28,7 +31,6 @@ from lifefold.core.fleet.worker import (
     usage_meter,
 )
 from lifefold.core.fleet.worker.prompt import compose
-from lifefold.core.fleet.worker.shutdown import is_ending as _ending
 from lifefold.core.kernel import Aggregate, AggregateType, Dispatch, Transition, rule
 from lifefold.core.lifecycles import session, session_profiles, task
 from lifefold.core.lifecycles.session_yielding import YieldWanted
@@ -54,11 +56,14 @@ def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     if worker.record("session").state is not session.State.BUILDING_PROMPT:
         return
     wanted = worker.record("desired_state").state
-    if wanted not in desired_state.WORKS or usage.is_counting(worker):
+    waits = usage.is_counting(worker) or quota.is_given_back(worker, transition)
+    if wanted not in desired_state.WORKS or waits:
         return
     work: assignment.Assignment = worker.record("assignment")
-    if work.state is assignment.State.IDLE and wanted is desired_state.State.RUN and not _ending(worker):
+    if work.state is assignment.State.IDLE and wanted is desired_state.State.RUN and not _is_ending(worker):
         yield Dispatch("assignment", assignment.WorkRequested())
+    elif work.state is assignment.State.WORKING and quota.rests(worker):
+        yield Dispatch("assignment", assignment.Dropped(quota.reason_of(worker)))
     elif work.state is assignment.State.WORKING and work.sessions and usage.is_used_up(worker):
         yield Dispatch("assignment", assignment.Dropped("its share of the budget is used up"))
     elif work.state is assignment.State.WORKING and adaptive_timeout.differs(worker):
@@ -70,6 +75,12 @@ def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         yield Dispatch("assignment", assignment.Prompted())
         if box.messages:
             yield Dispatch("mailbox", mailbox.MessagesTaken())
+
+
+def _is_ending(worker: Aggregate) -> bool:
+    """Tell whether something of the last session is being ended, or is about to be: the watch of its output."""
+    found = worker.entities.get(stall_detector.REF)
+    return shutdown.is_ending(worker) or (found is not None and found.state in stall_detector.WATCHED)
 
 
 @rule(on=desired_state.machine, enters=(*desired_state.RESTS, desired_state.State.STOP))
@@ -133,10 +144,11 @@ def work_begins(worker: Aggregate, _transition: Transition) -> Iterator[Tell]:
 def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Report the end of a session to the assignment: finished, failed, orphaned, or given back with the agent.
 
-    A suspended session keeps its work, under the same claim and in the same worktree (D28).
+    A suspended session keeps its work, under the same claim and in the same worktree (D28). So does a session that has
+    lost its conversation, once.
     """
     exited = transition.event if isinstance(transition.event, session.SessionExited) else None
-    if exited and session_profiles.may_go_on(transition.was, exited):
+    if exited and (session_profiles.may_go_on(transition.was, exited) or conversations.begins_anew(worker, transition)):
         return
     working = worker.record("assignment").state is assignment.State.WORKING
     match transition.entered:
@@ -231,10 +243,20 @@ aggregate = AggregateType(
         usage_meter.machine,
         stall_detector.machine,
         supervisor.machine,
+        conversation.machine,
+        quota.machine,
         output.machine,
         turns.machine,
     ),
     rules=(
+        # Before `measuring`: the next session, which `go_on` begins at once, gets the conversation as it is now.
+        rule(on=agent, event=session.SessionExited)(conversations.listen),
+        conversations.keep,
+        conversations.take_up,
+        conversations.choose,
+        # Before `measuring`: the next session may begin as soon as the last one is counted.
+        quota.counting(agent),
+        quota.reporting(agent),
         usage.measuring(agent),
         rule(on=agent)(stall_detector.keep_watch),
         # Before `work_ends`: the end of a session ends its tool, and the turn can then be verified.
@@ -289,8 +311,10 @@ aggregate = AggregateType(
         "mailbox": (mailbox.OperatorMessageArrived,),
         usage_meter.machine.name: (),
         supervisor.REF: (),
+        conversation.REF: (),
         desired_state.machine.name: desired_state.COMMANDS,
         stall_detector.machine.name: (),
+        quota.REF: (),
         output.REF: (),
         turns.REF: (),
     },

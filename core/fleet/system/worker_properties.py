@@ -4,9 +4,11 @@ from typing import Final
 
 from lifefold.core.fleet.worker import (
     assignment,
+    conversations,
     desired_state,
     orphans,
     output,
+    quota,
     restarts,
     shutdown,
     stall_detector,
@@ -98,7 +100,9 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     always("a paused agent gives back a task that it has not begun", paused_leaves_it_to_others),
     always("a completed session has delivered its messages", completed_is_delivered),
     *usage.PROPERTIES,
+    *quota.PROPERTIES,
     *orphans.OF_WORKERS,
+    *conversations.PROPERTIES,
     always("a session is watched exactly while it runs, if the fleet wants that", stall_detector.watches_who_runs),
     *output.OF_WORKERS,
     *turns.PROPERTIES,

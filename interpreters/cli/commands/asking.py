@@ -30,6 +30,7 @@ from lifefold.interpreters.cli.wording import (
     columns,
     coming,
     cost,
+    is_missing,
     next_of,
     plain_state,
     spent,
@@ -171,18 +172,19 @@ def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
         (
             agent.name,
             asked(agent),
-            marked(_looks(seen, agent, evidence), plain_state(agent, evidence)),
+            marked(_looks(seen, agent, evidence), plain_state(agent, evidence, runs=seen.runs)),
             age(now_ms - agent.since_ms),
             work_of(agent),
             str(agent.session_seq),
             str(agent.attempt),
             _process(agent, evidence),
-            next_of(agent, now_ms),
+            next_of(agent, now_ms, is_gone=is_missing(agent, evidence, runs=seen.runs)),
         )
         for agent, evidence in seen.agents
     ]
     trust = [agent.level or "-" for agent, _ in seen.agents]
     rows = _with(rows, "TRUST", trust, rows[0].index("TASK"))
+    rows = _with(rows, "CONVERSATION", [agent.conversation or "-" for agent, _ in seen.agents], rows[0].index("NEXT"))
     turns = [(agent.turn.in_words() if agent.turn is not None else "") or "-" for agent, _ in seen.agents]
     rows = _with(rows, "TURN", turns, rows[0].index("SESSION"))
     yield columns(_with_cost(rows, [spending.of_agent(agent.name) for agent, _ in seen.agents], len(rows[0])))

@@ -23,7 +23,7 @@ from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.earlier import found_earlier
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import UnknownName, must_be_there
-from lifefold.interpreters.cli.wording import age, clock_time, this_command
+from lifefold.interpreters.cli.wording import age, clock_time, is_missing, this_command
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.explain import status
 from lifefold.interpreters.explain import why as projection
@@ -143,7 +143,7 @@ def _doubts(store: SqliteStore, ledger: Ledger, said: projection.Explanation, *,
     if name in ledger.aggregates:
         agent = status.agent_status(ledger.aggregates[name])
         evidence = look(FleetFolder(store.path), agent)
-        if agent.processes and (evidence is None or not evidence.alive):
+        if is_missing(agent, evidence, runs=runs):
             yield f"The log has a session of {said.owner} at work, but its process is not there."
 
 

@@ -173,9 +173,18 @@ _LOOKED_AT: Final = f"rule:{look_anew.name}"
 """The actor that unblocks a changed task, whether or not its blocker is gone: other rules may block it at once."""
 
 
+def _conversed(event: fleet_task.ConversationKept, transition: Transition) -> str:
+    """Return that a conversation has begun, or is lost; new charges of the same one are no news."""
+    before = transition.was.conversation
+    if event.conversation is None:
+        return f"lost conversation {before.id}" if before is not None else ""
+    is_news = before is None or before.id != event.conversation.id
+    return f"began conversation {event.conversation.id}" if is_news else ""
+
+
 def _replanned(event: fleet_task.Replanned, _transition: Transition) -> str:
-    """Return the changed keys of the fleet file, or that the task is back in the plan."""
-    return event.what if event.what.startswith("it is ") else f"{event.what} changed in the fleet file"
+    """Return the changed keys of the fleet file, or that the task is back in the plan; nothing for a new number."""
+    return event.what if event.what.startswith("it is ") else event.what and f"{event.what} changed in the fleet file"
 
 
 def _failed(event: task.Failed, _transition: Transition) -> str:
@@ -245,6 +254,7 @@ OF_TASK: Final[Mapping[type[Event], Words]] = {
     fleet_task.AbortWanted: _abort,
     fleet_task.Aborted: _aborted,
     fleet_task.Replanned: _replanned,
+    fleet_task.ConversationKept: _conversed,
     fleet_task.Removed: _says("taken out of the plan"),
     approval.ApprovalGranted: _says("approved"),
     approval.ApprovalRefused: _says("refused"),

@@ -142,6 +142,18 @@ def tail(directory: str, size_bytes: int) -> bytes:
         os.close(fd)
 
 
+def pieces(directory: str) -> "Iterator[bytes]":
+    """Yield the whole output in reading order, in pieces of bounded size, after the agent's run."""
+    position = position_of(directory)
+    # An agent can put a FIFO there, and reading it must not block.
+    fd = os.open(os.path.join(directory, durable.OUTPUT), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        for piece in [(0, os.fstat(fd).st_size)] if position is None else _pieces(*position):
+            yield from _chunks(fd, piece)
+    finally:
+        os.close(fd)
+
+
 def position_of(directory: str) -> tuple[int, int] | None:
     """Return (taken_bytes, limit_bytes), which locate the ring; None for a log in reading order."""
     try:

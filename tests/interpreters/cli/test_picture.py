@@ -232,6 +232,20 @@ def test_a_line_of_what_has_happened_says_where_it_led_and_why(tmp_path: Path, w
     anyio.run(partial(drawing, ground, act, crashing=True))
 
 
+def test_a_task_shows_how_often_it_was_claimed_if_that_is_more_than_once(tmp_path: Path) -> None:
+    """A task that was given back is claimed again without a retry, so retries are not the number of its tries."""
+    ground = Ground(tmp_path).prepare("plain-1", "plain-2", agents=2, repository=False)
+
+    def act(_draw: Draw, runner: Runner) -> None:
+        account = Account()
+        account.claims.update({"plain-1": 3, "plain-2": 1})
+        drawn = " ".join(lines(Picture(runner, account), 120, 40))
+        assert re.search(r"plain-1:(in progress|claimed) \(3 claims\)", drawn)
+        assert re.search(r"plain-2:(in progress|claimed)\s", drawn)
+
+    anyio.run(drawing, ground, act)
+
+
 def test_a_service_stands_with_the_agents_and_says_what_it_runs_and_what_waits(tmp_path: Path) -> None:
     """Beside those who take tasks; a text that is long is cut."""
     ground = Ground(tmp_path).prepare("plain-1", agents=1, repository=False)

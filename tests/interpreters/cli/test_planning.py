@@ -403,7 +403,7 @@ def test_a_task_with_dots_in_its_id_is_told_apart_from_its_keys(ground: Ground) 
         rest, _ = _named(refused.stderr)
         shown = ground.call(*rest).stdout
         assert "is Write it  (without effect: the task is CLOSED)" in shown.replace('"', "")
-        assert "tasks.plain-3.1: was removed  (it is not done, and not counted)" in shown
+        assert 'tasks."plain-3.1": was removed  (it is not done, and not counted)' in shown
         run.process.kill()
     ground.kill_all()
 

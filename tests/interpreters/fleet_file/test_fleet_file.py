@@ -62,7 +62,7 @@ def test_the_package_has_these_names() -> None:
             "load",
         ),
         *("format_duration", "format_size", "former_text", "in_force", "parse_duration_ms", "parse_size_bytes"),
-        *("parts_of", "place_of"),
+        "place_of",
     }
     assert all(hasattr(package, name) for name in package.__all__)
 
