@@ -17,6 +17,7 @@ from lifefold.effects.service import AwaitTrigger, Changed, Cron, Every
 from lifefold.effects.session import (
     BuildPrompt,
     CancelSession,
+    FollowOutput,
     ForceStopSession,
     HoldTimeLimit,
     IncrementSession,
@@ -51,6 +52,7 @@ __all__ = [
     "End",
     "EscalateSilence",
     "Every",
+    "FollowOutput",
     "ForceStopSession",
     "HoldTimeLimit",
     "IncrementSession",

@@ -102,6 +102,14 @@ class RefreshWorktree(Activity, frozen=True):
     session_seq: int
 
 
+class FollowOutput(Activity, frozen=True):
+    """Read the output of the running session as it grows, and report the facts in it, each with its position.
+
+    The output is read from its beginning, also by a runner that has restarted. Nothing is reported of an agent program
+    whose output has no facts.
+    """
+
+
 class WatchOutput(Activity, frozen=True):
     """Watch the running session for signs of progress: its output grows, or its heartbeat file is touched.
 

@@ -18,7 +18,6 @@ from lifefold.core.lifecycles.session import (
     give_up,
     threshold_reached,
 )
-from lifefold.core.lifecycles.session_model import FAR_MS
 from lifefold.core.lifecycles.session_yielding import YieldingSession
 from lifefold.core.policy.reasons import AbortReason, TransitionReason
 
@@ -40,8 +39,8 @@ class LimitReached(Event, frozen=True):
 
     @classmethod
     def examples_for(cls, record: Any) -> tuple["LimitReached", ...]:
-        """Return one with a known end and one without, for a session with an account."""
-        return (cls(), cls(FAR_MS)) if record.account else ()
+        """Return one for a session with an account."""
+        return (cls(),) if record.account else ()
 
 
 class LimitableSession(YieldingSession, frozen=True):

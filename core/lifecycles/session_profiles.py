@@ -28,7 +28,7 @@ from lifefold.core.kernel import (
     replace,
     row,
 )
-from lifefold.core.lifecycles.property_forms import exits_on, lasts_only
+from lifefold.core.lifecycles.property_forms import LEADS, exits_on, lasts_only
 from lifefold.core.lifecycles.session import (
     SESSION_LIVES,
     BackoffElapsed,
@@ -54,7 +54,7 @@ from lifefold.core.lifecycles.session import (
 )
 from lifefold.core.lifecycles.session_limits import PROPERTIES as OF_LIMITS
 from lifefold.core.lifecycles.session_limits import ROWS as LIMITS
-from lifefold.core.lifecycles.session_limits import LimitableSession, LimitReached
+from lifefold.core.lifecycles.session_limits import LimitableSession, LimitReached, limit_of
 from lifefold.core.lifecycles.session_yielding import INSTEAD, PROPERTIES, ROWS, YieldWanted
 from lifefold.core.policy.ends import TIMED_OUT, Diagnosis
 from lifefold.core.policy.reasons import AbortReason, TransitionReason
@@ -337,9 +337,14 @@ def begins_anew(t: Transition) -> bool:
 
 
 def _but_for_restarts(properties: Iterable[Property[Any]]) -> Iterator[Property[Any]]:
-    """Yield the properties that remain: those of steps for all but restarts, and none of a final end."""
+    """Yield the properties that remain: those of steps for all but restarts, and none of a final end.
+
+    The document's table has no limits of accounts.
+    """
     for each in properties:
-        if each.property_kind is PropertyKind.ALWAYS_STEP:
+        if each.name == LEADS:
+            yield replace(each, holds=partial(_holds_but_for_limits, each.holds))
+        elif each.property_kind is PropertyKind.ALWAYS_STEP:
             yield replace(each, holds=partial(_holds_but_for_restarts, each.holds))
         elif each.property_kind is not PropertyKind.LEADS_TO or each.when is not None:
             yield each
@@ -348,6 +353,12 @@ def _but_for_restarts(properties: Iterable[Property[Any]]) -> Iterator[Property[
 def _holds_but_for_restarts(holds: Callable[[Transition], bool], t: Transition) -> bool:
     return isinstance(t.event, Restarted) or holds(t)
 
+
+def _holds_but_for_limits(holds: Callable[[Transition], bool], t: Transition) -> bool:
+    return limit_of(t.event) is not None or _holds_but_for_restarts(holds, t)
+
+
+_UNTIL_LIMITED: Final = does(run_session, yields=(SessionStarted, LimitReached), last=SessionExited, outlives=True)
 
 supervised: Machine[Any] = Machine(
     "session-supervised",
@@ -360,8 +371,8 @@ supervised: Machine[Any] = Machine(
         row(State.STOPPED, Restarted, State.INITIALIZING, restart, when=is_supervised),
     ),
     during={
-        **in_fleet.during,
-        frozenset(SESSION_LIVES): does(run_session, yields=(SessionStarted, LimitReached), last=SessionExited),
+        source: _UNTIL_LIMITED if source == frozenset(SESSION_LIVES) else parts
+        for source, parts in in_fleet.during.items()
     },
     postpone={State.SPAWNING: (UrgentMessage, YieldWanted, LimitReached)},
     invariants=in_fleet.invariants,

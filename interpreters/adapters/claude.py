@@ -68,6 +68,7 @@ class _Line(msgspec.Struct, frozen=True):
     errors: Any = None
     permission_denials: Any = None
     total_cost_usd: Any = None
+    usage: Any = None
     model_usage: Any = msgspec.field(name="modelUsage", default=None)
     since_last: Any = msgspec.field(name="model_usage_since_last_result", default=None)
 
@@ -227,6 +228,8 @@ def _spent(state: Reading, line: _Line) -> Step:
     tokens = Tokens()
     for each in models:
         tokens = tokens.plus(each.cost.tokens)
+    if tokens == Tokens():  # versions that do not report by model
+        tokens = _tokens(hostile.table(line.usage), _MESSAGE_KEYS)
     counted = Counted.SESSION if line.since_last is None else Counted.CONVERSATION
     return reading.spent(state, Cost(tokens, hostile.microusd(line.total_cost_usd)), counted, models)
 

@@ -137,7 +137,8 @@ def _add_telling(commands: _Commands) -> None:
     how.add_argument("--kill", action="store_true", help="at once: their sessions are killed without grace")
     pause = _add(commands, "pause", "telling:pause", "interrupt agents; they begin nothing until they are resumed")
     pause.add_argument("--reason", metavar="TEXT", default="", help="why")
-    resume = _add(commands, "resume", "telling:resume", "resume paused agents")
+    resume = _add(commands, "resume", "telling:resume", "resume paused agents, or try a resting account again")
+    resume.add_argument("--account", metavar="NAME", default="", help="try this account again before its time")
     for command in (stop, pause, resume):
         command.add_argument("agents", metavar="AGENT", nargs="*", help="the agents' names (default: all)")
         _log_option(command)

@@ -16,12 +16,13 @@ import msgspec
 from lifefold.core.fleet import service
 from lifefold.core.fleet.board import budget, fleet_task, intake, worker_slot
 from lifefold.core.fleet.board.fleet_task import FleetTask
-from lifefold.core.fleet.dispatch import budgets, plan_approval
+from lifefold.core.fleet.dispatch import accounts, budgets, plan_approval
 from lifefold.core.fleet.dispatch.task_index import tasks_of, work_of
 from lifefold.core.fleet.service import inbox, invocation, trigger
 from lifefold.core.fleet.system import board, plan_change, worker
 from lifefold.core.fleet.worker import (
     assignment,
+    conversations,
     desired_state,
     mailbox,
     question,
@@ -29,11 +30,14 @@ from lifefold.core.fleet.worker import (
     stall_detector,
     supervisor,
 )
+from lifefold.core.fleet.worker.appearance import Appearance, appearance
 from lifefold.core.kernel import Aggregate, Entity, Phase, replace
 from lifefold.core.lifecycles import process, session, task
 from lifefold.effects.service import Source
 from lifefold.effects.session import RunSession
 from lifefold.interpreters.explain import questions
+from lifefold.interpreters.explain.conversing import conversing
+from lifefold.interpreters.explain.turn_status import TurnStatus, turn_status
 
 
 class Timer(msgspec.Struct, frozen=True):
@@ -56,7 +60,11 @@ class AgentStatus(msgspec.Struct, frozen=True):
     approximate time of the last progress of a session on the ladder, otherwise 0. ``supervisor`` is the state of its
     restarts, empty without restarts; ``reason`` is then the reason of a quarantine. ``preempted_for`` is the task that
     it is preempted for, until it is free; otherwise empty. ``lacks`` is the budget without a share left for another
-    claim, ``its`` or ``the fleet's``; empty if there is none.
+    claim, ``its`` or ``the fleet's``; empty if there is none. ``conversation`` says which conversation its session
+    resumes or begins.
+
+    ``appearance`` has the words of documents 001 and 004 for it, and ``turn`` its present or last turn. Both are None
+    for a service.
 
     For a service (``kind``), the state is that of its process, and ``reason`` says why it is down. ``doing`` is the
     prompt of its run, empty without one. ``messages`` counts its waiting messages, ``waiting`` all its waiting items.
@@ -91,6 +99,9 @@ class AgentStatus(msgspec.Struct, frozen=True):
     undelivered: int = 0
     prompted: int = 0
     lacks: str = ""
+    conversation: str = ""
+    appearance: Appearance | None = None
+    turn: TurnStatus | None = None
 
 
 class TriggerStatus(msgspec.Struct, frozen=True):
@@ -160,6 +171,9 @@ def agent_status(of: Aggregate) -> AgentStatus:
         supervisor=supervised.state if supervised else "",
         undelivered=undelivered,
         prompted=box.taken if record.state in session.SESSION_LIVES else 0,
+        conversation=conversing(conversations.of(of)) if task_in_hand(assigned) else "",
+        appearance=appearance(of),
+        turn=turn_status(of),
     )
 
 
@@ -289,6 +303,9 @@ def _on_board(agent: AgentStatus, aggregate: Aggregate) -> AgentStatus:
     if slot.state is worker_slot.State.WORKING:
         agent = replace(agent, preempted_for=work_of(aggregate).preempted.get(agent.name, ""))
     agent = replace(agent, lacks=_lacks(agent.name, aggregate))
+    account = accounts.account_of(aggregate, agent.name)
+    if account is not None and agent.timer is None and agent.doing == assignment.State.WANTING:
+        agent = replace(agent, timer=_timer(account))
     trust = slot.trust
     if trust is None:
         return agent
@@ -340,6 +357,7 @@ class Awaited(StrEnum):
     TASK = "task"
     AGENT = "agent"
     BUDGET = "budget"
+    ACCOUNT = "account"
     TRUST = "trust"
     TASKS = "tasks"
 
@@ -348,9 +366,10 @@ class Waiting(msgspec.Struct, frozen=True):
     """Something that waits for an operator; ``command`` lets it go on.
 
     ``names`` has a question, the tasks of an undecided plan, a task that needs approval, or a paused agent. For a spent
-    budget, it has the blocked tasks or the agent; for trust, a task above every agent's level. It is empty for a
-    finished fleet with an open intake. ``reason`` says why it waits. Silence becomes a refusal at ``until_ms``; 0 is
-    never. Times are Unix time in milliseconds.
+    budget, it has the blocked tasks or the agent; for trust, a task above every agent's level; for a limit, the account
+    that rests until ``until_ms`` at the latest, also without an operator. It is empty for a finished fleet with an open
+    intake. ``reason`` says why it waits. Else silence becomes a refusal at ``until_ms``; 0 is never. Times are Unix
+    time in milliseconds.
     """
 
     about: Awaited
@@ -373,6 +392,7 @@ def waiting(aggregates: Mapping[str, Aggregate]) -> tuple[Waiting, ...]:
         *_questions(aggregates),
         *_to_be_approved(aggregate, tasks(aggregates)),
         *_out_of_money(aggregate),
+        *_limited(aggregate),
         *_paused(aggregates),
         *_more_tasks(aggregate),
     )
@@ -416,6 +436,16 @@ def _out_of_money(aggregate: Aggregate) -> Iterator[Waiting]:
             yield Waiting(
                 Awaited.BUDGET, (name,), budgets.raising(entity), entity.entered_ms, reason=budgets.reason_of(entity)
             )
+
+
+def _limited(aggregate: Aggregate) -> Iterator[Waiting]:
+    for entity in accounts.accounts_of(aggregate):
+        timer = _timer(entity)
+        if timer is not None:
+            name = entity.ref.partition(":")[2]
+            command = f"resume --account {name}"
+            reason = accounts.reason_of(entity.record)
+            yield Waiting(Awaited.ACCOUNT, (name,), command, entity.entered_ms, timer.deadline_ms, reason)
 
 
 def _paused(aggregates: Mapping[str, Aggregate]) -> Iterator[Waiting]:

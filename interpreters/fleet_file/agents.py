@@ -104,6 +104,13 @@ class AgentKeys(Section, header="[[agents]]", named_by="name", least=1):
         AccessLevel.UNTRUSTED,
         unless=IS_SERVICE,
     )
+    account = Key(
+        forms.NAME,
+        "the account of its model service; agents of one account rest together at a limit; see [quota](fleet/quota.md)",
+        "",
+        absent="the kind of an agent program; none for a command",
+        unless=IS_SERVICE,
+    )
     env = Key[dict[str, str]](
         forms.VARIABLES, "variables of its environment; they replace those of the fleet and those passed on", {}
     )
@@ -260,6 +267,7 @@ def _agents(table: Table, folder: Path, fleet: Fleet, limited: list[tuple[Table,
     env, env_pass = _variables(table, fleet)
     kind = table.read(AgentKeys.kind)
     program, command = programs.read_program(table, kind, folder, env)
+    account = table.read(AgentKeys.account) or ("" if program is None else kind)
     written, target = _runs(table, kind)
     timeout_ms = table.read(AgentKeys.session_timeout)
     adaptive = timeout_ms == ADAPTIVE_MS
@@ -297,6 +305,7 @@ def _agents(table: Table, folder: Path, fleet: Fleet, limited: list[tuple[Table,
             adaptive,
             env_pass,
             program,
+            account,
         )
 
 

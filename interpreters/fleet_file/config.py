@@ -26,7 +26,7 @@ from lifefold.interpreters.fleet_file.questions import (
     said_questions,
 )
 from lifefold.interpreters.fleet_file.table import Table
-from lifefold.interpreters.fleet_file.tasks import NEEDS_REPOSITORY, ON_DEATH, TaskKeys
+from lifefold.interpreters.fleet_file.tasks import NEEDS_REPOSITORY, ON_DEATH, TaskKeys, on_retry_of
 
 LEAST_LEASE_MS = 1_000
 RESTART = "restart"
@@ -124,6 +124,12 @@ class FleetKeys(Section, header="[fleet]"):
         " decide whether it is merged or fails",
         OnDeath.FAIL,
     )
+    on_retry = Key(
+        forms.ON_RETRY,
+        "the conversation of a retry by the same agent: `resume` continues the one of the last attempt, `anew` begins"
+        " another one; only agents whose programs keep conversations have any",
+        "resume",
+    )
     gates = Key[GatePlan | None](
         GATES,
         f"the trust that an agent needs for a transition of a task: `{CLAIM}` to take it, `{MERGE}` to have its work"
@@ -173,6 +179,7 @@ def fleet_of(table: Table, source: Path) -> Fleet:
         budget=read_budget(table.table(FleetBudgetKeys)),
         gates=table.read(FleetKeys.gates),
         orphaned=table.read(FleetKeys.orphaned),
+        anew=table.read(FleetKeys.on_retry) == "anew",
         restarts=_restarts(table.table(RestartKeys)) if RESTART in table else None,
         preemption=_preemption(table.table(PreemptionKeys)) if PREEMPTION in table else None,
         aborts=_aborts(table.table(AbortKeys)) if ABORTS in table else None,
@@ -233,6 +240,7 @@ def written_in(fleet: Fleet, table: Table) -> dict[str, object]:
             FleetKeys.approval_timeout: fleet.approval_ms,
             FleetKeys.gates: fleet.gates,
             FleetKeys.orphaned: fleet.orphaned,
+            FleetKeys.on_retry: on_retry_of(fleet.anew),
         }
     )
     retry = said_but_defaults(

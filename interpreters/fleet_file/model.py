@@ -40,7 +40,7 @@ class Agent(msgspec.Struct, frozen=True):
     program; its adapter makes the arguments. ``env_pass`` names further variables of the runner that the
     agent gets, and ``env`` adds variables; both include those of the fleet. ``output_limit_bytes`` is for each session,
     on disk. Without ``stall`` its sessions have no stall detector. ``adaptive``: the time-out of a session depends on
-    the times of others, and its limits have the longest.
+    the times of others, and its limits have the longest. Agents of one ``account`` rest together at its limits.
     """
 
     name: str
@@ -59,6 +59,7 @@ class Agent(msgspec.Struct, frozen=True):
     adaptive: bool = False
     env_pass: tuple[str, ...] = ()
     program: AgentProgram | None = None
+    account: str = ""
 
 
 class Service(msgspec.Struct, frozen=True):
@@ -104,7 +105,8 @@ class Fleet(msgspec.Struct, frozen=True):
 
     ``watch``: the fleet waits for more tasks; this is an option of the run, not of the file. Without ``gates`` trust
     does not count, without ``preemption`` no task is preempted, and without ``aborts`` none is aborted. ``orphaned`` is
-    the outcome after the death of a session, unless the task has its own. Without ``questions`` no agent can ask.
+    the outcome after the death of a session, unless the task has its own. ``anew``: a retry begins a new conversation.
+    Without ``questions`` no agent can ask.
 
     ``env`` and ``env_pass`` are for all processes, verification commands included. ``redact`` names further secrets.
 
@@ -137,6 +139,7 @@ class Fleet(msgspec.Struct, frozen=True):
     env: dict[str, str] = msgspec.field(default_factory=dict[str, str])
     env_pass: tuple[str, ...] = ()
     redact: tuple[str, ...] = ()
+    anew: bool = False
 
     def place_of(self, service: Service) -> Path:
         """Return the folder in which a service runs."""
@@ -167,6 +170,8 @@ class Fleet(msgspec.Struct, frozen=True):
                 each.restart,
                 each.adaptive,
                 talks=_talks(each.program),
+                account=each.account,
+                follows=True,
             )
             for each in self.agents
         )
@@ -189,6 +194,7 @@ class Fleet(msgspec.Struct, frozen=True):
             self.orphaned,
             self.aborts,
             guarded=self.repository is not None,
+            anew=self.anew,
             questions=self.questions,
         )
 

@@ -92,11 +92,12 @@ def read_program(
         return None, ()
     command = settled_command((literal(found.path or own),), folder)
     if wrong := what_is_wrong_with(command[0], env):
-        accepted = "the path of a program, or the name of one on PATH; it must be executable"
         if found.path:
+            accepted = "a program on PATH, or the path of one, from the fleet file's folder; it must be executable"
             table.problem(program.name, f"found {shown(found.path)}, which {wrong}; accepted: {accepted}")
         else:
-            table.problem(kind.name, f"its program {shown(own)} {wrong}; install it, or write program: {accepted}")
+            accepted = "a kind whose program is on PATH, or program with the path of one; it must be executable"
+            table.problem(kind.name, f"found {shown(name)}, whose program {shown(own)} {wrong}; accepted: {accepted}")
     return found, command
 
 

@@ -21,7 +21,6 @@ from lifefold.interpreters.adapters import (
     Adapter,
     AdapterError,
     ConversationBegan,
-    Cost,
     Counted,
     Cutter,
     Ended,
@@ -33,11 +32,11 @@ from lifefold.interpreters.adapters import (
     cut,
     remaining,
 )
-from lifefold.interpreters.adapters.hostile import MOST_TOKENS
 from lifefold.interpreters.adapters.reading import SENTENCE_CHARS
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.redaction import Secrets
 from lifefold.interpreters.fleet_runner.session_outcome import Agent, by_cause, last_said, over, short, with_hint
+from lifefold.interpreters.fleet_runner.usage import as_usage
 from lifefold.interpreters.processes import SessionExit, output_pieces, read_exit, read_order
 
 _MINUTE_S: Final = 60
@@ -73,7 +72,7 @@ class Told(msgspec.Struct, frozen=True):
     def usage(self) -> session.Usage:
         """The cost that the agent has reported last: of its conversation, or else of the session."""
         last = self.by_conversation or self.by_session
-        return session.Usage() if last is None else _usage(last.total)
+        return session.Usage() if last is None else as_usage(last.total)
 
 
 def adapter_of_start(directory: Path) -> Adapter[Any] | None:
@@ -122,7 +121,7 @@ def _status(ended: SessionExit) -> int | None:
 def exited(ended: SessionExit, told: Told, secrets: Secrets, agent: Agent) -> session.SessionExited:
     """Return the end of a session as the log gets it. A cause of the runner's own counts before the agent's word."""
     if ended.outcome == "timeout":
-        called: session.Timeout | session.Success | session.Error = session.Timeout(
+        called: session.Timeout | session.Success | session.Limited | session.Error = session.Timeout(
             "" if agent.limit_ms is None else over(agent.limit_ms)
         )
     elif ended.outcome in {"exited", "signalled"}:
@@ -132,12 +131,17 @@ def exited(ended: SessionExit, told: Told, secrets: Secrets, agent: Agent) -> se
     return session.SessionExited(called, told.usage, told.conversation, told.by_conversation is not None)
 
 
-def called_of(told: Told, status: int | None, said: str, agent: Agent) -> session.Success | session.Error:
+def called_of(
+    told: Told, status: int | None, said: str, agent: Agent
+) -> session.Success | session.Limited | session.Error:
     """Return the outcome of a session that ended by itself, by the agent's own word."""
     match told.ended.outcome:
         case Outcome.SUCCESS:
             return session.Success()
-        case outcome:  # a limit, too: ``told.limited`` has its end and its scope
+        case Outcome.LIMITED:
+            limit = told.limited or Limited(None)
+            return session.Limited(limit.until_ms, limit.scope, said or limit.reason)
+        case outcome:
             message = said or outcome.replace("_", " ")
             return session.Error(with_hint(message, agent.lacks(message)), diagnosis_of(outcome, status))
 
@@ -166,10 +170,3 @@ async def last_words(directory: Path, secrets: Secrets) -> str:
     if adapter is None or ended is None:
         return await last_said(directory, secrets)
     return said_by(await told_by(adapter, directory, ended), secrets)
-
-
-def _usage(cost: Cost) -> session.Usage:
-    """Return a cost as the log has it: cached input is input."""
-    tokens = cost.tokens
-    read = tokens.input + tokens.cache_read + tokens.cache_write
-    return session.Usage(cost.microusd or 0, min(read, MOST_TOKENS), min(tokens.output, MOST_TOKENS))

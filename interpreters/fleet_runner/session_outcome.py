@@ -14,6 +14,7 @@ from anyio import to_thread
 from lifefold.core.lifecycles import session
 from lifefold.core.policy import ends
 from lifefold.core.policy.reasons import SUSPENDED_STATUS
+from lifefold.interpreters.adapters.command import is_cost
 from lifefold.interpreters.fleet_file.units import format_duration
 from lifefold.interpreters.fleet_runner import last_words, usage
 from lifefold.interpreters.fleet_runner.redaction import NO_SECRETS, Secrets
@@ -156,7 +157,7 @@ async def spent(directory: Path) -> session.Usage:
 def _last_line(output: str) -> str:
     """Return the last line with text that is not only a cost; empty without one."""
     lines = [" ".join(line.split()) for line in output.splitlines()]
-    return short(next((line for line in reversed(lines) if line and not usage.is_own(line)), ""))
+    return short(next((line for line in reversed(lines) if line and not is_cost(line.encode())), ""))
 
 
 def short(said: str) -> str:

@@ -144,7 +144,7 @@ async def launch(directory: Path, spec: SessionSpec, *, lease_ms: int | None = N
         return await _existing(directory)
     shim = _start_shim(directory)
     try:
-        await _send_environment(shim, environment_of(spec))
+        await _send_environment(shim, environment_of(directory, spec))
         await _wait_for_decision(shim)
         start = _started_by(directory, shim)
         if start is not None or read_exit(directory) is not None:

@@ -135,7 +135,7 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
     ),
     "session-prompt-failures": CheckConfiguration(session.Session(limits=_ERRORS)),
     "session-in-fleet": CheckConfiguration(session.Session(limits=_ERRORS)),
-    "session-supervised": CheckConfiguration(SupervisedSession(limits=_ERRORS, supervised=True)),
+    "session-supervised": CheckConfiguration(SupervisedSession(limits=_ERRORS, account="left", supervised=True)),
     "process": _PROCESS,
     "process-promptise-1.5": _PROCESS,
     "runtime": _runtime("runtime"),
@@ -217,6 +217,12 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
     "usage_meter": CheckConfiguration(
         usage_meter.UsageMeter(keeps_time=True), bounds=Bounds(within={"usage_meter": little_spent})
     ),
+    "fleet-quota": CheckConfiguration(
+        opening=openings.quota(),
+        bounds=_usual(commands=1, budget=little_left),
+        crashes=_ONE_INPUT_LARGE,
+        of="fleet",
+    ),
     "fleet-trusted": CheckConfiguration(
         opening=openings.trusted(),
         bounds=_usual(commands=2),
@@ -225,6 +231,12 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
     ),
     "fleet-stalling": CheckConfiguration(
         opening=openings.stalling(),
+        bounds=_usual(commands=1),
+        crashes=_ONE_INPUT_LARGE,
+        of="fleet",
+    ),
+    "fleet-turns": CheckConfiguration(
+        opening=openings.turning(),
         bounds=_usual(commands=1),
         crashes=_ONE_INPUT_LARGE,
         of="fleet",

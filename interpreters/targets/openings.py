@@ -101,6 +101,16 @@ def stalling() -> Opening:
     )
 
 
+def turning() -> Opening:
+    """Return the opening of a fleet of one agent with turns and a followed output, one allowed error, and one task.
+
+    The work of dead sessions at the task is verified, and the task has one retry.
+    """
+    limits = session.Limits(max_consecutive_errors=2, max_total_errors=2)
+    it = fleet.TaskPlan("T1", "do it", verify=(("true",),), max_retries=1, orphaned=OnDeath.VERIFY)
+    return tuple(fleet.opening(fleet.Plan("turns", (fleet.AgentPlan("ann", limits, follows=True),), (it,)), 0))
+
+
 TERMS: Final = question.Terms(1, (StandingAnswer("Read", "a", allows=True),))
 """The terms of questions: silence is a refusal after a millisecond, and one tool has a standing answer."""
 
@@ -182,6 +192,19 @@ def preempting() -> Opening:
     )
     plan = fleet.Plan("preempting", (fleet.AgentPlan("ann", limits),), tasks, preemption=fleet.Preemption(1))
     return tuple(fleet.opening(plan, 0))
+
+
+def quota() -> Opening:
+    """Return the opening of a fleet of two agents with an account each, and one task.
+
+    The agents stop at their first error, and the task has no retry. A limit lets it be claimed again and again, so a
+    budget of sessions bounds the claims.
+    """
+    limits = session.Limits(max_consecutive_errors=1, max_total_errors=1)
+    agents = tuple(fleet.AgentPlan(name, limits, account=each) for name, each in (("ann", "left"), ("ben", "right")))
+    tasks = (fleet.TaskPlan("T1", "do it", max_retries=0),)
+    budget = fleet.Budget(fleet.Caps(sessions=2))
+    return tuple(fleet.opening(fleet.Plan("quota", agents, tasks, budget=budget), 0))
 
 
 def _change(old: fleet.Plan, new: fleet.Plan, after: int = 0) -> plan_change.PlanChange:

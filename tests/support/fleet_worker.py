@@ -43,7 +43,9 @@ def start(of: Hand) -> Hand:
     return of.report("session", "RunSession", session.SessionStarted(of.record("session").session_seq))
 
 
-def exit_with(of: Hand, outcome: session.Success | session.Error | session.Timeout | session.Suspended) -> Hand:
+def exit_with(
+    of: Hand, outcome: session.Success | session.Error | session.Timeout | session.Suspended | session.Limited
+) -> Hand:
     """Let the session end."""
     return of.report("session", "RunSession", session.SessionExited(outcome))
 

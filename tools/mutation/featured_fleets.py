@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from lifefold.core.fleet import AgentPlan, Budget, Caps, GatePlan, Plan, Preemption, ServicePlan, TaskPlan
+from lifefold.core.fleet import AgentPlan, Budget, Caps, GatePlan, Plan, Preemption, ServicePlan, Talks, TaskPlan
 from lifefold.core.fleet.board import budget, intake, worker_slot
 from lifefold.core.fleet.dispatch import plan_approval
 from lifefold.core.fleet.service import inbox
@@ -91,6 +91,18 @@ WATCHED: Final[Mapping[str, Small]] = {
     ),
 }
 
+TURNS: Final[Mapping[str, Small]] = {
+    "one agent whose claims are turns": Small(
+        Plan(
+            "small",
+            (AgentPlan("a0", _agents(1, 2)[0].limits, follows=True),),
+            (TaskPlan("T0", "do it", verify=(("true",),), max_retries=1, orphaned=OnDeath.VERIFY),),
+        ),
+        {"desired_state": (desired_state.StopWanted, desired_state.HoldWanted, desired_state.RunWanted)},
+        commands=2,
+    ),
+}
+
 RESTARTED: Final[Mapping[str, Small]] = {
     "one agent that is restarted when its orphan is known": Small(
         Plan(
@@ -163,6 +175,27 @@ LIMITED: Final[Mapping[str, Small]] = {
     ),
 }
 
+TALKING: Final[Mapping[str, Small]] = {
+    "one agent that resumes its conversations": Small(
+        Plan(
+            "small",
+            (AgentPlan("a0", _agents(1, 2)[0].limits, talks=Talks(chooses=False, resumes=True)),),
+            (_task(0, retries=1),),
+        ),
+        {"desired_state": (desired_state.HoldWanted, desired_state.RunWanted), "task": (task.Cancelled,)},
+        commands=2,
+    ),
+    "one agent that chooses its conversations": Small(
+        Plan(
+            "small",
+            (AgentPlan("a0", _agents(1, 2)[0].limits, talks=Talks(chooses=True, resumes=True)),),
+            (_task(0),),
+        ),
+        {"desired_state": (desired_state.HoldWanted, desired_state.RunWanted)},
+        commands=2,
+    ),
+}
+
 TRUSTED: Final[Mapping[str, Small]] = {
     "one agent that is not trusted": Small(
         Plan(
@@ -220,8 +253,10 @@ FEATURED: Final[Mapping[str, Small]] = {
     **PREEMPTING,
     **ORPHANS,
     **WATCHED,
+    **TURNS,
     **RESTARTED,
     **LIMITED,
+    **TALKING,
     **TRUSTED,
     **SERVING,
 }

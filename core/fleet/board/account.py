@@ -63,18 +63,22 @@ class State(AnyLifecycleState):
 
 
 class LimitReported(Event, frozen=True):
-    """A session of the account has met a limit: until ``until_ms`` in Unix milliseconds, or for an unknown time."""
+    """A session of the account has met a limit that ends at ``until_ms``, in ``rest_ms``; None: no session can tell.
+
+    ``until_ms`` is in Unix milliseconds, as the session has told it; it only tells which of two ends is the later one.
+    """
 
     opaque: ClassVar[tuple[str, ...]] = ("scope", "message")
 
-    until_ms: int | None = None
+    rest_ms: int | None = None
+    until_ms: int = 0
     scope: str = ""
     message: str = ""
 
     @classmethod
     def examples(cls) -> tuple["LimitReported", ...]:
-        """Return a limit without a known end, one that is over, and one for longer than is believed."""
-        return cls(), cls(0), cls(FAR_MS)
+        """Return a limit without a known end, one that is soon over, and one for as long as is believed."""
+        return cls(), cls(LEAST_MS, 1), cls(LONGEST_MS, FAR_MS)
 
 
 class RestOver(Event, frozen=True):
@@ -122,20 +126,30 @@ class Left(Event, frozen=True):
         return cls(), cls("A2")
 
 
-class Account(Record, frozen=True):
-    """An account: the end of its rest, and how many limits in a row had no told end.
+class GaveUp(Event, frozen=True):
+    """The agent with the probe has no task any more, and its session has not completed."""
 
-    ``is_told``: a session has told the end of the rest. ``scope`` and ``message`` are the agent's words of the limit.
-    ``probe`` is the agent with the one session of a PROBING account; empty for none.
+    agent: str = FIRST
+
+    @classmethod
+    def examples(cls) -> tuple["GaveUp", ...]:
+        """Return two agents."""
+        return cls(), cls("A2")
+
+
+class Account(Record, frozen=True):
+    """An account: how long it rests, and how many limits in a row had no told end.
+
+    ``until_ms`` is the told end of the rest in Unix milliseconds; 0 if no session has told it. ``scope`` and
+    ``message`` are the agent's words of the limit. ``probe`` is the agent with the one session of a PROBING account;
+    empty for none.
     """
 
-    timestamps: ClassVar[tuple[str, ...]] = ("at_ms", "until_ms")
-    opaque: ClassVar[tuple[str, ...]] = ("scope", "message")
+    opaque: ClassVar[tuple[str, ...]] = ("rest_ms", "limits", "scope", "message")
 
     state: State = State.OPEN
-    at_ms: int = 0
+    rest_ms: int = 0
     until_ms: int = 0
-    is_told: bool = False
     limits: int = 0
     scope: str = ""
     message: str = ""
@@ -146,30 +160,27 @@ class Account(Record, frozen=True):
         """Return the record without the times of a rest that is over."""
         if self.state is State.RESTING:
             return self
-        return replace(self, at_ms=0, until_ms=0, is_told=False)
+        return replace(self, rest_ms=0, until_ms=0)
+
+
+def told_rest_ms(until_ms: int | None, now_ms: int) -> int | None:
+    """Return the rest until a told end, within its bounds; None without an end, or for one that is past."""
+    if until_ms is None or until_ms <= now_ms:
+        return None
+    return min(max(until_ms - now_ms, LEAST_MS), LONGEST_MS)
 
 
 # Guards
 
 
-def is_told(a: Account, e: LimitReported) -> bool:
-    """The session has told an end, and that is not past."""
-    return e.until_ms is not None and e.until_ms > a.at_ms
-
-
 def is_later(a: Account, e: LimitReported) -> bool:
     """The session has told a later end, or the first one."""
-    return is_told(a, e) and (not a.is_told or _told_ms(a, e) > a.until_ms)
-
-
-def _told_ms(a: Account, e: LimitReported) -> int:
-    """Return the told end of a rest, within its bounds."""
-    return min(max(e.until_ms or 0, a.at_ms + LEAST_MS), a.at_ms + LONGEST_MS)
+    return e.rest_ms is not None and e.until_ms > a.until_ms
 
 
 def was_told(a: Account, _e: RestOver) -> bool:
     """A session has told the end of the rest."""
-    return a.is_told
+    return a.until_ms > 0
 
 
 def is_free(a: Account, _e: Admitted) -> bool:
@@ -177,26 +188,26 @@ def is_free(a: Account, _e: Admitted) -> bool:
     return not a.probe
 
 
-def is_the_probe(a: Account, e: Succeeded) -> bool:
+def is_the_probe(a: Account, e: Succeeded | GaveUp) -> bool:
     """The agent has the probe."""
     return a.probe == e.agent
 
 
 def is_a_user(a: Account, e: Left) -> bool:
-    """The agent was admitted."""
-    return e.agent in a.users
+    """The agent was admitted, and has not the probe."""
+    return e.agent in a.users and a.probe != e.agent
 
 
 # Actions
 
 
 def rest(a: Account, e: LimitReported) -> Step[Account, Never]:
-    """Record the limit, and the end of the rest: as told, or by the number of limits in a row."""
-    told = is_told(a, e)
-    limits = 0 if told else min(a.limits + 1, MOST_LIMITS)
-    until_ms = _told_ms(a, e) if told else a.at_ms + exponential_ms(limits, base_ms=FIRST_MS, cap_ms=MOST_MS)
-    noted = replace(a, until_ms=until_ms, is_told=told, limits=limits, scope=e.scope, message=e.message)
-    return Step(replace(noted, probe=""))
+    """Record the limit, and how long the account rests: as told, or by the number of limits in a row."""
+    noted = replace(a, scope=e.scope, message=e.message, probe="")
+    if e.rest_ms is not None:
+        return Step(replace(noted, rest_ms=e.rest_ms, until_ms=e.until_ms, limits=0))
+    limits = min(a.limits + 1, MOST_LIMITS)
+    return Step(replace(noted, rest_ms=guessed_rest_ms(limits), until_ms=0, limits=limits))
 
 
 def open_up(a: Account, _e: Event) -> Step[Account, Never]:
@@ -214,30 +225,40 @@ def try_with(a: Account, e: Admitted) -> Step[Account, Never]:
     return Step(replace(admit(a, e).record, probe=e.agent))
 
 
-def let_go(a: Account, e: Left) -> Step[Account, Never]:
+def let_go(a: Account, e: Left | GaveUp) -> Step[Account, Never]:
+    """Forget the agent."""
+    return Step(replace(a, users=tuple(each for each in a.users if each != e.agent)))
+
+
+def end_probe(a: Account, e: GaveUp) -> Step[Account, Never]:
     """Forget the agent; another one may have the probe."""
-    users = tuple(each for each in a.users if each != e.agent)
-    return Step(replace(a, users=users, probe="" if a.probe == e.agent else a.probe))
+    return Step(replace(let_go(a, e).record, probe=""))
 
 
 # Timers
 
 
+def guessed_rest_ms(limits: int) -> int:
+    """Return the rest after so many limits in a row without a told end, in milliseconds."""
+    return exponential_ms(limits, base_ms=FIRST_MS, cap_ms=MOST_MS)
+
+
 def rest_ms(a: Account) -> int:
-    """Return the rest from now on, in milliseconds."""
-    return max(0, a.until_ms - a.at_ms)
+    """Return how long the account rests, in milliseconds."""
+    return a.rest_ms
 
 
 # Properties
 
 
 def rests_until_its_time(step: Transition) -> bool:
-    """Only time, or an operator, ends a rest; a told end later than the present one makes the rest longer."""
+    """Only time, or an operator, ends a rest. A report during a rest counts only if it tells a later end."""
     if step.before is None or step.before.state is not State.RESTING:
         return True
+    was, now = step.before.record, step.after.record
     if step.entered is not None:
         return isinstance(step.event, RestOver | RestLifted)
-    return bool(step.after.record.until_ms >= step.before.record.until_ms or not step.before.record.is_told)
+    return bool(now.until_ms > was.until_ms or (now.rest_ms, now.until_ms) == (was.rest_ms, was.until_ms))
 
 
 def begins_nothing_before_its_time(step: Transition) -> bool:
@@ -246,18 +267,22 @@ def begins_nothing_before_its_time(step: Transition) -> bool:
 
 
 def rests_as_long_as_told(step: Transition) -> bool:
-    """A told end is kept, within its bounds. Without one the rest grows with every limit in a row."""
-    if step.before is None or not isinstance(step.event, LimitReported):
+    """A told end is kept. Without one the rest grows with every limit in a row."""
+    if step.before is None or step.entered is not State.RESTING or not isinstance(step.event, LimitReported):
         return True
-    was, now = step.before.record, step.after.record
-    told_ms = step.event.until_ms if step.event.until_ms is not None and step.event.until_ms > step.at_ms else None
-    if step.before.state is not State.RESTING:
-        in_a_row = 0 if told_ms is not None else min(was.limits + 1, MOST_LIMITS)
-        guessed_ms = exponential_ms(in_a_row, base_ms=FIRST_MS, cap_ms=MOST_MS)
-        least_ms = step.at_ms + guessed_ms if told_ms is None else min(told_ms, step.at_ms + LONGEST_MS)
-        most_ms = step.at_ms + (guessed_ms if told_ms is None else LONGEST_MS)
-        return bool(least_ms <= now.until_ms <= most_ms and now.limits == in_a_row)
-    return bool(told_ms is None or now.until_ms >= min(told_ms, step.at_ms + LONGEST_MS))
+    was, now, told_ms = step.before.record, step.after.record, step.event.rest_ms
+    if told_ms is not None:
+        return bool((now.rest_ms, now.limits) == (told_ms, 0))
+    in_a_row = min(was.limits + 1, MOST_LIMITS)
+    return bool((now.rest_ms, now.limits) == (guessed_rest_ms(in_a_row), in_a_row))
+
+
+def has_the_latest_end(step: Transition) -> bool:
+    """Of several told ends the latest counts."""
+    if step.before is None or not isinstance(step.event, LimitReported) or step.event.rest_ms is None:
+        return True
+    known_ms = step.before.record.until_ms if step.before.state is State.RESTING else 0
+    return bool(step.after.record.until_ms == max(known_ms, step.event.until_ms))
 
 
 def tries_with_one(step: Transition) -> bool:
@@ -270,8 +295,10 @@ def tries_with_one(step: Transition) -> bool:
             return not was.probe and bool(now.probe == agent)
         case Succeeded(agent=agent):
             return bool(was.probe == agent) and step.entered is State.OPEN
+        case GaveUp(agent=agent):
+            return bool(was.probe == agent) and not now.probe
         case Left(agent=agent):
-            return bool(now.probe == ("" if was.probe == agent else was.probe))
+            return bool(was.probe == now.probe != agent)
         case _:
             return step.entered is State.RESTING
 
@@ -282,7 +309,7 @@ def knows_its_users(step: Transition) -> bool:
     match step.event:
         case Admitted(agent=agent):
             expected = was | {agent}
-        case Left(agent=agent):
+        case Left(agent=agent) | GaveUp(agent=agent):
             expected = was - {agent}
         case _:
             expected = was
@@ -300,6 +327,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("nothing begins on an account before its time", begins_nothing_before_its_time),
     always_step("only time or an operator ends the rest of an account", rests_until_its_time),
     always_step("an account rests as long as it was told, or longer with every limit in a row", rests_as_long_as_told),
+    always_step("of several told ends of a limit the latest counts", has_the_latest_end),
     always_step("a probing account has one session at most", tries_with_one),
     always_step("an account knows the agents that use it", knows_its_users),
     always("a probe is a session of a probing account", lambda e: is_consistent(e.record)),
@@ -311,13 +339,18 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
         {State.PROBING: (Admitted,)},
         when=lambda e: not e.record.probe,
     ),
-    accepts("an agent can leave at any time", {tuple(State): (Left,)}, when=lambda e: FIRST in e.record.users),
+    accepts(
+        "an agent can leave at any time",
+        {tuple(State): (Left,)},
+        when=lambda e: FIRST in e.record.users and e.record.probe != FIRST,
+    ),
+    accepts("the agent with the probe can leave", {State.PROBING: (GaveUp,)}, when=lambda e: e.record.probe == FIRST),
     *exits_on(State.RESTING, RestLifted),
     is_transient(State.RESTING),
     sometimes("an account is tried again with one session", lambda e: bool(e.record.probe)),
 )
 
-ADMITS_MORE: Final = (RestOver, RestLifted, Succeeded)
+ADMITS_MORE: Final = (RestOver, RestLifted, Succeeded, GaveUp)
 """After these events an account may admit an agent that it did not admit before."""
 
 machine: Machine[Any] = Machine(
@@ -334,6 +367,7 @@ machine: Machine[Any] = Machine(
         row(State.OPEN, Admitted, STAY, admit),
         row(State.PROBING, Admitted, STAY, try_with, when=is_free),
         row(State.PROBING, Succeeded, State.OPEN, open_up, when=is_the_probe),
+        row(State.PROBING, GaveUp, STAY, end_probe, when=is_the_probe),
         row(tuple(State), Left, STAY, let_go, when=is_a_user),
     ),
     during={State.RESTING: after(rest_ms, RestOver)},

@@ -73,6 +73,11 @@ def _is_open_to(of: Entity[account.Account], worker: str) -> bool:
     return tried or of.state is account.State.OPEN
 
 
+def reason_of(of: account.Account) -> str:
+    """Return the limit of an account in a few words: its name, or what the agent has said of it."""
+    return f"{of.scope} limit" if of.scope else of.message
+
+
 @rule(on=fleet_task.machine, enters=task.State.CLAIMED)
 def admit(board: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
     """Let the account admit a claim before its worker learns of it."""
@@ -85,7 +90,7 @@ def admit(board: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]
 
 
 @rule(on=fleet_task.machine, event=task.Completed)
-def succeed(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+def open_after_probe(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Open a probing account when the session that tries it has completed."""
     owner: str = transition.was.owner
     found = account_of(board, owner)
@@ -94,15 +99,22 @@ def succeed(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 
 @rule(on=worker_slot.machine, event=(worker_slot.WorkWanted, worker_slot.WorkLeft, worker_slot.WorkerGone))
-def leave(board: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
+def leave_account(board: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
     """Let a worker that has no task any more leave its account. Another one may try a probing account then."""
     worker = transition.entity.removeprefix("worker_slot:")
     found = account_of(board, worker)
     if found is None or worker not in found.record.users:
         return
-    if found.record.probe == worker and transition.entered is not worker_slot.State.GONE:
+    gives_up = found.record.probe == worker
+    if gives_up and transition.entered is not worker_slot.State.GONE:
         yield Tell(f"worker/{worker}", quota.REF, quota.AccountRests())
-    yield Dispatch(found.ref, account.Left(worker))
+    yield Dispatch(found.ref, account.GaveUp(worker) if gives_up else account.Left(worker))
+
+
+def frees_probe(board: Aggregate, transition: Transition) -> bool:
+    """Tell whether a worker gives up its probe: its account is about to admit another worker."""
+    found = account_of(board, transition.entity.removeprefix("worker_slot:"))
+    return found is not None and bool(found.record.probe) and transition.entity == f"worker_slot:{found.record.probe}"
 
 
 @rule(on=account.machine, enters=(account.State.RESTING, account.State.OPEN))
@@ -141,9 +153,10 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
 
 
 class Known(msgspec.Struct, frozen=True):
-    """The projection of a board: its accounts by worker; of a worker: whether it knows that its account rests."""
+    """The projection of a board: the workers whose account rests, and all with one; of a worker: what it knows."""
 
-    of: dict[str, str] = {}
+    resting: frozenset[str] = frozenset()
+    every: frozenset[str] = frozenset()
     rests: bool | None = None
 
 
@@ -154,26 +167,25 @@ def known(of: Aggregate) -> Known:
     if of.kind != "board":
         return Known()
     slots = [each for ref, each in of.entities.items() if ref.startswith("worker_slot:") and each.record.account]
-    there = [each for each in slots if each.state is not worker_slot.State.GONE]
-    return Known({name: _seen_by(of, name) for name in (each.ref.removeprefix("worker_slot:") for each in there)})
+    there = [each.ref.removeprefix("worker_slot:") for each in slots if each.state is not worker_slot.State.GONE]
+    return Known(frozenset(each for each in there if not _is_open_for(of, each)), frozenset(there))
 
 
-def _seen_by(board: Aggregate, worker: str) -> str:
-    """Return the state of a worker's account; a probing one is open to the worker that tries it."""
+def _is_open_for(board: Aggregate, worker: str) -> bool:
+    """Tell whether a worker may begin sessions: its account is open, or is tried again with this worker."""
     found = account_of(board, worker)
-    if found is None:
-        return ""
-    is_tried = found.state is account.State.PROBING and found.record.probe == worker
-    return str(account.State.OPEN if is_tried else found.state)
+    is_tried = found is not None and found.record.probe == worker
+    return found is None or is_tried or found.state is account.State.OPEN
 
 
 def are_told(fleet: Projection) -> bool:
     """With no message in flight, each worker knows whether its account rests."""
     if fleet.under_way:
         return True
-    seen = {name: state for each in fleet.aggregates.values() for name, state in each.of.items()}
-    rests = {name.partition("/")[2]: each.rests for name, each in fleet.aggregates.items() if each.rests is not None}
-    return all(rests.get(name) is (state != account.State.OPEN) for name, state in seen.items())
+    knows = {name.partition("/")[2] for name, each in fleet.aggregates.items() if each.rests}
+    every = frozenset[str]().union(*(each.every for each in fleet.aggregates.values()))
+    resting = frozenset[str]().union(*(each.resting for each in fleet.aggregates.values()))
+    return knows & every == resting
 
 
 OF_FLEETS: Final[tuple[Property[SystemState], ...]] = projected(

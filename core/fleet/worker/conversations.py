@@ -1,4 +1,4 @@
-"""The rules of a worker about its conversation: it begins with a claim, is resumed by each session, and is charged once.
+"""The rules of a worker about its conversation: a claim begins it, each session resumes it, and it is charged once.
 
 A worker has a conversation only if its agent program keeps any (``AgentPlan.talks``). The identifier of the next
 session is chosen in the step that asks for the session, so it is in the log before the program runs.

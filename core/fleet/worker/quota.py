@@ -152,11 +152,19 @@ def reporting(agent: Machine[Any]) -> Rule:
         if REF not in worker.entities or limit is None or transition.entered is None:
             return
         to = f"{account.REF}:{account_of(worker)}"
-        yield Tell("board", to, account.LimitReported(limit.until_ms, limit.scope, limit.message))
-        if worker.record("assignment").state is assignment.State.WORKING:
+        rest_ms = account.told_rest_ms(limit.until_ms, transition.at_ms)
+        until_ms = 0 if rest_ms is None else limit.until_ms or 0
+        yield Tell("board", to, account.LimitReported(rest_ms, until_ms, limit.scope, limit.message))
+        if is_given_back(worker, transition):
             yield Dispatch("assignment", assignment.Dropped(reason_of(worker, limit.scope)))
 
     return report_limit
+
+
+def is_given_back(worker: Aggregate, transition: Transition) -> bool:
+    """Tell whether the worker gives its task back because of this limit of its account."""
+    has_task = worker.record("assignment").state is assignment.State.WORKING
+    return has_task and REF in worker.entities and limit_of(transition.event) is not None
 
 
 def account_of(worker: Aggregate) -> str:

@@ -198,6 +198,7 @@ def _begun(db: str | None, plan: TaskPlan) -> tuple[Plan, FinishedFleet]:
         retry=policy,
         gates=_meant(fleet, FleetKeys.gates),
         orphaned=_meant(fleet, FleetKeys.orphaned),
+        anew=_meant(fleet, FleetKeys.on_retry) == "anew",
         aborts=_aborts(fleet[ABORTS]) if ABORTS in fleet else None,
         budget=Budget(share=_share(fleet.get("budget", {}))),
         key=key,

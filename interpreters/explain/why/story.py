@@ -13,7 +13,7 @@ import msgspec
 from lifefold.core.fleet.board import fleet_task
 from lifefold.core.fleet.system import board
 from lifefold.core.fleet.system.plan_enforcement import look_anew
-from lifefold.core.fleet.worker import assignment, desired_state, mailbox, question
+from lifefold.core.fleet.worker import assignment, desired_state, mailbox, output, question
 from lifefold.core.kernel import Created, Event, Transition, describe, replace
 from lifefold.core.lifecycles import approval, session, task
 from lifefold.core.policy.abort import AbortScope
@@ -174,6 +174,15 @@ _LOOKED_AT: Final = f"rule:{look_anew.name}"
 """The actor that unblocks a changed task, whether or not its blocker is gone: other rules may block it at once."""
 
 
+def _conversed(event: fleet_task.ConversationKept, transition: Transition) -> str:
+    """Return that a conversation has begun, or is lost; new charges of the same one are no news."""
+    before = transition.was.conversation
+    if event.conversation is None:
+        return f"lost conversation {before.id}" if before is not None else ""
+    is_news = before is None or before.id != event.conversation.id
+    return f"began conversation {event.conversation.id}" if is_news else ""
+
+
 def _replanned(event: fleet_task.Replanned, _transition: Transition) -> str:
     """Return the changed keys of the fleet file, or that the task is back in the plan; nothing for a new number."""
     return event.what if event.what.startswith("it is ") else event.what and f"{event.what} changed in the fleet file"
@@ -246,6 +255,7 @@ OF_TASK: Final[Mapping[type[Event], Words]] = {
     fleet_task.AbortWanted: _abort,
     fleet_task.Aborted: _aborted,
     fleet_task.Replanned: _replanned,
+    fleet_task.ConversationKept: _conversed,
     fleet_task.Removed: _says("taken out of the plan"),
     approval.ApprovalGranted: _says("approved"),
     approval.ApprovalRefused: _says("refused"),
@@ -319,9 +329,24 @@ def _verified(_event: assignment.Verified, transition: Transition) -> str:
     return "its verification succeeded" if work.brief.verify else unproven
 
 
+def _denied(event: output.PermissionDenied, _transition: Transition) -> str:
+    return f"was refused the tool {event.tool}{because(event.reason)}"
+
+
+def _wanted(event: output.PermissionWanted, _transition: Transition) -> str:
+    return f"asked for leave to use {event.tool}{because(event.question)}"
+
+
+def _limited(event: output.LimitSeen, _transition: Transition) -> str:
+    return f"met a limit of its account{in_brackets(event.scope)}{because(event.message)}"
+
+
 OF_OWNER: Final[Mapping[type[Event], Words]] = {
     session.SessionStarted: _says("began a session"),
     session.SessionExited: _exited,
+    output.PermissionWanted: _wanted,
+    output.PermissionDenied: _denied,
+    output.LimitSeen: _limited,
     assignment.Inspected: _inspected,
     assignment.Verified: _verified,
     mailbox.OperatorMessageArrived: _message,

@@ -1,11 +1,10 @@
 """The guarantee: an agent whose kind is an adapter needs no command, and a file that cannot run it is refused."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from lifefold.interpreters.adapters import Permissions, Reports, registry
+from lifefold.interpreters.adapters import Brief, Conversation, Permissions, Reports, registry
 from lifefold.interpreters.adapters.command import Command
 from lifefold.interpreters.fleet_file import Fleet, FleetFileError, describe_difference, load
 from lifefold.interpreters.fleet_file.model import AgentProgram
@@ -79,8 +78,12 @@ def test_another_program_is_found_by_name_or_from_the_folder_of_the_file(
     ("lines", "key", "said"),
     [
         ('kind = "claud"', "kind", 'found "claud"; accepted: "command" or "python" or "service" or "claude"'),
-        ('kind = "gemini"', "kind", 'its program "gemini" is not there; install it, or write program'),
-        ('kind = "claude"\nprogram = "./gone"', "program", 'found "./gone", which is not there; accepted: the path'),
+        ('kind = "gemini"', "kind", 'found "gemini", whose program "gemini" is not there; accepted: a kind'),
+        (
+            'kind = "claude"\nprogram = "./gone"',
+            "program",
+            'found "./gone", which is not there; accepted: a',
+        ),
         ('kind = "claude"\npermissions = "write"', "permissions", 'found "write"; accepted: "read" or "edit" or "all"'),
         ('kind = "claude"\nargs = "--x"', "args", "accepted: an array of texts"),
         ('kind = "claude"\nargs = [""]', "args[1]", "accepted: a text in quotes, not empty"),
@@ -150,7 +153,7 @@ def test_a_budget_in_dollars_needs_a_program_that_reports_dollars(
 @pytest.mark.usefixtures("silent")
 def test_a_budget_that_can_be_kept_is_accepted(here: Path, kind: str, fleet: str) -> None:
     """Of a program that reports dollars; of tokens; and of a silent program that is charged its reservation."""
-    assert read(here, f'kind = "{kind}"', fleet=fleet)
+    assert read(here, f'kind = "{kind}"', fleet=fleet).budget.share.microusd in {0, 1_000_000}
 
 
 class Silent(Command):
@@ -159,9 +162,9 @@ class Silent(Command):
     name = "silent"
     reports = Reports.NOTHING
 
-    def argv(self, *_: Any) -> tuple[str, ...]:
+    def argv(self, brief: Brief, conversation: Conversation | None) -> tuple[str, ...]:
         """Return a command line."""
-        return "claude", "{prompt}"
+        return "claude", brief.prompt, "" if conversation is None else conversation.id
 
 
 class Mute(Silent):
@@ -169,9 +172,9 @@ class Mute(Silent):
 
     name = "mute"
 
-    def argv(self, *_: Any) -> tuple[str, ...]:
-        """Return none."""
-        return ()
+    def argv(self, brief: Brief, conversation: Conversation | None) -> tuple[str, ...]:
+        """Return no command line."""
+        return super().argv(brief, conversation)[:0]
 
 
 @pytest.fixture

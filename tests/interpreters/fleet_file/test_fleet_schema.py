@@ -249,6 +249,8 @@ def test_the_tables_of_the_page_are_what_is_declared() -> None:
     """Every section has its table of keys in ``docs/fleet-file.md``; ``make pages`` writes them anew."""
     text = WRITER["PAGE"].read_text()
     assert WRITER["page"](text) == text
+    text_of_agents = WRITER["AGENTS"].read_text()
+    assert WRITER["agents_page"](text_of_agents) == text_of_agents
     headers = {".".join(path) for path in SECTIONS}
     assert {part["header"].strip("[]") for part in WRITER["PART"].finditer(text)} == headers
     assert all(f"| `{key}` |" in text for section in SECTIONS.values() for key in keys_of(section))

@@ -8,6 +8,7 @@ import re
 import tracemalloc
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import msgspec
 import pytest
@@ -15,8 +16,8 @@ from msgspec.structs import replace
 
 from agent_outcomes import OUTCOMES, TOTALS
 from agent_recordings import FOLDER, recordings
-from lifefold.core.fleet.worker import assignment, conversation, desired_state, question
-from lifefold.core.kernel import Aggregate, Entity, PersistentMap, Record
+from lifefold.core.fleet.worker import assignment, conversation, question
+from lifefold.core.kernel import Aggregate, Entity, PersistentMap
 from lifefold.core.lifecycles import session
 from lifefold.core.policy.outcomes import Outcome, diagnosis_of
 from lifefold.interpreters.adapters import Cost, Counted, Tokens, adapter_of
@@ -32,16 +33,25 @@ from lifefold.interpreters.processes import SessionExit, launch
 from program_ground import ProgramGround
 from session_ground import script
 
+TOTAL = Cost(Tokens(200, 80, 0, 14), 834)
 SUCCESS = FOLDER / "claude" / "success.txt"
 
 
+def is_limit(kind: str, recording: str) -> bool:
+    """Tell whether a recording is of a limit: its agent waits for the end of the limit."""
+    return OUTCOMES[kind][recording][0] is Outcome.LIMITED
+
+
+LIMITS = [(kind, name) for kind, found in OUTCOMES.items() for name in found if is_limit(kind, name)]
+
+
 class Run:
-    """A fleet that has run every recording of one program, each as the only session of an agent."""
+    """A fleet that has run every recording of one program but limits, each as the only session of an agent."""
 
     def __init__(self, folder: Path, kind: str) -> None:
         self.kind = kind
         self.ground = ProgramGround(folder)
-        self.ground.cast(*(self.ground.agent(kind, name) for name in recordings(kind)))
+        self.ground.cast(*(self.ground.agent(kind, name) for name in recordings(kind) if not is_limit(kind, name)))
         self.ground.run(code=1)
         self.ends = self.ground.ends()
         self.tasks = self.ground.tasks()
@@ -55,6 +65,8 @@ def _run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def test_every_recorded_session_has_its_outcome_in_the_log_with_the_sentence_for_people(run: Run) -> None:
     """A success closes the task; anything else fails it, also with status 0. A chosen conversation begins anew once."""
     for recording, (outcome, reason) in OUTCOMES[run.kind].items():
+        if outcome is Outcome.LIMITED:
+            continue
         name = recording.replace(".", "_")
         ends = run.ends[name]
         has_lost = outcome is Outcome.CONVERSATION_LOST and adapter_of(run.kind).chooses_conversation
@@ -77,10 +89,38 @@ def test_every_recorded_session_has_its_outcome_in_the_log_with_the_sentence_for
 def test_every_recorded_session_has_its_cost_in_the_log_once(run: Run) -> None:
     """The total of the conversation is marked as one; without one, the total of the session."""
     for (kind, recording, counted), cost in TOTALS.items():
-        if kind == run.kind and cost is not None:
+        if kind == run.kind and cost is not None and not is_limit(kind, recording):
             (end,) = run.ends[recording.replace(".", "_")]
             assert end["usage"] == usage(cost), recording
             assert end.get("is_total", False) is (counted is Counted.CONVERSATION), recording
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("kind", "name"), LIMITS)
+async def test_every_recorded_limit_is_the_end_of_its_session_with_the_sentence_for_people(
+    tmp_path: Path, kind: str, name: str
+) -> None:
+    """It is no error."""
+    recording = recordings(kind)[name]
+    (tmp_path / "output.log").write_bytes(recording.output)
+    limited = ended(code=recording.status)
+    end = exited(limited, await told_by(adapter_of(kind), tmp_path, limited), NO_SECRETS, ANY_AGENT)
+    assert isinstance(end.outcome, session.Limited)
+    assert end.outcome.message.startswith(OUTCOMES[kind][name][1][:LINE_CHARS])
+
+
+def test_a_task_of_a_limited_agent_is_done_by_an_agent_of_another_account(tmp_path: Path) -> None:
+    """The limit counts no error and no failed attempt, and the agent is not stopped."""
+    ground = ProgramGround(tmp_path)
+    limited = ground.agent("claude", "limit", 'account = "one"')
+    head, _, task = ground.agent("claude", "success", 'account = "two"').partition("[[tasks]]")
+    both = [f"[[tasks]]{task.replace('success', name)}".replace(f'role = "{name}"', 'role = "limit"') for name in "ab"]
+    agents = limited.partition("[[tasks]]")[0], head.replace('roles = ["success"]', 'roles = ["limit"]')
+    ground.cast(*agents, *both).run()
+    ends = ground.ends()
+    assert [end["outcome"]["type"] for end in ends["limit"]] == ["Limited"]
+    assert [end["outcome"]["type"] for end in ends["success"]] == ["Success", "Success"]
+    assert [(each["state"], each["retries"]) for each in ground.tasks().values()] == [("CLOSED", 0)] * 2
 
 
 def test_a_session_names_its_conversation_in_the_log(run: Run) -> None:
@@ -174,7 +214,7 @@ def test_a_changed_kind_or_model_is_for_the_next_session(tmp_path: Path) -> None
     ground = ProgramGround(tmp_path)
     os.mkfifo(tmp_path / "gate")
     script = CHANGES.format(folder=tmp_path, data=FOLDER)
-    agent = ground.agent("codex", "gated", 'model = "opus"', script=script)
+    agent = ground.agent("codex", "gated", 'model = "opus"', 'account = "one"', script=script)
     later = agent.partition("[[tasks]]")[2].replace('id = "gated"', 'id = "later"\ndepends_on = ["gated"]')
     ground.cast(agent, f"[[tasks]]{later.replace('gated.txt', 'later.txt')}")
     with ground.running() as run:
@@ -202,24 +242,23 @@ def test_an_agent_program_gets_the_variables_that_it_logs_in_with_and_no_others(
     assert environment(around, acme) == environment(around, Agent("a", ("claude",), ())) == {}
 
 
-class Talk(Record, frozen=True):
-    """What a worker knows of its agent's conversation."""
-
-    state: desired_state.State = desired_state.State.RUN
-    id: str = ""
-    is_begun: bool = False
+CHOSEN = conversation.Conversation(conversation.State.CHOSEN, chooses=True, resumes=True, chosen="c7")
+BEGUN = conversation.Conversation(conversation.State.BEGUN, chooses=True, resumes=True, named="c7")
 
 
 @pytest.mark.parametrize(
     ("talk", "option"),
     [
         (None, None),
-        (Talk(), None),
-        (Talk(id="c7"), "--session-id=c7"),
-        (Talk(id="c7", is_begun=True), "--resume=c7"),
+        (conversation.Conversation(), None),
+        (CHOSEN, "--session-id=c7"),
+        (BEGUN, "--resume=c7"),
     ],
+    ids=["no-entity", "unnamed", "chosen", "begun"],
 )
-def test_a_conversation_of_the_worker_is_begun_or_resumed(talk: Talk | None, option: str | None) -> None:
+def test_a_conversation_of_the_worker_is_begun_or_resumed(
+    talk: conversation.Conversation | None, option: str | None
+) -> None:
     """Without one the session begins a conversation of its own."""
     known = {"assignment": Entity[Any]("assignment", assignment.Assignment())}
     if talk is not None:
@@ -228,6 +267,33 @@ def test_a_conversation_of_the_worker_is_begun_or_resumed(talk: Talk | None, opt
     words = program_argv(Agent("a", ("my",), ()), AgentProgram("claude"), "do it", worker)
     assert words[0] == "my"
     assert [each for each in words if "session" in each or "resume" in each] == ([option] if option else [])
+
+
+RESUMES = """#!/bin/sh
+printf '%s\\n' "$@" >> {folder}/counts/words
+if grep -q -e --resume= {folder}/counts/words
+then cat {data}/claude/resumed.txt; echo done > resumes.txt
+else cat {data}/claude/success.txt
+fi
+"""
+
+
+def test_a_retry_resumes_the_conversation_and_its_cost_counts_once(tmp_path: Path) -> None:
+    """The second session prints the total of the conversation, with the first session."""
+    ground = ProgramGround(tmp_path)
+    agent = ground.agent("claude", "resumes", script=RESUMES.format(folder=tmp_path, data=FOLDER))
+    fleet = "[fleet.budget]\nusd = 5\nsession_usd = 2\n"
+    ground.cast(agent.replace("max_retries = 0", "max_retries = 1"), fleet=fleet)
+    ground.run()
+    first, second = ground.ends()["resumes"]
+    assert (first["usage"], second["usage"]) == (usage(Cost(Tokens(100, 40, 0, 7), 417)), usage(TOTAL))
+    words = (tmp_path / "counts" / "words").read_text().splitlines()
+    (chosen,) = (each for each in words if each.startswith("--session-id="))
+    assert UUID(chosen.removeprefix("--session-id=")).version == 5
+    assert f"--resume={first['conversation']}" in words
+    assert first["conversation"] == second["conversation"]
+    (budget,) = ground.json("budget")
+    assert budget["spent"] == TOTAL.microusd
 
 
 @pytest.mark.parametrize(("asks", "package"), [(True, True), (True, False), (False, True)])

@@ -145,6 +145,20 @@ async def test_an_overwritten_log_without_a_copy_of_its_main_file_is_damaged(
     assert list(made.parent.glob("*.recovered")) == []
 
 
+async def test_the_writer_of_one_operator_command_copies_no_log(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has the log for moments only. An overwritten log is noticed all the same, and nothing is written to it."""
+    copied: list[int] = []
+    monkeypatch.setattr(base, "_copy_range", lambda _source, _target, _place, size_bytes: copied.append(size_bytes))
+    with SqliteStore.open(made, patient=False) as store:
+        await store.append(Batch((entry("a", 3),)))
+        assert copied == []
+        over(made, b"another")
+        with pytest.raises(StoreError, match="overwritten the file, and a copy cannot be written"):
+            await store.append(Batch((entry("a", 4),)))
+    with SqliteStore.create(made.with_name("other.db"), {}):
+        assert copied
+
+
 async def test_a_log_whose_write_ahead_log_is_overwritten_too_is_damaged(made: Path) -> None:
     """No part of it is passed off as all of it."""
     with SqliteStore.open(made) as store:

@@ -108,7 +108,7 @@ async def test_a_git_command_whose_pipe_was_removed_ends_at_the_next_start(tmp_p
         process.kill()
         process.wait()
     (repository / ".git" / "refs" / "heads" / "main").unlink()
-    end_left_at_pipes()
+    end_left_at_pipes((repository,))
     await death(left)
 
 
@@ -135,9 +135,27 @@ async def test_a_git_command_of_a_living_runner_is_left_alone(tmp_path: Path, mo
         at_work = await at_the_pipe(process)
         with monkeypatch.context() as patched:
             patched.setattr(left_at_pipes, "signal_if_ours", remember)
-            end_left_at_pipes()
+            end_left_at_pipes((tmp_path,))
         assert at_work not in signalled
         process.kill()
         process.wait()
-        end_left_at_pipes()
+        end_left_at_pipes((tmp_path,))
         await death(at_work)
+
+
+async def test_a_git_command_of_another_fleet_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if its runner is dead: the next runner of that fleet ends it, and reports on its repository."""
+    signalled: list[ProcessIdentity] = []
+    repository, other = blocked(tmp_path), tmp_path / "repo2"
+    with runner(repository) as process:
+        left = await at_the_pipe(process)
+        process.kill()
+        process.wait()
+    with monkeypatch.context() as patched:
+        patched.setattr(left_at_pipes, "signal_if_ours", lambda command, _number: signalled.append(command))
+        end_left_at_pipes((other,))
+        assert left not in signalled
+        end_left_at_pipes((other, repository))
+        assert left in signalled
+    end_left_at_pipes((repository,))
+    await death(left)

@@ -94,8 +94,11 @@ CHECKED: Final = (
     "fleet-aborts",
     "fleet-drained",
     "fleet-trusted",
+    "fleet-quota",
     "fleet-orphans",
+    "fleet-turns",
     "fleet-changing",
+    "fleet-talking",
     "fleet-asking",
 )
 
