@@ -48,6 +48,11 @@ def no_drain(i: desired_state.DesiredState) -> bool:
     return not i.drains and not i.at_once
 
 
+def no_pause(i: desired_state.DesiredState) -> bool:
+    """Tell whether an agent was neither paused nor held, drained or killed."""
+    return no_drain(i) and i.state not in desired_state.RESTS
+
+
 def no_kill(i: desired_state.DesiredState) -> bool:
     """Tell whether an agent was not killed."""
     return not i.at_once

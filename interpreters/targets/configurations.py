@@ -34,6 +34,7 @@ from lifefold.interpreters.targets.bounded import (
     little_spent,
     no_drain,
     no_kill,
+    no_pause,
     one_letter,
     one_message,
     one_section,
@@ -199,7 +200,7 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
     ),
     "fleet-limited": CheckConfiguration(
         opening=openings.limited(),
-        bounds=_usual(commands=1, budget=little_left),
+        bounds=_usual(commands=1, budget=little_left, desired_state=no_pause),
         crashes=_ONE_INPUT,
         of="fleet",
     ),
