@@ -365,7 +365,7 @@ supervised: Machine[Any] = Machine(
         row(State.STOPPED, Restarted, State.INITIALIZING, restart, when=is_supervised),
     ),
     during={
-        **in_fleet.during,
+        **dict(in_fleet.during.items()),
         frozenset(SESSION_LIVES): does(run_session, yields=(SessionStarted, LimitReached), last=SessionExited),
     },
     postpone={State.SPAWNING: (UrgentMessage, YieldWanted, LimitReached)},

@@ -26,6 +26,12 @@ def little_left(p: budget.Budget) -> bool:
     return all(each.account.cap <= most_granted and each.account.overrun <= most_overrun for each in p.lines)
 
 
+def two_sessions(p: budget.Budget) -> bool:
+    """Tell whether a budget is never raised above two sessions."""
+    most_granted = 2
+    return all(each.account.cap <= most_granted for each in p.lines)
+
+
 def little_spent(m: usage_meter.UsageMeter) -> bool:
     """Tell whether the usage since the last report is small."""
     most = 6

@@ -39,6 +39,7 @@ from lifefold.interpreters.targets.bounded import (
     one_message,
     one_section,
     short_record,
+    two_sessions,
 )
 from lifefold.interpreters.targets.openings import LADDER
 
@@ -200,7 +201,7 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
     ),
     "fleet-limited": CheckConfiguration(
         opening=openings.limited(),
-        bounds=_usual(commands=1, budget=little_left, desired_state=no_pause),
+        bounds=_usual(commands=1, budget=two_sessions, desired_state=no_pause),
         crashes=_ONE_INPUT,
         of="fleet",
     ),

@@ -97,8 +97,6 @@ def begins_on_an_open_account(step: Transition) -> bool:
 
 _BOTH: Final = (State.OPEN, State.RESTING)
 
-_SESSIONS: Final = {_BOTH: (SessionOver,), State.OPEN: (SessionBegan,)}
-
 machine: Machine[Any] = Machine(
     REF,
     Quota(),
@@ -119,7 +117,8 @@ machine: Machine[Any] = Machine(
         accepts(
             "news of an account and ends of sessions are accepted", {_BOTH: (AccountRests, AccountOpens, LimitMet)}
         ),
-        accepts("the end of a session is accepted, and its beginning while the account is open", _SESSIONS),
+        accepts("the end of a session is accepted", {_BOTH: (SessionOver,)}),
+        accepts("a session may begin while the account is open", {State.OPEN: (SessionBegan,)}),
         *exits_on(State.OPEN, AccountRests, LimitMet),
         *exits_on(State.RESTING, AccountOpens),
     ),
