@@ -117,7 +117,7 @@ def frees_probe(board: Aggregate, transition: Transition) -> bool:
     return found is not None and bool(found.record.probe) and transition.entity == f"worker_slot:{found.record.probe}"
 
 
-@rule(on=account.machine, enters=(account.State.RESTING, account.State.OPEN))
+@rule(on=account.machine, leaves=tuple(account.State), enters=(account.State.RESTING, account.State.OPEN))
 def tell_workers(board: Aggregate, transition: Transition) -> Iterator[Tell]:
     """Tell the workers of an account that it rests, or that it is open."""
     name = transition.entity.removeprefix(f"{account.REF}:")
