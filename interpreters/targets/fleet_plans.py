@@ -182,9 +182,9 @@ def preempting_plan(agents: int, tasks: int) -> fleet.Plan:
 
 
 def quota_plan(agents: int, tasks: int) -> fleet.Plan:
-    """Return a plan whose agents have one of two accounts in turn, and every third none."""
+    """Return a plan in which of every four agents two share an account, one has another one, and one has none."""
     of = plan(agents, tasks)
-    owners = cycle(("left", "right", ""))
+    owners = cycle(("left", "left", "right", ""))
     return msgspec.structs.replace(
         of,
         name=f"quota-{agents}x{tasks}",
