@@ -28,7 +28,7 @@ async def end_of(
     wake_ms: int | None,
     grace_ms: int,
     tell: Callable[[str], None] = _nothing,
-    limited: Callable[[float], AbstractContextManager[object, bool]] = anyio.move_on_after,
+    limited: Callable[[float], AbstractContextManager[object]] = anyio.move_on_after,
 ) -> SessionExit:
     """Wait until a session is over, and return how it ended.
 
@@ -37,8 +37,11 @@ async def end_of(
     ``limited`` returns a block that ends after so many seconds, or later if the limit is held.
     Raises SurvivorsError if processes survive SIGKILL.
     """
+    found: list[SessionExit] = []
     with limited(math.inf if wake_ms is None else wake_ms / 1_000):
-        return await process.wait()
+        found.append(await process.wait())
+    if found:
+        return found[0]
     tell("its session lasts longer than it may, and is not ended by its shim: the shim is woken")
     process.wake()
     with anyio.move_on_after(kill_after_ms(grace_ms) / 1_000):

@@ -6,8 +6,8 @@ import pytest
 
 from aggregate_hand import Hand
 from declared import Mutants, instead, is_found, proven, rebuilt
-from fleet_worker import cooling, exit_with, next_task, running, start
-from lifefold.core.fleet.worker import assignment, conversation, desired_state, mailbox, output, turns
+from fleet_worker import cooling, exit_with, following, next_task, running, start
+from lifefold.core.fleet.worker import conversation, output
 from lifefold.core.fleet.worker.output import (
     ConversationSeen,
     Doing,
@@ -25,7 +25,7 @@ from lifefold.core.fleet.worker.output import (
 )
 from lifefold.core.kernel import IllegalTransition, Machine, Record, Refusal, Step, replace, row
 from lifefold.core.kernel.entity import Envelope
-from lifefold.core.lifecycles import session, session_profiles, turn
+from lifefold.core.lifecycles import session, turn
 from lifefold.effects import Begin, End, FollowOutput
 from lifefold.interpreters.check import Bounds, check
 from lifefold.interpreters.targets.check_targets import named
@@ -37,20 +37,7 @@ COMPACTION: Final = Doing(Work.COMPACTION)
 
 def followed(account: str = "", **more: Record) -> Hand:
     """Return a worker whose session runs and is followed."""
-    of = Hand(
-        "worker/ann",
-        {
-            "desired_state": desired_state.DesiredState(),
-            "mailbox": mailbox.Mailbox(),
-            "assignment": assignment.Assignment(),
-            "session": session_profiles.SupervisedSession(name="ann", account=account),
-            output.REF: Output(),
-            turns.REF: turns.FleetTurn(agent="ann"),
-            **more,
-        },
-    )
-    of.report("session", "PrepareWorktree", session.WorktreeReady())
-    return start(next_task(of))
+    return start(next_task(following(account=account, more=more)))
 
 
 def tell(of: Hand, fact: Seen) -> Hand:
