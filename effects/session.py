@@ -46,6 +46,14 @@ class InterruptSession(Effect, frozen=True):
     silent_ms: int
 
 
+class HoldTimeLimit(Effect, frozen=True):
+    """Let the time limit of the running session stand still while it is ``held``, and go on afterwards."""
+
+    idempotent = True
+
+    held: bool
+
+
 class LogFatal(Effect, frozen=True):
     """Report an error that no retry will fix."""
 

@@ -25,6 +25,7 @@ from lifefold.core.fleet.worker import (
     conversations,
     desired_state,
     mailbox,
+    question,
     shutdown,
     stall_detector,
     supervisor,
@@ -34,6 +35,7 @@ from lifefold.core.kernel import Aggregate, Entity, Phase, replace
 from lifefold.core.lifecycles import process, session, task
 from lifefold.effects.service import Source
 from lifefold.effects.session import RunSession
+from lifefold.interpreters.explain import questions
 from lifefold.interpreters.explain.conversing import conversing
 from lifefold.interpreters.explain.turn_status import TurnStatus, turn_status
 
@@ -162,7 +164,7 @@ def agent_status(of: Aggregate) -> AgentStatus:
         total_errors=record.total_errors,
         messages=len(box.messages) - undelivered,
         processes=_processes(entity),
-        timer=_session_timer(entity) or (_timer(supervised) if supervised else None),
+        timer=_session_timer(entity, is_held=question.waits(of)) or (_timer(supervised) if supervised else None),
         reason=(supervised.record.why_quarantined if supervised else "") or wanted.reason,
         stall_detector=of.record(stall_detector.REF).state if stall_detector.REF in of.entities else "",
         silent_since_ms=_silent_since_ms(of.entities.get(stall_detector.REF)),
@@ -223,10 +225,10 @@ def _silent_since_ms(entity: Entity[stall_detector.StallDetector] | None) -> int
     return entity.entered_ms - entity.record.limits.steps_ms[entity.record.steps_taken - 1]
 
 
-def _session_timer(entity: Entity[session.Session]) -> Timer | None:
-    """Return the next timer of a session: one of the lifecycle, or its time limit."""
+def _session_timer(entity: Entity[session.Session], *, is_held: bool) -> Timer | None:
+    """Return the next timer of a session: one of the lifecycle, or its time limit, unless that is held."""
     running = running_session(entity)
-    if running is None or running.timeout_ms is None or entity.state is not session.State.RUNNING:
+    if running is None or running.timeout_ms is None or is_held or entity.state is not session.State.RUNNING:
         return _timer(entity)
     return _timer(entity, Timer("SessionTimeout", entity.entered_ms + running.timeout_ms))
 
@@ -350,6 +352,7 @@ def without_change(every: Sequence[TaskStatus]) -> tuple[str, ...]:
 class Awaited(StrEnum):
     """What waits for an operator."""
 
+    QUESTION = "question"
     PLAN = "plan"
     TASK = "task"
     AGENT = "agent"
@@ -362,11 +365,11 @@ class Awaited(StrEnum):
 class Waiting(msgspec.Struct, frozen=True):
     """Something that waits for an operator; ``command`` lets it go on.
 
-    ``names`` has the tasks of an undecided plan, a task that needs approval, or a paused agent. For a spent budget, it
-    has the blocked tasks or the agent; for trust, a task above every agent's level; for a limit, the account that rests
-    until ``until_ms`` at the latest, also without an operator. It is empty for a finished fleet
-    with an open intake. ``reason`` says why it waits. Else silence becomes a refusal at ``until_ms``; 0 is never. Times
-    are Unix time in milliseconds.
+    ``names`` has a question, the tasks of an undecided plan, a task that needs approval, or a paused agent. For a spent
+    budget, it has the blocked tasks or the agent; for trust, a task above every agent's level. For a limit, it has the
+    account that rests until ``until_ms`` at the latest, also without an operator. It is empty for a finished fleet with
+    an open intake. ``reason`` says why it waits. Else silence becomes a refusal at ``until_ms``; 0 is never. Times are
+    Unix time in milliseconds.
     """
 
     about: Awaited
@@ -378,7 +381,7 @@ class Waiting(msgspec.Struct, frozen=True):
 
 
 def waiting(aggregates: Mapping[str, Aggregate]) -> tuple[Waiting, ...]:
-    """Return what waits for an operator: the plan, tasks in its order, agents by name, and the intake.
+    """Return what waits for an operator: questions, the plan, tasks in its order, agents by name, and the intake.
 
     A finished fleet waits for nothing: no command changes it any more.
     """
@@ -386,12 +389,20 @@ def waiting(aggregates: Mapping[str, Aggregate]) -> tuple[Waiting, ...]:
         return ()
     aggregate = aggregates[board.NAME]
     return (
+        *_questions(aggregates),
         *_to_be_approved(aggregate, tasks(aggregates)),
         *_out_of_money(aggregate),
         *_limited(aggregate),
         *_paused(aggregates),
         *_more_tasks(aggregate),
     )
+
+
+def _questions(aggregates: Mapping[str, Aggregate]) -> Iterator[Waiting]:
+    for each in questions.waiting(aggregates):
+        command = "approve" if each.is_permission else "answer"
+        said = each.sentence()
+        yield Waiting(Awaited.QUESTION, (each.name,), command, each.question.asked_ms, each.until_ms, said)
 
 
 def _to_be_approved(aggregate: Aggregate, every: tuple[TaskStatus, ...]) -> Iterator[Waiting]:

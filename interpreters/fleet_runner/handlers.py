@@ -96,7 +96,7 @@ class Handlers:
 
     def interpreter(self) -> Interpreter:
         """Return the interpreter with these handlers."""
-        own = (self.sessions, self._watcher, self._follower, self._attendant, self._merging)
+        own = (self.sessions, self.sessions.limits, self._watcher, self._follower, self._attendant, self._merging)
         return reduce(Interpreter.over, map(Interpreter.of, own)).over(self._standard())
 
     def _kind_of(self, agent: str) -> str:

@@ -191,6 +191,16 @@ async def interrupt(directory: Path, request: str) -> None:
     await lowlevel.checkpoint()
 
 
+async def hold(directory: Path, *, held: bool) -> None:
+    """Have the shim of a directory hold the time limit of its session, or let it go on; repeating it changes nothing.
+
+    A session that is over or being ended has no limit, and a shim that does not read its orders keeps it.
+    """
+    with contextlib.suppress(ShimUnresponsiveError):
+        _write_order(directory, {"hold": held})
+    await lowlevel.checkpoint()
+
+
 async def output_tail(directory: Path, size_bytes: int) -> bytes:
     """Read the end of the output of a running or ended session."""
     return await to_thread.run_sync(output.tail, str(directory), size_bytes)

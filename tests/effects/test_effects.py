@@ -13,7 +13,8 @@ from lifefold.core.kernel import encode
 
 EXPORTED = (
     "AbortSession Activity AwaitTrigger Begin BuildPrompt CallHook CancelSession CancelTimer Changed CheckOutWork Cron"
-    " DrainProcess Effect EmitTelemetry End EscalateSilence Every FollowOutput ForceStopSession IncrementSession"
+    " DrainProcess Effect EmitTelemetry End EscalateSilence Every FollowOutput ForceStopSession HoldTimeLimit"
+    " IncrementSession"
     " InspectWork InterruptSession KeepDeadLetter KillOverdue LogFailure LogFatal MergeWork NotifyProcess ParkWork"
     " PauseTriggers Postpone PrepareWorktree RefreshWorktree ReportStuck"
     " ReportTaskFailed ResumeTriggers ReturnBudget RunSession SaveState ServeTriggers SignalPreemption StartProcess"

@@ -33,6 +33,7 @@ from lifefold.effects import (
     End,
     FollowOutput,
     ForceStopSession,
+    HoldTimeLimit,
     IncrementSession,
     InspectWork,
     InterruptSession,
@@ -133,7 +134,7 @@ class Hands:
     def interpreter(self) -> Interpreter:
         effects = (
             *(StorePrompt, IncrementSession, LogFatal, ForceStopSession, CancelSession),
-            *(WarnOfSilence, InterruptSession, NotifyProcess, PauseTriggers, ResumeTriggers),
+            *(WarnOfSilence, InterruptSession, HoldTimeLimit, NotifyProcess, PauseTriggers, ResumeTriggers),
         )
         return Interpreter(
             dict.fromkeys(effects, self.perform),

@@ -17,7 +17,7 @@ from lifefold.core.fleet.dispatch import (
 )
 from lifefold.core.fleet.service import model, rules
 from lifefold.core.fleet.system import board, worker
-from lifefold.core.fleet.worker import conversations, orphans, output, shutdown, stall_detector, turns, usage
+from lifefold.core.fleet.worker import conversations, orphans, output, question, shutdown, stall_detector, turns, usage
 from lifefold.core.fleet.worker import restarts as worker_restarts
 from rule_mutation import Source
 
@@ -80,8 +80,14 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         *(stall_detector, worker),
         name="stall_detector",
         changed=(stall_detector,),
-        names="WATCHED keep_watch give_up".split(),
+        names="WATCHED keep_watch give_up _is_to_be_watched".split(),
     ): featured_fleets.WATCHED,
+    Source(
+        *(question, stall_detector, worker),
+        name="questions",
+        changed=(question,),
+        names="keep_open waits _may_be_asked".split(),
+    ): featured_fleets.ASKING,
     Source(
         *(output, turns, worker),
         name="turns",

@@ -25,6 +25,7 @@ from lifefold.core.fleet.worker import (
     desired_state,
     mailbox,
     output,
+    question,
     quota,
     stall_detector,
     supervisor,
@@ -168,6 +169,7 @@ class Plan(msgspec.Struct, frozen=True):
     - ``key`` is the source of the tokens of claims: random, and of this log only.
     - ``guarded``: work is merged into a branch of a repository.
     - ``anew``: a retry begins a new conversation. Without it, the agent of the last attempt resumes the one it had.
+    - ``questions`` are the terms of questions to operators; with None no agent can ask.
     """
 
     name: str
@@ -187,6 +189,7 @@ class Plan(msgspec.Struct, frozen=True):
     key: str = ""
     guarded: bool = False
     anew: bool = False
+    questions: question.Terms | None = None
 
 
 def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
@@ -232,6 +235,8 @@ def working(agent: AgentPlan, plan: Plan) -> dict[str, Record]:
     if agent.follows:
         records[output.REF] = output.Output()
         records[turns.REF] = turns.FleetTurn(agent=agent.name)
+    if plan.questions is not None:
+        records[question.REF] = question.Questions(terms=plan.questions)
     if _is_supervised(plan, agent):
         records[supervisor.REF] = supervisor.Supervisor(name=agent.name, pause=agent.restart.pause)
     return records

@@ -21,6 +21,7 @@ from lifefold.core.fleet.worker import (
     orphans,
     output,
     output_receivers,
+    question,
     quota,
     restarts,
     shutdown,
@@ -247,6 +248,7 @@ aggregate = AggregateType(
         quota.machine,
         output.machine,
         turns.machine,
+        question.machine,
     ),
     rules=(
         # Before `measuring`: the next session, which `go_on` begins at once, gets the conversation as it is now.
@@ -258,7 +260,9 @@ aggregate = AggregateType(
         quota.counting(agent),
         quota.reporting(agent),
         usage.measuring(agent),
-        rule(on=agent)(stall_detector.keep_watch),
+        # Before `keep_watch`, which asks whether a question waits.
+        *(rule(on=each)(question.keep_open) for each in (agent, assignment.machine)),
+        *(rule(on=each)(stall_detector.keep_watch) for each in (agent, question.machine)),
         # Before `work_ends`: the end of a session ends its tool, and the turn can then be verified.
         *turns.of_sessions(agent),
         *turns.OF_CLAIMS,
@@ -317,6 +321,7 @@ aggregate = AggregateType(
         quota.REF: (),
         output.REF: (),
         turns.REF: (),
+        question.REF: (question.QuestionAsked, question.QuestionAnswered),
     },
     properties=PROPERTIES,
 )

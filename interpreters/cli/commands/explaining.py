@@ -218,6 +218,7 @@ def command(option: projection.Option) -> str:
 
 _ARGUMENTS: Final = {
     "send": ('"..."',),
+    "answer": ('"..."',),
     "reject": ("--reason", '"..."'),
     "trust": ("--promote", "--reason", '"..."'),
 }

@@ -13,6 +13,7 @@ from lifefold.core.fleet.worker import assignment, conversation, desired_state, 
 from lifefold.core.kernel import Aggregate, Entity, replace
 from lifefold.core.lifecycles.session import Session
 from lifefold.interpreters.explain import status
+from lifefold.interpreters.explain.questions import Asked, of_agent
 from lifefold.interpreters.explain.turn_status import TurnStatus, turn_status
 
 
@@ -98,6 +99,11 @@ class FleetView(msgspec.Struct, frozen=True):
         """Return the turn of an agent; None without one."""
         of = self.aggregates.get(f"{worker.KIND}/{agent}")
         return None if of is None else turn_status(of)
+
+    def questions(self, agent: str) -> tuple[Asked, ...]:
+        """Return the questions of an agent that wait for an operator, the oldest first."""
+        of = self.aggregates.get(f"{worker.KIND}/{agent}")
+        return () if of is None else tuple(of_agent(of))
 
     def _of(self, agent: str, ref: str, none: Any) -> Any:
         """Return a record of an agent's worker; ``none`` for a worker that the log does not have yet."""

@@ -232,6 +232,8 @@ def _at(view: FleetView) -> str:
         return f"; {owner} {_RESTS[wanted.state]}{in_brackets(wanted.reason)}"
     if view.assignment(owner).state is assignment.State.PREPARING:
         return "; its worktree is being prepared"
+    if asked := view.questions(owner):
+        return f"; {asked[0].sentence()}"
     does = _DOING[view.session(owner).state] or _works(view, owner)
     doing = enumerated([each for each in (does, conversing(view.conversation(owner))) if each])
     return f"; {owner} {doing}" if doing else ""

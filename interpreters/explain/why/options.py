@@ -121,12 +121,12 @@ def _when_an_agent_may(view: FleetView) -> str:
     paused = [name for name in left if view.desired_state(name).state is desired_state.State.PAUSE]
     spent = {name: found for name in left if (found := empty_budget(view, name)) is not None and name not in paused}
     others = [name for name in left if name not in paused and name not in spent]
-    limited = {of.ref: of for name in others if (of := resting_account(view, name)) is not None}
-    if not left or any(resting_account(view, name) is None for name in others):
+    resting = [each for name in others if (each := resting_account(view, name)) is not None]
+    if not left or len(resting) < len(others):
         return ""
     words = [f"an operator resumes {enumerated(paused, 'or')}"] if paused else []
     words += [_when_there_is_more(view, each) for each in spent.values()]
-    words += [_when_it_resumes(view, each) for each in limited.values()]
+    words += [_when_it_resumes(view, each) for each in {each.ref: each for each in resting}.values()]
     return f"{view.name} goes on when {', or when '.join(words[:MOST_NAMED])}"
 
 
@@ -160,6 +160,8 @@ def _in_hand(view: FleetView) -> str:
         return f"{view.name} goes on when an operator resumes {owner}"
     if wanted is desired_state.State.HOLD:
         return f"{view.name} goes on when a runner is at work: {owner} is held until then"
+    if asked := view.questions(owner):
+        return f"{view.name} goes on when an operator answers {asked[0].name}"
     limit_ms = view.time_limit_ms(owner)
     which = "each" if limit_ms == view.next_time_limit_ms(owner) else "the present one"
     limit = f"; {which} is ended after {duration(limit_ms)} at the latest" if limit_ms else ""
@@ -302,6 +304,9 @@ def _talk(view: FleetView) -> Iterator[Option]:
         return
     if view.desired_state(owner).state is desired_state.State.PAUSE:
         yield Option("resume", owner, f"it goes on with {view.name}")
+    for each in view.questions(owner):
+        yield Option("approve" if each.is_permission else "answer", each.name, f"{owner} is told so, and goes on")
+        yield Option("reject", each.name, f"{owner} is told so, and goes on without it")
     yield Option("send", owner, "it is interrupted, and its next prompt has the text")
     yield Option("stop", owner, f"it stops for good, and {view.name} is given back for another agent")
 

@@ -99,6 +99,7 @@ CHECKED: Final = (
     "fleet-turns",
     "fleet-changing",
     "fleet-talking",
+    "fleet-asking",
 )
 
 
