@@ -18,6 +18,7 @@ from lifefold.core.policy.outcomes import Outcome
 from lifefold.interpreters.adapters import hostile, reading
 from lifefold.interpreters.adapters.adapter import Brief, Conversation, Now, Permissions, Reports
 from lifefold.interpreters.adapters.facts import Cost, Counted, Ended, ModelCost, Tokens, Work
+from lifefold.interpreters.adapters.login import Login, LoginFile
 from lifefold.interpreters.adapters.reading import Reading, Step
 from lifefold.interpreters.adapters.until import believed
 
@@ -87,6 +88,12 @@ class Claude:
     reports = Reports.USD
     tested_versions = ("2.1.197", "2.1.330")
     version_argv = ("claude", "--version")
+    login = Login(
+        variables=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
+        settings=("ANTHROPIC_BASE_URL",),
+        files=(LoginFile(".claude", ".credentials.json", "CLAUDE_CONFIG_DIR"),),
+        elsewhere="the keychain of macOS, a cloud provider, or apiKeyHelper in its settings",
+    )
 
     def argv(self, brief: Brief, conversation: Conversation | None) -> tuple[str, ...]:
         """Return the command line. As root the program refuses ``bypassPermissions`` outside a sandbox."""

@@ -15,6 +15,7 @@ from lifefold.interpreters.adapters.adapter import Brief, Conversation, Now, Rep
 from lifefold.interpreters.adapters.claude import Claude
 from lifefold.interpreters.adapters.codex import Codex
 from lifefold.interpreters.adapters.facts import ConversationBegan, Cost, Counted, Ended, Spent, Tokens
+from lifefold.interpreters.adapters.login import Login
 from lifefold.interpreters.adapters.reading import Reading
 
 _SIGNALS: Final = 128
@@ -60,6 +61,7 @@ class Command:
     reports = Reports.USD
     tested_versions: tuple[str, ...] = ()
     version_argv: tuple[str, ...] = ()
+    login = Login()
 
     def argv(self, brief: Brief, conversation: Conversation | None) -> tuple[str, ...]:  # noqa: ARG002  # it has none
         """Return the arguments, which are the command, with the prompt in the place of ``{prompt}``."""

@@ -76,6 +76,11 @@ def _add_running(commands: _Commands) -> None:
     init = _add(commands, "init", "making:init", "write a fleet file and a working example agent")
     init.add_argument("folder", nargs="?", default=".", help="the folder (default: the current one)")
 
+    doctor = _add(
+        commands, "doctor", "examining:doctor", "show what of this machine a fleet can use, and what is missing"
+    )
+    doctor.add_argument("fleet", metavar="FLEET.toml", nargs="?", help="the fleet file (default: fleets in general)")
+    doctor.add_argument("--json", action="store_true", help="print JSON")
     _add(commands, "schema", "describing:schema", "print the JSON Schema of a fleet file, for editors")
 
 
@@ -250,6 +255,7 @@ def _add_giving(commands: _Commands) -> None:
     add.add_argument("--subtasks-timeout", metavar="D", help="the longest wait for those tasks, as 2h")
     add.add_argument("--orphaned", metavar="WHAT", help="after the death of its session: fail, requeue, or verify")
     add.add_argument("--on-nothing", metavar="WHAT", help="after a session without a change: fail or close")
+    add.add_argument("--on-retry", metavar="WHAT", help="the conversation of a retry: resume or anew")
     add.add_argument("--budget-usd", metavar="X", help="its budget, its parts included, in US dollars")
     add.add_argument("--budget-tokens", metavar="N", help="its budget in tokens")
     add.add_argument("--budget-time", metavar="D", help="its budget in time, as 90m")

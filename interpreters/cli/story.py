@@ -110,8 +110,8 @@ def _cause(event: Event, entry: LifecycleEvent) -> str:
             says = f"claim {epoch}, into {len(tasks)} {'part' if len(tasks) == 1 else 'parts'}"
         case fleet_task.Replanned(what=what):
             says = what
-        case session.SessionExited(usage=used) if used != session.Usage():
-            says = f"{describe(replace(event, usage=session.Usage()))}, {spent(used)}"
+        case session.SessionExited():
+            says = _exited(event)
         case mailbox.OperatorMessageArrived(text=text, urgent=urgent):
             says = f"{'urgent' if urgent else 'for the next prompt'}, {text}"
         case question.QuestionsOpened() | question.QuestionAsked() | question.QuestionAnswered():
@@ -123,6 +123,18 @@ def _cause(event: Event, entry: LifecycleEvent) -> str:
         case _:
             says = entry.reason
     return f"{entry.metadata['event']}: {says}" if says else str(entry.metadata["event"])
+
+
+def _exited(event: session.SessionExited) -> str:
+    """Return the end of a session, with its conversation and its cost, or the total of the conversation."""
+    bare = replace(event, usage=session.Usage(), conversation="", is_total=False)
+    total = " in all of it" if event.is_total else ""
+    parts = (
+        _without("is_total False", describe(bare)),
+        f"conversation {event.conversation}" if event.conversation else "",
+        f"{spent(event.usage)}{total}" if event.usage != session.Usage() else "",
+    )
+    return ", ".join(filter(None, parts))
 
 
 def _without(last: str, says: str) -> str:

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from lifefold.interpreters.adapters import AdapterError, adapter_of, login_of
+from lifefold.interpreters.adapters.registry import SHIPPED
 from lifefold.interpreters.fleet_file import Fleet
 from lifefold.interpreters.fleet_file.model import Agent, Service
 from lifefold.interpreters.fleet_runner.redaction import is_secret, matches
@@ -25,25 +27,7 @@ PASSED: Final = (
 )  # fmt: skip
 """The variables of the runner that every process gets: names and globs; a glob passes no secret."""
 
-LOGIN: Final = {
-    "claude": (
-        "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN",
-        "CLAUDE_CONFIG_DIR",
-    ),
-    "codex": ("CODEX_API_KEY", "CODEX_HOME", "OPENAI_API_KEY", "OPENAI_BASE_URL"),
-    "opencode": (
-        "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY", "OPENCODE_API_KEY", "OPENCODE_CONFIG",
-        "OPENCODE_CONFIG_DIR", "OPENROUTER_API_KEY",
-    ),
-    "gemini": (
-        "GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_LOCATION",
-        "GOOGLE_CLOUD_PROJECT", "GOOGLE_GENAI_USE_VERTEXAI",
-    ),
-    "aider": (
-        "ANTHROPIC_API_KEY", "DEEPSEEK_API_KEY", "GEMINI_API_KEY", "OPENAI_API_BASE", "OPENAI_API_KEY",
-        "OPENROUTER_API_KEY",
-    ),
-}  # fmt: skip
+LOGIN: Final = {name: login_of(each).passed for name, each in SHIPPED.items() if login_of(each).passed}
 """The variables that an agent program gets besides, by its kind: those by which it logs in, and finds its settings."""
 
 MOST_NAMES: Final = 4
@@ -73,8 +57,13 @@ def environment(
 
 
 def _login(of: Agent | Service | Fleet) -> tuple[str, ...]:
-    """Return the variables of an agent's program; none of an adapter that is not lifefold's."""
-    return LOGIN.get(of.program.adapter, ()) if isinstance(of, Agent) and of.program is not None else ()
+    """Return the variables of an agent's program; none of an adapter that is no longer installed."""
+    if not isinstance(of, Agent) or of.program is None:
+        return ()
+    try:
+        return login_of(adapter_of(of.program.adapter)).passed
+    except AdapterError:
+        return ()
 
 
 def _is_passed(name: str, named: Iterable[str]) -> bool:

@@ -182,9 +182,9 @@ def preempting_plan(agents: int, tasks: int) -> fleet.Plan:
 
 
 def quota_plan(agents: int, tasks: int) -> fleet.Plan:
-    """Return a plan whose agents have one of two accounts in turn, and every third none."""
+    """Return a plan in which of every four agents two share an account, one has another one, and one has none."""
     of = plan(agents, tasks)
-    owners = cycle(("left", "right", ""))
+    owners = cycle(("left", "left", "right", ""))
     return msgspec.structs.replace(
         of,
         name=f"quota-{agents}x{tasks}",
@@ -242,6 +242,24 @@ def orphans_plan(agents: int, tasks: int) -> fleet.Plan:
     )
 
 
+def talking_plan(agents: int, tasks: int) -> fleet.Plan:
+    """Return a plan with money for all sessions, whose agents treat conversations in different ways.
+
+    The programs of some name their conversations, others accept an identifier, one in three keeps none. Every second
+    task begins a retry with another conversation.
+    """
+    of = plan(agents, tasks)
+    ways = cycle((fleet.Talks(chooses=True, resumes=True), fleet.Talks(chooses=False, resumes=True), None))
+    talking = tuple(msgspec.structs.replace(each, talks=talks) for each, talks in zip(of.agents, ways, strict=False))
+    return msgspec.structs.replace(
+        of,
+        name=f"talking-{of.name}",
+        agents=talking,
+        tasks=tuple(msgspec.structs.replace(each, anew=bool(place % 2)) for place, each in enumerate(of.tasks)),
+        budget=fleet.Budget(fleet.Caps(microusd=1_000 * tasks), Amounts(microusd=10, sessions=1)),
+    )
+
+
 def mixed_plan(agents: int, tasks: int) -> fleet.Plan:
     """Return a plan with all parts at once, for their interactions; some sessions have adaptive timeouts."""
     plain = plan(agents, tasks)
@@ -289,6 +307,7 @@ KINDS: Final = {
     "aborts-": aborts_plan,
     "serving-": serving_plan,
     "orphans-": orphans_plan,
+    "talking-": talking_plan,
     "mixed-": mixed_plan,
 }
 """The kinds of fleets, by the part of their names before the size."""

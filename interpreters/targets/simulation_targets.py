@@ -13,7 +13,8 @@ sessions take minutes, and a process that is asked to end does so.
 - in ``fleet-preempting`` tasks preempt others of lower priority;
 - in ``fleet-quota`` agents share accounts, and sessions meet their limits;
 - in ``fleet-aborts`` tools, tasks and whole families are aborted;
-- ``fleet-serving`` has services, and ``fleet-mixed`` has all of these at once.
+- ``fleet-serving`` has services, and ``fleet-mixed`` has all of these at once;
+- in ``fleet-talking`` agents have conversations, and money is limited.
 """
 
 import re

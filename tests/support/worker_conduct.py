@@ -45,8 +45,8 @@ def _of_work(now: Conduct, transition: Transition) -> Conduct:
     if transition.machine == stall_detector.machine.name:
         return replace(now, stalled=transition.entered is stall_detector.State.STALLED)
     if transition.machine == turns.REF:
-        wrong = {turn.State.FAILED: now.closed, turn.State.COMPLETING: not now.closed}
-        return replace(now, misjudged=now.misjudged or wrong.get(transition.entered, False))
+        failed, completed = (transition.entered is each for each in (turn.State.FAILED, turn.State.COMPLETING))
+        return replace(now, misjudged=now.misjudged or (failed and now.closed) or (completed and not now.closed))
     if transition.machine == assignment.machine.name and transition.entered is assignment.State.IDLE:
         now = replace(now, closed=isinstance(transition.event, assignment.Merged | assignment.Parked))
     if transition.machine == desired_state.machine.name:

@@ -29,7 +29,7 @@ from lifefold.core.kernel import (
     sometimes,
 )
 from lifefold.core.kernel import State as AnyLifecycleState
-from lifefold.core.lifecycles.property_forms import exits_on, is_transient, keeps_time
+from lifefold.core.lifecycles.property_forms import is_transient, keeps_time
 from lifefold.core.lifecycles.session_model import FAR_MS
 from lifefold.core.policy.backoff import exponential_ms
 
@@ -252,13 +252,9 @@ def rest_ms(a: Account) -> int:
 
 
 def rests_until_its_time(step: Transition) -> bool:
-    """Only time, or an operator, ends a rest. A report during a rest counts only if it tells a later end."""
-    if step.before is None or step.before.state is not State.RESTING:
-        return True
-    was, now = step.before.record, step.after.record
-    if step.entered is not None:
-        return isinstance(step.event, RestOver | RestLifted)
-    return bool(now.until_ms > was.until_ms or (now.rest_ms, now.until_ms) == (was.rest_ms, was.until_ms))
+    """Only time, or an operator, ends a rest."""
+    rested = step.before is not None and step.before.state is State.RESTING and step.entered is not None
+    return not rested or isinstance(step.event, RestOver | RestLifted)
 
 
 def begins_nothing_before_its_time(step: Transition) -> bool:
@@ -267,14 +263,34 @@ def begins_nothing_before_its_time(step: Transition) -> bool:
 
 
 def rests_as_long_as_told(step: Transition) -> bool:
-    """A told end is kept. Without one the rest grows with every limit in a row."""
-    if step.before is None or step.entered is not State.RESTING or not isinstance(step.event, LimitReported):
+    """A told end is kept. Without one the rest grows with every limit in a row.
+
+    A report during a rest counts only if it tells a later end.
+    """
+    if step.before is None or not isinstance(step.event, LimitReported):
         return True
     was, now, told_ms = step.before.record, step.after.record, step.event.rest_ms
+    if step.before.state is State.RESTING and (told_ms is None or step.event.until_ms <= was.until_ms):
+        return bool(now == was)
     if told_ms is not None:
         return bool((now.rest_ms, now.limits) == (told_ms, 0))
     in_a_row = min(was.limits + 1, MOST_LIMITS)
     return bool((now.rest_ms, now.limits) == (guessed_rest_ms(in_a_row), in_a_row))
+
+
+def is_open_after_a_told_end(step: Transition) -> bool:
+    """A told end opens the account, and a guess lets it be tried. Agents come and go without changing its state."""
+    if step.before is None:
+        return True
+    match step.event:
+        case RestOver():
+            return step.entered is (State.OPEN if step.before.record.until_ms else State.PROBING)
+        case RestLifted():
+            return step.entered is State.PROBING
+        case Admitted() | Left() | GaveUp():
+            return step.entered is None
+        case _:
+            return True
 
 
 def has_the_latest_end(step: Transition) -> bool:
@@ -327,6 +343,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("nothing begins on an account before its time", begins_nothing_before_its_time),
     always_step("only time or an operator ends the rest of an account", rests_until_its_time),
     always_step("an account rests as long as it was told, or longer with every limit in a row", rests_as_long_as_told),
+    always_step("a told end opens an account, and a guess lets it be tried again", is_open_after_a_told_end),
     always_step("of several told ends of a limit the latest counts", has_the_latest_end),
     always_step("a probing account has one session at most", tries_with_one),
     always_step("an account knows the agents that use it", knows_its_users),
@@ -345,7 +362,12 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
         when=lambda e: FIRST in e.record.users and e.record.probe != FIRST,
     ),
     accepts("the agent with the probe can leave", {State.PROBING: (GaveUp,)}, when=lambda e: e.record.probe == FIRST),
-    *exits_on(State.RESTING, RestLifted),
+    accepts(
+        "the success of the agent with the probe is accepted",
+        {State.PROBING: (Succeeded,)},
+        when=lambda e: e.record.probe == FIRST,
+    ),
+    accepts("an operator can end a rest", {State.RESTING: (RestLifted,)}),
     is_transient(State.RESTING),
     sometimes("an account is tried again with one session", lambda e: bool(e.record.probe)),
 )

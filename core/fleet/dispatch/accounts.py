@@ -117,7 +117,7 @@ def frees_probe(board: Aggregate, transition: Transition) -> bool:
     return found is not None and bool(found.record.probe) and transition.entity == f"worker_slot:{found.record.probe}"
 
 
-@rule(on=account.machine, enters=(account.State.RESTING, account.State.OPEN))
+@rule(on=account.machine, leaves=tuple(account.State), enters=(account.State.RESTING, account.State.OPEN))
 def tell_workers(board: Aggregate, transition: Transition) -> Iterator[Tell]:
     """Tell the workers of an account that it rests, or that it is open."""
     name = transition.entity.removeprefix(f"{account.REF}:")
@@ -146,7 +146,15 @@ def users_are_at_a_task(board: Aggregate) -> bool:
     )
 
 
+def success_opens(board: Aggregate) -> bool:
+    """No agent that tries an account has finished its session. The work of a dead session is no such success."""
+    tries = {of.record.probe for of in accounts_of(board) if of.record.probe}
+    done = (each for each in tasks_of(board) if tries and each.state is task.State.DONE)
+    return all(each.owner not in tries or each.orphaned is task.OnDeath.VERIFY for each in done)
+
+
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
+    always("the success of the session that tries an account opens it", success_opens),
     always("every claim is admitted by the account of its agent", claims_are_admitted),
     always("every agent that uses an account is at a task", users_are_at_a_task),
 )

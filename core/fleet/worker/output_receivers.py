@@ -10,15 +10,15 @@ from typing import Final, cast
 from lifefold.core.fleet.worker import conversation, output
 from lifefold.core.kernel import Aggregate, Dispatch, Rule, Transition, rule
 from lifefold.core.lifecycles import session
-from lifefold.core.lifecycles.session_limits import LimitReached
+from lifefold.core.lifecycles.session_limits import LimitableSession, LimitReached
 
 
 @rule(on=output.machine, event=output.LimitSeen)
 def interrupt_at_a_limit(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Interrupt a running session whose account has met a limit: some programs wait silently for its end."""
     seen = cast("output.LimitSeen", transition.event)
-    of: session.Session = worker.record("session")
-    if of.state is session.State.RUNNING and getattr(of, "account", ""):
+    of = worker.record("session")
+    if isinstance(of, LimitableSession) and of.account and of.state is session.State.RUNNING:
         yield Dispatch("session", LimitReached(seen.until_ms, seen.scope, seen.message))
 
 

@@ -38,7 +38,13 @@ from lifefold.interpreters.fleet_file.budget import KEYS, FleetBudgetKeys, probl
 from lifefold.interpreters.fleet_file.config import ABORTS, AbortKeys, FleetKeys, RetryKeys
 from lifefold.interpreters.fleet_file.forms import Form
 from lifefold.interpreters.fleet_file.keys import Key
-from lifefold.interpreters.fleet_file.tasks import LONGEST_ARGUMENT_BYTES, NEEDS_COMMANDS, NEEDS_REPOSITORY, TaskKeys
+from lifefold.interpreters.fleet_file.tasks import (
+    LONGEST_ARGUMENT_BYTES,
+    NEEDS_COMMANDS,
+    NEEDS_REPOSITORY,
+    TaskKeys,
+    is_anew,
+)
 from lifefold.interpreters.fleet_file.values import RefusedError, as_array, as_table
 from lifefold.interpreters.fleet_runner.log_owner import CLAIM_KEY, before_of
 
@@ -93,6 +99,7 @@ def _task_of(arguments: Namespace) -> TaskPlan:
         caps=Caps(*(limits.of(resource) or None for resource in KEYS)),
         orphaned=orphaned,
         on_nothing=_read("--on-nothing", TaskKeys.on_nothing.form, arguments.on_nothing or OnNothing.FAIL),
+        anew=is_anew(_read("--on-retry", TaskKeys.on_retry.form, arguments.on_retry)) if arguments.on_retry else None,
     )
 
 

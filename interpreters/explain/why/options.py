@@ -121,12 +121,12 @@ def _when_an_agent_may(view: FleetView) -> str:
     paused = [name for name in left if view.desired_state(name).state is desired_state.State.PAUSE]
     spent = {name: found for name in left if (found := empty_budget(view, name)) is not None and name not in paused}
     others = [name for name in left if name not in paused and name not in spent]
-    limited = {of.ref: of for name in others if (of := resting_account(view, name)) is not None}
-    if not left or any(resting_account(view, name) is None for name in others):
+    resting = [each for name in others if (each := resting_account(view, name)) is not None]
+    if not left or len(resting) < len(others):
         return ""
     words = [f"an operator resumes {enumerated(paused, 'or')}"] if paused else []
     words += [_when_there_is_more(view, each) for each in spent.values()]
-    words += [_when_it_resumes(view, each) for each in limited.values()]
+    words += [_when_it_resumes(view, each) for each in {each.ref: each for each in resting}.values()]
     return f"{view.name} goes on when {', or when '.join(words[:MOST_NAMED])}"
 
 

@@ -156,8 +156,7 @@ class Supervisor:
         if held and self._timeout_at_ms is not None:
             self._held_ms, self._timeout_at_ms = self._timeout_at_ms - proc.monotonic_ms(), None
         elif not held and self._held_ms is not None and self._kill_at_ms is None:
-            self._timeout_at_ms = proc.monotonic_ms() + self._held_ms
-            self._held_ms = None
+            self._timeout_at_ms, self._held_ms = proc.monotonic_ms() + self._held_ms, None
 
     def _kill(self) -> None:
         self._family.look()

@@ -13,7 +13,10 @@ CLAUDE = ("claude", "-p", "--output-format", "stream-json", "--verbose")
 CODEX = ("codex", "exec", "--json", "--skip-git-repo-check")
 OPENCODE = ("opencode", "run", "--format", "json", "--print-logs", "--log-level", "ERROR")
 GEMINI = ("gemini", "--output-format=stream-json")
-AIDER = ("aider", "--no-pretty", "--no-stream", "--no-check-update", "--no-show-release-notes")
+AIDER = (
+    "aider", "--no-pretty", "--no-stream", "--no-check-update", "--no-show-release-notes", "--no-auto-commits",
+    "--no-dirty-commits",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ OPERATORS = (
 
 READS = ("status", "tasks", "log", "why T1", "budget", "machines", "table session")
 SESSIONS = {"split", "abort", "mcp"}
-OTHERS = {"run", "demo", "init", "schema", "check", "simulate", "diagram"}
+OTHERS = {"run", "demo", "init", "doctor", "schema", "check", "simulate", "diagram"}
 
 
 @pytest.fixture

@@ -48,7 +48,8 @@ def read(text: bytes, adapter: Adapter[Any], pieces: Sequence[int], record: Outp
 
 def facts_of(text: bytes, adapter: Adapter[Any]) -> list[Any]:
     """Return all facts of an output."""
-    state, found = adapter.initial, []
+    found: list[Any] = []
+    state = adapter.initial
     for line in cut(Cutter(), text)[1]:
         state, facts = adapter.read(state, line, NOW)
         found += facts

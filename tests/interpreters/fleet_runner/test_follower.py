@@ -58,6 +58,7 @@ def agent_of(of: Ground) -> Any:
 
 def until(of: Ground, is_so: Callable[[Any], bool]) -> Any:
     """Return what is known of the agent as soon as it is so."""
+    found: Any = None
     for _ in range(HANG_S * 5):
         found = agent_of(of)
         if is_so(found):

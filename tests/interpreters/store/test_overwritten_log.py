@@ -5,6 +5,7 @@ import sqlite3
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import IO
 from unittest.mock import ANY
 
 import anyio
@@ -148,7 +149,11 @@ async def test_an_overwritten_log_without_a_copy_of_its_main_file_is_damaged(
 async def test_the_writer_of_one_operator_command_copies_no_log(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It has the log for moments only. An overwritten log is noticed all the same, and nothing is written to it."""
     copied: list[int] = []
-    monkeypatch.setattr(base, "_copy_range", lambda _source, _target, _place, size_bytes: copied.append(size_bytes))
+
+    def remember(_source: int, _target: IO[bytes], _place: int, size_bytes: int) -> None:
+        copied.append(size_bytes)
+
+    monkeypatch.setattr(base, "_copy_range", remember)
     with SqliteStore.open(made, patient=False) as store:
         await store.append(Batch((entry("a", 3),)))
         assert copied == []

@@ -10,6 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from back_ends import in_turn
 from commands_run import LIFEFOLD
 from fleet_ground import Ground
 from git_ground import new_repository
@@ -21,6 +22,7 @@ from lifefold.interpreters.worktrees.pipes import pipe_before
 from session_ground import PATIENCE_S, death
 
 pytestmark = pytest.mark.anyio
+anyio_backend = in_turn
 
 RUNNER = """
 import sys
@@ -146,13 +148,17 @@ async def test_a_git_command_of_a_living_runner_is_left_alone(tmp_path: Path, mo
 async def test_a_git_command_of_another_fleet_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also if its runner is dead: the next runner of that fleet ends it, and reports on its repository."""
     signalled: list[ProcessIdentity] = []
+
+    def remember(command: ProcessIdentity, _number: int) -> None:
+        signalled.append(command)
+
     repository, other = blocked(tmp_path), tmp_path / "repo2"
     with runner(repository) as process:
         left = await at_the_pipe(process)
         process.kill()
         process.wait()
     with monkeypatch.context() as patched:
-        patched.setattr(left_at_pipes, "signal_if_ours", lambda command, _number: signalled.append(command))
+        patched.setattr(left_at_pipes, "signal_if_ours", remember)
         end_left_at_pipes((other,))
         assert left not in signalled
         end_left_at_pipes((other, repository))

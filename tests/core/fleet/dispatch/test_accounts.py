@@ -7,8 +7,9 @@ from board_hand import ask, assigned, close, fail, finish, go, make, opened, say
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening
 from lifefold.core.fleet.board import account, fleet_task, worker_slot
 from lifefold.core.fleet.dispatch import accounts, preemption
+from lifefold.core.fleet.system import plan_change, plan_difference
 from lifefold.core.fleet.worker import quota
-from lifefold.core.kernel import Created, Opened
+from lifefold.core.kernel import Aggregate, Created, Opened, replace
 from lifefold.core.lifecycles import task
 from lifefold.core.lifecycles.approval import ApprovalGranted
 
@@ -160,3 +161,65 @@ def test_a_fleet_without_accounts_has_none_of_this() -> None:
     assert isinstance(ben.event, Opened)
     assert [ref for ref in of_board.event.records if ref.startswith("account:")] == ["account:left"]
     assert (quota.REF in ann.event.records, quota.REF in ben.event.records) == (True, False)
+
+
+def changed(of: Hand, *agents: AgentPlan) -> Hand:
+    """Let an operator accept a plan with these agents instead of ann, who has the account left."""
+    old, new = (Plan("f", each, (TaskPlan("T1", "do it"),)) for each in ((AgentPlan("ann", account="left"),), agents))
+    accepted = plan_change.State.ACCEPTED
+    draft = plan_change.PlanChange(accepted, plan_difference.difference(old, new), plan_difference.rules_of(new))
+    return of.give(plan_change.ref_of(1), Created(draft))
+
+
+def planned() -> Hand:
+    """Return the board of a plan with ann alone."""
+    whole = Plan("f", (AgentPlan("ann", account="left"),), (TaskPlan("T1", "do it"),))
+    first = next(envelope for name, envelope in opening(whole, 0) if name == "board")
+    assert isinstance(first.event, Opened)
+    return Hand("board", dict(first.event.records))
+
+
+def test_a_new_agent_learns_that_its_account_rests() -> None:
+    """It comes with a plan change. A new account is open."""
+    ann = AgentPlan("ann", account="left")
+    of = limit(planned(), "ann")
+    changed(of, ann, AgentPlan("ben", account="left"), AgentPlan("cat", account="right"), AgentPlan("dan"))
+    assert news(of) == [("worker/ben", "AccountRests")]
+    assert of.state(accounts.ref_of("right")) == "Open"
+    assert not [event for to, _, event in of.told() if to == "worker/dan" and isinstance(event, quota.AccountRests)]
+
+
+def test_the_account_of_an_agent_is_settled_when_it_begins() -> None:
+    """Its sessions may be in use of it."""
+    of = changed(planned(), AgentPlan("ann", account="right"))
+    assert of.state(plan_change.ref_of(1)) == "Refused"
+    (reason,) = of.record(plan_change.ref_of(1)).reasons
+    assert reason.startswith("agents.ann.account: is settled when an agent begins")
+
+
+def test_a_projection_of_a_service_knows_no_accounts() -> None:
+    """Nor does a worker without one."""
+    assert accounts.known(Aggregate("service/web")) == accounts.Known()
+    assert accounts.known(Aggregate("worker/ann")) == accounts.Known()
+
+
+def test_the_properties_of_a_board_see_what_is_wrong() -> None:
+    """A claim that no account has admitted, an agent without a task that uses one, and a success that opens none."""
+    of = probed()
+    assert all(each(of.aggregate) for each in WATCHES)
+    unasked = put(of, accounts.ref_of("left"), users=())
+    assert not accounts.claims_are_admitted(unasked)
+    idle = put(of, "worker_slot:ann", state=worker_slot.State.WAITING)
+    assert not accounts.users_are_at_a_task(idle)
+    done = put(of, "task:T1", state=task.State.DONE)
+    assert not accounts.success_opens(done)
+
+
+WATCHES = (accounts.claims_are_admitted, accounts.users_are_at_a_task, accounts.success_opens)
+
+
+def put(of: Hand, ref: str, **fields: Any) -> Aggregate:
+    """Return the board with other fields of one record."""
+    entity = of.entity(ref)
+    record = replace(entity.record, **fields)
+    return replace(of.aggregate, entities=of.aggregate.entities.set(ref, replace(entity, record=record)))

@@ -11,7 +11,7 @@ from lifefold.core.fleet.system import plan_change
 from lifefold.core.fleet.system.plan_difference import difference, rules_of
 from lifefold.core.kernel import Created, Opened
 
-PLACES: Final = {
+PLACES: Final[dict[str, tuple[str, dict[str, str]]]] = {
     "one more at the front": ("XZBC", {"Z": "", "B": "", "C": ""}),
     "one more between": ("ZXBC", {"B": "", "C": ""}),
     "one less": ("BC", {"B": "", "C": ""}),

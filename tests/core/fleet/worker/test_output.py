@@ -6,8 +6,8 @@ import pytest
 
 from aggregate_hand import Hand
 from declared import Mutants, instead, is_found, proven, rebuilt
-from fleet_worker import cooling, exit_with, next_task, running, start
-from lifefold.core.fleet.worker import assignment, desired_state, mailbox, output, turns
+from fleet_worker import cooling, exit_with, following, next_task, running, start
+from lifefold.core.fleet.worker import conversation, output
 from lifefold.core.fleet.worker.output import (
     ConversationSeen,
     Doing,
@@ -23,9 +23,9 @@ from lifefold.core.fleet.worker.output import (
     WorkSeen,
     machine,
 )
-from lifefold.core.kernel import IllegalTransition, Machine, Refusal, Step, replace, row
+from lifefold.core.kernel import IllegalTransition, Machine, Record, Refusal, Step, replace, row
 from lifefold.core.kernel.entity import Envelope
-from lifefold.core.lifecycles import session, session_profiles, turn
+from lifefold.core.lifecycles import session, turn
 from lifefold.effects import Begin, End, FollowOutput
 from lifefold.interpreters.check import Bounds, check
 from lifefold.interpreters.targets.check_targets import named
@@ -35,21 +35,9 @@ BASH: Final = Doing(Work.TOOL, "Bash")
 COMPACTION: Final = Doing(Work.COMPACTION)
 
 
-def followed() -> Hand:
+def followed(account: str = "", **more: Record) -> Hand:
     """Return a worker whose session runs and is followed."""
-    of = Hand(
-        "worker/ann",
-        {
-            "desired_state": desired_state.DesiredState(),
-            "mailbox": mailbox.Mailbox(),
-            "assignment": assignment.Assignment(),
-            "session": session_profiles.SupervisedSession(name="ann"),
-            output.REF: Output(),
-            turns.REF: turns.FleetTurn(agent="ann"),
-        },
-    )
-    of.report("session", "PrepareWorktree", session.WorktreeReady())
-    return start(next_task(of))
+    return start(next_task(following(account=account, more=more)))
 
 
 def tell(of: Hand, fact: Seen) -> Hand:
@@ -223,3 +211,18 @@ def test_a_rule_that_is_lost_breaks_a_property() -> None:
 def test_without_an_output_a_session_goes_its_way() -> None:
     """The rule asks for nothing."""
     assert cooling().state("session") == "CoolingDown"
+
+
+@pytest.mark.parametrize(("account", "state"), [("one", session.State.INTERRUPTING), ("", session.State.RUNNING)])
+def test_a_session_that_shows_a_limit_of_its_account_is_interrupted(account: str, state: session.State) -> None:
+    """Some programs wait silently for the end of a limit. Without an account no agent can rest."""
+    of = tell(followed(account), LimitSeen(9, 60_000, "five_hour", "out of quota"))
+    assert of.record("session").state is state
+
+
+def test_the_name_that_a_running_program_gives_its_conversation_is_kept() -> None:
+    """So the next session resumes it, also if this one is killed."""
+    of = followed(conversation=conversation.Conversation(resumes=True))
+    tell(of, ConversationSeen(9, "c7"))
+    kept = of.record(conversation.REF)
+    assert (kept.id, kept.is_begun) == ("c7", True)

@@ -1,17 +1,18 @@
 """The turn of a worker: each claim goes through document 004's phases, driven by rules, in every order of events."""
 
+from collections.abc import Callable
 from typing import Final
 
 import pytest
 
 from aggregate_hand import Hand
 from declared import Mutants, is_found, proven, rebuilt
-from fleet_worker import BRIEF, exit_with, start
+from fleet_worker import BRIEF, exit_with, following, start
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening
 from lifefold.core.fleet.worker import assignment, desired_state, mailbox, output, stall_detector, turns
-from lifefold.core.fleet.worker.output import Doing, Output, Work, WorkSeen
+from lifefold.core.fleet.worker.output import Doing, Work, WorkSeen
 from lifefold.core.kernel import Entity, Transition, replace, row
-from lifefold.core.lifecycles import session, session_profiles, task, turn
+from lifefold.core.lifecycles import session, task, turn
 from lifefold.core.lifecycles.turn import State, TaskClaimed
 from lifefold.core.policy.ends import TIMED_OUT
 from lifefold.core.policy.reasons import AbortReason, TransitionReason
@@ -25,26 +26,9 @@ COMPACTION: Final = Doing(Work.COMPACTION)
 VERIFIED: Final = replace(BRIEF, orphaned=task.OnDeath.VERIFY)
 
 
-def worker(*, guarded: bool = False) -> Hand:
-    """Return a worker with turns that has asked for work."""
-    of = Hand(
-        "worker/ann",
-        {
-            "desired_state": desired_state.DesiredState(),
-            "mailbox": mailbox.Mailbox(),
-            "assignment": assignment.Assignment(guarded=guarded),
-            "session": session_profiles.SupervisedSession(name="ann"),
-            stall_detector.REF: stall_detector.StallDetector(),
-            output.REF: Output(),
-            turns.REF: turns.FleetTurn(agent="ann"),
-        },
-    )
-    return of.report("session", "PrepareWorktree", session.WorktreeReady())
-
-
 def claimed(brief: task.Brief = BRIEF, *, guarded: bool = False) -> Hand:
     """Return a worker that was given a task."""
-    return worker(guarded=guarded).hear("board", "assignment", assignment.Assigned(brief))
+    return following(guarded=guarded, stall=True).hear("board", "assignment", assignment.Assigned(brief))
 
 
 def spawning(brief: task.Brief = BRIEF, *, guarded: bool = False) -> Hand:
@@ -82,8 +66,8 @@ def test_the_profile_has_all_its_properties_and_uses_every_row() -> None:
 def test_a_task_goes_through_the_phases_of_the_document() -> None:
     """From its claim to the merge, with a tool and a compaction."""
     of = claimed()
-    seen = [phase(of)]
-    for step in (
+    steps: tuple[Callable[[], Hand], ...] = (
+        lambda: of,
         lambda: of.report("assignment", "CheckOutWork", assignment.CheckedOut()),
         lambda: start(of),
         lambda: tell(of, TOOL, tools=1),
@@ -92,9 +76,8 @@ def test_a_task_goes_through_the_phases_of_the_document() -> None:
         lambda: exit_with(of, session.Success()),
         lambda: of.report("assignment", "VerifyWork", assignment.Verified()),
         lambda: of.report("assignment", "MergeWork", assignment.Merged("c0ffee")),
-    ):
-        step()
-        seen.append(phase(of))
+    )
+    seen = [phase(step()) for step in steps]
     assert seen == [
         State.CLAIMING, State.SPAWNING, State.RUNNING, State.TOOL_USE, State.COMPACTING, State.RUNNING,
         State.VERIFYING, State.VERIFYING, State.COMPLETING,
