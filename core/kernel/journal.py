@@ -100,6 +100,8 @@ _NONE: Final = object()
 _KERNEL_FIELDS = frozenset({"record", "records", "slot", "generation", "down_ms"})
 _APART = frozenset({"transition_reason", "abort_reason", "diagnosis"})
 """Facts that an entry has in fields of their own."""
-_PLAIN_FIELDS = frozenset({"brief", "commit", "message", "msg", "outcome", "owner", "prompt", "reason", "task", "text"})
+_PLAIN_FIELDS = frozenset(
+    {"brief", "commit", "limits", "message", "msg", "outcome", "owner", "prompt", "reason", "task", "text"}
+)
 """Fields that are printed without their names."""
 _LINE_CHARACTERS = 160

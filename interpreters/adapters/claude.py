@@ -104,6 +104,8 @@ class Claude:
             words.append(f"--model={brief.model}")
         if mode := _MODES.get(brief.permissions):
             words.append(f"--permission-mode={mode}")
+        if brief.mcp_config:
+            words += [f"--mcp-config={brief.mcp_config}", f"--allowedTools=mcp__{brief.mcp_server}"]
         if brief.permission_tool:
             words.append(f"--permission-prompt-tool={brief.permission_tool}")
         if brief.budget_microusd is not None:

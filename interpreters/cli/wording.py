@@ -33,6 +33,7 @@ _COMING: Final = {
     "RestartDue": "restart",
     "IdleElapsed": "suspended",
     "LifetimeElapsed": "stops",
+    "RestOver": "resumes",
 }
 """The consequence of a timer, by the name of its event."""
 
@@ -61,8 +62,13 @@ def coming(timer: Timer | None, now_ms: int) -> str:
     return f"{_COMING.get(timer.event, timer.event)} {when}"
 
 
-def next_of(agent: AgentStatus, now_ms: int) -> str:
-    """Return the next step of an agent: its timer, or the task or the budget that the agent waits for."""
+def next_of(agent: AgentStatus, now_ms: int, *, is_gone: bool = False) -> str:
+    """Return the next step of an agent: its timer, or the task or the budget that the agent waits for.
+
+    A session whose process ``is_gone`` does not time out.
+    """
+    if is_gone and agent.timer is not None and agent.timer.event == "SessionTimeout":
+        return "-"
     waits = (
         agent.timer is None
         and agent.desired_state == desired_state.State.RUN

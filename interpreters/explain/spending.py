@@ -1,8 +1,8 @@
 """The known costs of a fleet, by agent and by task: a projection, folded over the transitions of its log.
 
-A session reports its cost at its end, if it can. The cost counts for its agent and for the agent's task. An agent with
-conversations can report the total of its conversation: then the part counts that was not charged before. A killed
-session can report too little, so the real costs can be higher.
+A session reports its cost at its end, if it can. The cost counts for its agent and for the agent's task. A session that
+is given up before its end reports nothing and counts as nothing, so the real costs can be higher. A total of a
+conversation counts as what its budgets are charged: the difference to the earlier charges.
 """
 
 import msgspec
@@ -15,12 +15,12 @@ from lifefold.core.lifecycles.session import SessionExited, Usage
 
 
 class Spending(msgspec.Struct, frozen=True):
-    """The known costs. ``assigned`` has the last task of each agent; agents that ``talk`` have conversations."""
+    """The known costs. ``assigned`` has the last task of each agent; ``talking`` are the agents with conversations."""
 
     agents: PMap[str, Usage] = pmap()
     tasks: PMap[str, Usage] = pmap()
     assigned: PMap[str, str] = pmap()
-    talk: PSet[str] = pset()
+    talking: PSet[str] = pset()
 
     @property
     def total(self) -> Usage:
@@ -47,16 +47,16 @@ def spend(spending: Spending, aggregate: str, transition: Transition) -> Spendin
     event = transition.event
     if isinstance(event, assignment.Assigned):
         return replace(spending, assigned=spending.assigned.set(agent, event.brief.task))
-    if isinstance(event, conversation.ClaimBegan):
-        return replace(spending, talk=spending.talk.add(agent))
-    if isinstance(event, conversation.SessionEnded) and transition.before is not None:
-        return _charged(spending, agent, conversation.charge(transition.before.record, event))
-    if isinstance(event, SessionExited) and agent not in spending.talk:
-        return _charged(spending, agent, event.usage)
+    if transition.machine == conversation.machine.name and transition.before is None:
+        return replace(spending, talking=spending.talking.add(agent))
+    if isinstance(event, conversation.SessionEnded):
+        return _charge(spending, agent, conversation.charge(transition.was, event))
+    if isinstance(event, SessionExited) and agent not in spending.talking:
+        return _charge(spending, agent, event.usage)
     return spending
 
 
-def _charged(spending: Spending, agent: str, usage: Usage) -> Spending:
+def _charge(spending: Spending, agent: str, usage: Usage) -> Spending:
     if usage == Usage():
         return spending
     task = spending.assigned.get(agent, "")

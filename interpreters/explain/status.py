@@ -16,15 +16,28 @@ import msgspec
 from lifefold.core.fleet import service
 from lifefold.core.fleet.board import budget, fleet_task, intake, worker_slot
 from lifefold.core.fleet.board.fleet_task import FleetTask
-from lifefold.core.fleet.dispatch import budgets, plan_approval
+from lifefold.core.fleet.dispatch import accounts, budgets, plan_approval
 from lifefold.core.fleet.dispatch.task_index import tasks_of, work_of
 from lifefold.core.fleet.service import inbox, invocation, trigger
 from lifefold.core.fleet.system import board, plan_change, worker
-from lifefold.core.fleet.worker import assignment, desired_state, mailbox, shutdown, stall_detector, supervisor
+from lifefold.core.fleet.worker import (
+    assignment,
+    conversations,
+    desired_state,
+    mailbox,
+    question,
+    shutdown,
+    stall_detector,
+    supervisor,
+)
+from lifefold.core.fleet.worker.appearance import Appearance, appearance
 from lifefold.core.kernel import Aggregate, Entity, Phase, replace
 from lifefold.core.lifecycles import process, session, task
 from lifefold.effects.service import Source
 from lifefold.effects.session import RunSession
+from lifefold.interpreters.explain import questions
+from lifefold.interpreters.explain.conversing import conversing
+from lifefold.interpreters.explain.turn_status import TurnStatus, turn_status
 
 
 class Timer(msgspec.Struct, frozen=True):
@@ -47,7 +60,11 @@ class AgentStatus(msgspec.Struct, frozen=True):
     approximate time of the last progress of a session on the ladder, otherwise 0. ``supervisor`` is the state of its
     restarts, empty without restarts; ``reason`` is then the reason of a quarantine. ``preempted_for`` is the task that
     it is preempted for, until it is free; otherwise empty. ``lacks`` is the budget without a share left for another
-    claim, ``its`` or ``the fleet's``; empty if there is none.
+    claim, ``its`` or ``the fleet's``; empty if there is none. ``conversation`` says which conversation its session
+    resumes or begins.
+
+    ``appearance`` has the words of documents 001 and 004 for it, and ``turn`` its present or last turn. Both are None
+    for a service.
 
     For a service (``kind``), the state is that of its process, and ``reason`` says why it is down. ``doing`` is the
     prompt of its run, empty without one. ``messages`` counts its waiting messages, ``waiting`` all its waiting items.
@@ -82,6 +99,9 @@ class AgentStatus(msgspec.Struct, frozen=True):
     undelivered: int = 0
     prompted: int = 0
     lacks: str = ""
+    conversation: str = ""
+    appearance: Appearance | None = None
+    turn: TurnStatus | None = None
 
 
 class TriggerStatus(msgspec.Struct, frozen=True):
@@ -144,13 +164,16 @@ def agent_status(of: Aggregate) -> AgentStatus:
         total_errors=record.total_errors,
         messages=len(box.messages) - undelivered,
         processes=_processes(entity),
-        timer=_session_timer(entity) or (_timer(supervised) if supervised else None),
+        timer=_session_timer(entity, is_held=question.waits(of)) or (_timer(supervised) if supervised else None),
         reason=(supervised.record.why_quarantined if supervised else "") or wanted.reason,
         stall_detector=of.record(stall_detector.REF).state if stall_detector.REF in of.entities else "",
         silent_since_ms=_silent_since_ms(of.entities.get(stall_detector.REF)),
         supervisor=supervised.state if supervised else "",
         undelivered=undelivered,
         prompted=box.taken if record.state in session.SESSION_LIVES else 0,
+        conversation=conversing(conversations.of(of)) if task_in_hand(assigned) else "",
+        appearance=appearance(of),
+        turn=turn_status(of),
     )
 
 
@@ -202,10 +225,10 @@ def _silent_since_ms(entity: Entity[stall_detector.StallDetector] | None) -> int
     return entity.entered_ms - entity.record.limits.steps_ms[entity.record.steps_taken - 1]
 
 
-def _session_timer(entity: Entity[session.Session]) -> Timer | None:
-    """Return the next timer of a session: one of the lifecycle, or its time limit."""
+def _session_timer(entity: Entity[session.Session], *, is_held: bool) -> Timer | None:
+    """Return the next timer of a session: one of the lifecycle, or its time limit, unless that is held."""
     running = running_session(entity)
-    if running is None or running.timeout_ms is None or entity.state is not session.State.RUNNING:
+    if running is None or running.timeout_ms is None or is_held or entity.state is not session.State.RUNNING:
         return _timer(entity)
     return _timer(entity, Timer("SessionTimeout", entity.entered_ms + running.timeout_ms))
 
@@ -280,6 +303,9 @@ def _on_board(agent: AgentStatus, aggregate: Aggregate) -> AgentStatus:
     if slot.state is worker_slot.State.WORKING:
         agent = replace(agent, preempted_for=work_of(aggregate).preempted.get(agent.name, ""))
     agent = replace(agent, lacks=_lacks(agent.name, aggregate))
+    account = accounts.account_of(aggregate, agent.name)
+    if account is not None and agent.timer is None and agent.doing == assignment.State.WANTING:
+        agent = replace(agent, timer=_timer(account))
     trust = slot.trust
     if trust is None:
         return agent
@@ -326,10 +352,12 @@ def without_change(every: Sequence[TaskStatus]) -> tuple[str, ...]:
 class Awaited(StrEnum):
     """What waits for an operator."""
 
+    QUESTION = "question"
     PLAN = "plan"
     TASK = "task"
     AGENT = "agent"
     BUDGET = "budget"
+    ACCOUNT = "account"
     TRUST = "trust"
     TASKS = "tasks"
 
@@ -337,9 +365,10 @@ class Awaited(StrEnum):
 class Waiting(msgspec.Struct, frozen=True):
     """Something that waits for an operator; ``command`` lets it go on.
 
-    ``names`` has the tasks of an undecided plan, a task that needs approval, or a paused agent. For a spent budget, it
-    has the blocked tasks or the agent; for trust, a task above every agent's level. It is empty for a finished fleet
-    with an open intake. ``reason`` says why it waits. Silence becomes a refusal at ``until_ms``; 0 is never. Times are
+    ``names`` has a question, the tasks of an undecided plan, a task that needs approval, or a paused agent. For a spent
+    budget, it has the blocked tasks or the agent; for trust, a task above every agent's level. For a limit, it has the
+    account that rests until ``until_ms`` at the latest, also without an operator. It is empty for a finished fleet with
+    an open intake. ``reason`` says why it waits. Else silence becomes a refusal at ``until_ms``; 0 is never. Times are
     Unix time in milliseconds.
     """
 
@@ -352,7 +381,7 @@ class Waiting(msgspec.Struct, frozen=True):
 
 
 def waiting(aggregates: Mapping[str, Aggregate]) -> tuple[Waiting, ...]:
-    """Return what waits for an operator: the plan, tasks in its order, agents by name, and the intake.
+    """Return what waits for an operator: questions, the plan, tasks in its order, agents by name, and the intake.
 
     A finished fleet waits for nothing: no command changes it any more.
     """
@@ -360,11 +389,20 @@ def waiting(aggregates: Mapping[str, Aggregate]) -> tuple[Waiting, ...]:
         return ()
     aggregate = aggregates[board.NAME]
     return (
+        *_questions(aggregates),
         *_to_be_approved(aggregate, tasks(aggregates)),
         *_out_of_money(aggregate),
+        *_limited(aggregate),
         *_paused(aggregates),
         *_more_tasks(aggregate),
     )
+
+
+def _questions(aggregates: Mapping[str, Aggregate]) -> Iterator[Waiting]:
+    for each in questions.waiting(aggregates):
+        command = "approve" if each.is_permission else "answer"
+        said = each.sentence()
+        yield Waiting(Awaited.QUESTION, (each.name,), command, each.question.asked_ms, each.until_ms, said)
 
 
 def _to_be_approved(aggregate: Aggregate, every: tuple[TaskStatus, ...]) -> Iterator[Waiting]:
@@ -398,6 +436,16 @@ def _out_of_money(aggregate: Aggregate) -> Iterator[Waiting]:
             yield Waiting(
                 Awaited.BUDGET, (name,), budgets.raising(entity), entity.entered_ms, reason=budgets.reason_of(entity)
             )
+
+
+def _limited(aggregate: Aggregate) -> Iterator[Waiting]:
+    for entity in accounts.accounts_of(aggregate):
+        timer = _timer(entity)
+        if timer is not None:
+            name = entity.ref.partition(":")[2]
+            command = f"resume --account {name}"
+            reason = accounts.reason_of(entity.record)
+            yield Waiting(Awaited.ACCOUNT, (name,), command, entity.entered_ms, timer.deadline_ms, reason)
 
 
 def _paused(aggregates: Mapping[str, Aggregate]) -> Iterator[Waiting]:

@@ -6,6 +6,7 @@ All errors of the tables are reported together, with file, line and key.
 import re
 import tomllib
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from lifefold.interpreters.fleet_file.meaning import meaning
 from lifefold.interpreters.fleet_file.model import Agent, Fleet, InterpreterEntry, Service
 from lifefold.interpreters.fleet_file.problems import FleetFileError, Problem, Problems, Report
 from lifefold.interpreters.fleet_file.programs import report_unpriced
+from lifefold.interpreters.fleet_file.questions import QUESTIONS, with_answers
 from lifefold.interpreters.fleet_file.table import Table
 from lifefold.interpreters.fleet_file.tasks import Crew, read_tasks
 
@@ -70,6 +72,7 @@ def _tables(root: Table, source: Path, *, watch: bool) -> Tables:
     """Read all tables, in the order of their dependencies."""
     table = root.table(FleetKeys)
     fleet = fleet_of(table, source)
+    fleet = replace(fleet, questions=with_answers(root, fleet.questions))
     agents, services = read_agents(root, source.parent, fleet)
     used = {placeholder for agent in agents for argument in agent.command for placeholder in placeholders(argument)}
     share = with_time(fleet.budget, [agent.limits for agent in agents]).share
@@ -109,6 +112,8 @@ def _warn_of_what_has_no_effect(tables: Tables) -> None:
     fleet, table = tables.fleet, tables.table
     if fleet.restarts is None and any(each.restart != Restart() for each in tables.agents):
         table.warn(RESTART, "no agent is restarted without [fleet.restart], so [agents.restart] has no effect")
+    if fleet.questions is not None and find_spec("mcp") is None:
+        table.warn(QUESTIONS, "without the package mcp no agent can ask an operator: pip install 'lifefold[mcp]'")
     if "approval_timeout" in table and not any(task.needs_approval for task in tables.tasks) and not fleet.gates:
         table.warn("approval_timeout", 'no task has approval = "merge", so approval_timeout has no effect')
 

@@ -20,7 +20,7 @@ from lifefold.interpreters.fleet_file.keys import Key, said, said_but_defaults
 from lifefold.interpreters.fleet_file.model import Agent, InterpreterEntry, Service
 from lifefold.interpreters.fleet_file.programs import said_program
 from lifefold.interpreters.fleet_file.services import said_life
-from lifefold.interpreters.fleet_file.tasks import TaskKeys
+from lifefold.interpreters.fleet_file.tasks import TaskKeys, on_retry_of
 from lifefold.interpreters.fleet_file.values import LONGEST_SHOWN, as_table, shortened
 
 _DIGEST = "digest "
@@ -156,6 +156,7 @@ def _task(task: TaskPlan) -> dict[str, object]:
         TaskKeys.subtasks_timeout: task.subtasks_ms,
         TaskKeys.orphaned: task.orphaned,
         TaskKeys.on_nothing: task.on_nothing,
+        TaskKeys.on_retry: on_retry_of(task.anew),
     }
     return said(meanings) | said_but_defaults(newer) | said_caps(task.caps)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from lifefold.core.fleet import AgentPlan, Budget, Caps, GatePlan, Plan, Preemption, ServicePlan, Talks, TaskPlan
-from lifefold.core.fleet.worker import stall_detector
+from lifefold.core.fleet.worker import question, stall_detector
 from lifefold.core.lifecycles import process, session
 from lifefold.core.lifecycles.task import OnDeath
 from lifefold.core.policy.abort import AbortPolicy
@@ -105,7 +105,8 @@ class Fleet(msgspec.Struct, frozen=True):
 
     ``watch``: the fleet waits for more tasks; this is an option of the run, not of the file. Without ``gates`` trust
     does not count, without ``preemption`` no task is preempted, and without ``aborts`` none is aborted. ``orphaned`` is
-    the outcome after the death of a session, unless the task has its own.
+    the outcome after the death of a session, unless the task has its own. ``anew``: a retry begins a new conversation.
+    Without ``questions`` no agent can ask.
 
     ``env`` and ``env_pass`` are for all processes, verification commands included. ``redact`` names further secrets.
 
@@ -134,9 +135,11 @@ class Fleet(msgspec.Struct, frozen=True):
     meaning: str = ""
     services: tuple[Service, ...] = ()
     aborts: AbortPolicy | None = None
+    questions: question.Terms | None = None
     env: dict[str, str] = msgspec.field(default_factory=dict[str, str])
     env_pass: tuple[str, ...] = ()
     redact: tuple[str, ...] = ()
+    anew: bool = False
 
     def place_of(self, service: Service) -> Path:
         """Return the folder in which a service runs."""
@@ -168,6 +171,7 @@ class Fleet(msgspec.Struct, frozen=True):
                 each.adaptive,
                 talks=_talks(each.program),
                 account=each.account,
+                follows=True,
             )
             for each in self.agents
         )
@@ -190,6 +194,8 @@ class Fleet(msgspec.Struct, frozen=True):
             self.orphaned,
             self.aborts,
             guarded=self.repository is not None,
+            anew=self.anew,
+            questions=self.questions,
         )
 
     def grace_ms(self, agent: Agent) -> int:

@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -83,6 +83,9 @@ class TaskKeys(Section, header="[[tasks]]", named_by="id", one_of=("prompt", "pr
         " `close` is for tasks that need not change anything",
         OnNothing.FAIL,
     )
+    on_retry = Key[Literal["resume", "anew"] | None](
+        forms.ON_RETRY, "the conversation of a retry, as `on_retry` of the fleet", None, absent="the fleet's"
+    )
     budget = TaskBudgetKeys
 
 
@@ -119,6 +122,16 @@ def read_tasks(root: Table, folder: Path, crew: Crew, *, may_be_none: bool = Fal
     return tasks
 
 
+def is_anew(on_retry: Literal["resume", "anew"] | None) -> bool | None:
+    """Return whether a retry begins another conversation; None if the task leaves that to the fleet."""
+    return None if on_retry is None else on_retry == "anew"
+
+
+def on_retry_of(anew: bool | None) -> Literal["resume", "anew"] | None:  # noqa: FBT001 - the one thing to write
+    """Return the value of ``on_retry``, as a file has it."""
+    return None if anew is None else "anew" if anew else "resume"
+
+
 def unproven(tasks: Sequence[TaskPlan], *, merges: bool) -> Iterator[str]:
     """Yield a warning about tasks without verification, except those that need not change anything.
 
@@ -153,6 +166,7 @@ def _task(table: Table, folder: Path, crew: Crew) -> TaskPlan:
         trust=table.read(TaskKeys.trust),
         orphaned=table.read(TaskKeys.orphaned),
         on_nothing=table.read(TaskKeys.on_nothing),
+        anew=is_anew(table.read(TaskKeys.on_retry)),
     )
     check_caps(budget, task.caps, crew.share)
     table.finish()

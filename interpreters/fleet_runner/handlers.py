@@ -6,7 +6,7 @@ error of one agent does not stop the fleet. It waits for obstacles that may pass
 
 import os
 from collections.abc import Awaitable, Callable
-from functools import partial
+from functools import partial, reduce
 from typing import Final, TypeVar
 
 from lifefold.core.fleet.worker import assignment, nothing_done
@@ -22,10 +22,11 @@ from lifefold.effects import (
     VerifyWork,
 )
 from lifefold.interpreters.engine import ActivityContext, Clock, EffectContext, Interpreter, WallClock
-from lifefold.interpreters.fleet_file import Fleet
+from lifefold.interpreters.fleet_file import Agent, Fleet
 from lifefold.interpreters.fleet_runner.blocked_merges import Waits
 from lifefold.interpreters.fleet_runner.file_variables import FileVariables, changed_names
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
+from lifefold.interpreters.fleet_runner.follower import Follower
 from lifefold.interpreters.fleet_runner.merging import Merging
 from lifefold.interpreters.fleet_runner.notices import About, Notices
 from lifefold.interpreters.fleet_runner.obstacles import Obstacles
@@ -70,6 +71,7 @@ class Handlers:
         self.sessions: Final = Sessions(lambda: self.fleet, self.present, folder, workplace, self.operator)
         self._merging: Final = Merging(workplace, self._obstacles.waits, self._put_off, self.tell)
         self._watcher: Final = Watcher(folder, self.operator)
+        self._follower: Final = Follower(folder, self._kind_of, self.operator)
         self._attendant: Final = Attendant(fleet, folder, self.operator, (clock or WallClock()).now_ms)
 
     def adopt(self, fleet: Fleet) -> None:
@@ -94,14 +96,13 @@ class Handlers:
 
     def interpreter(self) -> Interpreter:
         """Return the interpreter with these handlers."""
-        of = Interpreter.of
-        return (
-            of(self.sessions)
-            .over(of(self._watcher))
-            .over(of(self._attendant))
-            .over(of(self._merging))
-            .over(self._standard())
-        )
+        own = (self.sessions, self.sessions.limits, self._watcher, self._follower, self._attendant, self._merging)
+        return reduce(Interpreter.over, map(Interpreter.of, own)).over(self._standard())
+
+    def _kind_of(self, agent: str) -> str:
+        """Return the adapter of an agent's program; empty for a command."""
+        known = self.fleet.named(agent)
+        return known.program.adapter if isinstance(known, Agent) and known.program is not None else ""
 
     def _standard(self) -> Interpreter:
         return Interpreter(

@@ -136,7 +136,8 @@ class Runner:
         """Take the log and the repository, or neither; create a missing log, and change nothing else."""
         factories, folder = found(fleet), FleetFolder(log)
         if fleet.repository is not None:  # before the first git command of this runner, which can fail
-            await to_thread.run_sync(end_left_at_pipes, fleet.repository / ".git")
+            places = (fleet.repository, folder.root)
+            await to_thread.run_sync(end_left_at_pipes, places, fleet.repository / ".git")
         with ExitStack() as taken:
             begun = taken.enter_context(closing(SqliteStore.open(log))) if log.exists() else None  # noqa: ASYNC240 - before there is anything to wait for
             if begun is not None:

@@ -17,7 +17,7 @@ import anyio
 
 from lifefold.core.fleet import service
 from lifefold.core.fleet.service import invocation
-from lifefold.core.fleet.worker import desired_state
+from lifefold.core.fleet.worker import desired_state, question
 from lifefold.core.kernel import Aggregate
 from lifefold.core.lifecycles import session
 from lifefold.core.policy.overdue import kill_after_ms, wake_after_ms
@@ -32,6 +32,7 @@ from lifefold.interpreters.fleet_runner.retry_until import patiently
 from lifefold.interpreters.fleet_runner.session_facts import adapter_of_start, exited, told_by
 from lifefold.interpreters.fleet_runner.session_outcome import Agent, outcome, program_of, spent
 from lifefold.interpreters.fleet_runner.specs import session_spec, write_whole
+from lifefold.interpreters.fleet_runner.time_limits import TimeLimits
 from lifefold.interpreters.fleet_runner.variables import hint
 from lifefold.interpreters.processes import (
     SessionError,
@@ -54,8 +55,8 @@ UNCERTAIN: Final = (SurvivorsError, OSError)
 class Sessions:
     """Performs the effects and activities of sessions, and of the runs of services.
 
-    ``live`` has the running sessions by agent. ``when_unknown`` is called for an agent that should begin a session but
-    is no longer in the fleet file.
+    ``live`` has the running sessions by agent, and ``limits`` their limits. ``when_unknown`` is called for an agent
+    that should begin a session but is no longer in the fleet file.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Sessions:
     ) -> None:
         """Take the fleet, as the plan has it and with the present variables; and the places of its sessions."""
         self.live: Final[dict[str, tuple[int, SessionProcess]]] = {}
+        self.limits: Final = TimeLimits(folder)
         self.when_unknown: Callable[[str], None] = _nothing_of
         self._fleet: Final = fleet
         self._present: Final = present
@@ -184,7 +186,9 @@ class Sessions:
                 if process.start is not None:
                     await _say_that_it_runs(activity, context)
                 wake_ms = wake_after_ms(activity.timeout_ms, activity.grace_ms)
-                see = partial(end_of, process, wake_ms, activity.grace_ms, partial(self._operator.tell, agent))
+                limited = partial(self.limits.limited, agent, is_held=question.waits(context.origin.within))
+                tell_of = partial(self._operator.tell, agent)
+                see = partial(end_of, process, wake_ms, activity.grace_ms, tell_of, limited)
                 with self._obstacles.waits(agent, "see its session's end") as tell:
                     return await patiently(see, UNCERTAIN, tell)
             except anyio.get_cancelled_exc_class():

@@ -34,6 +34,7 @@ from lifefold.interpreters.processes.session_files import (
 from lifefold.interpreters.processes.session_process import (
     SessionProcess,
     adopt,
+    hold,
     interrupt,
     launch,
     output_pieces,
@@ -55,6 +56,7 @@ __all__ = [
     "Silence",
     "SurvivorsError",
     "adopt",
+    "hold",
     "identify",
     "interrupt",
     "is_alive",

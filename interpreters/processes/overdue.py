@@ -5,6 +5,7 @@ The limits and their reasons are in ``lifefold.core.policy.overdue``.
 
 import math
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Final
 
 import anyio
@@ -23,16 +24,24 @@ def _nothing(_text: str) -> None:
 
 
 async def end_of(
-    process: SessionProcess, wake_ms: int | None, grace_ms: int, tell: Callable[[str], None] = _nothing
+    process: SessionProcess,
+    wake_ms: int | None,
+    grace_ms: int,
+    tell: Callable[[str], None] = _nothing,
+    limited: Callable[[float], AbstractContextManager[object]] = anyio.move_on_after,
 ) -> SessionExit:
     """Wait until a session is over, and return how it ended.
 
     After ``wake_ms`` (None: never) its shim is woken. The shim is killed if the session is not over after its grace and
     the margin. A session whose end is lost by that counts as timed out. ``tell`` receives a notice for both steps.
+    ``limited`` returns a block that ends after so many seconds, or later if the limit is held.
     Raises SurvivorsError if processes survive SIGKILL.
     """
-    with anyio.move_on_after(math.inf if wake_ms is None else wake_ms / 1_000):
-        return await process.wait()
+    found: list[SessionExit] = []
+    with limited(math.inf if wake_ms is None else wake_ms / 1_000):
+        found.append(await process.wait())
+    if found:
+        return found[0]
     tell("its session lasts longer than it may, and is not ended by its shim: the shim is woken")
     process.wake()
     with anyio.move_on_after(kill_after_ms(grace_ms) / 1_000):

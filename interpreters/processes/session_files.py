@@ -196,9 +196,13 @@ def write_spec(directory: Path, spec: SessionSpec, *, lease_until_boot_ms: int |
             (directory / temporary).unlink()
 
 
-def environment_of(spec: SessionSpec) -> bytes:
-    """Return the variables of a session with their values, in the form that the shim reads from standard input."""
-    return json.dumps(dict(spec.env)).encode()  # not by msgspec: see above
+def environment_of(directory: Path, spec: SessionSpec) -> bytes:
+    """Return the variables of a session with their values, in the form that the shim reads from standard input.
+
+    One of them names the directory of the session.
+    """
+    named = {**spec.env, durable.PLACE_VARIABLE: str(directory.absolute())}
+    return json.dumps(named).encode()  # not by msgspec: see above
 
 
 def tail_lines(path: Path, size_bytes: int = 2048) -> str:

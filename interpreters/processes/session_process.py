@@ -144,7 +144,7 @@ async def launch(directory: Path, spec: SessionSpec, *, lease_ms: int | None = N
         return await _existing(directory)
     shim = _start_shim(directory)
     try:
-        await _send_environment(shim, environment_of(spec))
+        await _send_environment(shim, environment_of(directory, spec))
         await _wait_for_decision(shim)
         start = _started_by(directory, shim)
         if start is not None or read_exit(directory) is not None:
@@ -188,6 +188,16 @@ async def interrupt(directory: Path, request: str) -> None:
     """
     with contextlib.suppress(ShimUnresponsiveError):
         _write_order(directory, {"interrupt": request})
+    await lowlevel.checkpoint()
+
+
+async def hold(directory: Path, *, held: bool) -> None:
+    """Have the shim of a directory hold the time limit of its session, or let it go on; repeating it changes nothing.
+
+    A session that is over or being ended has no limit, and a shim that does not read its orders keeps it.
+    """
+    with contextlib.suppress(ShimUnresponsiveError):
+        _write_order(directory, {"hold": held})
     await lowlevel.checkpoint()
 
 

@@ -2,7 +2,7 @@
 
 from lifefold.core.fleet.board import budget, fleet_task, restart_permit, worker_slot
 from lifefold.core.fleet.service import inbox
-from lifefold.core.fleet.worker import conversation, desired_state, usage_meter
+from lifefold.core.fleet.worker import conversation, desired_state, question, usage_meter
 from lifefold.core.fleet.worker.mailbox import Mailbox
 from lifefold.core.lifecycles import runtime
 from lifefold.core.lifecycles.budget import lease
@@ -24,6 +24,12 @@ def little_left(p: budget.Budget) -> bool:
     """Tell whether the caps and the overruns of a budget are a few sessions at most."""
     most_granted, most_overrun = 4, 3
     return all(each.account.cap <= most_granted and each.account.overrun <= most_overrun for each in p.lines)
+
+
+def two_sessions(p: budget.Budget) -> bool:
+    """Tell whether a budget is never raised above two sessions."""
+    most_granted = 2
+    return all(each.account.cap <= most_granted for each in p.lines)
 
 
 def little_spent(m: usage_meter.UsageMeter) -> bool:
@@ -54,6 +60,11 @@ def no_drain(i: desired_state.DesiredState) -> bool:
     return not i.drains and not i.at_once
 
 
+def no_pause(i: desired_state.DesiredState) -> bool:
+    """Tell whether an agent was neither paused nor held, drained or killed."""
+    return no_drain(i) and i.state not in desired_state.RESTS
+
+
 def no_kill(i: desired_state.DesiredState) -> bool:
     """Tell whether an agent was not killed."""
     return not i.at_once
@@ -67,6 +78,12 @@ def one_message(i: inbox.Inbox) -> bool:
 def one_letter(box: Mailbox) -> bool:
     """Tell whether a mailbox has at most one operator message."""
     return len(box.messages) <= 1
+
+
+def few_questions(q: question.Questions) -> bool:
+    """Tell whether a worker has asked at most two questions."""
+    most = 2
+    return q.asked <= most
 
 
 def short_record(s: worker_slot.WorkerSlot) -> bool:

@@ -29,7 +29,7 @@ from lifefold.core.kernel import (
     sometimes,
 )
 from lifefold.core.kernel import State as AnyLifecycleState
-from lifefold.core.lifecycles.property_forms import exits_on, is_transient, keeps_time
+from lifefold.core.lifecycles.property_forms import is_transient, keeps_time
 from lifefold.core.lifecycles.session_model import FAR_MS
 from lifefold.core.policy.backoff import exponential_ms
 
@@ -126,6 +126,17 @@ class Left(Event, frozen=True):
         return cls(), cls("A2")
 
 
+class GaveUp(Event, frozen=True):
+    """The agent with the probe has no task any more, and its session has not completed."""
+
+    agent: str = FIRST
+
+    @classmethod
+    def examples(cls) -> tuple["GaveUp", ...]:
+        """Return two agents."""
+        return cls(), cls("A2")
+
+
 class Account(Record, frozen=True):
     """An account: how long it rests, and how many limits in a row had no told end.
 
@@ -177,14 +188,14 @@ def is_free(a: Account, _e: Admitted) -> bool:
     return not a.probe
 
 
-def is_the_probe(a: Account, e: Succeeded) -> bool:
+def is_the_probe(a: Account, e: Succeeded | GaveUp) -> bool:
     """The agent has the probe."""
     return a.probe == e.agent
 
 
 def is_a_user(a: Account, e: Left) -> bool:
-    """The agent was admitted."""
-    return e.agent in a.users
+    """The agent was admitted, and has not the probe."""
+    return e.agent in a.users and a.probe != e.agent
 
 
 # Actions
@@ -214,10 +225,14 @@ def try_with(a: Account, e: Admitted) -> Step[Account, Never]:
     return Step(replace(admit(a, e).record, probe=e.agent))
 
 
-def let_go(a: Account, e: Left) -> Step[Account, Never]:
+def let_go(a: Account, e: Left | GaveUp) -> Step[Account, Never]:
+    """Forget the agent."""
+    return Step(replace(a, users=tuple(each for each in a.users if each != e.agent)))
+
+
+def end_probe(a: Account, e: GaveUp) -> Step[Account, Never]:
     """Forget the agent; another one may have the probe."""
-    users = tuple(each for each in a.users if each != e.agent)
-    return Step(replace(a, users=users, probe="" if a.probe == e.agent else a.probe))
+    return Step(replace(let_go(a, e).record, probe=""))
 
 
 # Timers
@@ -237,13 +252,9 @@ def rest_ms(a: Account) -> int:
 
 
 def rests_until_its_time(step: Transition) -> bool:
-    """Only time, or an operator, ends a rest. A report during a rest counts only if it tells a later end."""
-    if step.before is None or step.before.state is not State.RESTING:
-        return True
-    was, now = step.before.record, step.after.record
-    if step.entered is not None:
-        return isinstance(step.event, RestOver | RestLifted)
-    return bool(now.until_ms > was.until_ms or (now.rest_ms, now.until_ms) == (was.rest_ms, was.until_ms))
+    """Only time, or an operator, ends a rest."""
+    rested = step.before is not None and step.before.state is State.RESTING and step.entered is not None
+    return not rested or isinstance(step.event, RestOver | RestLifted)
 
 
 def begins_nothing_before_its_time(step: Transition) -> bool:
@@ -252,14 +263,34 @@ def begins_nothing_before_its_time(step: Transition) -> bool:
 
 
 def rests_as_long_as_told(step: Transition) -> bool:
-    """A told end is kept. Without one the rest grows with every limit in a row."""
-    if step.before is None or step.entered is not State.RESTING or not isinstance(step.event, LimitReported):
+    """A told end is kept. Without one the rest grows with every limit in a row.
+
+    A report during a rest counts only if it tells a later end.
+    """
+    if step.before is None or not isinstance(step.event, LimitReported):
         return True
     was, now, told_ms = step.before.record, step.after.record, step.event.rest_ms
+    if step.before.state is State.RESTING and (told_ms is None or step.event.until_ms <= was.until_ms):
+        return bool(now == was)
     if told_ms is not None:
         return bool((now.rest_ms, now.limits) == (told_ms, 0))
     in_a_row = min(was.limits + 1, MOST_LIMITS)
     return bool((now.rest_ms, now.limits) == (guessed_rest_ms(in_a_row), in_a_row))
+
+
+def is_open_after_a_told_end(step: Transition) -> bool:
+    """A told end opens the account, and a guess lets it be tried. Agents come and go without changing its state."""
+    if step.before is None:
+        return True
+    match step.event:
+        case RestOver():
+            return step.entered is (State.OPEN if step.before.record.until_ms else State.PROBING)
+        case RestLifted():
+            return step.entered is State.PROBING
+        case Admitted() | Left() | GaveUp():
+            return step.entered is None
+        case _:
+            return True
 
 
 def has_the_latest_end(step: Transition) -> bool:
@@ -280,8 +311,10 @@ def tries_with_one(step: Transition) -> bool:
             return not was.probe and bool(now.probe == agent)
         case Succeeded(agent=agent):
             return bool(was.probe == agent) and step.entered is State.OPEN
+        case GaveUp(agent=agent):
+            return bool(was.probe == agent) and not now.probe
         case Left(agent=agent):
-            return bool(now.probe == ("" if was.probe == agent else was.probe))
+            return bool(was.probe == now.probe != agent)
         case _:
             return step.entered is State.RESTING
 
@@ -292,7 +325,7 @@ def knows_its_users(step: Transition) -> bool:
     match step.event:
         case Admitted(agent=agent):
             expected = was | {agent}
-        case Left(agent=agent):
+        case Left(agent=agent) | GaveUp(agent=agent):
             expected = was - {agent}
         case _:
             expected = was
@@ -310,6 +343,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("nothing begins on an account before its time", begins_nothing_before_its_time),
     always_step("only time or an operator ends the rest of an account", rests_until_its_time),
     always_step("an account rests as long as it was told, or longer with every limit in a row", rests_as_long_as_told),
+    always_step("a told end opens an account, and a guess lets it be tried again", is_open_after_a_told_end),
     always_step("of several told ends of a limit the latest counts", has_the_latest_end),
     always_step("a probing account has one session at most", tries_with_one),
     always_step("an account knows the agents that use it", knows_its_users),
@@ -322,13 +356,23 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
         {State.PROBING: (Admitted,)},
         when=lambda e: not e.record.probe,
     ),
-    accepts("an agent can leave at any time", {tuple(State): (Left,)}, when=lambda e: FIRST in e.record.users),
-    *exits_on(State.RESTING, RestLifted),
+    accepts(
+        "an agent can leave at any time",
+        {tuple(State): (Left,)},
+        when=lambda e: FIRST in e.record.users and e.record.probe != FIRST,
+    ),
+    accepts("the agent with the probe can leave", {State.PROBING: (GaveUp,)}, when=lambda e: e.record.probe == FIRST),
+    accepts(
+        "the success of the agent with the probe is accepted",
+        {State.PROBING: (Succeeded,)},
+        when=lambda e: e.record.probe == FIRST,
+    ),
+    accepts("an operator can end a rest", {State.RESTING: (RestLifted,)}),
     is_transient(State.RESTING),
     sometimes("an account is tried again with one session", lambda e: bool(e.record.probe)),
 )
 
-ADMITS_MORE: Final = (RestOver, RestLifted, Succeeded)
+ADMITS_MORE: Final = (RestOver, RestLifted, Succeeded, GaveUp)
 """After these events an account may admit an agent that it did not admit before."""
 
 machine: Machine[Any] = Machine(
@@ -345,6 +389,7 @@ machine: Machine[Any] = Machine(
         row(State.OPEN, Admitted, STAY, admit),
         row(State.PROBING, Admitted, STAY, try_with, when=is_free),
         row(State.PROBING, Succeeded, State.OPEN, open_up, when=is_the_probe),
+        row(State.PROBING, GaveUp, STAY, end_probe, when=is_the_probe),
         row(tuple(State), Left, STAY, let_go, when=is_a_user),
     ),
     during={State.RESTING: after(rest_ms, RestOver)},

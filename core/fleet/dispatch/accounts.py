@@ -73,6 +73,11 @@ def _is_open_to(of: Entity[account.Account], worker: str) -> bool:
     return tried or of.state is account.State.OPEN
 
 
+def reason_of(of: account.Account) -> str:
+    """Return the limit of an account in a few words: its name, or what the agent has said of it."""
+    return f"{of.scope} limit" if of.scope else of.message
+
+
 @rule(on=fleet_task.machine, enters=task.State.CLAIMED)
 def admit(board: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
     """Let the account admit a claim before its worker learns of it."""
@@ -85,7 +90,7 @@ def admit(board: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]
 
 
 @rule(on=fleet_task.machine, event=task.Completed)
-def succeed(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+def open_after_probe(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Open a probing account when the session that tries it has completed."""
     owner: str = transition.was.owner
     found = account_of(board, owner)
@@ -94,18 +99,25 @@ def succeed(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 
 @rule(on=worker_slot.machine, event=(worker_slot.WorkWanted, worker_slot.WorkLeft, worker_slot.WorkerGone))
-def leave(board: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
+def leave_account(board: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
     """Let a worker that has no task any more leave its account. Another one may try a probing account then."""
     worker = transition.entity.removeprefix("worker_slot:")
     found = account_of(board, worker)
     if found is None or worker not in found.record.users:
         return
-    if found.record.probe == worker and transition.entered is not worker_slot.State.GONE:
+    gives_up = found.record.probe == worker
+    if gives_up and transition.entered is not worker_slot.State.GONE:
         yield Tell(f"worker/{worker}", quota.REF, quota.AccountRests())
-    yield Dispatch(found.ref, account.Left(worker))
+    yield Dispatch(found.ref, account.GaveUp(worker) if gives_up else account.Left(worker))
 
 
-@rule(on=account.machine, enters=(account.State.RESTING, account.State.OPEN))
+def frees_probe(board: Aggregate, transition: Transition) -> bool:
+    """Tell whether a worker gives up its probe: its account is about to admit another worker."""
+    found = account_of(board, transition.entity.removeprefix("worker_slot:"))
+    return found is not None and bool(found.record.probe) and transition.entity == f"worker_slot:{found.record.probe}"
+
+
+@rule(on=account.machine, leaves=tuple(account.State), enters=(account.State.RESTING, account.State.OPEN))
 def tell_workers(board: Aggregate, transition: Transition) -> Iterator[Tell]:
     """Tell the workers of an account that it rests, or that it is open."""
     name = transition.entity.removeprefix(f"{account.REF}:")
@@ -134,7 +146,15 @@ def users_are_at_a_task(board: Aggregate) -> bool:
     )
 
 
+def success_opens(board: Aggregate) -> bool:
+    """No agent that tries an account has finished its session. The work of a dead session is no such success."""
+    tries = {of.record.probe for of in accounts_of(board) if of.record.probe}
+    done = (each for each in tasks_of(board) if tries and each.state is task.State.DONE)
+    return all(each.owner not in tries or each.orphaned is task.OnDeath.VERIFY for each in done)
+
+
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
+    always("the success of the session that tries an account opens it", success_opens),
     always("every claim is admitted by the account of its agent", claims_are_admitted),
     always("every agent that uses an account is at a task", users_are_at_a_task),
 )

@@ -67,6 +67,7 @@ def make_room(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     work = work_of(board)
     if work.is_preempting and not (
         work.changing
+        or accounts.frees_probe(board, transition)
         or isinstance(transition.event, task.Claimed | budget.Reserve | preemption_request.PreemptionRequested)
     ):
         asked = None if claims.next_pair(board) else _given_up(board) or next_asked(board)

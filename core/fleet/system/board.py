@@ -108,7 +108,7 @@ aggregate = AggregateType(
         # orders that are known to matter; each has a test.
         #
         # Before `match`: a worker without a task does not use its account. This makes no task ready.
-        accounts.leave,
+        accounts.leave_account,
         # Before the others, so that the pair is still right when it is done: `settle` may make other tasks ready.
         *(
             rule(on=each)(claims.match)
@@ -132,7 +132,7 @@ aggregate = AggregateType(
         budgets.reserve,
         accounts.admit,
         budgets.settle,
-        accounts.succeed,
+        accounts.open_after_probe,
         accounts.tell_workers,
         preemption.use_room,
         preemption.leave_room,

@@ -24,9 +24,12 @@ from lifefold.core.fleet.worker import (
     conversation,
     desired_state,
     mailbox,
+    output,
+    question,
     quota,
     stall_detector,
     supervisor,
+    turns,
     usage_meter,
 )
 from lifefold.core.kernel import Envelope, Opened, Record
@@ -79,7 +82,7 @@ class AgentPlan(msgspec.Struct, frozen=True):
     beginning, ``caps`` what it may spend, ``restart`` how often it is restarted. ``adaptive``: the time limit of its
     sessions comes from earlier sessions, with ``limits`` as the maximum. ``talks``: its program keeps conversations;
     with None it keeps none. ``account`` is the account of its model service; empty for none. Agents of one account rest
-    together at its limits.
+    together at its limits. ``follows``: the output of its sessions is read, and each of its claims is a turn.
     """
 
     name: str
@@ -93,6 +96,7 @@ class AgentPlan(msgspec.Struct, frozen=True):
     adaptive: bool = False
     talks: Talks | None = None
     account: str = ""
+    follows: bool = False
 
 
 class GatePlan(msgspec.Struct, frozen=True):
@@ -165,6 +169,7 @@ class Plan(msgspec.Struct, frozen=True):
     - ``key`` is the source of the tokens of claims: random, and of this log only.
     - ``guarded``: work is merged into a branch of a repository.
     - ``anew``: a retry begins a new conversation. Without it, the agent of the last attempt resumes the one it had.
+    - ``questions`` are the terms of questions to operators; with None no agent can ask.
     """
 
     name: str
@@ -184,6 +189,7 @@ class Plan(msgspec.Struct, frozen=True):
     key: str = ""
     guarded: bool = False
     anew: bool = False
+    questions: question.Terms | None = None
 
 
 def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
@@ -226,6 +232,11 @@ def working(agent: AgentPlan, plan: Plan) -> dict[str, Record]:
         records[quota.REF] = quota.Quota()
     if agent.stall is not None:
         records[stall_detector.REF] = stall_detector.StallDetector(limits=agent.stall)
+    if agent.follows:
+        records[output.REF] = output.Output()
+        records[turns.REF] = turns.FleetTurn(agent=agent.name)
+    if plan.questions is not None:
+        records[question.REF] = question.Questions(terms=plan.questions)
     if _is_supervised(plan, agent):
         records[supervisor.REF] = supervisor.Supervisor(name=agent.name, pause=agent.restart.pause)
     return records

@@ -92,6 +92,11 @@ class SessionEnded(Event, frozen=True):
     is_lost: bool = False
 
     @classmethod
+    def examples(cls) -> tuple["SessionEnded", ...]:
+        """Return those of a conversation of this name."""
+        return cls.examples_for(Conversation(named="C1"))
+
+    @classmethod
     def examples_for(cls, record: Any) -> tuple["SessionEnded", ...]:
         """Return ends with a total, a smaller one, a cost of the session, another name, no word, and a loss."""
         name = record.named or "C1"

@@ -1,4 +1,4 @@
-"""The rules of a worker about its conversation: it begins with a claim, is resumed by each session, and is charged once.
+"""The rules of a worker about its conversation: a claim begins it, each session resumes it, and it is charged once.
 
 A worker has a conversation only if its agent program keeps any (``AgentPlan.talks``). The identifier of the next
 session is chosen in the step that asks for the session, so it is in the log before the program runs.
@@ -133,14 +133,23 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
 )
 
 
-class Ledger(msgspec.Struct, frozen=True):
-    """A projection of a worker: its conversation with the task and the claim; of the board: the kept ones by task.
+class Talk(msgspec.Struct, frozen=True):
+    """A conversation about claim ``epoch`` of a task: of a worker, or as the board keeps it. ``kept`` may be missing.
 
-    Each is the task, its epoch, and what is kept. ``owned`` are the claims whose owner has not given them back.
+    ``is_current``: the claim is the last one, its task is not over, and no failure has ended its conversation.
     """
 
-    conversations: tuple[tuple[str, int, KeptConversation | None], ...] = ()
-    owned: frozenset[tuple[str, int]] = frozenset()
+    task: str
+    epoch: int
+    agent: str
+    kept: KeptConversation | None
+    is_current: bool = True
+
+
+class Ledger(msgspec.Struct, frozen=True):
+    """A projection of a worker or the board: its conversations."""
+
+    talks: tuple[Talk, ...] = ()
     is_board: bool = False
 
 
@@ -148,11 +157,18 @@ def ledger(of_it: Aggregate) -> Ledger:
     """Return the projection of a board or a worker about conversations."""
     if of_it.kind == "worker":
         found = of(of_it)
-        resumed = found is not None and found.resumes and found.task
-        return Ledger(((found.task, found.epoch, _kept(of_it, found)),) if found is not None and resumed else ())
-    tasks = [each.record for ref, each in of_it.entities.items() if ref.startswith("task:")]
-    owned = frozenset((each.id, each.epoch) for each in tasks if each.state in task.OWNED)
-    return Ledger(tuple((each.id, each.epoch, each.conversation) for each in tasks), owned, is_board=True)
+        if found is None or not found.resumes or not found.task:
+            return Ledger()
+        return Ledger((Talk(found.task, found.epoch, of_it.key, _kept(of_it, found)),))
+    tasks = (each.record for ref, each in of_it.entities.items() if ref.startswith("task:"))
+    return Ledger(tuple(map(_of_task, tasks)), is_board=True)
+
+
+def _of_task(record: fleet_task.FleetTask) -> Talk:
+    agent = "" if record.conversation is None else record.conversation.agent
+    is_over = record.state in {task.State.CLOSED, task.State.CANCELLED}
+    has_failed = record.anew and record.state not in {*task.OWNED, task.State.DONE}
+    return Talk(record.id, record.epoch, agent, record.conversation, is_current=not is_over and not has_failed)
 
 
 def board_keeps_what_was_charged(fleet: Projection) -> bool:
@@ -161,29 +177,23 @@ def board_keeps_what_was_charged(fleet: Projection) -> bool:
     A conversation of an earlier claim may be replaced by another agent's. As long as it is kept, its charges agree.
     """
     seen = [each for each in fleet.aggregates.values() if isinstance(each, Ledger)]
-    board = next((each for each in seen if each.is_board), Ledger())
-    kept = {name: found for name, _, found in board.conversations}
-    return bool(fleet.under_way) or all(
-        _agrees(kept.get(name), found, is_owned=(name, epoch) in board.owned)
-        for each in seen
-        if not each.is_board
-        for name, epoch, found in each.conversations
-    )
+    board = {talk.task: talk for each in seen if each.is_board for talk in each.talks}
+    of_workers = (talk for each in seen if not each.is_board for talk in each.talks)
+    return bool(fleet.under_way) or all(_agrees(board[each.task], each) for each in of_workers)
 
 
-def _agrees(kept: KeptConversation | None, found: KeptConversation | None, *, is_owned: bool) -> bool:
-    if found is None:
-        return True
-    same = kept is not None and (kept.agent, kept.id) == (found.agent, found.id)
-    return kept == found if is_owned or same else True
+def _agrees(board: Talk, found: Talk) -> bool:
+    kept = board.kept if board.agent == found.agent else None
+    if board.is_current and board.epoch == found.epoch:
+        return kept == found.kept
+    is_same = kept is not None and found.kept is not None and kept.id == found.kept.id
+    return not is_same or kept == found.kept
 
 
 def is_kept(fleet: Projection) -> bool:
     """Tell whether the board has kept the conversation of a claim that stands."""
-    seen = [each for each in fleet.aggregates.values() if isinstance(each, Ledger) and each.is_board]
-    return any(
-        found is not None and (name, epoch) in each.owned for each in seen for name, epoch, found in each.conversations
-    )
+    seen = (each for each in fleet.aggregates.values() if isinstance(each, Ledger) and each.is_board)
+    return any(talk.kept is not None and talk.is_current for each in seen for talk in each.talks)
 
 
 OF_FLEETS: Final[tuple[Property[SystemState], ...]] = projected(

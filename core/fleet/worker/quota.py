@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final, Never
 
 from lifefold.core.fleet.board import account
-from lifefold.core.fleet.worker import assignment
+from lifefold.core.fleet.worker import assignment, desired_state
 from lifefold.core.kernel import (
     STAY,
     Aggregate,
@@ -54,6 +54,10 @@ class AccountOpens(Event, frozen=True):
     """The account is open, at least for this worker."""
 
 
+class LimitMet(Event, frozen=True):
+    """A session of the worker has met a limit: the account rests, before the board has said so."""
+
+
 class SessionBegan(Event, frozen=True):
     """A session of the worker begins."""
 
@@ -84,9 +88,9 @@ def begins_on_an_open_account(step: Transition) -> bool:
     was = step.before is not None and step.before.record.lives
     match step.event:
         case SessionBegan():
-            return step.after.record.lives and step.after.state is State.OPEN
+            return step.after.record.lives and step.after.state is State.OPEN and step.entered is None
         case SessionOver():
-            return not step.after.record.lives
+            return not step.after.record.lives and step.entered is None
         case _:
             return step.before is None or step.after.record.lives is was
 
@@ -99,6 +103,7 @@ machine: Machine[Any] = Machine(
     about="what a worker knows of its account: open, or resting after a limit",
     rows=(
         row(_BOTH, AccountRests, State.RESTING),
+        row(_BOTH, LimitMet, State.RESTING),
         row(_BOTH, AccountOpens, State.OPEN),
         row(State.OPEN, SessionBegan, STAY, begin),
         row(_BOTH, SessionOver, STAY, finish),
@@ -106,12 +111,15 @@ machine: Machine[Any] = Machine(
     properties=(
         always_step("a session begins while its account is open", begins_on_an_open_account),
         leads_where(
-            "a worker knows what the board has told of its account",
-            {AccountRests: (State.RESTING,), AccountOpens: (State.OPEN,)},
+            "a worker knows what the board and its sessions have told of its account",
+            {AccountRests: (State.RESTING,), LimitMet: (State.RESTING,), AccountOpens: (State.OPEN,)},
         ),
-        accepts("news of an account and ends of sessions are accepted", {_BOTH: (AccountRests, AccountOpens)}),
+        accepts(
+            "news of an account and ends of sessions are accepted", {_BOTH: (AccountRests, AccountOpens, LimitMet)}
+        ),
         accepts("the end of a session is accepted", {_BOTH: (SessionOver,)}),
-        *exits_on(State.OPEN, AccountRests),
+        accepts("a session may begin while the account is open", {State.OPEN: (SessionBegan,)}),
+        *exits_on(State.OPEN, AccountRests, LimitMet),
         *exits_on(State.RESTING, AccountOpens),
     ),
     rests=anywhere,
@@ -126,7 +134,7 @@ def counting(agent: Machine[Any]) -> Rule:
 
     @rule(on=agent)
     def ask_account(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-        """Record the beginning and the end of a session with what is known of its account."""
+        """Record the beginning and the end of a session, and its limit, with what is known of its account."""
         if REF not in worker.entities or transition.before is None:
             return
         lived = transition.before.state in session.SESSION_LIVES
@@ -135,6 +143,8 @@ def counting(agent: Machine[Any]) -> Rule:
             yield Dispatch(REF, SessionBegan())
         elif lived and not lives:
             yield Dispatch(REF, SessionOver())
+        if limit_of(transition.event) is not None and transition.entered is not None:
+            yield Dispatch(REF, LimitMet())
 
     return ask_account
 
@@ -190,6 +200,14 @@ def every_session_is_asked_for(worker: Aggregate) -> bool:
     return found is None or found.record.lives is (worker.record("session").state in session.SESSION_LIVES)
 
 
+def gives_its_task_back(worker: Aggregate) -> bool:
+    """A worker whose account rests keeps no task that it would begin a session for."""
+    waits = worker.record("session").state is session.State.BUILDING_PROMPT
+    works = worker.record("desired_state").state in desired_state.WORKS
+    return not (rests(worker) and waits and works) or worker.record("assignment").state is not assignment.State.WORKING
+
+
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
+    always("a worker whose account rests has given its task back", gives_its_task_back),
     always("no session begins while its worker knows that the account rests", every_session_is_asked_for),
 )

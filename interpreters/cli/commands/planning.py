@@ -286,6 +286,7 @@ _SINCE: Final[Mapping[tuple[str, str], str]] = {
     ("tasks", "verify"): "from its next verification on",
     ("tasks", "prompt"): "from its next claim on",
     ("tasks", "on_nothing"): "from its next claim on",
+    ("tasks", "on_retry"): "from its next failure on",
     **dict.fromkeys(
         [
             ("agents", key)

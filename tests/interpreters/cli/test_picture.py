@@ -147,8 +147,8 @@ def test_where_hardly_an_agent_fits_a_table_they_stand_in_a_line(tmp_path: Path,
     def act(draw: Draw, runner: Runner) -> None:
         runner.handlers.tell("agent-1", "something is in the way of a merge, and it is long enough for two lines")
         said = in_words(draw(width, height))
-        shown = re.findall(r"agent-\d:Running", said)
-        assert "AGENTS agent-1:Running agent-2:Running" in said
+        shown = re.findall(r"agent-\d:● Running", said)
+        assert "AGENTS agent-1:● Running agent-2:● Running" in said
         assert f"{shown[-1]} and {9 - len(shown)} more" in said
 
     anyio.run(drawing, ground, act)
@@ -163,7 +163,7 @@ def test_an_agent_that_has_asked_for_a_task_is_shown_to_wait_for_one(tmp_path: P
         return any(each.doing == "Wanting" for each in status.agents(runner.aggregates))
 
     def act(draw: Draw, _runner: Runner) -> None:
-        assert any(re.search(r"agent +BuildingPrompt .* waits for a task$", line) for line in draw(120, 40))
+        assert any(re.search(r"agent +□ BuildingPrompt .* waits for a task$", line) for line in draw(120, 40))
 
     def ignore(_runner: Runner, _name: str) -> None:
         """Say nothing."""
@@ -356,7 +356,7 @@ def test_two_long_names_that_begin_alike_are_told_apart(tmp_path: Path, width: i
         drawn = draw(width, height)
         head = next(n for n, line in enumerate(drawn) if line.startswith("AGENT"))
         first, second = (line.split() for line in drawn[head + 1 : head + 3])
-        place = 3
+        place = 4  # the mark of the agent is a word, too
         assert (first[0][:5], first[0][-2:], second[0][-2:]) == ("agent", "-1", "-2")
         assert (first[place][:5], first[place][-2:], second[place][-2:]) == ("plain", "-1", "-2")
         assert all(len(line) <= width for line in drawn)

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 import pytest
+from msgspec.structs import replace
 
 from lifefold.interpreters.cli import grammar
 from lifefold.interpreters.cli.wording import (
@@ -13,6 +14,7 @@ from lifefold.interpreters.cli.wording import (
     coming,
     cut_in_the_middle,
     is_missing,
+    next_of,
     plain_state,
 )
 from lifefold.interpreters.explain.status import AgentStatus, Timer
@@ -63,7 +65,12 @@ def test_the_process_of_a_session_is_missing_only_if_it_is_not_just_being_starte
     """A runner at work starts the session that the log has; without one nobody does."""
     agent = AgentStatus("ann", "Run", state, 0, "T1", "Working", 0, 1, 0, 0, 0, 1, None, "")
     assert plain_state(agent, evidence, runs=runs) == said
-    assert is_missing(agent, evidence, runs=runs) is said.endswith("no process")
+    is_gone = is_missing(agent, evidence, runs=runs)
+    assert is_gone is said.endswith("no process")
+    timed = replace(agent, timer=Timer("SessionTimeout", 8_500))
+    assert next_of(timed, 1_000, is_gone=is_gone) == ("-" if is_gone else "times out in 7s")
+    interrupted = replace(agent, timer=Timer("GraceExceeded", 8_500))
+    assert next_of(interrupted, 1_000, is_gone=is_gone) == "killed in 7s"
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,12 @@
 """Status: what the log says of a fleet, computed from its aggregates."""
 
+from functools import partial
+
 import pytest
 
 from aggregate_hand import Hand
 from fleet_driver import Driver
-from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening
+from lifefold.core.fleet import AgentPlan, Plan, Talks, TaskPlan, opening
 from lifefold.core.fleet.board import budget, fleet_task, intake, worker_slot
 from lifefold.core.fleet.dispatch import budgets, plan_approval
 from lifefold.core.fleet.system import plan_change
@@ -20,6 +22,7 @@ from lifefold.effects import Begin, RunSession
 from lifefold.interpreters.cli.wording import next_of
 from lifefold.interpreters.explain import status
 from lifefold.interpreters.explain.why.fleet_view import look
+from lifefold.interpreters.explain.why.options import onward
 from service_hand import ends, send, serving
 
 PLAN = Plan(
@@ -56,6 +59,16 @@ def test_a_working_agent_shows_its_task_and_its_process() -> None:
     )
     assert (shown.session_seq, shown.attempt, shown.processes, shown.timer, shown.reason) == (0, 1, 1, None, "")
     assert (shown.consecutive_errors, shown.total_errors, shown.messages) == (0, 0, 0)
+
+
+def test_a_working_agent_shows_the_conversation_that_its_session_has() -> None:
+    """One that its program has not named yet begins; an agent without a task shows none."""
+    talks = AgentPlan("bob", talks=Talks(chooses=True, resumes=True))
+    driver = Driver(Plan("plan", (talks,), PLAN.tasks)).run(until=lambda driver: bob_state(driver) == "Running")
+    chosen = driver.record("worker/bob", "conversation").id
+    assert bob(driver).conversation == f"begins conversation {chosen}"
+    assert bob(stopped_when("Running")).conversation == ""
+    assert bob(driver.run()).conversation == ""
 
 
 def test_an_agent_without_work_shows_no_task() -> None:
@@ -114,6 +127,16 @@ def test_an_adopted_session_keeps_the_time_limit_that_it_began_with() -> None:
     assert (begun.activity.timeout_ms, begun.resumed) == (60_000, True)
     assert bob(driver).timer == status.Timer("SessionTimeout", since_ms + 60_000)
     assert look(driver.aggregates, "T2", since_ms).time_limit_ms("bob") == 60_000
+
+
+def test_why_says_of_a_changed_time_limit_that_it_is_not_that_of_the_present_session() -> None:
+    """Each session is ended after the same time only while the limit is unchanged."""
+    plan = Plan("plan", (AgentPlan("bob", Limits(session_timeout_ms=60_000)),), PLAN.tasks)
+    driver = Driver(plan).run(until=lambda now: bob_state(now) == "Running")
+    view = partial(look, driver.aggregates, "T2", driver.now_ms)
+    assert onward(view()).endswith("has ended; each is ended after 1 min at the latest.")
+    driver.deliver("worker/bob", Envelope("session", LimitsChanged(Limits(session_timeout_ms=90_000)), driver.now_ms))
+    assert onward(view()).endswith("has ended; the present one is ended after 1 min at the latest.")
 
 
 def test_agents_come_by_name_and_tasks_in_the_order_of_the_plan() -> None:

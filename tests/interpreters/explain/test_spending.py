@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifefold.core.fleet.worker import assignment, conversation
-from lifefold.core.kernel import Entity, Event, Transition, replace
+from lifefold.core.kernel import Created, Entity, Event, Transition
 from lifefold.core.lifecycles.session import Session, SessionExited, Success, Usage
 from lifefold.core.lifecycles.task import Brief
 from lifefold.interpreters.explain.spending import Spending, spend
@@ -46,22 +46,20 @@ def test_a_session_is_counted_for_the_task_of_its_agent() -> None:
     assert spending.of_agent("ben") == Usage()
 
 
-def test_the_total_of_a_resumed_conversation_is_counted_once() -> None:
-    """A session reports 3 and then the conversation 10: it has cost 10, and a session without a total adds its cost."""
-    spending = happened(Spending(), "worker/ann", assignment.Assigned(Brief("T1")))
-    record = conversation.Conversation(resumes=True, state=conversation.State.BEGUN, named="C1")
-    claimed = Entity("conversation", conversation.Conversation(resumes=True))
-    began = conversation.ClaimBegan("T1", 1)
-    spending = spend(spending, "worker/ann", Transition("conversation", claimed, claimed, began, 0, "", ()))
-    for charged, usage, is_total in ((0, 3, True), (3, 10, True), (10, 5, False)):
-        exited = SessionExited(Success(), Usage(usage), "C1", is_total=is_total)
-        ended = conversation.SessionEnded("C1", Usage(usage), is_total=is_total)
-        kept = Entity("conversation", replace(record, charged=Usage(charged)))
-        spending = happened(spending, "worker/ann", exited)
-        spending = spend(spending, "worker/ann", Transition("conversation", kept, kept, ended, 0, "", ()))
-    assert spending.of_task("T1") == spending.of_agent("ann") == Usage(15)
-
-
 def test_events_of_the_board_cost_nothing() -> None:
     """Only workers have sessions."""
     assert happened(Spending(), "board", SessionExited(Success(), Usage(7))) == Spending()
+
+
+def test_a_total_of_a_conversation_counts_by_its_difference() -> None:
+    """As budgets are charged; the report of the session itself is not counted a second time."""
+    worker, first = "worker/ann", conversation.Conversation(resumes=True, task="T1", named="C1")
+    begun = Entity(conversation.REF, first)
+    spending = spend(Spending(), worker, Transition(conversation.REF, None, begun, Created(first), 0, "", ()))
+    spending = happened(spending, worker, assignment.Assigned(Brief("T1")))
+    for charged, total in ((0, 30), (30, 50), (50, 50)):
+        spending = happened(spending, worker, SessionExited(Success(), Usage(total), "C1", is_total=True))
+        was = Entity(conversation.REF, conversation.Conversation(resumes=True, named="C1", charged=Usage(charged)))
+        ended = conversation.SessionEnded("C1", Usage(total), is_total=True)
+        spending = spend(spending, worker, Transition(conversation.REF, was, was, ended, 0, "", ()))
+    assert spending.of_task("T1") == spending.total == Usage(50)

@@ -8,7 +8,8 @@ import pytest
 from lifefold.core.fleet.board import budget, fleet_task, worker_slot
 from lifefold.core.fleet.dispatch import budgets
 from lifefold.core.fleet.dispatch.task_index import TaskIndex, fold
-from lifefold.core.fleet.worker import assignment, desired_state
+from lifefold.core.fleet.worker import assignment, conversation, desired_state
+from lifefold.core.fleet.worker.conversation import Conversation
 from lifefold.core.kernel import (
     Aggregate,
     AggregateType,
@@ -91,6 +92,9 @@ OWNED: Final[dict[str, Any]] = {"owner": "ann", "epoch": 2}
 ACCEPTED = "and that change is accepted: `lifefold plan FLEET.toml`."
 SHORT = (budget.Line(Resource.MONEY, 10, Account(cap=5)), budget.Line(Resource.SESSIONS, 1, Account(cap=2)))
 PAUSED = desired_state.DesiredState(desired_state.State.PAUSE, "lunch")
+RESUMED = Conversation(conversation.State.BEGUN, task="T1", named="C1")
+CHOSEN = Conversation(conversation.State.CHOSEN, task="T1", chosen="U1")
+OF_ANOTHER = Conversation(conversation.State.BEGUN, task="T2", named="C1")
 
 
 def _orphan(doing: assignment.State) -> why.FleetView:
@@ -228,6 +232,24 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
     "worked at by one that pauses": (
         scene(make(State.IN_PROGRESS, **OWNED), workers=(worker("ann", session=Session(Agent.COOLING_DOWN)),)),
         "T1 is IN_PROGRESS: ann began with it 3 min ago, under claim 2; ann pauses before its next session.",
+    ),
+    "worked at in a conversation": (
+        scene(make(State.IN_PROGRESS, **OWNED), workers=(worker("ann", conversation=RESUMED),)),
+        "T1 is IN_PROGRESS: ann began with it 3 min ago, under claim 2; ann resumes conversation C1.",
+    ),
+    "claimed by one that pauses before a new conversation": (
+        scene(
+            make(State.CLAIMED, **OWNED),
+            workers=(worker("ann", session=Session(Agent.COOLING_DOWN), conversation=CHOSEN),),
+        ),
+        (
+            "T1 is CLAIMED: ann has had it for 3 min, under claim 2; ann pauses before its next session and begins "
+            "conversation U1."
+        ),
+    ),
+    "worked at in a conversation of another task": (
+        scene(make(State.IN_PROGRESS, **OWNED), workers=(worker("ann", conversation=OF_ANOTHER),)),
+        "T1 is IN_PROGRESS: ann began with it 3 min ago, under claim 2.",
     ),
     "verified": (
         scene(

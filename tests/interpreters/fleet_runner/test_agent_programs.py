@@ -16,14 +16,14 @@ from msgspec.structs import replace
 
 from agent_outcomes import OUTCOMES, TOTALS
 from agent_recordings import FOLDER, recordings
-from lifefold.core.fleet.worker import assignment, conversation
+from lifefold.core.fleet.worker import assignment, conversation, question
 from lifefold.core.kernel import Aggregate, Entity, PersistentMap
 from lifefold.core.lifecycles import session
 from lifefold.core.policy.outcomes import Outcome, diagnosis_of
 from lifefold.interpreters.adapters import Cost, Counted, Tokens, adapter_of
 from lifefold.interpreters.adapters.reading import SENTENCE_CHARS
 from lifefold.interpreters.fleet_file.model import Agent, AgentProgram
-from lifefold.interpreters.fleet_runner import session_outcome
+from lifefold.interpreters.fleet_runner import agent_programs, session_outcome
 from lifefold.interpreters.fleet_runner.agent_programs import program_argv
 from lifefold.interpreters.fleet_runner.redaction import NO_SECRETS, Secrets
 from lifefold.interpreters.fleet_runner.session_facts import exited, last_words, told_by
@@ -294,6 +294,21 @@ def test_a_retry_resumes_the_conversation_and_its_cost_counts_once(tmp_path: Pat
     assert first["conversation"] == second["conversation"]
     (budget,) = ground.json("budget")
     assert budget["spent"] == TOTAL.microusd
+
+
+@pytest.mark.parametrize(("asks", "package"), [(True, True), (True, False), (False, True)])
+def test_an_agent_program_gets_the_permission_tool_in_a_fleet_with_questions(
+    monkeypatch: pytest.MonkeyPatch, *, asks: bool, package: bool
+) -> None:
+    """If the package of its server is installed: a tool that is not there would deny everything."""
+    monkeypatch.setattr(agent_programs, "find_spec", lambda _name: object() if package else None)
+    known = {"assignment": Entity[Any]("assignment", assignment.Assignment())}
+    if asks:
+        known[question.REF] = Entity(question.REF, question.Questions())
+    worker = Aggregate("worker/a", entities=PersistentMap(known))
+    words = program_argv(Agent("a", ("my",), ()), AgentProgram("claude"), "do it", worker)
+    assert ("--permission-prompt-tool=mcp__lifefold__permission" in words) is (asks and package)
+    assert any(each.startswith("--mcp-config=") for each in words) is (asks and package)
 
 
 def ended(outcome: str = "exited", code: int | None = 0) -> SessionExit:

@@ -116,7 +116,12 @@ class ConversationKept(Event, frozen=True):
 
     @classmethod
     def examples_for(cls, record: Any) -> tuple["ConversationKept", ...]:
-        """Return a conversation of the current claim, one of another claim's agent, and the end of both."""
+        """Return a conversation of the current claim, one of another claim's agent, and the end of the first.
+
+        None of a task without a conversation, unless its retries begin anew: its fleet may have none.
+        """
+        if record.conversation is None and not record.anew:
+            return ()
         kept = KeptConversation("worker", "C1", Usage(2))
         other = replace(kept, agent="other")
         return (
@@ -256,8 +261,9 @@ class FleetTask(Task, frozen=True):
     ``removed``: a plan change has removed it. ``parts`` counts its subtasks; it ``waits_for_parts`` until they are all
     closed. ``orphaned`` decides what follows when its session dies, ``on_nothing`` when a session reports work without
     any change. ``conversation`` is the last one about the task, in a fleet whose agents have conversations. ``anew``:
-    a retry begins another one. ``fate`` has its aborts, if its fleet has any. The tokens of its claims are derived from ``key``, and
-    are empty without one. An approval is awaited for ``approval_ms``; 0 is for ever. Times are in milliseconds.
+    a retry begins another one. ``fate`` has its aborts, if its fleet has any. The tokens of its claims are derived from
+    ``key``, and are empty without one. An approval is awaited for ``approval_ms``; 0 is for ever. Times are in
+    milliseconds.
     """
 
     identifiers: ClassVar[tuple[str, ...]] = ("epoch", "kept", "result")

@@ -317,6 +317,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     accepts(
         "an agent can report its conversation until the task is over",
         {(*CANCELLABLE, *NOT_NOW): (ConversationKept,)},
+        when=lambda e: bool(ConversationKept.examples_for(e.record)),
     ),
     leads_where(
         "refused work is FAILED, and approved work is DONE",

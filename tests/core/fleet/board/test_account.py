@@ -14,6 +14,7 @@ from lifefold.core.fleet.board.account import (
     MOST_MS,
     Account,
     Admitted,
+    GaveUp,
     Left,
     LimitReported,
     RestLifted,
@@ -93,7 +94,7 @@ def test_a_probing_account_has_one_session() -> None:
     """Another agent is admitted when the first has left without success."""
     probing = after(LimitReported(), RestOver(), Admitted("ann"))
     assert refuses(probing, Admitted("ben"))
-    assert after(Left("ann"), Admitted("ben"), of=probing).probe == "ben"
+    assert after(GaveUp("ann"), Admitted("ben"), of=probing).probe == "ben"
 
 
 def test_the_success_of_the_probe_opens_the_account() -> None:
@@ -117,8 +118,11 @@ def test_an_operator_may_end_the_rest() -> None:
 
 
 def test_an_agent_that_was_not_admitted_cannot_leave() -> None:
-    """Nothing is known of it."""
+    """Nothing is known of it. The agent with the probe gives it up instead."""
     assert refuses(Account(), Left("ann"))
+    probing = after(LimitReported(), RestOver(), Admitted("ann"))
+    assert refuses(probing, Left("ann"))
+    assert refuses(probing, GaveUp("ben"))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from lifefold.core.fleet.system import plan_change
 from lifefold.core.fleet.system.plan_difference import difference, rules_of
 from lifefold.core.kernel import Created, Opened
 
-PLACES: Final = {
+PLACES: Final[dict[str, tuple[str, dict[str, str]]]] = {
     "one more at the front": ("XZBC", {"Z": "", "B": "", "C": ""}),
     "one more between": ("ZXBC", {"B": "", "C": ""}),
     "one less": ("BC", {"B": "", "C": ""}),
@@ -31,5 +31,6 @@ def test_only_a_task_that_was_overtaken_has_another_place(after: str) -> None:
     board = Hand("board", dict(first.event.records))
     change = plan_change.PlanChange(plan_change.State.ACCEPTED, difference(old, new), rules_of(new), meaning="file")
     board.give(plan_change.ref_of(1), Created(change))
-    replanned = (each for each in board.reaction.transitions if isinstance(each.event, fleet_task.Replanned))
-    assert {each.after.record.id: each.event.what for each in replanned} == expected
+    told = [(each.entity, each.event) for each in board.reaction.transitions]
+    replanned = {ref: event.what for ref, event in told if isinstance(event, fleet_task.Replanned)}
+    assert replanned == {f"task:{name}": what for name, what in expected.items()}

@@ -7,7 +7,7 @@ import pytest
 from aggregate_hand import Hand
 from fleet_worker import BRIEF, exit_with, start, states
 from lifefold.core.fleet.board import account, worker_slot
-from lifefold.core.fleet.worker import assignment, desired_state, mailbox, quota, usage_meter
+from lifefold.core.fleet.worker import assignment, desired_state, mailbox, quota, stall_detector, usage_meter
 from lifefold.core.kernel import Record
 from lifefold.core.lifecycles import session, session_profiles, task
 from lifefold.core.lifecycles.session_limits import LimitReached
@@ -84,6 +84,22 @@ def test_costs_of_a_limited_session_are_reported_with_the_request_for_work() -> 
     of = exit_with(running(**{usage_meter.REF: usage_meter.UsageMeter()}), LIMITED)
     assert states(of) == ("BuildingPrompt", "Wanting")
     assert [type(event).__name__ for _, _, event in of.told()] == ["LimitReported", "Released", "WorkWanted"]
+
+
+def test_a_limited_session_asks_for_work_when_its_watch_has_ended() -> None:
+    """A watched worker requests nothing while anything of the last session is being ended."""
+    of = exit_with(running(**{stall_detector.REF: stall_detector.StallDetector()}), LIMITED)
+    assert states(of) == ("BuildingPrompt", "Idle")
+    assert WANTS in of.confirm(stall_detector.REF, "WatchOutput").told()
+
+
+def test_an_interrupted_session_of_a_metered_worker_is_followed_by_one_that_is_asked_for() -> None:
+    """The next session begins in the same step in which the last one is counted."""
+    of = running(**{usage_meter.REF: usage_meter.UsageMeter()})
+    of.give("mailbox", mailbox.OperatorMessageArrived("look", urgent=True))
+    exit_with(of, session.Error("interrupted"))
+    assert states(of) == ("Spawning", "Working")
+    assert of.record(quota.REF).lives
 
 
 def test_no_session_begins_while_the_account_rests() -> None:
