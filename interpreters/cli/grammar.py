@@ -136,6 +136,13 @@ def _add_telling(commands: _Commands) -> None:
     send.add_argument("--no-interrupt", action="store_true", help="deliver it with the next prompt")
     _log_option(send)
 
+    attach = _add(
+        commands, "attach", "attaching:attach", "pause an agent, and continue its conversation by hand in its worktree"
+    )
+    attach.add_argument("name", metavar="AGENT|TASK", help="the agent's name, or that of its task")
+    attach.add_argument("--exec", action="store_true", help="run the agent program in this terminal")
+    _log_option(attach)
+
     stop = _add(commands, "stop", "telling:stop", "stop agents for good: their sessions end, and no run restarts them")
     how = stop.add_mutually_exclusive_group()
     how.add_argument("--drain", action="store_true", help="after their present task is finished and merged")

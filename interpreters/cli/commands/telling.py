@@ -128,6 +128,11 @@ _DRAINS: Final = (
 )
 
 
+def obstacle_to_pause(of: Aggregate, name: str) -> str:
+    """Return why an agent cannot be paused; empty if it can."""
+    return _paused(of).replace(NAME, shlex.quote(name))
+
+
 def _paused(of: Aggregate) -> str:
     wanted: desired_state.DesiredState = of.record("desired_state")
     if wanted.state is desired_state.State.STOP or _is_gone(of):
