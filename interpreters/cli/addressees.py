@@ -43,7 +43,7 @@ def addressee(there: Mapping[str, Aggregate], typed: str) -> Addressee:
             f" {_TASK}{typed} for the task"
         )
     if typed not in tasks and typed not in agents:
-        must_be_there("agent or task", [typed], [*agents, *tasks])
+        must_be_there("agent or task", [typed], [*dict.fromkeys((*agents, *tasks))])
     return Addressee(typed, is_task=typed in tasks)
 
 

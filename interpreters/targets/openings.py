@@ -5,7 +5,7 @@ from typing import Final
 from lifefold.core import fleet
 from lifefold.core.fleet.system import plan_change, plan_difference
 from lifefold.core.fleet.worker import mailbox, question, stall_detector
-from lifefold.core.kernel import Opened, replace
+from lifefold.core.kernel import Created, Envelope, Opened, replace
 from lifefold.core.lifecycles import process, session
 from lifefold.core.lifecycles.budget.amounts import Amounts
 from lifefold.core.lifecycles.task import OnDeath
@@ -65,7 +65,7 @@ def limited() -> Opening:
 def talking() -> Opening:
     """Return the opening of a fleet of one agent whose program names and resumes conversations, with one task.
 
-    The task has one retry, and money is limited, so every session is charged.
+    The task has one retry and a mailbox, and money is limited, so every session is charged.
     """
     limits = session.Limits(max_consecutive_errors=2, max_total_errors=3)
     plan = fleet.Plan(
@@ -74,7 +74,8 @@ def talking() -> Opening:
         (fleet.TaskPlan("T1", "do it", max_retries=1),),
         budget=fleet.Budget(fleet.Caps(microusd=4), Amounts(microusd=2, sessions=1)),
     )
-    return tuple(fleet.opening(plan, 0))
+    told = "board", Envelope("mailbox:T1", Created(mailbox.Mailbox()), 0, "operator")
+    return (*fleet.opening(plan, 0), told)
 
 
 def trusted() -> Opening:

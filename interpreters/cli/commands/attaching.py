@@ -11,9 +11,9 @@ import subprocess
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from time import sleep
+from types import FrameType
 from typing import Final
 
 import msgspec
@@ -189,20 +189,15 @@ def _variables(store: SqliteStore, name: str) -> dict[str, str]:
 def _run(attached: Attached) -> int:
     """Run the command in this terminal to its end, and return its exit code. Ctrl-C is for the program alone."""
     print(plain(attached.typed.encode("utf-8", "surrogateescape")), flush=True)
+    before = signal.signal(signal.SIGINT, _leave_to_the_program)
     try:
-        with _without_interrupts():
-            return subprocess.call(  # noqa: S603 - the program of the agent, without a shell
-                attached.argv, cwd=attached.folder, env={**os.environ, **attached.variables}
-            )
+        env = {**os.environ, **attached.variables}
+        return subprocess.call(attached.argv, cwd=attached.folder, env=env)  # noqa: S603 - as in every session
     except OSError as error:
-        raise BadInput(f"{error.filename or attached.argv[0]}: {error.strerror}; run it by hand") from error
-
-
-@contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """Ignore Ctrl-C in this process. A handler, unlike an ignored signal, is not inherited by the program."""
-    before = signal.signal(signal.SIGINT, lambda *_: None)
-    try:
-        yield
+        raise BadInput(f"{attached.argv[0]}: {error.strerror}; run it by hand") from error
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _leave_to_the_program(_number: int, _frame: FrameType | None) -> None:
+    """Do nothing. A handler, unlike an ignored signal, is not inherited by the program."""

@@ -98,6 +98,16 @@ def test_a_session_without_a_runner_is_not_attached(tmp_path: Path) -> None:
 TALKER = AgentPlan("ann", talks=Talks(chooses=False, resumes=True))
 
 
+def unchanged(log: FleetLog) -> FleetLog:
+    """Let nothing happen."""
+    return log
+
+
+def claimed(log: FleetLog) -> FleetLog:
+    """Let ann claim T1, and not know of it yet."""
+    return log.claimed("T1")
+
+
 def assigned(log: FleetLog) -> FleetLog:
     """Give T1 to ann, who has not begun a session at it."""
     log.reported("worker/ann", "session", session.WorktreeReady())
@@ -107,15 +117,15 @@ def assigned(log: FleetLog) -> FleetLog:
 @pytest.mark.parametrize(
     ("made", "name", "what"),
     [
-        (lambda log: log.claimed("T1"), "agent:bob", "bob is no agent program with conversations"),
-        (lambda log: log, "ann", "ann has no task now"),
+        (claimed, "agent:bob", "bob is no agent program with conversations"),
+        (unchanged, "ann", "ann has no task now"),
         (assigned, "ann", "ann has not begun its conversation about T1 yet"),
-        (lambda log: log, "T1", "no agent has the task T1 now"),
-        (lambda log: log, "web", "web is a service"),
-        (lambda log: log, "bob", "accepted: agent:bob for the agent, task:bob for the task"),
-        (lambda log: log, "task:bo", "there is no task 'bo'; did you mean bob?"),
-        (lambda log: log, "agent:bo", "there is no agent 'bo'; did you mean bob?"),
-        (lambda log: log, "anne", "there is no agent or task 'anne'; did you mean ann?"),
+        (unchanged, "T1", "no agent has the task T1 now"),
+        (unchanged, "web", "web is a service"),
+        (unchanged, "bob", "accepted: agent:bob for the agent, task:bob for the task"),
+        (unchanged, "task:bo", "there is no task 'bo'; did you mean bob?"),
+        (unchanged, "agent:bo", "there is no agent 'bo'; did you mean bob?"),
+        (unchanged, "anne", "there is no agent or task 'anne'; did you mean ann?"),
     ],
     ids=["command", "idle", "not-begun", "open", "service", "two-meanings", "no-task", "no-agent", "unknown"],
 )
