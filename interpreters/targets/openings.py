@@ -5,7 +5,7 @@ from typing import Final
 from lifefold.core import fleet
 from lifefold.core.fleet.system import plan_change, plan_difference
 from lifefold.core.fleet.worker import mailbox, question, stall_detector
-from lifefold.core.kernel import Created, Envelope, Opened, replace
+from lifefold.core.kernel import Opened, replace
 from lifefold.core.lifecycles import process, session
 from lifefold.core.lifecycles.budget.amounts import Amounts
 from lifefold.core.lifecycles.task import OnDeath
@@ -74,8 +74,12 @@ def talking() -> Opening:
         (fleet.TaskPlan("T1", "do it", max_retries=1),),
         budget=fleet.Budget(fleet.Caps(microusd=4), Amounts(microusd=2, sessions=1)),
     )
-    told = "board", Envelope("mailbox:T1", Created(mailbox.Mailbox()), 0, "operator")
-    return (*fleet.opening(plan, 0), told)
+    return tuple(
+        (name, replace(each, event=Opened({**each.event.records, "mailbox:T1": mailbox.Mailbox()})))
+        if name == "board" and isinstance(each.event, Opened)
+        else (name, each)
+        for name, each in fleet.opening(plan, 0)
+    )
 
 
 def trusted() -> Opening:

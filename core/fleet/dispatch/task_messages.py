@@ -49,7 +49,7 @@ def messages_of(board: Aggregate, name: str) -> tuple[str, ...]:
 
 
 @rule(on=fleet_task.machine, enters=task.State.CLAIMED)
-def take(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+def take_messages(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Record that the prompt of a claim has all messages for its task."""
     name: str = transition.after.record.id
     if messages_of(board, name):
@@ -57,18 +57,18 @@ def take(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 
 @rule(on=mailbox.machine, event=mailbox.OperatorMessageArrived)
-def pass_on(board: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
+def pass_on_message(board: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
     """Pass a message for a task at work on to its owner. The text names the task: the owner may have left it."""
     record = _task_of(board, transition.entity)
     if record is not None and record.state in AT_WORK:
         arrived = cast("mailbox.OperatorMessageArrived", transition.event)
         text = f"About {record.id}: {arrived.text}"
-        yield Tell(f"worker/{record.owner}", "mailbox", replace(arrived, text=text))
+        yield Tell(f"worker/{record.owner}", "mailbox", mailbox.OperatorMessageArrived(text, urgent=arrived.urgent))
         yield Dispatch(transition.entity, mailbox.MessagesTaken())
 
 
 @rule(on=fleet_task.machine, enters=task.State.DONE)
-def deliver(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+def deliver_messages(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Remove the messages that a completed session had."""
     ref = f"{MAILBOX}{transition.after.record.id}"
     if ref in board.entities and board.record(ref).taken:
@@ -76,7 +76,7 @@ def deliver(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 
 @rule(on=fleet_task.machine, enters=(task.State.CLOSED, task.State.CANCELLED))
-def close(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+def close_task_mailbox(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Close the mailbox of a task that is over, so that senders get a refusal."""
     ref = f"{MAILBOX}{transition.after.record.id}"
     if ref in board.entities:
@@ -84,7 +84,7 @@ def close(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 
 @rule(on=mailbox.machine, event=Created)
-def close_late(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+def close_late_mailbox(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Close a mailbox that was created for a task that is over, or that does not exist."""
     record = _task_of(board, transition.entity)
     if record is None or record.state in OVER:

@@ -1,7 +1,10 @@
 """Operator messages for a task reach its claims, until a session with them completes."""
 
+from collections.abc import Callable
+
 import pytest
 
+import aggregate_hand
 from aggregate_hand import Hand
 from board_hand import ask, close, fail, finish, make, opened, rest, say
 from lifefold.core.fleet.board import worker_slot
@@ -10,6 +13,7 @@ from lifefold.core.fleet.worker import assignment, mailbox
 from lifefold.core.kernel import Aggregate, Created, Entity, replace
 from lifefold.core.lifecycles import task
 from lifefold.core.lifecycles.task import State
+from lost_rules import without
 
 BOX = "mailbox:T1"
 
@@ -134,3 +138,52 @@ def seen(of: Hand) -> list[set[str]]:
     )
     found = [set(part.entities) for part in parts]
     return [each for n, each in enumerate(found) if each not in found[:n]]
+
+
+def claims_it(of: Hand) -> Hand:
+    """Let ann claim the task."""
+    return ask(of)
+
+
+def is_told_at_work(of: Hand) -> Hand:
+    """Let an operator send another message while ann works."""
+    return ask(of).give(BOX, mailbox.OperatorMessageArrived("two"))
+
+
+def finishes_it(of: Hand) -> Hand:
+    """Let ann claim the task, and complete it."""
+    return finish(say(ask(of), "T1", task.Started), "T1")
+
+
+def closes_it(of: Hand) -> Hand:
+    """Let ann claim the task, and close it."""
+    return close(finishes_it(of), "T1")
+
+
+def is_told_of_no_task(of: Hand) -> Hand:
+    """Let an operator open the mailbox of a task that is not there."""
+    return of.give("mailbox:T2", Created(mailbox.Mailbox()))
+
+
+@pytest.mark.parametrize(
+    ("rule", "goes_on", "name"),
+    [
+        ("take_messages", claims_it, "the owner of a task at work has every message for it"),
+        ("pass_on_message", is_told_at_work, "the owner of a task at work has every message for it"),
+        ("deliver_messages", finishes_it, "finished work has had the messages of its prompt"),
+        ("close_task_mailbox", closes_it, "the mailbox of a task is closed when the task is over"),
+        ("close_late_mailbox", is_told_of_no_task, "the mailbox of a task is closed when the task is over"),
+    ],
+)
+def test_each_rule_of_these_is_missed_by_a_property(
+    monkeypatch: pytest.MonkeyPatch, rule: str, goes_on: Callable[[Hand], Hand], name: str
+) -> None:
+    """With all rules none is broken; without the rule that one is."""
+    assert broken(goes_on(told("one"))) == []
+    monkeypatch.setattr(aggregate_hand, "system", without(rule, "board"))
+    assert broken(goes_on(told("one"))) == [name]
+
+
+def broken(of: Hand) -> list[str]:
+    """Return the names of the properties that do not hold."""
+    return [each.name for each in task_messages.PROPERTIES if not each.holds(of.aggregate)]
