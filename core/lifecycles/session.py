@@ -34,6 +34,7 @@ from lifefold.core.lifecycles.session_model import (
     Error,
     FatalError,
     GraceExceeded,
+    Limited,
     Limits,
     OperatorStop,
     Outcome,
@@ -64,10 +65,10 @@ from lifefold.effects import (
 )
 
 __all__ = [
-    "ROWS", "SESSION_LIVES", "BackoffElapsed", "Error", "FatalError", "GraceExceeded", "Limits", "OperatorStop",
-    "Outcome", "PromptReady", "Session", "SessionExited", "SessionStarted", "State", "Success", "Suspended", "Timeout",
-    "UrgentMessage", "Usage", "WorktreeReady", "backoff", "build_prompt", "count_error", "counts_within_thresholds",
-    "describe", "give_up", "is_expected", "machine", "threshold_reached",
+    "ROWS", "SESSION_LIVES", "BackoffElapsed", "Error", "FatalError", "GraceExceeded", "Limited", "Limits",
+    "OperatorStop", "Outcome", "PromptReady", "Session", "SessionExited", "SessionStarted", "State", "Success",
+    "Suspended", "Timeout", "UrgentMessage", "Usage", "WorktreeReady", "backoff", "build_prompt", "count_error",
+    "counts_within_thresholds", "describe", "give_up", "is_expected", "machine", "run_session", "threshold_reached",
 ]  # fmt: skip
 
 # Guards
@@ -231,7 +232,7 @@ machine = Machine(
     during={
         State.INITIALIZING: does(prepare_worktree, yields=FatalError, last=WorktreeReady),
         State.BUILDING_PROMPT: does(build_prompt, yields=FatalError, last=PromptReady),
-        SESSION_LIVES: does(run_session, yields=SessionStarted, last=SessionExited),
+        SESSION_LIVES: does(run_session, yields=SessionStarted, last=SessionExited, outlives=True),
         State.INTERRUPTING: after(grace, GraceExceeded),
         State.SESSION_COMPLETE: does(refresh_worktree, yields=FatalError, last=WorktreeReady),
         State.COOLING_DOWN: after(backoff, BackoffElapsed),

@@ -8,6 +8,8 @@ from lifefold.core.kernel import Event, Pattern, Record, replace
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.policy.ends import LEFT, TIMED_OUT, Diagnosis, Trouble, diagnosis
 from lifefold.core.policy.limits import at_least, between
+from lifefold.core.policy.outcomes import Outcome as Reported
+from lifefold.core.policy.outcomes import diagnosis_of
 from lifefold.core.policy.reasons import AbortReason, TransitionReason
 
 
@@ -25,6 +27,10 @@ class State(AnyLifecycleState):
 
 
 SESSION_LIVES: Final = (State.SPAWNING, State.RUNNING, State.INTERRUPTING)
+
+
+FAR_MS: Final = 10**15
+"""The end of a limit in examples: later than any limit that is believed."""
 
 
 class Outcome(msgspec.Struct, frozen=True, tag=True):
@@ -55,6 +61,18 @@ class Suspended(Outcome, frozen=True):
     """
 
     asked: bool = False
+
+
+class Limited(Outcome, frozen=True):
+    """Its account may not be used for some time (a fleet's profile; the document has no such end).
+
+    ``until_ms`` is the end of that time in Unix milliseconds; None if the agent has not told it. ``scope`` is the
+    agent's name of the limit, such as ``five_hour``.
+    """
+
+    until_ms: int | None = None
+    scope: str = ""
+    message: str = ""
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -111,7 +129,7 @@ class SessionExited(Event, frozen=True):
     ``usage`` is that of the whole conversation, with its earlier sessions.
     """
 
-    outcome: Success | Error | Timeout | Suspended
+    outcome: Success | Error | Timeout | Suspended | Limited
     usage: Usage = Usage()
     conversation: str = ""
     is_total: bool = False
@@ -126,6 +144,8 @@ class SessionExited(Event, frozen=True):
                 return TIMED_OUT
             case Suspended(asked=True):
                 return LEFT
+            case Limited():
+                return diagnosis_of(Reported.LIMITED)
             case _:
                 return None
 
@@ -148,16 +168,20 @@ class SessionExited(Event, frozen=True):
 
     @classmethod
     def examples_for(cls, record: Any) -> tuple["SessionExited", ...]:
-        """Return one of each outcome; of an agent with conversations also a total, a smaller one, and a loss."""
-        if not getattr(record, "talks", False):
-            return cls.examples()
-        lost = Error("no conversation found", Diagnosis(trouble=Trouble.LOST))
-        return (
-            *cls.examples(),
-            cls(Success(), Usage(2), "C1", is_total=True),
-            cls(Error("exit status 1"), Usage(1), "C1", is_total=True),
-            cls(lost),
-        )
+        """Return one of each outcome, and those that exist only with conversations or with an account.
+
+        With conversations there are a total, a smaller one, and a loss. With an account there are limits with a known
+        end and without.
+        """
+        talks: tuple[SessionExited, ...] = ()
+        limits: tuple[SessionExited, ...] = ()
+        if getattr(record, "talks", False):
+            lost = Error("no conversation found", Diagnosis(trouble=Trouble.LOST))
+            total = cls(Success(), Usage(2), "C1", is_total=True)
+            talks = (total, cls(Error("exit status 1"), Usage(1), "C1", is_total=True), cls(lost))
+        if getattr(record, "account", ""):
+            limits = (cls(Limited()), cls(Limited(FAR_MS)))
+        return (*cls.examples(), *talks, *limits)
 
 
 SUCCESS: Final = Pattern(SessionExited, "Success", lambda e: type(e.outcome) is Success)

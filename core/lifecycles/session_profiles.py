@@ -28,8 +28,9 @@ from lifefold.core.kernel import (
     replace,
     row,
 )
-from lifefold.core.lifecycles.property_forms import exits_on, lasts_only
+from lifefold.core.lifecycles.property_forms import LEADS, exits_on, lasts_only
 from lifefold.core.lifecycles.session import (
+    SESSION_LIVES,
     BackoffElapsed,
     Error,
     FatalError,
@@ -38,6 +39,7 @@ from lifefold.core.lifecycles.session import (
     PromptReady,
     Session,
     SessionExited,
+    SessionStarted,
     State,
     Suspended,
     UrgentMessage,
@@ -47,9 +49,13 @@ from lifefold.core.lifecycles.session import (
     describe,
     give_up,
     machine,
+    run_session,
     threshold_reached,
 )
-from lifefold.core.lifecycles.session_yielding import INSTEAD, PROPERTIES, ROWS, YieldingSession, YieldWanted
+from lifefold.core.lifecycles.session_limits import PROPERTIES as OF_LIMITS
+from lifefold.core.lifecycles.session_limits import ROWS as LIMITS
+from lifefold.core.lifecycles.session_limits import LimitableSession, LimitReached, limit_of
+from lifefold.core.lifecycles.session_yielding import INSTEAD, PROPERTIES, ROWS, YieldWanted
 from lifefold.core.policy.ends import TIMED_OUT, Diagnosis
 from lifefold.core.policy.reasons import AbortReason, TransitionReason
 from lifefold.effects import End, LogFatal, RunSession
@@ -295,7 +301,7 @@ class Restarted(Event, frozen=True):
     """The supervisor restarts the stopped agent (profile ``session-supervised``)."""
 
 
-class SupervisedSession(YieldingSession, frozen=True):
+class SupervisedSession(LimitableSession, frozen=True):
     """A session that is restarted after it has stopped, if it is ``supervised``, and that can be told to yield.
 
     ``talks``: its agent program keeps conversations.
@@ -331,9 +337,14 @@ def begins_anew(t: Transition) -> bool:
 
 
 def _but_for_restarts(properties: Iterable[Property[Any]]) -> Iterator[Property[Any]]:
-    """Yield the properties that remain: those of steps for all but restarts, and none of a final end."""
+    """Yield the properties that remain: those of steps for all but restarts, and none of a final end.
+
+    The document's table has no limits of accounts.
+    """
     for each in properties:
-        if each.property_kind is PropertyKind.ALWAYS_STEP:
+        if each.name == LEADS:
+            yield replace(each, holds=partial(_holds_but_for_limits, each.holds))
+        elif each.property_kind is PropertyKind.ALWAYS_STEP:
             yield replace(each, holds=partial(_holds_but_for_restarts, each.holds))
         elif each.property_kind is not PropertyKind.LEADS_TO or each.when is not None:
             yield each
@@ -343,21 +354,32 @@ def _holds_but_for_restarts(holds: Callable[[Transition], bool], t: Transition) 
     return isinstance(t.event, Restarted) or holds(t)
 
 
+def _holds_but_for_limits(holds: Callable[[Transition], bool], t: Transition) -> bool:
+    return limit_of(t.event) is not None or _holds_but_for_restarts(holds, t)
+
+
+_UNTIL_LIMITED: Final = does(run_session, yields=(SessionStarted, LimitReached), last=SessionExited, outlives=True)
+
 supervised: Machine[Any] = Machine(
     "session-supervised",
     SupervisedSession(supervised=True),
-    about="session-in-fleet, but a stopped agent may be restarted, and a session has its time to yield",
+    about="session-in-fleet, but an agent may be restarted, a session has its time to yield, and its account may rest",
     rows=(
         *(INSTEAD.get((r.sources, r.event), r) for r in in_fleet.rows),
         *ROWS,
+        *LIMITS,
         row(State.STOPPED, Restarted, State.INITIALIZING, restart, when=is_supervised),
     ),
-    during=dict(in_fleet.during.items()),
-    postpone={State.SPAWNING: (UrgentMessage, YieldWanted)},
+    during={
+        source: _UNTIL_LIMITED if source == frozenset(SESSION_LIVES) else parts
+        for source, parts in in_fleet.during.items()
+    },
+    postpone={State.SPAWNING: (UrgentMessage, YieldWanted, LimitReached)},
     invariants=in_fleet.invariants,
     properties=(
         *_but_for_restarts(in_fleet.properties),
         *PROPERTIES,
+        *OF_LIMITS,
         lasts_only("PrepareWorktree", State.INITIALIZING),
         lasts_only("BuildPrompt", State.BUILDING_PROMPT),
         lasts_only("RefreshWorktree", State.SESSION_COMPLETE),

@@ -10,7 +10,7 @@ from lifefold.interpreters.cli.promotion import agent_to_promote
 from lifefold.interpreters.cli.wording import age, as_typed, by_number, clock_time
 from lifefold.interpreters.explain import status
 from lifefold.interpreters.explain.status import Awaited, Waiting
-from lifefold.interpreters.explain.why.phrases import brief, count, enumerated
+from lifefold.interpreters.explain.why.phrases import brief, count, enumerated, in_brackets
 from lifefold.interpreters.fleet_runner.blocked_merges import Wait
 from lifefold.interpreters.fleet_runner.quarantines import Quarantine
 from lifefold.interpreters.processes.command import plain
@@ -39,6 +39,11 @@ def lines(waiting: Sequence[Waiting], paused_by: Mapping[str, str], log: str = "
     """
     for each in waiting:
         match each.about:
+            case Awaited.QUESTION:
+                (name,) = map(shlex.quote, each.names)
+                until = f" (refused at {_moment(each.until_ms)})" if each.until_ms else ""
+                command = f"{each.command} {name}" if each.command == "approve" else f'{each.command} {name} "..."'
+                yield _line(f"{each.reason}{until}", f"{command}{log}, or lifefold reject {name}{log}")
             case Awaited.PLAN:
                 yield _line(f"the plan waits for your approval ({count(len(each.names), 'task')})", f"approve{log}")
             case Awaited.TASK:
@@ -52,6 +57,12 @@ def lines(waiting: Sequence[Waiting], paused_by: Mapping[str, str], log: str = "
                 yield _line("all tasks are settled, and more may come", f"task add{log}, or lifefold finish{log}")
             case Awaited.BUDGET:
                 yield _line(f"{enumerated(each.names)}: {each.reason}", f"{each.command}{log}")
+            case Awaited.ACCOUNT:
+                (name,) = each.names
+                until = _moment(each.until_ms).removesuffix(":00")
+                yield _line(
+                    f"account {name} rests until {until}{in_brackets(each.reason)}; sooner", f"{each.command}{log}"
+                )
             case Awaited.AGENT:
                 pass
     yield from _paused([each for each in waiting if each.about is Awaited.AGENT], paused_by, log)
@@ -80,7 +91,8 @@ def fallen(stopped_by: Mapping[str, str]) -> Iterator[str]:
 
 
 def _line(what: str, command: str) -> str:
-    return plain(f"{what}: {as_typed(f'lifefold {command}')}".encode())
+    joint = " " if what.endswith("?") else ": "
+    return plain(f"{what}{joint}{as_typed(f'lifefold {command}')}".encode())
 
 
 def _paused(waiting: Sequence[Waiting], paused_by: Mapping[str, str], log: str) -> Iterator[str]:

@@ -18,6 +18,13 @@ from lifefold.interpreters.fleet_file.gates import CLAIM, GATES, MERGE
 from lifefold.interpreters.fleet_file.interpreters import InterpreterKeys
 from lifefold.interpreters.fleet_file.keys import Key, Section, said, said_but_defaults
 from lifefold.interpreters.fleet_file.model import DEFAULT_LEASE_MS, DEFAULT_VERIFY_TIMEOUT_MS, Fleet
+from lifefold.interpreters.fleet_file.questions import (
+    QUESTIONS,
+    AnswerKeys,
+    QuestionKeys,
+    read_questions,
+    said_questions,
+)
 from lifefold.interpreters.fleet_file.table import Table
 from lifefold.interpreters.fleet_file.tasks import NEEDS_REPOSITORY, ON_DEATH, TaskKeys, on_retry_of
 
@@ -145,6 +152,7 @@ class FleetKeys(Section, header="[fleet]"):
     restart = RestartKeys
     preemption = PreemptionKeys
     aborts = AbortKeys
+    questions = QuestionKeys
 
 
 class FileKeys(Section):
@@ -153,6 +161,7 @@ class FileKeys(Section):
     fleet = FleetKeys
     agents = AgentKeys
     tasks = TaskKeys
+    answers = AnswerKeys
     interpreters = InterpreterKeys
 
 
@@ -174,6 +183,7 @@ def fleet_of(table: Table, source: Path) -> Fleet:
         restarts=_restarts(table.table(RestartKeys)) if RESTART in table else None,
         preemption=_preemption(table.table(PreemptionKeys)) if PREEMPTION in table else None,
         aborts=_aborts(table.table(AbortKeys)) if ABORTS in table else None,
+        questions=read_questions(table.table(QuestionKeys)) if QUESTIONS in table else None,
         env=dict(table.read(FleetKeys.env)),
         env_pass=table.read(FleetKeys.env_pass),
         redact=table.read(FleetKeys.redact),
@@ -259,7 +269,7 @@ def written_in(fleet: Fleet, table: Table) -> dict[str, object]:
                 AbortKeys.sibling_to_session: fleet.aborts.sibling_to_session,
             }
         )
-    return written
+    return written | said_questions(fleet.questions)
 
 
 def _repository(table: Table, folder: Path) -> Path | None:

@@ -228,9 +228,6 @@ RESET_ERRORS_ON: Form[Literal["start", "success"]] = choice("start", "success")
 _NAMES = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _TARGET = rf"{_NAMES}:{_NAMES}"
 
-KIND: Form[Literal["command", "python", "service"]] = choice("command", "python", "service")
-"""The kinds of agents."""
-
 TARGET = matching(
     _TARGET,
     '"module:Class", a class in a module beside the fleet file or installed',

@@ -92,8 +92,9 @@ class TaskKeys(Section, header="[[tasks]]", named_by="id", one_of=("prompt", "pr
 class Crew(msgspec.Struct, frozen=True):
     """The settings of agents that tasks must fit.
 
-    ``prompt_is_argument``: the command of an agent has ``{prompt}``, which limits the length of prompts. ``roles`` are
-    those of the agents, ``share`` is the reservation of a claim, and ``merges`` tells whether there is a repository.
+    ``prompt_is_argument``: the command of an agent has the prompt as an argument, which limits the length of prompts.
+    ``roles`` are those of the agents, ``share`` is the reservation of a claim, and ``merges`` tells whether there is a
+    repository.
     """
 
     prompt_is_argument: bool
@@ -110,7 +111,8 @@ def read_tasks(root: Table, folder: Path, crew: Crew, *, may_be_none: bool = Fal
     for table, task in zip(tables, tasks, strict=True):
         names.is_new(table, "id", task.id)
         if crew.prompt_is_argument and len(task.prompt.encode()) > LONGEST_ARGUMENT_BYTES:
-            accepted = f"at most {LONGEST_ARGUMENT_BYTES} for {{prompt}}; give your agents {{prompt_file}} instead"
+            of = "{prompt} and agent programs"
+            accepted = f"at most {LONGEST_ARGUMENT_BYTES} for {of}; give your agents {{prompt_file}} instead"
             key = "prompt" if "prompt" in table else "prompt_file"
             table.problem(key, f"found {len(task.prompt.encode())} bytes; accepted: {accepted}")
         if task.role and task.role not in crew.roles:

@@ -60,6 +60,8 @@ class Environment(msgspec.Struct, frozen=True):
     activity. ``hastens`` has, by type of effect, the activities of the same entity that end soon after it, such as a
     process that is asked to end.
 
+    ``unusual`` are reports that no orderly activity makes on its way.
+
     The other fields are times. They are those of a message, between two opportunities of operators, of the
     confirmation of an end, of a transaction in a slow store, and until the next runner. A run is healed after one of
     these ``parts`` of its time: 4 is a quarter. ``rates`` replace the usual rates of faults.
@@ -68,6 +70,7 @@ class Environment(msgspec.Struct, frozen=True):
     durations_ms: Mapping[type[Activity], Range] = {}
     weights: Mapping[type[Event], Sequence[int]] = {}
     scripts: Mapping[type[Activity], Script] = {}
+    unusual: tuple[type[Event], ...] = ()
     hastens: Mapping[type[Effect], tuple[type[Activity], ...]] = {}
     message_ms: Range = (1, 50)
     operators_ms: Range = (60_000, 3_600_000)
@@ -142,7 +145,7 @@ class Chance:
         return self.takes_ms(span_ms, *name)
 
     def _events(self, machine: Machine[Any], record: Any, slot: str, name: Name) -> list[Event]:
-        on_the_way, others, ends = _sorted(machine, record, slot)
+        on_the_way, others, ends = _sorted(machine, record, slot, self.environment.unusual)
         is_early = bool(on_the_way) and self.strikes("exits early", *name)
         said = [] if is_early else on_the_way
         if said and self.strikes("rambles", *name):
@@ -191,7 +194,9 @@ def _is_taken(machine: Machine[Any], slot: str, event: Event) -> bool:
     return any(row.pattern is None or row.pattern.test(event) for row in meant)
 
 
-def _sorted(machine: Machine[Any], record: Any, slot: str) -> tuple[list[Event], list[Event], list[Event]]:
+def _sorted(
+    machine: Machine[Any], record: Any, slot: str, unusual: tuple[type[Event], ...]
+) -> tuple[list[Event], list[Event], list[Event]]:
     """Return the orderly reports of an activity, its other reports, and its ends; orderly ones first."""
     span, last = machine.spans[slot], machine.last[slot]
     on_the_way: list[Event] = []
@@ -202,6 +207,9 @@ def _sorted(machine: Machine[Any], record: Any, slot: str) -> tuple[list[Event],
     for kind, examples in ((kind, examples) for kind, examples in said if examples):
         if kind in last:
             ends += examples
+            continue
+        if kind in unusual:
+            others += examples
             continue
         answer = machine.reduce(record, examples[0])
         if answer.map(lambda step: step.record.state in span.states).value_or(default_value=True):

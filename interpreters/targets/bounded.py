@@ -2,7 +2,7 @@
 
 from lifefold.core.fleet.board import budget, fleet_task, restart_permit, worker_slot
 from lifefold.core.fleet.service import inbox
-from lifefold.core.fleet.worker import conversation, desired_state, usage_meter
+from lifefold.core.fleet.worker import conversation, desired_state, question, usage_meter
 from lifefold.core.fleet.worker.mailbox import Mailbox
 from lifefold.core.lifecycles import runtime
 from lifefold.core.lifecycles.budget import lease
@@ -67,6 +67,12 @@ def one_message(i: inbox.Inbox) -> bool:
 def one_letter(box: Mailbox) -> bool:
     """Tell whether a mailbox has at most one operator message."""
     return len(box.messages) <= 1
+
+
+def few_questions(q: question.Questions) -> bool:
+    """Tell whether a worker has asked at most two questions."""
+    most = 2
+    return q.asked <= most
 
 
 def short_record(s: worker_slot.WorkerSlot) -> bool:

@@ -11,6 +11,7 @@ import msgspec
 
 from lifefold.core import fleet
 from lifefold.core.fleet.board import (
+    account,
     budget,
     fleet_task,
     intake,
@@ -27,8 +28,12 @@ from lifefold.core.fleet.worker import (
     conversation,
     desired_state,
     mailbox,
+    output,
+    question,
+    quota,
     stall_detector,
     supervisor,
+    turns,
     usage_meter,
 )
 from lifefold.core.kernel import Machine, System
@@ -105,11 +110,14 @@ MACHINES: tuple[Entry[Machine[Any]], ...] = (
     Entry("agent-supervised", "agent, but it has timers of its own and may die in any state", agent.supervised),
     Entry("turn", turn.machine.about, turn.machine),
     Entry("turn-completing-fails", "turn, but a crash while COMPLETING fails it", turn.completing_fails),
+    Entry("turn-in-fleet", turns.in_fleet.about, turns.in_fleet),
     Entry("task-in-fleet", fleet_task.machine.about, _FLEET_TASK),
     Entry("worker_slot", worker_slot.machine.about, worker_slot.machine),
     Entry("desired_state", desired_state.machine.about, desired_state.machine),
     Entry("mailbox", mailbox.machine.about, mailbox.machine),
     Entry("stall_detector", stall_detector.machine.about, stall_detector.machine),
+    Entry("output", output.machine.about, output.machine),
+    Entry("questions", question.machine.about, question.machine),
     Entry("plan", plan_approval.machine.about, plan_approval.machine),
     Entry("intake", intake.machine.about, intake.machine),
     Entry("budget", budget.machine.about, budget.machine),
@@ -121,6 +129,8 @@ MACHINES: tuple[Entry[Machine[Any]], ...] = (
     Entry("inbox", inbox.machine.about, inbox.machine),
     Entry("trigger", trigger.machine.about, trigger.machine),
     Entry("service_slot", service_slot.machine.about, service_slot.machine),
+    Entry("account", account.machine.about, account.machine),
+    Entry("quota", quota.machine.about, quota.machine),
     Entry("change", plan_change.machine.about, plan_change.machine),
     Entry("assignment", assignment.machine.about, assignment.machine),
     Entry("conversation", conversation.machine.about, conversation.machine),

@@ -128,6 +128,18 @@ def stalling_plan(agents: int, tasks: int) -> fleet.Plan:
     return msgspec.structs.replace(of, name=f"stalling-{of.name}", agents=watched)
 
 
+def turns_plan(agents: int, tasks: int) -> fleet.Plan:
+    """Return a plan whose sessions are followed, so that each claim is a turn; every second task is verified."""
+    of = plan(agents, tasks)
+    checks = cycle(((("make", "check"),), ()))
+    return msgspec.structs.replace(
+        of,
+        name=f"turns-{of.name}",
+        agents=tuple(msgspec.structs.replace(each, follows=True) for each in of.agents),
+        tasks=tuple(msgspec.structs.replace(each, verify=so) for each, so in zip(of.tasks, checks, strict=False)),
+    )
+
+
 def restarted_plan(agents: int, tasks: int) -> fleet.Plan:
     """Return a plan whose agents stop at the second error, and restart twice in half an hour; all together as often.
 
@@ -166,6 +178,17 @@ def preempting_plan(agents: int, tasks: int) -> fleet.Plan:
             for place, each in enumerate(of.tasks, 1)
         ),
         preemption=fleet.Preemption(MINUTE_MS),
+    )
+
+
+def quota_plan(agents: int, tasks: int) -> fleet.Plan:
+    """Return a plan in which of every four agents two share an account, one has another one, and one has none."""
+    of = plan(agents, tasks)
+    owners = cycle(("left", "left", "right", ""))
+    return msgspec.structs.replace(
+        of,
+        name=f"quota-{agents}x{tasks}",
+        agents=tuple(msgspec.structs.replace(each, account=has) for each, has in zip(of.agents, owners, strict=False)),
     )
 
 
@@ -243,7 +266,7 @@ def mixed_plan(agents: int, tasks: int) -> fleet.Plan:
     of = plain
     for features in (
         *(governed_plan, trusted_plan, renewed_plan, stalling_plan, restarted_plan, orphans_plan),
-        *(aborts_plan, serving_plan, preempting_plan),
+        *(aborts_plan, serving_plan, preempting_plan, quota_plan, turns_plan),
     ):
         of = _with(of, features(agents, tasks), plain)
     adaptive = cycle((True, False))
@@ -277,8 +300,10 @@ KINDS: Final = {
     "limited-": limited_plan,
     "renewed-": renewed_plan,
     "stalling-": stalling_plan,
+    "turns-": turns_plan,
     "restarts-": restarted_plan,
     "preempting-": preempting_plan,
+    "quota-": quota_plan,
     "aborts-": aborts_plan,
     "serving-": serving_plan,
     "orphans-": orphans_plan,

@@ -4,7 +4,7 @@ from typing import Final
 
 from lifefold.core import fleet
 from lifefold.core.fleet.system import plan_change, plan_difference
-from lifefold.core.fleet.worker import stall_detector
+from lifefold.core.fleet.worker import mailbox, question, stall_detector
 from lifefold.core.kernel import Opened, replace
 from lifefold.core.lifecycles import process, session
 from lifefold.core.lifecycles.budget.amounts import Amounts
@@ -12,6 +12,7 @@ from lifefold.core.lifecycles.task import OnDeath
 from lifefold.core.policy.abort import AbortPolicy
 from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
+from lifefold.core.policy.standing import StandingAnswer
 from lifefold.effects import Every
 from lifefold.interpreters.search.opening import Opening
 
@@ -100,6 +101,28 @@ def stalling() -> Opening:
     )
 
 
+def turning() -> Opening:
+    """Return the opening of a fleet of one agent with turns and a followed output, one allowed error, and one task.
+
+    The work of dead sessions at the task is verified, and the task has one retry.
+    """
+    limits = session.Limits(max_consecutive_errors=2, max_total_errors=2)
+    it = fleet.TaskPlan("T1", "do it", verify=(("true",),), max_retries=1, orphaned=OnDeath.VERIFY)
+    return tuple(fleet.opening(fleet.Plan("turns", (fleet.AgentPlan("ann", limits, follows=True),), (it,)), 0))
+
+
+TERMS: Final = question.Terms(1, (StandingAnswer("Read", "a", allows=True),))
+"""The terms of questions: silence is a refusal after a millisecond, and one tool has a standing answer."""
+
+
+def asking() -> Opening:
+    """Return the opening of a fleet of one agent that may ask, with a stall detector, and one task without retries."""
+    limits = session.Limits(max_consecutive_errors=1, max_total_errors=1)
+    agent_plan = fleet.AgentPlan("ann", limits, stall=stall_detector.Limits(warn_ms=2, end_ms=4))
+    tasks = (fleet.TaskPlan("T1", "do it", max_retries=0),)
+    return tuple(fleet.opening(fleet.Plan("asking", (agent_plan,), tasks, questions=TERMS), 0))
+
+
 def serving() -> Opening:
     """Return the opening of a fleet of one agent with one task, and one service that is restarted once.
 
@@ -169,6 +192,27 @@ def preempting() -> Opening:
     )
     plan = fleet.Plan("preempting", (fleet.AgentPlan("ann", limits),), tasks, preemption=fleet.Preemption(1))
     return tuple(fleet.opening(plan, 0))
+
+
+def quota() -> Opening:
+    """Return the opening of a fleet of two agents with an account each, and two tasks, of which one is more urgent.
+
+    A limit gives the urgent task back, and the other agent is preempted for it. The agents stop at their first error,
+    and no task has a retry. A limit lets a task be claimed again and again, so a budget of sessions bounds the claims.
+    A message waits for the first agent from the beginning, since no operator gives a command.
+    """
+    limits = session.Limits(max_consecutive_errors=1, max_total_errors=1)
+    agents = tuple(fleet.AgentPlan(name, limits, account=each) for name, each in (("ann", "left"), ("ben", "right")))
+    tasks = (fleet.TaskPlan("T1", "do it", max_retries=0), fleet.TaskPlan("T2", "do it", max_retries=0, priority=1))
+    budget = fleet.Budget(fleet.Caps(sessions=3))
+    plan = fleet.Plan("quota", agents, tasks, budget=budget, preemption=fleet.Preemption())
+    waits = mailbox.Mailbox(mailbox.State.HOLDING, ("look",))
+    return tuple(
+        (name, replace(each, event=Opened({**each.event.records, "mailbox": waits})))
+        if name == "worker/ann" and isinstance(each.event, Opened)
+        else (name, each)
+        for name, each in fleet.opening(plan, 0)
+    )
 
 
 def _change(old: fleet.Plan, new: fleet.Plan, after: int = 0) -> plan_change.PlanChange:

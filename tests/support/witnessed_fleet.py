@@ -386,6 +386,10 @@ OF: Final[Mapping[str, tuple[Property[Aggregate], ...]]] = {
             lambda w: is_fair(w.views["talk"]),
         ),
         always("no session is ended for its silence that has not stalled", lambda w: not w.views["conduct"].hasty),
+        always(
+            "a turn completes with merged or parked work, and fails otherwise",
+            lambda w: not w.views["conduct"].misjudged,
+        ),
         always("whoever stops by errors may come back, and nobody else", lambda w: not w.views["conduct"].mistaken),
         always_step("an agent waits until its first place is made", is_made_before_it_is_used),
         always("whoever does not run yet is interrupted once", is_interrupted_once),

@@ -125,6 +125,7 @@ class WorkerSlot(Record, frozen=True):
 
     ``trust`` is its track record; None in a fleet without trust gates, where every agent may do everything.
     ``adaptive``: earlier sessions decide the time limit of its sessions (E33). ``leaves``: a plan change removed it.
+    ``account`` is the account of its model service; empty for none.
     """
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
@@ -136,6 +137,7 @@ class WorkerSlot(Record, frozen=True):
     trust: Trust | None = None
     adaptive: bool = False
     leaves: bool = False
+    account: str = ""
 
     @property
     def level(self) -> AccessLevel:

@@ -1,8 +1,8 @@
 """Claims: the rules that give tasks to workers and take tasks from them.
 
 The first ready task, by priority and then by its place in the plan, goes to a worker that may take it, by role and by
-trust (E21, E34). Of several workers the one that has waited longest gets it. Work that is done and only has to be
-verified as a whole, or merged, goes first.
+trust (E21, E34), with a share of its budgets, and with an account that does not rest. Of several workers the one that
+has waited longest gets it. Work that is done and only has to be verified as a whole, or merged, goes first.
 
 A task that leaves its owner other than by the owner's report is recalled from it (E20). A task whose owner is gone goes
 to another worker, under the next epoch (E12).
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from lifefold.core.fleet.board import adaptive_timeout, budget, fleet_task, preemption_request, worker_slot
 from lifefold.core.fleet.board.fleet_task import FleetTask
-from lifefold.core.fleet.dispatch import budgets
+from lifefold.core.fleet.dispatch import accounts, budgets
 from lifefold.core.fleet.dispatch.task_index import CLAIMED, work_of
 from lifefold.core.fleet.worker import assignment
 from lifefold.core.kernel import Aggregate, Dispatch, Transition, rule
@@ -49,8 +49,9 @@ def next_pair(board: Aggregate) -> tuple[str, str] | None:
             continue
         for waiting in work.waiting:
             worker = waiting.removeprefix("worker_slot:")
-            is_paid = record.state is not task.State.OPEN or budgets.admits(board, worker, name)
-            if is_paid and board.record(waiting).may_take(*asked):
+            is_begun = record.state is not task.State.OPEN
+            may_begin = is_begun or (budgets.admits(board, worker, name) and accounts.admits(board, worker))
+            if may_begin and board.record(waiting).may_take(*asked):
                 return name, worker
     return None
 

@@ -22,7 +22,7 @@ import msgspec
 
 from lifefold.core.fleet.board import budget, fleet_task, preemption_request, worker_slot
 from lifefold.core.fleet.board.fleet_task import FleetTask
-from lifefold.core.fleet.dispatch import budgets, claims
+from lifefold.core.fleet.dispatch import accounts, budgets, claims
 from lifefold.core.fleet.dispatch.locality import whole_board
 from lifefold.core.fleet.dispatch.task_index import CLAIMED, FIRST, Place, Requirement, tasks_of, work_of
 from lifefold.core.fleet.worker import desired_state
@@ -67,6 +67,7 @@ def make_room(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     work = work_of(board)
     if work.is_preempting and not (
         work.changing
+        or accounts.frees_probe(board, transition)
         or isinstance(transition.event, task.Claimed | budget.Reserve | preemption_request.PreemptionRequested)
     ):
         asked = None if claims.next_pair(board) else _given_up(board) or next_asked(board)
@@ -168,7 +169,8 @@ def _may_take(board: Aggregate, worker: str, place: Place, asked: Requirement) -
     """Tell whether a worker at a task may take this task instead."""
     slot: worker_slot.WorkerSlot = board.record(f"worker_slot:{worker}")
     is_there = slot.state is worker_slot.State.WORKING and not slot.leaves
-    return is_there and slot.may_take(*asked) and budgets.leaves_a_share(board, worker, place[2])
+    has_means = budgets.leaves_a_share(board, worker, place[2]) and accounts.would_admit(board, worker)
+    return is_there and slot.may_take(*asked) and has_means
 
 
 # The properties

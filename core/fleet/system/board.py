@@ -5,7 +5,7 @@ from the fleet's branch, which has only merged work. The rules are modules of ``
 
 - ``claims`` gives tasks to workers, ``preemption`` takes tasks back for more urgent ones;
 - ``dependencies`` and ``aborts`` carry what happens to one task to others;
-- ``trust``, ``budgets`` and ``restarts`` limit what agents may do;
+- ``trust``, ``budgets``, ``accounts`` and ``restarts`` limit what agents may do;
 - ``plan_approval`` applies an operator's decision about the plan, ``plan_enforcement`` a plan change.
 
 When every task is settled and no more can come, all workers are stopped. A fleet is also over when no worker is left. A
@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from lifefold.core.fleet.board import (
+    account,
     adaptive_timeout,
     budget,
     fleet_task,
@@ -27,6 +28,7 @@ from lifefold.core.fleet.board import (
 )
 from lifefold.core.fleet.dispatch import (
     aborts,
+    accounts,
     budgets,
     claims,
     dependencies,
@@ -99,16 +101,20 @@ aggregate = AggregateType(
         preemption_request.machine,
         service_slot.machine,
         plan_change.machine,
+        account.machine,
     ),
     rules=(
         # The rules of a transition see one aggregate, and their actions are done in this order. The comments name the
         # orders that are known to matter; each has a test.
         #
-        # First, so that the pair is still right when it is done: `settle` after it may make other tasks ready.
+        # Before `match`: a worker without a task does not use its account. This makes no task ready.
+        accounts.leave_account,
+        # Before the others, so that the pair is still right when it is done: `settle` may make other tasks ready.
         *(
             rule(on=each)(claims.match)
             for each in (fleet_task.machine, worker_slot.machine, budget.machine, plan_change.machine)
         ),
+        rule(on=account.machine, event=account.ADMITS_MORE)(claims.match),
         preemption.take_away,
         *(
             rule(on=each)(preemption.make_room)
@@ -120,10 +126,14 @@ aggregate = AggregateType(
                 plan_change.machine,
             )
         ),
+        rule(on=account.machine, event=account.ADMITS_MORE)(preemption.make_room),
         budgets.reopen,
         # Before `hand_over`: when the worker is at its task, the next pair is sought with what is left of the budgets.
         budgets.reserve,
+        accounts.admit,
         budgets.settle,
+        accounts.open_after_probe,
+        accounts.tell_workers,
         preemption.use_room,
         preemption.leave_room,
         claims.hand_over,
@@ -182,6 +192,7 @@ aggregate = AggregateType(
         preemption_request.machine.name: (),
         service_slot.machine.name: (),
         plan_change.machine.name: (plan_change.ChangeAccepted,),
+        account.machine.name: (account.RestLifted,),
     },
     properties=(*PROPERTIES, *plan_enforcement.PROPERTIES),
 )

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Final
 
 from lifefold.core.fleet.board import adaptive_timeout, budget, fleet_task, worker_slot
-from lifefold.core.fleet.dispatch import aborts, budgets, claims, preemption, trust
+from lifefold.core.fleet.dispatch import aborts, accounts, budgets, claims, preemption, trust
 from lifefold.core.fleet.dispatch.locality import on_board, whole_board
 from lifefold.core.fleet.dispatch.task_index import (
     Place,
@@ -207,6 +207,7 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     always_step("a task does not fail because its owner is gone", fails_by_its_worker),
     *OF_TASKS,
     *budgets.PROPERTIES,
+    *accounts.PROPERTIES,
     *preemption.PROPERTIES,
     *aborts.PROPERTIES,
     *adaptive_timeout.PROPERTIES,

@@ -4,7 +4,7 @@ import msgspec
 
 from lifefold.core.fleet import service
 from lifefold.core.fleet.board import budget, fleet_task, intake, service_slot
-from lifefold.core.fleet.dispatch import plan_approval, preemption, restarts
+from lifefold.core.fleet.dispatch import accounts, plan_approval, preemption, restarts
 from lifefold.core.fleet.dispatch.task_index import is_lost, tasks_of, work_of
 from lifefold.core.fleet.system import board, ownership, worker
 from lifefold.core.fleet.worker import conversations, desired_state, orphans, shutdown
@@ -139,6 +139,7 @@ PROPERTIES: tuple[Property[SystemState], ...] = (
     ),
     *shutdown.OF_FLEETS,
     *restarts.OF_FLEETS,
+    *accounts.OF_FLEETS,
     *preemption.OF_FLEETS,
     *orphans.OF_FLEETS,
     *conversations.OF_FLEETS,

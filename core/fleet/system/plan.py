@@ -7,6 +7,7 @@ import msgspec
 
 from lifefold.core.fleet import service
 from lifefold.core.fleet.board import (
+    account,
     budget,
     fleet_task,
     intake,
@@ -15,7 +16,7 @@ from lifefold.core.fleet.board import (
     service_slot,
     worker_slot,
 )
-from lifefold.core.fleet.dispatch import budgets, plan_approval, preemption, restarts
+from lifefold.core.fleet.dispatch import accounts, budgets, plan_approval, preemption, restarts
 from lifefold.core.fleet.service import inbox, invocation, trigger
 from lifefold.core.fleet.system import worker
 from lifefold.core.fleet.worker import (
@@ -23,8 +24,12 @@ from lifefold.core.fleet.worker import (
     conversation,
     desired_state,
     mailbox,
+    output,
+    question,
+    quota,
     stall_detector,
     supervisor,
+    turns,
     usage_meter,
 )
 from lifefold.core.kernel import Envelope, Opened, Record
@@ -76,7 +81,8 @@ class AgentPlan(msgspec.Struct, frozen=True):
     ``stall``: how long its sessions may be silent; without it they are not watched. ``trust`` is its level in the
     beginning, ``caps`` what it may spend, ``restart`` how often it is restarted. ``adaptive``: the time limit of its
     sessions comes from earlier sessions, with ``limits`` as the maximum. ``talks``: its program keeps conversations;
-    with None it keeps none.
+    with None it keeps none. ``account`` is the account of its model service; empty for none. Agents of one account rest
+    together at its limits. ``follows``: the output of its sessions is read, and each of its claims is a turn.
     """
 
     name: str
@@ -89,6 +95,8 @@ class AgentPlan(msgspec.Struct, frozen=True):
     restart: Restart = Restart()
     adaptive: bool = False
     talks: Talks | None = None
+    account: str = ""
+    follows: bool = False
 
 
 class GatePlan(msgspec.Struct, frozen=True):
@@ -161,6 +169,7 @@ class Plan(msgspec.Struct, frozen=True):
     - ``key`` is the source of the tokens of claims: random, and of this log only.
     - ``guarded``: work is merged into a branch of a repository.
     - ``anew``: a retry begins a new conversation. Without it, the agent of the last attempt resumes the one it had.
+    - ``questions`` are the terms of questions to operators; with None no agent can ask.
     """
 
     name: str
@@ -180,6 +189,7 @@ class Plan(msgspec.Struct, frozen=True):
     key: str = ""
     guarded: bool = False
     anew: bool = False
+    questions: question.Terms | None = None
 
 
 def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
@@ -190,7 +200,8 @@ def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
     watched = {intake.REF: intake.Intake()} if plan.watch else {}
     all_budgets = dict(_budgets(plan))
     service_slots = {f"{service_slot.REF}:{each.name}": service_slot.ServiceSlot() for each in plan.services}
-    others = {**proposed, **watched, **all_budgets, **_permits(plan), **_preemption_requests(plan), **service_slots}
+    limits = {**all_budgets, **_permits(plan), **_accounts(plan)}
+    others = {**proposed, **watched, **limits, **_preemption_requests(plan), **service_slots}
     yield _opened(_BOARD, {**tasks, **worker_slots, **others}, at_ms)
     keeps_time = any(line.resource is Resource.TIME for each in all_budgets.values() for line in each.lines)
     metered = {usage_meter.REF: usage_meter.UsageMeter(keeps_time=keeps_time)} if all_budgets else {}
@@ -209,6 +220,7 @@ def working(agent: AgentPlan, plan: Plan) -> dict[str, Record]:
         "session": SupervisedSession(
             name=agent.name,
             limits=agent.limits,
+            account=agent.account,
             supervised=_is_supervised(plan, agent),
             talks=agent.talks is not None,
         ),
@@ -216,8 +228,15 @@ def working(agent: AgentPlan, plan: Plan) -> dict[str, Record]:
     if agent.talks is not None:
         talks = agent.talks
         records[conversation.REF] = conversation.Conversation(chooses=talks.chooses, resumes=talks.resumes)
+    if agent.account:
+        records[quota.REF] = quota.Quota()
     if agent.stall is not None:
         records[stall_detector.REF] = stall_detector.StallDetector(limits=agent.stall)
+    if agent.follows:
+        records[output.REF] = output.Output()
+        records[turns.REF] = turns.FleetTurn(agent=agent.name)
+    if plan.questions is not None:
+        records[question.REF] = question.Questions(terms=plan.questions)
     if _is_supervised(plan, agent):
         records[supervisor.REF] = supervisor.Supervisor(name=agent.name, pause=agent.restart.pause)
     return records
@@ -251,6 +270,11 @@ def budget_of(ref: str, caps: Caps, rules: Budget) -> Iterator[tuple[str, budget
         raise ValueError(f"{ref}: limits {', '.join(unshared)}, of which the share of a claim has to be 1 or more")
     if lines:
         yield ref, budget.Budget(lines=lines, period_ms=rules.period_ms, charges_the_silent=rules.charges_the_silent)
+
+
+def _accounts(plan: Plan) -> dict[str, account.Account]:
+    """Return the accounts that the board begins with; none without agents that have one."""
+    return {accounts.ref_of(each.account): account.Account() for each in plan.agents if each.account}
 
 
 def _permits(plan: Plan) -> dict[str, restart_permit.RestartPermit]:
@@ -314,7 +338,8 @@ def fleet_task_of(each: TaskPlan, ordinal: int, plan: Plan) -> fleet_task.FleetT
 
 def worker_slot_of(agent: AgentPlan, plan: Plan) -> worker_slot.WorkerSlot:
     """Return an agent of the plan as the board begins with it."""
-    return worker_slot.WorkerSlot(roles=agent.roles, trust=_trust(agent, plan), adaptive=agent.adaptive)
+    trust = _trust(agent, plan)
+    return worker_slot.WorkerSlot(roles=agent.roles, trust=trust, adaptive=agent.adaptive, account=agent.account)
 
 
 def _trust(agent: AgentPlan, plan: Plan) -> Trust | None:

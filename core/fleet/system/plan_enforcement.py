@@ -10,13 +10,13 @@ that gets new tasks for old ones does not end in between. Claims are decided aft
 of the parts of a change makes no difference to them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from lifefold.core.fleet import service
-from lifefold.core.fleet.board import budget, fleet_task, service_slot, worker_slot
+from lifefold.core.fleet.board import account, budget, fleet_task, service_slot, worker_slot
 from lifefold.core.fleet.board.fleet_task import FleetTask
-from lifefold.core.fleet.dispatch import budgets, preemption
+from lifefold.core.fleet.dispatch import accounts, budgets, preemption
 from lifefold.core.fleet.dispatch.task_index import tasks_of
 from lifefold.core.fleet.system import plan_change, worker
 from lifefold.core.fleet.system.plan import (
@@ -33,7 +33,7 @@ from lifefold.core.fleet.system.plan import (
 from lifefold.core.fleet.system.plan_change import PlanChange
 from lifefold.core.fleet.system.plan_difference import AgentChange, FleetChange, ServiceChange, TaskChange, TaskMoved
 from lifefold.core.fleet.system.plan_obstacles import OVER, obstacles, over
-from lifefold.core.fleet.worker import assignment, desired_state, usage_meter
+from lifefold.core.fleet.worker import assignment, desired_state, quota, usage_meter
 from lifefold.core.kernel import (
     Aggregate,
     Create,
@@ -127,7 +127,11 @@ def _new_agent(board: Aggregate, now: AgentPlan, rules: Plan) -> Iterator[RuleAc
         preemption_requests = preemption.preemption_requests((now.name,), rules.preemption.within_ms)
         yield from (Create(ref, each) for ref, each in preemption_requests.items())
     yield from (Create(ref, each) for ref, each in own_permits(now, rules).items())
+    if now.account and accounts.ref_of(now.account) not in board.entities:
+        yield Create(accounts.ref_of(now.account), account.Account())
     yield Tell(f"{worker.KIND}/{now.name}", "", Opened({**working(now, rules), **_metered(board)}))
+    if not accounts.is_open(board, now.account):
+        yield Tell(f"{worker.KIND}/{now.name}", quota.REF, quota.AccountRests())
 
 
 def _metered(board: Aggregate) -> dict[str, Record]:
@@ -155,6 +159,7 @@ def _replan(board: Aggregate, of: PlanChange) -> Iterator[RuleAction]:
     changed: dict[str, TaskChange] = {each.name: each for each in of.changes if isinstance(each, TaskChange)}
     moved = {each.name: each.place for each in of.changes if isinstance(each, TaskMoved)}
     rules = next((each for each in of.changes if isinstance(each, FleetChange)), None)
+    overtaken = _overtaken(board, {name: each.place for name, each in changed.items()} | moved)
     for record in sorted(tasks_of(board), key=lambda each: (each.ordinal, each.id)):
         found = changed.get(record.id)
         is_out = record.removed if found is None else found.now is None
@@ -168,7 +173,17 @@ def _replan(board: Aggregate, of: PlanChange) -> Iterator[RuleAction]:
         elif record.id in moved and not record.parts:
             to = replace(to, ordinal=moved[record.id])
         if to != record or retries is not None or record.removed:
-            yield from _told(record, fleet_task.Replanned(to, retries, what or "its place"))
+            what = what or ("its place" if record.id in overtaken else "")
+            yield from _told(record, fleet_task.Replanned(to, retries, what))
+
+
+def _overtaken(board: Aggregate, places: Mapping[str, int]) -> frozenset[str]:
+    """Return the tasks whose place among those of the board has changed; an added task changes no place of another."""
+    stay = (each for each in tasks_of(board) if each.state not in OVER and places.get(each.id, 0) >= 0)
+    there = {each.id: each.ordinal for each in stay}
+    before = sorted(there, key=lambda name: (there[name], name))
+    after = sorted(there, key=lambda name: (places.get(name, there[name]), name))
+    return frozenset(was for was, now in zip(before, after, strict=True) if was != now)
 
 
 def _by_the_fleet(record: FleetTask, rules: FleetChange | None) -> FleetTask:

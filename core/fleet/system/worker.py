@@ -19,15 +19,19 @@ from lifefold.core.fleet.worker import (
     mailbox,
     nothing_done,
     orphans,
+    output,
+    output_receivers,
+    question,
+    quota,
     restarts,
     shutdown,
     stall_detector,
     supervisor,
+    turns,
     usage,
     usage_meter,
 )
 from lifefold.core.fleet.worker.prompt import compose
-from lifefold.core.fleet.worker.shutdown import is_ending as _ending
 from lifefold.core.kernel import Aggregate, AggregateType, Dispatch, Transition, rule
 from lifefold.core.lifecycles import session, session_profiles, task
 from lifefold.core.lifecycles.session_yielding import YieldWanted
@@ -53,11 +57,14 @@ def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     if worker.record("session").state is not session.State.BUILDING_PROMPT:
         return
     wanted = worker.record("desired_state").state
-    if wanted not in desired_state.WORKS or usage.is_counting(worker):
+    waits = usage.is_counting(worker) or quota.is_given_back(worker, transition)
+    if wanted not in desired_state.WORKS or waits:
         return
     work: assignment.Assignment = worker.record("assignment")
-    if work.state is assignment.State.IDLE and wanted is desired_state.State.RUN and not _ending(worker):
+    if work.state is assignment.State.IDLE and wanted is desired_state.State.RUN and not _is_ending(worker):
         yield Dispatch("assignment", assignment.WorkRequested())
+    elif work.state is assignment.State.WORKING and quota.rests(worker):
+        yield Dispatch("assignment", assignment.Dropped(quota.reason_of(worker)))
     elif work.state is assignment.State.WORKING and work.sessions and usage.is_used_up(worker):
         yield Dispatch("assignment", assignment.Dropped("its share of the budget is used up"))
     elif work.state is assignment.State.WORKING and adaptive_timeout.differs(worker):
@@ -69,6 +76,12 @@ def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         yield Dispatch("assignment", assignment.Prompted())
         if box.messages:
             yield Dispatch("mailbox", mailbox.MessagesTaken())
+
+
+def _is_ending(worker: Aggregate) -> bool:
+    """Tell whether something of the last session is being ended, or is about to be: the watch of its output."""
+    found = worker.entities.get(stall_detector.REF)
+    return shutdown.is_ending(worker) or (found is not None and found.state in stall_detector.WATCHED)
 
 
 @rule(on=desired_state.machine, enters=(*desired_state.RESTS, desired_state.State.STOP))
@@ -232,6 +245,10 @@ aggregate = AggregateType(
         stall_detector.machine,
         supervisor.machine,
         conversation.machine,
+        quota.machine,
+        output.machine,
+        turns.machine,
+        question.machine,
     ),
     rules=(
         # Before `measuring`: the next session, which `go_on` begins at once, gets the conversation as it is now.
@@ -239,8 +256,17 @@ aggregate = AggregateType(
         conversations.keep,
         conversations.take_up,
         conversations.choose,
+        # Before `measuring`: the next session may begin as soon as the last one is counted.
+        quota.counting(agent),
+        quota.reporting(agent),
         usage.measuring(agent),
-        rule(on=agent)(stall_detector.keep_watch),
+        # Before `keep_watch`, which asks whether a question waits.
+        *(rule(on=each)(question.keep_open) for each in (agent, assignment.machine)),
+        *(rule(on=each)(stall_detector.keep_watch) for each in (agent, question.machine)),
+        # Before `work_ends`: the end of a session ends its tool, and the turn can then be verified.
+        *turns.of_sessions(agent),
+        *turns.OF_CLAIMS,
+        *output_receivers.RULES,
         stall_detector.give_up,
         obey,
         interrupt,
@@ -258,7 +284,14 @@ aggregate = AggregateType(
         next_round,
         *(
             rule(on=each)(go_on)
-            for each in (agent, assignment.machine, desired_state.machine, usage_meter.machine, stall_detector.machine)
+            for each in (
+                agent,
+                assignment.machine,
+                desired_state.machine,
+                usage_meter.machine,
+                stall_detector.machine,
+                output.machine,
+            )
         ),
         rule(on=assignment.machine, enters=shutdown.NOT_BEGUN)(shutdown.drained),
         rule(on=desired_state.machine, enters=desired_state.State.DRAIN)(shutdown.drained),
@@ -285,6 +318,10 @@ aggregate = AggregateType(
         conversation.REF: (),
         desired_state.machine.name: desired_state.COMMANDS,
         stall_detector.machine.name: (),
+        quota.REF: (),
+        output.REF: (),
+        turns.REF: (),
+        question.REF: (question.QuestionAsked, question.QuestionAnswered),
     },
     properties=PROPERTIES,
 )

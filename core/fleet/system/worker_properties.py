@@ -7,9 +7,13 @@ from lifefold.core.fleet.worker import (
     conversations,
     desired_state,
     orphans,
+    output,
+    question,
+    quota,
     restarts,
     shutdown,
     stall_detector,
+    turns,
     usage,
 )
 from lifefold.core.fleet.worker.shutdown import is_ending, settled
@@ -97,9 +101,13 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     always("a paused agent gives back a task that it has not begun", paused_leaves_it_to_others),
     always("a completed session has delivered its messages", completed_is_delivered),
     *usage.PROPERTIES,
+    *quota.PROPERTIES,
     *orphans.OF_WORKERS,
     *conversations.PROPERTIES,
     always("a session is watched exactly while it runs, if the fleet wants that", stall_detector.watches_who_runs),
+    *output.OF_WORKERS,
+    *turns.PROPERTIES,
+    always("questions are asked in the session of their claim only", question.are_open_rightly),
     leads_to(
         "every stop or drain ends with nothing left, or with a hold, if activities end",
         lambda w: w.record("desired_state").state in {desired_state.State.STOP, desired_state.State.DRAIN},

@@ -12,6 +12,7 @@ from lifefold.core.fleet.system import worker
 from lifefold.core.fleet.worker import desired_state, mailbox, shutdown
 from lifefold.core.kernel import Aggregate, Event, replace
 from lifefold.interpreters.cli import operator_commands
+from lifefold.interpreters.cli.commands.resting import lift_rest
 from lifefold.interpreters.cli.logs import LOG
 from lifefold.interpreters.cli.names import must_be_there
 from lifefold.interpreters.cli.operator_commands import Refused, Said
@@ -61,7 +62,9 @@ def pause(arguments: Namespace) -> int:
 
 
 def resume(arguments: Namespace) -> int:
-    """Resume paused agents."""
+    """Resume paused agents, or try a resting account again."""
+    if arguments.account:
+        return lift_rest(arguments)
     return _tell(
         arguments.db, arguments.agents, _to_all("desired_state", desired_state.ResumeWanted(), "goes on"), _not_paused
     )

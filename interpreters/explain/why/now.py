@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from lifefold.core.fleet.board import budget, worker_slot
-from lifefold.core.fleet.dispatch import budgets
+from lifefold.core.fleet.board import account, budget, worker_slot
+from lifefold.core.fleet.dispatch import accounts, budgets
 from lifefold.core.fleet.system import board
 from lifefold.core.fleet.worker import assignment, desired_state, supervisor
 from lifefold.core.kernel import Entity
-from lifefold.core.lifecycles import task
+from lifefold.core.lifecycles import task, turn
 from lifefold.core.lifecycles.session import State as SessionState
 from lifefold.core.lifecycles.task import Stage, State
 from lifefold.interpreters.explain.conversing import conversing
@@ -144,6 +144,30 @@ def refill_ms(view: FleetView, spent: Entity[budget.Budget]) -> int | None:
     return max(0, timer.deadline_ms - view.now_ms) if timer is not None and timer.deadline_ms else None
 
 
+def resting_account(view: FleetView, agent: str) -> Entity[account.Account] | None:
+    """Return the account of an agent, if it admits the agent to no open task now; None otherwise.
+
+    Work that is done needs no account.
+    """
+    of = view.aggregates[board.NAME]
+    is_needed = view.task.state is State.OPEN and not accounts.admits(of, agent)
+    return accounts.account_of(of, agent) if is_needed else None
+
+
+def _limited(view: FleetView, of: Entity[account.Account]) -> str:
+    """Return how long an account rests, or which agent tries it."""
+    name, left_ms = of.ref.partition(":")[2], rest_left_ms(view, of)
+    if left_ms is None:
+        return f"account {name} is tried again by {of.record.probe}"
+    return f"account {name} rests{in_brackets(accounts.reason_of(of.record))}, and resumes {in_time(left_ms)}"
+
+
+def rest_left_ms(view: FleetView, of: Entity[account.Account]) -> int | None:
+    """Return the milliseconds until the rest of an account is over; None if it does not rest."""
+    timer = of.find(account.RestOver.__name__)
+    return None if timer is None else max(0, timer.deadline_ms - view.now_ms)
+
+
 def whereabouts(view: FleetView, agent: str) -> str:
     """Return what an agent is doing."""
     slot, wanted = view.worker_slots[agent], view.desired_state(agent)
@@ -160,6 +184,9 @@ def whereabouts(view: FleetView, agent: str) -> str:
     spent = empty_budget(view, agent)
     if spent is not None:
         return f"{agent}'s own budget is spent{_refill(view, spent)}"
+    resting = resting_account(view, agent)
+    if resting is not None:
+        return f"{agent}'s {_limited(view, resting)}"
     doing = _DOING[view.session(agent).state]
     return f"{agent} {doing}" if slot.state is worker_slot.State.AWAY and doing else f"{agent} waits for work"
 
@@ -205,10 +232,28 @@ def _at(view: FleetView) -> str:
         return f"; {owner} {_RESTS[wanted.state]}{in_brackets(wanted.reason)}"
     if view.assignment(owner).state is assignment.State.PREPARING:
         return "; its worktree is being prepared"
-    doing = enumerated(
-        [each for each in (_DOING[view.session(owner).state], conversing(view.conversation(owner))) if each]
-    )
+    if asked := view.questions(owner):
+        return f"; {asked[0].sentence()}"
+    does = _DOING[view.session(owner).state] or _works(view, owner)
+    doing = enumerated([each for each in (does, conversing(view.conversation(owner))) if each])
     return f"; {owner} {doing}" if doing else ""
+
+
+def _works(view: FleetView, agent: str) -> str:
+    """Return what the running session of an agent does, as its output tells; empty if it tells nothing."""
+    now = view.turn(agent)
+    if now is None:
+        return ""
+    if now.wanted:
+        return f"asks for leave to use {now.wanted}"
+    return f"{_PHASES[now.state]}{in_brackets(', '.join(dict.fromkeys(now.doing)))}" if now.state in _PHASES else ""
+
+
+_PHASES: Final[Mapping[str, str]] = {
+    turn.State.TOOL_USE: "uses a tool",
+    turn.State.COMPACTING: "shortens its context",
+}
+"""The phases of a turn that say more than the state of its task."""
 
 
 def _done(view: FleetView) -> str:
@@ -315,7 +360,8 @@ def _orphaned(view: FleetView) -> str:
 def _pending(view: FleetView) -> str:
     limit = f"; silence is a refusal, {in_time(view.deadline_ms - view.now_ms)}" if view.deadline_ms else ""
     whose = _because_of_its_author(view)
-    return f"is PENDING_APPROVAL: it is done and verified, and waits for approval before its merge{whose}{limit}"
+    how = "done and verified" if view.task.verify else "done, not verified because it has no verify"
+    return f"is PENDING_APPROVAL: it is {how}, and waits for approval before its merge{whose}{limit}"
 
 
 def _because_of_its_author(view: FleetView) -> str:

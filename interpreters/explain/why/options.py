@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from lifefold.core.fleet.board import budget, fleet_task, worker_slot
+from lifefold.core.fleet.board import account, budget, fleet_task, worker_slot
 from lifefold.core.fleet.system import board
 from lifefold.core.fleet.worker import assignment, desired_state, supervisor
 from lifefold.core.kernel import Entity
@@ -18,7 +18,7 @@ from lifefold.core.lifecycles.session import State as SessionState
 from lifefold.core.lifecycles.task import Stage, State
 from lifefold.interpreters.explain.why.chain import Link, chain, roots, state_of
 from lifefold.interpreters.explain.why.fleet_view import FleetView
-from lifefold.interpreters.explain.why.now import empty_budget, refill_ms
+from lifefold.interpreters.explain.why.now import empty_budget, refill_ms, rest_left_ms, resting_account
 from lifefold.interpreters.explain.why.phrases import MOST_NAMED, duration, enumerated, in_brackets, in_time
 
 
@@ -116,15 +116,26 @@ def _left(view: FleetView) -> list[str]:
 
 
 def _when_an_agent_may(view: FleetView) -> str:
-    """Return what is needed if every agent that may take a task is paused or without budget; empty otherwise."""
+    """Return what is needed if every agent that may take a task is paused or has no means; empty otherwise."""
     left = _left(view)
     paused = [name for name in left if view.desired_state(name).state is desired_state.State.PAUSE]
     spent = {name: found for name in left if (found := empty_budget(view, name)) is not None and name not in paused}
-    if not left or len(paused) + len(spent) < len(left):
+    others = [name for name in left if name not in paused and name not in spent]
+    resting = [each for name in others if (each := resting_account(view, name)) is not None]
+    if not left or len(resting) < len(others):
         return ""
     words = [f"an operator resumes {enumerated(paused, 'or')}"] if paused else []
     words += [_when_there_is_more(view, each) for each in spent.values()]
+    words += [_when_it_resumes(view, each) for each in {each.ref: each for each in resting}.values()]
     return f"{view.name} goes on when {', or when '.join(words[:MOST_NAMED])}"
+
+
+def _when_it_resumes(view: FleetView, of: Entity[account.Account]) -> str:
+    """Return when an account is open again."""
+    name, left_ms = of.ref.partition(":")[2], rest_left_ms(view, of)
+    if left_ms is None:
+        return f"the session of {of.record.probe}, which tries account {name} again, succeeds or ends"
+    return f"account {name} resumes, {in_time(left_ms)}"
 
 
 def _when_there_is_more(view: FleetView, lacking: Entity[budget.Budget]) -> str:
@@ -149,8 +160,11 @@ def _in_hand(view: FleetView) -> str:
         return f"{view.name} goes on when an operator resumes {owner}"
     if wanted is desired_state.State.HOLD:
         return f"{view.name} goes on when a runner is at work: {owner} is held until then"
+    if asked := view.questions(owner):
+        return f"{view.name} goes on when an operator answers {asked[0].name}"
     limit_ms = view.time_limit_ms(owner)
-    limit = f"; each is ended after {duration(limit_ms)} at the latest" if limit_ms else ""
+    which = "each" if limit_ms == view.next_time_limit_ms(owner) else "the present one"
+    limit = f"; {which} is ended after {duration(limit_ms)} at the latest" if limit_ms else ""
     return f"{view.name} goes on when a session of {view.task.owner} has ended{limit}"
 
 
@@ -257,6 +271,9 @@ def _let_go_on(view: FleetView) -> Iterator[Option]:
     for name in _left(view) if not view.task.owner else ():
         if view.desired_state(name).state is desired_state.State.PAUSE:
             yield Option("resume", name, "it goes on with its work, or takes new")
+        resting = resting_account(view, name)
+        if resting is not None and rest_left_ms(view, resting) is not None:
+            yield Option("resume", f"--account {resting.ref.partition(':')[2]}", "it is tried again, with one session")
     for lacking in (empty_budget(view), *(empty_budget(view, name) for name in _left(view))):
         if lacking is not None:
             yield _more(lacking.ref, lacking, "more may be spent, at once")
@@ -287,6 +304,9 @@ def _talk(view: FleetView) -> Iterator[Option]:
         return
     if view.desired_state(owner).state is desired_state.State.PAUSE:
         yield Option("resume", owner, f"it goes on with {view.name}")
+    for each in view.questions(owner):
+        yield Option("approve" if each.is_permission else "answer", each.name, f"{owner} is told so, and goes on")
+        yield Option("reject", each.name, f"{owner} is told so, and goes on without it")
     yield Option("send", owner, "it is interrupted, and its next prompt has the text")
     yield Option("stop", owner, f"it stops for good, and {view.name} is given back for another agent")
 

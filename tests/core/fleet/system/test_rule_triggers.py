@@ -94,9 +94,12 @@ CHECKED: Final = (
     "fleet-aborts",
     "fleet-drained",
     "fleet-trusted",
+    "fleet-quota",
     "fleet-orphans",
+    "fleet-turns",
     "fleet-changing",
     "fleet-talking",
+    "fleet-asking",
 )
 
 
