@@ -163,14 +163,15 @@ class SessionExited(Event, frozen=True):
 
     @classmethod
     def examples(cls) -> tuple["SessionExited", ...]:
-        """Return one of each outcome."""
-        return cls(Success()), cls(Error("exit status 1")), cls(Timeout()), cls(Suspended()), cls(Suspended(asked=True))
+        """Return one of each outcome; a limit with a known end, and without."""
+        usual = (Success(), Error("exit status 1"), Timeout(), Suspended(), Suspended(asked=True))
+        return tuple(cls(each) for each in (*usual, Limited(), Limited(FAR_MS)))
 
     @classmethod
     def examples_for(cls, record: Any) -> tuple["SessionExited", ...]:
-        """Return one of each outcome. Only a session with an account can be limited: with a known end, or without."""
-        limits = (Limited(), Limited(FAR_MS)) if getattr(record, "account", "") else ()
-        return (*cls.examples(), *map(cls, limits))
+        """Return one of each outcome. Only a session with an account is limited."""
+        has_account = bool(getattr(record, "account", ""))
+        return tuple(each for each in cls.examples() if has_account or type(each.outcome) is not Limited)
 
 
 SUCCESS: Final = Pattern(SessionExited, "Success", lambda e: type(e.outcome) is Success)

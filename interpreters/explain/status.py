@@ -320,8 +320,8 @@ class Waiting(msgspec.Struct, frozen=True):
     """Something that waits for an operator; ``command`` lets it go on.
 
     ``names`` has the tasks of an undecided plan, a task that needs approval, or a paused agent. For a spent budget, it
-    has the blocked tasks or the agent; for trust, a task above every agent's level; for a limit, the account that rests
-    until ``until_ms`` at the latest, also without an operator. It is empty for a finished fleet
+    has the blocked tasks or the agent; for trust, a task above every agent's level. For a limit, it has the account; the
+    account rests until ``until_ms`` at the latest, also without an operator. It is empty for a finished fleet
     with an open intake. ``reason`` says why it waits. Else silence becomes a refusal at ``until_ms``; 0 is never. Times
     are Unix time in milliseconds.
     """
