@@ -55,6 +55,11 @@ NEAR: dict[str, Record] = {
 }
 """Initial records whose limits are near, for machines that would need many events to come to theirs."""
 
+OTHERS: dict[str, Record] = {
+    "session-supervised": session_profiles.SupervisedSession(limits=SOON, account="claude"),
+}
+"""Further initial records of machines that differ by a part of their record."""
+
 EXPLORED = 1_500
 """How many records of a machine are visited at most, nearest first."""
 
@@ -64,7 +69,8 @@ EXAMPLES = settings().max_examples // 4
 
 def explored(machine: Machine[Any]) -> list[Record]:
     """Return records that the reducer can reach by the events' examples, nearest first."""
-    found, seen = [machine.initial], {encode(machine.initial)}
+    found = [machine.initial, *([OTHERS[machine.name]] if machine.name in OTHERS else [])]
+    seen = {encode(each) for each in found}
     for record in found:
         for event in (each for kind in machine.events for each in kind.examples()):
             step = machine.step(record, event)
