@@ -22,7 +22,9 @@ from lifefold.interpreters.engine import ActivityContext, EffectContext
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.follower import AdapterFailed, Follower, adapter_for, follow
 from lifefold.interpreters.fleet_runner.notices import Notices
+from lifefold.interpreters.processes import SessionSpec
 from lifefold.interpreters.processes.growing_output import GrowingOutput
+from lifefold.interpreters.processes.session_files import write_spec
 from lifefold.interpreters.processes.shim.output import OutputLog
 from program_ground import ProgramGround
 
@@ -243,6 +245,29 @@ def test_an_adapter_with_a_mistake_ends_the_reading_and_nothing_else(tmp_path: P
     broken: Adapter[Any] = Broken()
     with pytest.raises(AdapterFailed, match="no such key"):
         anyio.run(follow, GrowingOutput(tmp_path), broken, Told())
+
+
+@pytest.mark.parametrize(("began", "tools"), [("claude", ["Bash"]), ("", [])])
+def test_a_session_is_read_by_the_adapter_with_which_it_began(tmp_path: Path, began: str, tools: list[str]) -> None:
+    """The agent may be of another kind since, and so may be one that was a command."""
+    folder, told = FleetFolder(tmp_path / "log.db"), Told()
+    spec = SessionSpec(argv=("agent",), cwd=".", env={}, generation=1, kind=began)
+    write_spec(folder.next_start("ann", 1), spec, lease_until_boot_ms=None)
+    log = OutputLog(str(folder.last_start("ann", 1)), 1_000_000)
+    log.write(USE + b"\n" + b'{"type": "thread.started", "thread_id": "t-1"}\n')
+    follower = Follower(folder, lambda _agent: "codex" if began else "claude", Notices())
+
+    async def run() -> None:
+        async with anyio.create_task_group() as tasks:
+            heard = told.heard
+            tasks.start_soon(follower.follow_output, FollowOutput(), told)
+            with anyio.fail_after(HANG_S):
+                await heard.wait()
+            tasks.cancel_scope.cancel()
+
+    anyio.run(run)
+    log.finish()
+    assert [doing.name for each in told.said if isinstance(each, WorkSeen) for doing in each.works] == tools
 
 
 def test_a_follower_begins_nothing_only_to_clean_up(tmp_path: Path) -> None:
