@@ -73,9 +73,18 @@ def small(key: str = "", path: tuple[str, ...] = ()) -> dict[str, Any]:
         runs = {"kind": "claude", "program": "sh"}
     prompt = {"prompt_file": "fleet.toml"} if key == "prompt_file" else {"prompt": "Write hello.txt"}
     return {
-        "fleet": {"name": "demo", "retry": {}, "restart": {}, "preemption": {}, "aborts": {}, "budget": {}},
+        "fleet": {
+            "name": "demo",
+            "retry": {},
+            "restart": {},
+            "preemption": {},
+            "aborts": {},
+            "questions": {},
+            "budget": {},
+        },
         "agents": [{"name": "coder", "roles": ["review"], "restart": {}, "budget": {}, **runs}],
         "tasks": [{"id": "T1", "budget": {}, **prompt}],
+        "answers": [{"tool": "Bash", "answer": "deny"}],
         "interpreters": [{"use": "pager"}],
     }
 
