@@ -79,12 +79,12 @@ def small(key: str = "", path: tuple[str, ...] = ()) -> dict[str, Any]:
             "restart": {},
             "preemption": {},
             "aborts": {},
-            "questions": {},
             "budget": {},
+            "questions": {},
         },
+        "answers": [{"tool": "Bash", "answer": "allow"}],
         "agents": [{"name": "coder", "roles": ["review"], "restart": {}, "budget": {}, **runs}],
         "tasks": [{"id": "T1", "budget": {}, **prompt}],
-        "answers": [{"tool": "Bash", "answer": "deny"}],
         "interpreters": [{"use": "pager"}],
     }
 
