@@ -221,6 +221,9 @@ _AGAIN: Final = (
 _BY_TESTS: Final = "no property states it; the tests of the rules find it"
 
 EXPLAINED: Final[Mapping[str, str]] = {
+    "questions: _may_be_asked: `{session.State.SPAWNING, session.State.RUNNING}` has SESSION_COMPLETE too": (
+        "the assignment leaves Working in the same macrostep, and closes the questions one rule action later"
+    ),
     "worker: leave: `worker.record('desired_state').reason or ": _TEXT,
     "does not ask `work.sessions == 1`": _ENDLESS,
     "has no case `assignment.Dropped(reason=reason)`": _GONE,

@@ -16,12 +16,13 @@ from agreement import fold_with_ledger, fold_with_react
 from alone import NAME, alone, birth, next_inputs
 from lifefold.core.fleet.board import fleet_task, worker_slot
 from lifefold.core.fleet.service import inbox
-from lifefold.core.fleet.worker import assignment, stall_detector
+from lifefold.core.fleet.worker import assignment, question, stall_detector
 from lifefold.core.kernel import Aggregate, Codec, Event, IllegalTransition, Machine, Record, Row, Step, encode
 from lifefold.core.lifecycles import process, runtime, session, session_profiles, session_windowed
 from lifefold.core.policy import access
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.store import Entry
+from lifefold.interpreters.targets.openings import TERMS
 from lifefold.interpreters.views import machines
 
 MACHINES = machines()
@@ -45,6 +46,7 @@ NEAR: dict[str, Record] = {
     "worker_slot": worker_slot.WorkerSlot(trust=access.Trust()),
     "inbox": inbox.Inbox(takes_messages=True),
     "stall_detector": stall_detector.StallDetector(limits=stall_detector.Limits(nudge_ms=90_000)),
+    "questions": question.Questions(terms=TERMS),
     "process": RESTARTING,
     "process-promptise-1.5": RESTARTING,
     **{
