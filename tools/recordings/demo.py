@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import anyio
 import msgspec
@@ -166,10 +166,10 @@ class Operator:
     def _answer_all(self) -> None:
         while not self._is_over.wait(LOOK_S):
             shown = _lifefold(self._file, "status", "--json")
-            waiting = json.loads(shown.stdout)["waiting"] if shown.returncode == 0 else []
+            waiting: list[dict[str, Any]] = json.loads(shown.stdout)["waiting"] if shown.returncode == 0 else []
             for each in waiting:
                 if each["about"] == "question":
-                    (name,) = each["names"]
+                    name: str = each["names"][0]
                     self.approved[name] = each["reason"]
                     _lifefold(self._file, "approve", name)
 
