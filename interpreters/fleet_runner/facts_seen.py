@@ -1,7 +1,7 @@
 """The facts of an output as events of the worker's ``output``: a pure fold of pieces, of bounded memory.
 
-A work that begins and ends between two reports is counted and not shown. A report of works therefore is a snapshot, and
-an event before it keeps its place: the position of a fact is the offset of its line and the number of the fact in it.
+A work that begins and ends between two reports is counted and not shown, because a report of works is a snapshot. The
+position of a fact is the offset of its line plus the number of the fact in it. Events have the order of their facts.
 """
 
 from collections.abc import Callable, Iterator

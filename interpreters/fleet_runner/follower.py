@@ -1,8 +1,9 @@
 """The handler that follows the output of a running session, and reports the facts in it.
 
-The output is read through the adapter of the agent's kind, from its beginning. A look costs two calls of ``stat`` while
-nothing is written. The looks of a session that writes are a second apart, of a silent one up to five seconds. In one
-look a bounded part of the output is read and a few events are reported; the rest waits for the next look.
+The output is read from its beginning, through the adapter with which the session began. A look costs two calls of
+``stat`` while nothing is written. The looks of a session that writes are a second apart, of a silent one up to five
+seconds. In one look a bounded part of the output is read and a few events are reported; the rest waits for the next
+look.
 """
 
 import time
@@ -20,6 +21,7 @@ from lifefold.interpreters.fleet_runner.facts_seen import FactsSeen
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.notices import Notices
 from lifefold.interpreters.fleet_runner.stall import LOOK_MS, session_of
+from lifefold.interpreters.processes import read_order
 from lifefold.interpreters.processes.growing_output import GrowingOutput
 
 LONGEST_LOOK_MS: Final = 5 * LOOK_MS
@@ -53,9 +55,11 @@ class Follower:
         if context.cleanup_only:
             return
         agent, attempt = session_of(context.origin)
-        adapter = adapter_for(self._kind_of(agent))
+        directory = self._folder.last_start(agent, attempt)
+        order = read_order(directory)  # a plan change may have given the agent another kind since
+        adapter = adapter_for(self._kind_of(agent) if order is None else order.kind)
         try:
-            await follow(GrowingOutput(self._folder.last_start(agent, attempt)), adapter, context)
+            await follow(GrowingOutput(directory), adapter, context)
         except AdapterFailed as error:
             self._operator.tell(agent, f"the output of its session is not followed: {error}")
             await anyio.sleep_forever()

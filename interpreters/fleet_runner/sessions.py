@@ -186,9 +186,9 @@ class Sessions:
                 if process.start is not None:
                     await _say_that_it_runs(activity, context)
                 wake_ms = wake_after_ms(activity.timeout_ms, activity.grace_ms)
-                limited = partial(self.limits.limited, agent, is_held=question.waits(context.origin.within))
+                within = partial(self.limits.within, agent, is_held=question.waits(context.origin.within))
                 tell_of = partial(self._operator.tell, agent)
-                see = partial(end_of, process, wake_ms, activity.grace_ms, tell_of, limited)
+                see = partial(end_of, process, wake_ms, activity.grace_ms, tell_of, within)
                 with self._obstacles.waits(agent, "see its session's end") as tell:
                     return await patiently(see, UNCERTAIN, tell)
             except anyio.get_cancelled_exc_class():

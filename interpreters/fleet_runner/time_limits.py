@@ -5,8 +5,7 @@ and go on together. A runner that adopts a session whose question waits begins w
 """
 
 import math
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import anyio
@@ -14,7 +13,7 @@ import anyio
 from lifefold.effects import HoldTimeLimit
 from lifefold.interpreters.engine import EffectContext, handles
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
-from lifefold.interpreters.processes import hold
+from lifefold.interpreters.processes import SessionExit, hold
 
 
 class TimeLimit:
@@ -46,17 +45,19 @@ class TimeLimits:
         self._folder: Final = folder
         self._limits: Final[dict[str, TimeLimit]] = {}
 
-    @contextmanager
-    def limited(self, agent: str, within_s: float, *, is_held: bool) -> Generator[None]:
-        """Leave the block after ``within_s``, not counting the time in which the limit is held."""
-        with anyio.move_on_after(within_s) as scope:
+    async def within(
+        self, agent: str, seconds: float, wait: Callable[[], Awaitable[SessionExit]], *, is_held: bool
+    ) -> SessionExit | None:
+        """Await the end of a session for some seconds, not counting the time in which the limit is held."""
+        with anyio.move_on_after(seconds) as scope:
             limit = self._limits[agent] = TimeLimit(scope)
             if is_held:
                 limit.hold()
             try:
-                yield
+                return await wait()
             finally:
                 del self._limits[agent]
+        return None
 
     @handles(HoldTimeLimit)
     async def hold(self, effect: HoldTimeLimit, context: EffectContext) -> None:

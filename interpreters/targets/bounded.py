@@ -26,12 +26,6 @@ def little_left(p: budget.Budget) -> bool:
     return all(each.account.cap <= most_granted and each.account.overrun <= most_overrun for each in p.lines)
 
 
-def two_sessions(p: budget.Budget) -> bool:
-    """Tell whether a budget is never raised above two sessions."""
-    most_granted = 2
-    return all(each.account.cap <= most_granted for each in p.lines)
-
-
 def little_spent(m: usage_meter.UsageMeter) -> bool:
     """Tell whether the usage since the last report is small."""
     most = 6
@@ -58,11 +52,6 @@ def few_uses(p: restart_permit.RestartPermit) -> bool:
 def no_drain(i: desired_state.DesiredState) -> bool:
     """Tell whether an agent was neither drained nor killed."""
     return not i.drains and not i.at_once
-
-
-def no_pause(i: desired_state.DesiredState) -> bool:
-    """Tell whether an agent was neither paused nor held, drained or killed."""
-    return no_drain(i) and i.state not in desired_state.RESTS
 
 
 def no_kill(i: desired_state.DesiredState) -> bool:

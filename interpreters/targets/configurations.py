@@ -36,12 +36,10 @@ from lifefold.interpreters.targets.bounded import (
     little_spent,
     no_drain,
     no_kill,
-    no_pause,
     one_letter,
     one_message,
     one_section,
     short_record,
-    two_sessions,
 )
 from lifefold.interpreters.targets.openings import LADDER, TERMS
 
@@ -203,7 +201,7 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
     ),
     "fleet-limited": CheckConfiguration(
         opening=openings.limited(),
-        bounds=_usual(commands=1, budget=two_sessions, desired_state=no_pause),
+        bounds=_usual(commands=0),
         crashes=_ONE_INPUT,
         of="fleet",
     ),

@@ -4,7 +4,7 @@ from typing import Final
 
 from lifefold.core import fleet
 from lifefold.core.fleet.system import plan_change, plan_difference
-from lifefold.core.fleet.worker import question, stall_detector
+from lifefold.core.fleet.worker import mailbox, question, stall_detector
 from lifefold.core.kernel import Opened, replace
 from lifefold.core.lifecycles import process, session
 from lifefold.core.lifecycles.budget.amounts import Amounts
@@ -195,16 +195,24 @@ def preempting() -> Opening:
 
 
 def quota() -> Opening:
-    """Return the opening of a fleet of two agents with an account each, and one task.
+    """Return the opening of a fleet of two agents with an account each, and two tasks, of which one is more urgent.
 
-    The agents stop at their first error, and the task has no retry. A limit lets it be claimed again and again, so a
-    budget of sessions bounds the claims.
+    A limit gives the urgent task back, and the other agent is preempted for it. The agents stop at their first error,
+    and no task has a retry. A limit lets a task be claimed again and again, so a budget of sessions bounds the claims.
+    A message waits for the first agent from the beginning, since no operator gives a command.
     """
     limits = session.Limits(max_consecutive_errors=1, max_total_errors=1)
     agents = tuple(fleet.AgentPlan(name, limits, account=each) for name, each in (("ann", "left"), ("ben", "right")))
-    tasks = (fleet.TaskPlan("T1", "do it", max_retries=0),)
-    budget = fleet.Budget(fleet.Caps(sessions=2))
-    return tuple(fleet.opening(fleet.Plan("quota", agents, tasks, budget=budget), 0))
+    tasks = (fleet.TaskPlan("T1", "do it", max_retries=0), fleet.TaskPlan("T2", "do it", max_retries=0, priority=1))
+    budget = fleet.Budget(fleet.Caps(sessions=3))
+    plan = fleet.Plan("quota", agents, tasks, budget=budget, preemption=fleet.Preemption())
+    waits = mailbox.Mailbox(mailbox.State.HOLDING, ("look",))
+    return tuple(
+        (name, replace(each, event=Opened({**each.event.records, "mailbox": waits})))
+        if name == "worker/ann" and isinstance(each.event, Opened)
+        else (name, each)
+        for name, each in fleet.opening(plan, 0)
+    )
 
 
 def _change(old: fleet.Plan, new: fleet.Plan, after: int = 0) -> plan_change.PlanChange:

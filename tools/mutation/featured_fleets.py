@@ -269,6 +269,7 @@ FEATURED: Final[Mapping[str, Small]] = {
     **ORPHANS,
     **WATCHED,
     **TURNS,
+    **ASKING,
     **RESTARTED,
     **LIMITED,
     **TALKING,

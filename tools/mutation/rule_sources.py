@@ -94,7 +94,7 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         changed=(output, turns),
         names=(
             "keep_following RUNS OVER NONE begin_turn launch_turn run_turn follow_work verify_turn end_turn reap_turn"
-            " is_left of_sessions"
+            " is_left of_sessions _begin_of _end_of"
         ).split(),
     ): featured_fleets.TURNS,
     Source(

@@ -66,7 +66,7 @@ def _lifecycle(worker: Aggregate) -> Lifecycle:
 
 
 def _status(worker: Aggregate) -> Status:
-    """Return document 001's status: an agent has failed if nobody has told it to stop."""
+    """Return document 001's status: an agent that has stopped without an order has failed."""
     if worker.record("session").state is not session.State.STOPPED:
         return Status.RUNNING
     stopped = worker.record("desired_state").state is desired_state.State.STOP

@@ -172,18 +172,21 @@ def follow_work(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]
     wanted = worker.record(output.REF).phase
     seen = transition.event
     passed = isinstance(seen, output.WorkSeen) and seen.tools > 0
-    if there is not wanted and there in _ENDS:
-        yield Dispatch(REF, _ENDS[there](number))
-    if there is not wanted and wanted in _BEGINS:
-        yield Dispatch(REF, _BEGINS[wanted](number))
+    if there is not wanted and there is not State.RUNNING:
+        yield Dispatch(REF, _end_of(there, number))
+    if there is not wanted and wanted is not State.RUNNING:
+        yield Dispatch(REF, _begin_of(wanted, number))
     elif there is wanted is State.RUNNING and passed:
         yield Dispatch(REF, turn.ToolStarted(number))
         yield Dispatch(REF, turn.ToolCompleted(number))
 
 
-_BEGINS: Final = {State.TOOL_USE: turn.ToolStarted, State.COMPACTING: turn.CompactNeeded}
-_ENDS: Final = {State.TOOL_USE: turn.ToolCompleted, State.COMPACTING: turn.VerifyRequested}
-"""The events that begin and end a phase of a run."""
+def _begin_of(phase: State, number: int) -> turn.ToolStarted | turn.CompactNeeded:
+    return turn.ToolStarted(number) if phase is State.TOOL_USE else turn.CompactNeeded(number)
+
+
+def _end_of(phase: State, number: int) -> turn.ToolCompleted | turn.VerifyRequested:
+    return turn.ToolCompleted(number) if phase is State.TOOL_USE else turn.VerifyRequested(number)
 
 
 @rule(on=assignment.machine, leaves=assignment.State.WORKING, enters=assignment.ON_ITS_WAY)

@@ -153,7 +153,7 @@ def _approval(of: Aggregate, each: fleet_task.FleetTask, reason: str) -> Verdict
         case State.DONE if each.stage is Stage.MERGE:
             return "it is approved already, and is merged next"
         case State.DONE if each.stage is Stage.REVERIFY:
-            return f"its commands were changed, so it is verified again first; lifefold why {each.id}{LOG}"
+            return f"its commands were changed, so it is verified by them first; lifefold why {each.id}{LOG}"
         case _:
             return f"{_not_asked(of, each)}; approving completes nothing"
 

@@ -15,6 +15,7 @@ from typing import Final
 import anyio
 
 from lifefold.core.fleet.system import board, plan_change, plan_obstacles
+from lifefold.core.fleet.system.plan_difference import TaskChange
 from lifefold.core.fleet.system.plan_places import parts_of, place_of
 from lifefold.core.fleet.system.rerun import is_over
 from lifefold.core.kernel import Aggregate, Created
@@ -248,14 +249,20 @@ def _since(line: str, found: Proposed, log: Path) -> str:
     if kind == "tasks" and name in found.over:
         return f"without effect: {found.over[name]}"
     if kind == "tasks" and key == "verify" and name in found.verified:
-        is_verified_again = found.verified[name]
-        return _AGAIN if is_verified_again else "not for its work, which was verified before and is not verified again"
+        return _of_done_work(name, found)
     if kind == "tasks" and name in found.failed and when:
         return f"{when}; it has failed for good, so that needs: {this_command()} retry {name}{logs.option(log)}"
     return when
 
 
-_AGAIN: Final = "at once: its work, which waits for your approval, is verified again"
+def _of_done_work(name: str, found: Proposed) -> str:
+    """Return whether changed commands verify the work of a task that is done, and whether others have verified it."""
+    changed = (each for each in found.change.changes if isinstance(each, TaskChange) and each.name == name)
+    had_commands = any(each.was is not None and each.was.verify for each in changed)
+    if found.verified[name]:
+        return f"at once: its work, which waits for your approval, is verified{' again' * had_commands}"
+    past, more = ("verified", " again") if had_commands else ("approved", "")
+    return f"not for its work, which was {past} before and is not verified{more}"
 
 
 def since(kind: str, key: str, difference: str) -> str:

@@ -360,7 +360,8 @@ def _orphaned(view: FleetView) -> str:
 def _pending(view: FleetView) -> str:
     limit = f"; silence is a refusal, {in_time(view.deadline_ms - view.now_ms)}" if view.deadline_ms else ""
     whose = _because_of_its_author(view)
-    return f"is PENDING_APPROVAL: it is done and verified, and waits for approval before its merge{whose}{limit}"
+    how = "done and verified" if view.task.verify else "done, not verified because it has no verify"
+    return f"is PENDING_APPROVAL: it is {how}, and waits for approval before its merge{whose}{limit}"
 
 
 def _because_of_its_author(view: FleetView) -> str:

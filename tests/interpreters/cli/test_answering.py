@@ -5,28 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from asking_log import LEAVE, T1, WORDS, at_work
 from fleet_log import ME, FleetLog, folded, said
-from lifefold.core.fleet import TaskPlan
-from lifefold.core.fleet.worker import assignment
-from lifefold.core.fleet.worker.question import REF, Answer, Kind, QuestionAnswered, QuestionAsked, Terms, Verdict
+from lifefold.core.fleet.worker.question import REF, Answer, QuestionAnswered, Terms, Verdict
 from lifefold.core.kernel import replace
-from lifefold.core.lifecycles import session, task
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.explain import questions
-
-T1 = TaskPlan("T1", "do it")
-LEAVE = QuestionAsked("T1", 1, id="a", kind=Kind.PERMISSION, tool="Bash", subject="rm -rf build", asked_ms=1)
-WORDS = QuestionAsked("T1", 1, id="b", text="Which\none?", choices=("red", "blue"))
-
-
-def at_work(path: Path, *asked: QuestionAsked, terms: Terms | None = None) -> FleetLog:
-    """Return a log in which the session of ann works at T1 and has asked these questions."""
-    log = FleetLog(path, T1, questions=Terms() if terms is None else terms)
-    log.reported("worker/ann", "session", session.WorktreeReady())
-    log.claimed("T1").happens("worker/ann", "assignment", assignment.Assigned(task.Brief("T1", 1, "do it")))
-    log.reported("worker/ann", "assignment", assignment.CheckedOut())
-    log.reported("worker/ann", "session", session.SessionStarted(0))
-    return log.happens("worker/ann", REF, *asked)
 
 
 @pytest.fixture

@@ -410,7 +410,7 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
         ("T1 is ORPHANED: the session of ann has died (silent for 60 s); its work is being verified (`make check`)."),
     ),
     "waiting for a person": (
-        scene(make(State.PENDING_APPROVAL, approval_ms=NOW_MS + 3_600_000)),
+        scene(make(State.PENDING_APPROVAL, approval_ms=NOW_MS + 3_600_000, verify=(("true",),))),
         (
             "T1 is PENDING_APPROVAL: it is done and verified, and waits for approval before its merge; "
             "silence is a refusal, in 1 h."
@@ -465,6 +465,15 @@ def test_of_many_things_some_are_named() -> None:
 def test_durations_are_said_as_people_say_them(duration_ms: int, words: str) -> None:
     """As coarse as they are long."""
     assert phrases.duration(duration_ms) == words
+
+
+def test_work_without_a_verification_is_not_said_to_be_verified() -> None:
+    """It waits for its approval all the same, and nothing has looked at it."""
+    told = said(scene(make(State.PENDING_APPROVAL)))
+    assert told == (
+        "T1 is PENDING_APPROVAL: it is done, not verified because it has no verify, and waits for approval before its"
+        " merge."
+    )
 
 
 @pytest.mark.parametrize("late_ms", [0, 60_000])

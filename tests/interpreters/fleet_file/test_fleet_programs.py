@@ -104,16 +104,18 @@ def test_what_does_not_fit_the_kind_is_refused_with_its_place(here: Path, lines:
 def test_every_key_is_part_of_the_meaning_and_a_default_is_not(here: Path) -> None:
     """So a change of the model is a difference of the plan, and a written default is none."""
     before = read(here, 'kind = "claude"').meaning
-    assert read(here, 'kind = "claude"\nargs = []').meaning == before
-    lines = 'kind = "claude"\nmodel = "opus"\npermissions = "all"\nargs = ["--x"]\nprogram = "bin/claude"'
-    after = read(here, lines).meaning
+    assert read(here, 'kind = "claude"\nargs = []\naccount = "claude"').meaning == before
+    lines = 'model = "opus"\npermissions = "all"\nargs = ["--x"]\nprogram = "bin/claude"\naccount = "work"'
+    after = read(here, f'kind = "claude"\n{lines}').meaning
     assert describe_difference(before, after) == (
+        "agents.coder.account: was claude, is work",
         'agents.coder.args: was absent, is ["--x"]',
         "agents.coder.model: was absent, is opus",
         "agents.coder.permissions: was absent, is all",
         'agents.coder.program: was absent, is "bin/claude"',
     )
     assert describe_difference(before, read(here, 'kind = "codex"').meaning) == (
+        "agents.coder.account: was claude, is codex",
         "agents.coder.kind: was claude, is codex",
     )
 

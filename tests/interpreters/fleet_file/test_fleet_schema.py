@@ -73,7 +73,16 @@ def small(key: str = "", path: tuple[str, ...] = ()) -> dict[str, Any]:
         runs = {"kind": "claude", "program": "sh"}
     prompt = {"prompt_file": "fleet.toml"} if key == "prompt_file" else {"prompt": "Write hello.txt"}
     return {
-        "fleet": {"name": "demo", "retry": {}, "restart": {}, "preemption": {}, "aborts": {}, "budget": {}},
+        "fleet": {
+            "name": "demo",
+            "retry": {},
+            "restart": {},
+            "preemption": {},
+            "aborts": {},
+            "budget": {},
+            "questions": {},
+        },
+        "answers": [{"tool": "Bash", "answer": "allow"}],
         "agents": [{"name": "coder", "roles": ["review"], "restart": {}, "budget": {}, **runs}],
         "tasks": [{"id": "T1", "budget": {}, **prompt}],
         "interpreters": [{"use": "pager"}],

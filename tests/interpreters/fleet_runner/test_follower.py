@@ -10,20 +10,23 @@ from typing import Any, Final
 import anyio
 import pytest
 
+from agent_recordings import FOLDER, recordings
 from fleet_ground import HANG_S, Ground
 from lifefold.core.fleet.worker.output import Doing, Output, State, Work, WorkSeen
 from lifefold.core.kernel import Aggregate, Entity, Event, PersistentMap
 from lifefold.core.lifecycles import session
 from lifefold.effects import Begin, FollowOutput
-from lifefold.interpreters.adapters import Adapter, adapter_of
+from lifefold.interpreters.adapters import Adapter, Now, WorkEnded, WorkStarted, adapter_of
 from lifefold.interpreters.adapters.command import Command
-from lifefold.interpreters.adapters.reading import Reading, Step
 from lifefold.interpreters.engine import ActivityContext, EffectContext
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.follower import AdapterFailed, Follower, adapter_for, follow
 from lifefold.interpreters.fleet_runner.notices import Notices
+from lifefold.interpreters.processes import SessionSpec
 from lifefold.interpreters.processes.growing_output import GrowingOutput
+from lifefold.interpreters.processes.session_files import write_spec
 from lifefold.interpreters.processes.shim.output import OutputLog
+from program_ground import ProgramGround
 
 AGENT: Final = r"""
 import os, pathlib, sys, time
@@ -120,6 +123,49 @@ def test_a_runner_that_comes_back_reads_the_output_again_and_reports_nothing_twi
     assert moves(of, "turn")[-1] == "REAPED"
 
 
+SLOW: Final = """#!/bin/sh
+head -n {shown} {output}
+while [ ! -e {counts}/go-1 ]; do sleep 0.05; done
+tail -n +{rest} {output}
+echo done > "$LIFEFOLD_TASK".txt
+"""
+
+
+def lines_until_a_tool(kind: str) -> int:
+    """Return after how many lines of a recording a tool is in use."""
+    adapter, under_way = adapter_of(kind), set[str]()
+    state = adapter.initial
+    for number, line in enumerate(recordings(kind)["written"].output.splitlines(), 1):
+        state, facts = adapter.read(state, line, Now(0))
+        for fact in facts:
+            if isinstance(fact, WorkStarted):
+                under_way.add(fact.id)
+            elif isinstance(fact, WorkEnded):
+                under_way.discard(fact.id)
+        if under_way:
+            return number
+    raise AssertionError(f"{kind} shows no tool while it is used")
+
+
+@pytest.mark.parametrize("kind", ["claude", "codex", "gemini"])
+def test_a_tool_of_an_agent_program_is_a_phase_of_its_turn(tmp_path: Path, kind: str) -> None:
+    """While the tool is used, status and why name it."""
+    of, shown, counts = ProgramGround(tmp_path), lines_until_a_tool(kind), tmp_path / "counts"
+    script = SLOW.format(shown=shown, rest=shown + 1, output=FOLDER / kind / "written.txt", counts=counts)
+    of.cast(of.agent(kind, "agent", script=script))
+    with of.running() as run:
+        run.until("SessionStarted")
+        turn = until(of, lambda agent: agent["turn"] and agent["turn"]["state"] == "TOOL_USE")["turn"]
+        why = of.call("why", "agent").stdout
+        go(of, 1)
+        run.rest()
+    assert turn["tools"] == 1
+    assert f"; agent uses a tool ({turn['doing'][0]})" in why
+    assert moves(of, "turn") == [
+        "IDLE", "CLAIMING", "SPAWNING", "RUNNING", "TOOL_USE", "RUNNING", "VERIFYING", "COMPLETING", "REAPED"
+    ]  # fmt: skip
+
+
 def test_a_turn_that_fails_has_the_classification_of_its_session(tmp_path: Path) -> None:
     """It is in the log, and in the status of the agent."""
     of = Ground(tmp_path).prepare("plain-1", repository=False)
@@ -186,7 +232,7 @@ def test_a_tool_in_use_is_reported_while_it_is_used(tmp_path: Path) -> None:
 class Broken(Command):
     """An adapter with a mistake."""
 
-    def read(self, state: Reading, line: bytes, now: Any) -> Step:
+    def read(self, state: Any, line: bytes, now: Any) -> Any:
         del state, line, now
         raise LookupError("no such key")
 
@@ -199,6 +245,29 @@ def test_an_adapter_with_a_mistake_ends_the_reading_and_nothing_else(tmp_path: P
     broken: Adapter[Any] = Broken()
     with pytest.raises(AdapterFailed, match="no such key"):
         anyio.run(follow, GrowingOutput(tmp_path), broken, Told())
+
+
+@pytest.mark.parametrize(("began", "tools"), [("claude", ["Bash"]), ("", [])])
+def test_a_session_is_read_by_the_adapter_with_which_it_began(tmp_path: Path, began: str, tools: list[str]) -> None:
+    """The agent may be of another kind since, and so may be one that was a command."""
+    folder, told = FleetFolder(tmp_path / "log.db"), Told()
+    spec = SessionSpec(argv=("agent",), cwd=".", env={}, generation=1, kind=began)
+    write_spec(folder.next_start("ann", 1), spec, lease_until_boot_ms=None)
+    log = OutputLog(str(folder.last_start("ann", 1)), 1_000_000)
+    log.write(USE + b"\n" + b'{"type": "thread.started", "thread_id": "t-1"}\n')
+    follower = Follower(folder, lambda _agent: "codex" if began else "claude", Notices())
+
+    async def run() -> None:
+        async with anyio.create_task_group() as tasks:
+            heard = told.heard
+            tasks.start_soon(follower.follow_output, FollowOutput(), told)
+            with anyio.fail_after(HANG_S):
+                await heard.wait()
+            tasks.cancel_scope.cancel()
+
+    anyio.run(run)
+    log.finish()
+    assert [doing.name for each in told.said if isinstance(each, WorkSeen) for doing in each.works] == tools
 
 
 def test_a_follower_begins_nothing_only_to_clean_up(tmp_path: Path) -> None:
