@@ -4,26 +4,41 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test campaigns soak mutants xstate spin coverage lint format types contracts pages certificates notebooks bench site wheel ci clean
+.PHONY: help demo test agents agents-all test-agents test-agents-all agents-demo campaigns soak mutants xstate spin coverage lint format types contracts pages certificates notebooks bench site wheel ci clean
 
 PYTEST := .venv/bin/python -m pytest -n auto --maxprocesses 8 --dist worksteal
 PYTHONS := $(or $(PYTHON),python3.14 python3.13 python3.12 python3.11 python3)
 BIN := .venv/bin
 TARGET := fleet
-LARGER := fleet-governed fleet-trusted fleet-limited fleet-quota fleet-stalling fleet-restarts fleet-orphans fleet-preempting fleet-aborts fleet-serving fleet-drained fleet-changing fleet-2x2 fleet-2x3
+LARGER := fleet-governed fleet-trusted fleet-limited fleet-talking fleet-quota fleet-turns fleet-asking fleet-stalling fleet-restarts fleet-orphans fleet-preempting fleet-aborts fleet-serving fleet-drained fleet-changing fleet-2x2 fleet-2x3
 PARTS := core effects interpreters
 PROGRAMS := $(foreach d,tests tools benchmarks examples notebooks,$(if $(wildcard $d/*.py $d/*/*.py),$d))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE # the tests start hundreds of programs, which then need not compile what they import
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: .venv/.has-runtime ## run the demonstration
 	@$(BIN)/lifefold demo $(ARGS)
 
 test: .venv/.has-test ## run the tests
 	$(PYTEST) $(ARGS)
+
+agents: .venv/.has-test ## install real agent programs into .agents for their tests (needs npm; one that cannot be had is left out)
+	$(BIN)/python tools/recordings/install.py $(ARGS)
+
+agents-all: .venv/.has-test ## as agents, with those that take a minute
+	$(BIN)/python tools/recordings/install.py --all
+
+test-agents: .venv/.has-test ## run the real agent programs of make agents against a model service on loopback (two minutes)
+	$(PYTEST) tests/agents -m agents $(ARGS)
+
+test-agents-all: .venv/.has-test ## as test-agents, with every recorded case
+	$(PYTEST) tests/agents -m 'agents or all_agents' $(ARGS)
+
+agents-demo: .venv/.has-test ## run a fleet of three real agent programs through a limit, a permission and a crash of the runner
+	$(BIN)/python tools/recordings/demo.py $(ARGS)
 
 campaigns: .venv/.has-test ## run the long forms of tests: many examples of each property, certificates made again
 	$(PYTEST) -m 'campaign or hypothesis' --hypothesis-profile campaign $(ARGS)
@@ -90,7 +105,7 @@ ci: ## do all that the continuous integration does
 	@.ci/run
 
 clean: ## remove all that these targets made
-	rm -rf .venv .types build dist site *.egg-info .coverage .*_cache .hypothesis .grimp_cache
+	rm -rf .venv .agents .types build dist site *.egg-info .coverage .*_cache .hypothesis .grimp_cache
 	find $(PARTS) tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # The type checkers read the sources where they lie: through these links, core/ is lifefold/core/.

@@ -146,7 +146,7 @@ class _Handlers:
         """Do nothing."""
 
     async def attend(self, activity: Activity, context: ActivityContext) -> None:
-        if type(activity).__name__ in {"WatchOutput", "WatchBranch"}:
+        if type(activity).__name__ in {"WatchOutput", "FollowOutput", "WatchBranch"}:
             await anyio.sleep_forever()
         for event in outcome(activity):
             if isinstance(event, session.SessionExited):

@@ -1,4 +1,7 @@
-"""Writes the tables of keys in docs/fleet-file.md, from what a fleet file is read by. Run by ``make pages``."""
+"""Writes the tables of keys in docs/fleet-file.md, from what a fleet file is read by. Run by ``make pages``.
+
+The variables by which agent programs log in are in docs/fleet/agents.md.
+"""
 
 import json
 import re
@@ -10,9 +13,10 @@ from typing import Any
 from lifefold.interpreters.fleet_file.config import FileKeys
 from lifefold.interpreters.fleet_file.keys import Heading, Key, Section, heading, keys_of, sections_of
 from lifefold.interpreters.fleet_runner.redaction import SECRET
-from lifefold.interpreters.fleet_runner.variables import PASSED
+from lifefold.interpreters.fleet_runner.variables import LOGIN, PASSED
 
 PAGE = Path(__file__).parent / "fleet-file.md"
+AGENTS = Path(__file__).parent / "fleet" / "agents.md"
 PART = re.compile(r"<!-- keys of (?P<header>\S+) -->\n.*?<!-- end of keys -->", re.DOTALL)
 
 
@@ -28,11 +32,22 @@ def page(text: str) -> str:
     with_tables = PART.sub(table, text)
     for what, names in (("passed", PASSED), ("secret", SECRET)):
         listed = f"```text\n{textwrap.fill(' '.join(names), 120, break_on_hyphens=False)}\n```"
-        marks = f"<!-- {what} variables -->\n", f"<!-- end of {what} variables -->"
-        head, _, rest = with_tables.partition(marks[0])
-        _, _, tail = rest.partition(marks[1])
-        with_tables = f"{head}{marks[0]}{listed}\n{marks[1]}{tail}"
+        with_tables = between(with_tables, what, f"{listed}\n")
     return with_tables
+
+
+def agents_page(text: str) -> str:
+    """Return the page of agents by kind with the variables by which their programs log in."""
+    rows = "".join(f"| `{kind}` | {', '.join(f'`{name}`' for name in names)} |\n" for kind, names in LOGIN.items())
+    return between(text, "login", f"| `kind` | variables |\n|---|---|\n{rows}")
+
+
+def between(text: str, what: str, listed: str) -> str:
+    """Return a page with another list between the marks of some variables."""
+    marks = f"<!-- {what} variables -->\n", f"<!-- end of {what} variables -->"
+    head, _, rest = text.partition(marks[0])
+    _, _, tail = rest.partition(marks[1])
+    return f"{head}{marks[0]}{listed}{marks[1]}{tail}"
 
 
 def within(section: type[Section]) -> Iterator[type[Section]]:
@@ -66,3 +81,4 @@ def default_of(key: Key[Any], head: Heading) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(page(PAGE.read_text()))
+    AGENTS.write_text(agents_page(AGENTS.read_text()))

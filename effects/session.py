@@ -46,6 +46,14 @@ class InterruptSession(Effect, frozen=True):
     silent_ms: int
 
 
+class HoldTimeLimit(Effect, frozen=True):
+    """Let the time limit of the running session stand still while it is ``held``, and go on afterwards."""
+
+    idempotent = True
+
+    held: bool
+
+
 class LogFatal(Effect, frozen=True):
     """Report an error that no retry will fix."""
 
@@ -92,6 +100,14 @@ class RefreshWorktree(Activity, frozen=True):
     """Merge the finished session's work and prepare its worktree for the next session."""
 
     session_seq: int
+
+
+class FollowOutput(Activity, frozen=True):
+    """Read the output of the running session as it grows, and report the facts in it, each with its position.
+
+    The output is read from its beginning, also by a runner that has restarted. Nothing is reported of an agent program
+    whose output has no facts.
+    """
 
 
 class WatchOutput(Activity, frozen=True):

@@ -29,6 +29,7 @@ from lifefold.effects import (
     CheckOutWork,
     Effect,
     ForceStopSession,
+    HoldTimeLimit,
     IncrementSession,
     InterruptSession,
     LogFatal,
@@ -58,7 +59,16 @@ class Recorder:
         self._known: Final[set[str]] = {json.loads(line)["id"] for line in lines}
 
     @handles(
-        *(StorePrompt, CancelSession, InterruptSession, ForceStopSession, LogFatal, WarnOfSilence, IncrementSession),
+        *(
+            StorePrompt,
+            CancelSession,
+            InterruptSession,
+            HoldTimeLimit,
+            ForceStopSession,
+            LogFatal,
+            WarnOfSilence,
+            IncrementSession,
+        ),
         *(NotifyProcess, PauseTriggers, ResumeTriggers),
     )
     async def note(self, effect: Effect, context: EffectContext) -> None:

@@ -9,6 +9,7 @@ from lifefold.core.fleet.system.plan import (
     Plan,
     Preemption,
     ServicePlan,
+    Talks,
     TaskPlan,
     opening,
 )
@@ -18,5 +19,6 @@ from lifefold.core.lifecycles.budget.amounts import Caps
 system = System("fleet", board.aggregate, worker.aggregate, service.aggregate, properties=fleet_properties.PROPERTIES)
 
 __all__ = [
-    "AgentPlan", "Budget", "Caps", "GatePlan", "Plan", "Preemption", "ServicePlan", "TaskPlan", "opening", "system",
+    "AgentPlan", "Budget", "Caps", "GatePlan", "Plan", "Preemption", "ServicePlan", "Talks", "TaskPlan", "opening",
+    "system",
 ]  # fmt: skip

@@ -6,7 +6,7 @@
 - An activity or timer is *live*, *ending* or *waiting*. An ending one has no confirmed end yet. A waiting one begins
   when the one before it in its slot is confirmed ended (D13). An event of one that is not live is refused as stale
   (D12), and an event that it does not yield as unsolicited. An activity that begins late, or again after a crash, is
-  made from the record of that time.
+  made from the record of that time. One that outlives its runner (``Does.outlives``) stays as it was begun.
 - An activity is over by itself only by its own report. If its last event has another source (a timer, another activity,
   a rule, an operator), its end is requested like that of any other.
 - A timer's event is refused before its deadline (D20), the time of the transition that began it plus its delay.
@@ -397,8 +397,9 @@ def _recover(machine: Machine[Any], entity: Entity[Any], envelope: Envelope, eve
         match part, machine.spans[part.slot].during:
             case Running(phase=Phase.ENDING), _:
                 effects.append(End(part.slot, part.generation))
-            case Running(phase=Phase.LIVE), Does(make=make):
-                activity = make(entity.record)
+            case Running(phase=Phase.LIVE, activity=Activity() as begun), Does(make=make, outlives=outlives):
+                # What outlives the runner still runs as it was begun; the record may have changed since.
+                activity = begun if outlives else make(entity.record)
                 restored = replace(part, activity=activity)
                 # The same generation lets an interpreter adopt the process that survived the runner.
                 if part.slot not in machine.served:

@@ -1,7 +1,7 @@
 """The journal: one LifecycleEvent for every transition of every machine (document 004, "Transition Metadata")."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -62,32 +62,46 @@ def _text(event: Event, name: str) -> str | None:
 def describe(event: Event) -> str:
     """Return an event's fields in one line; empty if it has none or is the kernel's own."""
     values = {name: getattr(event, name) for name in event.__struct_fields__ if name not in _KERNEL_FIELDS | _APART}
-    fields = {name: value for name, value in values.items() if not _is_left_out(event, value)}
-    texts = [text if name in _PLAIN_FIELDS else f"{name} {text}" for name, text in _texts(fields)]
-    line = ", ".join(texts)
+    line = ", ".join(_texts({name: value for name, value in values.items() if not _is_left_out(event, name)}))
     return line if len(line) <= _LINE_CHARACTERS else line[: _LINE_CHARACTERS - 1] + "…"
 
 
-def _is_left_out(event: Event, value: object) -> bool:
-    """Tell whether a value is a struct that is the event's default."""
-    return isinstance(value, msgspec.Struct) and value in event.__struct_defaults__
+def _is_left_out(of: msgspec.Struct, name: str) -> bool:
+    """Tell whether a field is a struct, or a yes or no, that has its default."""
+    value = getattr(of, name)
+    return isinstance(value, msgspec.Struct | bool) and value == _defaults(of).get(name)
 
 
-def _texts(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield each field with a value, with its text: a text's first line, a struct by its name and fields."""
+def _defaults(of: msgspec.Struct) -> dict[str, Any]:
+    """Return the defaults of a struct by field; only its last fields have one."""
+    defaults = of.__struct_defaults__
+    return dict(zip(of.__struct_fields__[len(of.__struct_fields__) - len(defaults) :], defaults, strict=True))
+
+
+def _texts(values: dict[str, Any]) -> Iterator[str]:
+    """Yield the text of each field with a value, with its name unless it speaks for itself."""
     for name, value in values.items():
         if isinstance(value, msgspec.Struct):
-            fields = {each: part for each, part in msgspec.structs.asdict(value).items() if each not in _APART}
-            inside = ", ".join(text for _, text in _texts(fields))
-            yield name, f"{type(value).__name__}({inside})" if inside else type(value).__name__
+            defaults = _defaults(value)
+            fields = ((each, part) for each, part in msgspec.structs.asdict(value).items() if each not in _APART)
+            inside = ", ".join(_texts({each: part for each, part in fields if part != defaults.get(each, _NONE)}))
+            text = f"{type(value).__name__}({inside})" if inside else type(value).__name__
         # An empty text or tuple says nothing that an operator needs to read.
-        elif value not in ("", ()):
-            yield name, str(value).strip().partition("\n")[0]
+        elif value in ("", ()):
+            continue
+        else:
+            text = str(value).strip().partition("\n")[0]
+        yield text if name in _PLAIN_FIELDS else f"{name} {text}"
 
+
+_NONE: Final = object()
+"""The default of a field without one."""
 
 _KERNEL_FIELDS = frozenset({"record", "records", "slot", "generation", "down_ms"})
 _APART = frozenset({"transition_reason", "abort_reason", "diagnosis"})
 """Facts that an entry has in fields of their own."""
-_PLAIN_FIELDS = frozenset({"brief", "commit", "message", "msg", "outcome", "owner", "prompt", "reason", "task", "text"})
+_PLAIN_FIELDS = frozenset(
+    {"brief", "commit", "limits", "message", "msg", "outcome", "owner", "prompt", "reason", "task", "text"}
+)
 """Fields that are printed without their names."""
 _LINE_CHARACTERS = 160

@@ -159,12 +159,16 @@ def states(source: Source) -> frozenset[State] | None:
 
 
 class Does(msgspec.Struct, Generic[R], frozen=True):
-    """An activity of the states it is declared for. ``last`` are the events of ``yields`` that end it by itself."""
+    """An activity of the states it is declared for. ``last`` are the events of ``yields`` that end it by itself.
+
+    One that ``outlives`` its runner is the same after a recovery; another one is made from the record of that time.
+    """
 
     make: Callable[[R], Activity]
     yields: tuple[type[Event], ...]
     last: tuple[type[Event], ...]
     slot: str
+    outlives: bool = False
 
     @property
     def activity(self) -> type[Activity]:
@@ -206,11 +210,13 @@ def does(
     *,
     yields: type[Event] | tuple[type[Event], ...] = (),
     last: type[Event] | tuple[type[Event], ...] = (),
+    outlives: bool = False,
 ) -> Does[R]:
     """Declare an activity: ``make`` returns it for a record, ``yields`` are the events that it may report.
 
     After one of ``last`` the activity is over and confirmed. Otherwise its end is requested when the state is left. Its
-    slot is the name of the activity's type.
+    slot is the name of the activity's type. With ``outlives`` its process survives the runner: the next runner gets the
+    activity as it was begun, whatever the record says by then.
 
     >>> from lifefold import Activity, Event, Record, does
     >>> class Bake(Activity, frozen=True): ...
@@ -223,7 +229,7 @@ def does(
     over = last if isinstance(last, tuple) else (last,)
     may = yields if isinstance(yields, tuple) else (yields,)
     every = (*may, *(event for event in over if event not in may))
-    return Does(make, every, over, _activity(make).__name__)
+    return Does(make, every, over, _activity(make).__name__, outlives)
 
 
 def after(

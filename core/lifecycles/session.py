@@ -232,7 +232,7 @@ machine = Machine(
     during={
         State.INITIALIZING: does(prepare_worktree, yields=FatalError, last=WorktreeReady),
         State.BUILDING_PROMPT: does(build_prompt, yields=FatalError, last=PromptReady),
-        SESSION_LIVES: does(run_session, yields=SessionStarted, last=SessionExited),
+        SESSION_LIVES: does(run_session, yields=SessionStarted, last=SessionExited, outlives=True),
         State.INTERRUPTING: after(grace, GraceExceeded),
         State.SESSION_COMPLETE: does(refresh_worktree, yields=FatalError, last=WorktreeReady),
         State.COOLING_DOWN: after(backoff, BackoffElapsed),

@@ -6,7 +6,7 @@ import msgspec
 
 from lifefold.core.kernel import Event, Pattern, Record, replace
 from lifefold.core.kernel import State as AnyLifecycleState
-from lifefold.core.policy.ends import LEFT, TIMED_OUT, Diagnosis, diagnosis
+from lifefold.core.policy.ends import LEFT, TIMED_OUT, Diagnosis, Trouble, diagnosis
 from lifefold.core.policy.limits import at_least, between
 from lifefold.core.policy.outcomes import Outcome as Reported
 from lifefold.core.policy.outcomes import diagnosis_of
@@ -169,9 +169,17 @@ class SessionExited(Event, frozen=True):
 
     @classmethod
     def examples_for(cls, record: Any) -> tuple["SessionExited", ...]:
-        """Return one of each outcome. Only a session with an account is limited."""
+        """Return one of each outcome, and those that exist only with conversations. Limits exist only with an account.
+
+        With conversations there are a total, a smaller one, and a loss.
+        """
         has_account = bool(getattr(record, "account", ""))
-        return tuple(each for each in cls.examples() if has_account or type(each.outcome) is not Limited)
+        usual = tuple(each for each in cls.examples() if has_account or type(each.outcome) is not Limited)
+        if not getattr(record, "talks", False):
+            return usual
+        lost = Error("no conversation found", Diagnosis(trouble=Trouble.LOST))
+        total = cls(Success(), Usage(2), "C1", is_total=True)
+        return (*usual, total, cls(Error("exit status 1"), Usage(1), "C1", is_total=True), cls(lost))
 
 
 SUCCESS: Final = Pattern(SessionExited, "Success", lambda e: type(e.outcome) is Success)

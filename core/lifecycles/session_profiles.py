@@ -302,9 +302,13 @@ class Restarted(Event, frozen=True):
 
 
 class SupervisedSession(LimitableSession, frozen=True):
-    """A session that is restarted after it has stopped, if it is ``supervised``, and that can be told to yield."""
+    """A session that is restarted after it has stopped, if it is ``supervised``, and that can be told to yield.
+
+    ``talks``: its agent program keeps conversations.
+    """
 
     supervised: bool = False
+    talks: bool = False
 
     def normal_form(self) -> "SupervisedSession":
         """Return it without its numbers where no session follows, and without the time of an old request to yield."""
@@ -354,6 +358,8 @@ def _holds_but_for_limits(holds: Callable[[Transition], bool], t: Transition) ->
     return limit_of(t.event) is not None or _holds_but_for_restarts(holds, t)
 
 
+_UNTIL_LIMITED: Final = does(run_session, yields=(SessionStarted, LimitReached), last=SessionExited, outlives=True)
+
 supervised: Machine[Any] = Machine(
     "session-supervised",
     SupervisedSession(supervised=True),
@@ -365,8 +371,8 @@ supervised: Machine[Any] = Machine(
         row(State.STOPPED, Restarted, State.INITIALIZING, restart, when=is_supervised),
     ),
     during={
-        **dict(in_fleet.during.items()),
-        frozenset(SESSION_LIVES): does(run_session, yields=(SessionStarted, LimitReached), last=SessionExited),
+        source: _UNTIL_LIMITED if source == frozenset(SESSION_LIVES) else parts
+        for source, parts in in_fleet.during.items()
     },
     postpone={State.SPAWNING: (UrgentMessage, YieldWanted, LimitReached)},
     invariants=in_fleet.invariants,

@@ -26,6 +26,7 @@ from lifefold.core.lifecycles.task_model import (
     Declined,
     Decomposed,
     Failed,
+    KeptConversation,
     OnDeath,
     OnNothing,
     Orphaned,
@@ -49,8 +50,9 @@ from lifefold.core.policy.ends import Trouble
 
 __all__ = [
     "OWNED", "Approved", "Blocked", "Brief", "Cancelled", "Claimed", "Completed", "Declined",
-    "Decomposed", "Failed", "OnDeath", "OnNothing", "Orphaned", "OwnerReport", "Rejected", "Released", "Retried",
-    "Salvaged", "Stage", "Started", "State", "SubtasksCompleted", "SubtasksOverdue", "Task", "Unblocked", "Verified",
+    "Decomposed", "Failed", "KeptConversation", "OnDeath", "OnNothing", "Orphaned", "OwnerReport", "Rejected",
+    "Released", "Retried", "Salvaged", "Stage", "Started", "State", "SubtasksCompleted", "SubtasksOverdue", "Task",
+    "Unblocked", "Verified",
     "block_overdue", "claim", "close", "explain", "fail", "failed", "give_back", "is_not_of_another_claim",
     "is_of_no_claim", "is_owner", "machine", "rests", "resume", "retries_left", "retry", "settled",
 ]  # fmt: skip

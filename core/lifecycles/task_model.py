@@ -8,6 +8,7 @@ import msgspec
 from lifefold.core.kernel import Event, Record, replace
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.lifecycles.budget.amounts import Amounts
+from lifefold.core.lifecycles.session_model import Usage
 from lifefold.core.policy.ends import Diagnosed, Diagnosis, Trouble, diagnosis
 from lifefold.core.policy.reasons import TransitionReason
 
@@ -272,6 +273,14 @@ class OnDeath(StrEnum):
     FAIL = "fail"
     REQUEUE = "requeue"
     VERIFY = "verify"
+
+
+class KeptConversation(msgspec.Struct, frozen=True):
+    """The last conversation of ``agent`` about a task: its identifier, and the sum of what was charged for it."""
+
+    agent: str = ""
+    id: str = ""
+    charged: Usage = Usage()
 
 
 class Brief(msgspec.Struct, frozen=True):

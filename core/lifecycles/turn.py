@@ -67,6 +67,11 @@ class _Report(Event, frozen=True):
         return cls(), cls(id="x"), cls(turn=0)
 
     @classmethod
+    def examples_for(cls, record: Any) -> tuple["_Report", ...]:
+        """Return the same of a turn with any number."""
+        return cls(record.number), cls(record.number, "x"), cls(record.number - 1)
+
+    @classmethod
     def label(cls) -> str:
         """Return the document's spelling."""
         return str(cls.__struct_config__.tag)
@@ -76,6 +81,16 @@ class TaskClaimed(_Report, frozen=True, tag="task_claimed"):
     """A task was reserved for this agent."""
 
     task: str = ""
+
+    @classmethod
+    def examples(cls) -> tuple["TaskClaimed", ...]:
+        """Return such claims for the first turn, and one of the second."""
+        return cls(), cls(id="x"), cls(turn=0), cls(turn=2)
+
+    @classmethod
+    def examples_for(cls, record: Any) -> tuple["TaskClaimed", ...]:
+        """Return claims of this turn, one of the turn before, and one of the turn after it."""
+        return cls(record.number), cls(record.number, "x"), cls(record.number - 1), cls(record.number + 1)
 
 
 class AgentSpawned(_Report, frozen=True, tag="agent_spawned"):
@@ -122,7 +137,7 @@ EVENTS: Final = (
 
 
 class Turn(Record, frozen=True):
-    """A turn. ``seen`` has the ids of its reports, the oldest first."""
+    """A turn. ``seen`` has the ids of its reports, the oldest first. A failed turn has the reasons of its failure."""
 
     identifiers: ClassVar[tuple[str, ...]] = ("tool_calls", "compactions")
 
@@ -133,6 +148,7 @@ class Turn(Record, frozen=True):
     tool_calls: int = 0
     compactions: int = 0
     reason: str = ""
+    transition_reason: TransitionReason | None = None
     abort_reason: AbortReason | None = None
     seen: tuple[str, ...] = ()
 
@@ -185,15 +201,17 @@ def compact(t: Turn, e: CompactNeeded) -> Step[Turn, Never]:
 
 def fail(t: Turn, e: TaskFailed) -> Step[Turn, Never]:
     """Keep why."""
-    return Step(replace(noted(t, e), reason=e.reason, abort_reason=e.abort_reason))
+    why = {"reason": e.reason, "transition_reason": e.transition_reason, "abort_reason": e.abort_reason}
+    return Step(replace(noted(t, e), **why))
 
 
 # The table
 
 
 def failed_only_with_a_reason(t: Turn) -> bool:
-    """Only a failed turn has the reason of a failure."""
-    return t.state in {State.FAILED, State.REAPED} or (t.abort_reason is None and not t.reason)
+    """Only a failed turn has the reasons of a failure."""
+    has_one = bool(t.reason) or t.transition_reason is not None or t.abort_reason is not None
+    return t.state in {State.FAILED, State.REAPED} or not has_one
 
 
 def remembers_within_bounds(t: Turn) -> bool:

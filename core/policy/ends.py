@@ -31,6 +31,8 @@ class Trouble(StrEnum):
     TRANSIENT = "transient"
     FATAL = "fatal"
     OTHER = "other"
+    LOST = "lost"
+    """The agent could not resume its conversation; a session that begins another one may succeed."""
 
 
 class Program(StrEnum):

@@ -58,7 +58,7 @@ DIAGNOSES: Final = {
     Outcome.TURN_LIMIT: Diagnosis(TransitionReason.MAX_TURNS, _UNKNOWN, Trouble.OTHER),
     Outcome.OVERLOADED: Diagnosis(TransitionReason.PROVIDER_529, _PROVIDER, Trouble.TRANSIENT),
     Outcome.LIMITED: Diagnosis(TransitionReason.RETRY, _PROVIDER, Trouble.TRANSIENT),
-    Outcome.CONVERSATION_LOST: Diagnosis(TransitionReason.RETRY, _UNKNOWN, Trouble.OTHER),
+    Outcome.CONVERSATION_LOST: Diagnosis(TransitionReason.RETRY, _UNKNOWN, Trouble.LOST),
     Outcome.NOTHING_DONE: Diagnosis(TransitionReason.RETRY, _UNKNOWN, Trouble.OTHER),
 }
 """The diagnosis of each outcome; an outcome without one is judged by the exit status."""

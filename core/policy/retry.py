@@ -40,6 +40,7 @@ def retry_limit(max_retries: int, trouble: Trouble, policy: RetryPolicy = DEFAUL
         Trouble.TRANSIENT: policy.transient_retries,
         Trouble.FATAL: policy.fatal_retries,
         Trouble.OTHER: policy.other_retries,
+        Trouble.LOST: policy.other_retries,
     }
     return min(max_retries, policy.max_retries, suggested[trouble])
 

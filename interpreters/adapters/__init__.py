@@ -32,6 +32,7 @@ from lifefold.interpreters.adapters.facts import (
     WorkStarted,
 )
 from lifefold.interpreters.adapters.lines import Cutter, cut, remaining
+from lifefold.interpreters.adapters.login import Login, LoginFile, login_of
 from lifefold.interpreters.adapters.registry import AdapterError, adapter_names, adapter_of
 
 __all__ = [
@@ -48,6 +49,8 @@ __all__ = [
     "Ended",
     "Fact",
     "Limited",
+    "Login",
+    "LoginFile",
     "ModelCost",
     "Now",
     "PermissionDenied",
@@ -63,5 +66,6 @@ __all__ = [
     "adapter_names",
     "adapter_of",
     "cut",
+    "login_of",
     "remaining",
 ]

@@ -44,6 +44,7 @@ class Brief(msgspec.Struct, frozen=True):
 
     ``arguments`` are passed on as they are, before the prompt. ``budget_microusd`` and ``turns`` limit the session if
     the program can limit itself; None is no limit. ``permission_tool`` is the tool that the agent asks for leave.
+    ``mcp_config`` is the configuration of the server with that tool, as JSON, and ``mcp_server`` its name.
     """
 
     prompt: str
@@ -53,6 +54,8 @@ class Brief(msgspec.Struct, frozen=True):
     budget_microusd: int | None = None
     turns: int | None = None
     permission_tool: str = ""
+    mcp_config: str = ""
+    mcp_server: str = ""
 
 
 class Conversation(msgspec.Struct, frozen=True):

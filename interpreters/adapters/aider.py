@@ -5,6 +5,8 @@ in the next line. An answer ends with ``Tokens: … sent, … received. Cost: �
 session, and only there for models with a known price. An error begins with its class in LiteLLM, and ends with a
 sentence for people. Aider tries again after some errors. *It exits with status 0 also after an error.*
 
+*Commits* of its own are turned off: a model writes their messages, at a cost that aider does not report.
+
 A conversation has no identifier: aider keeps one chat in the worktree, and a session restores it or does not.
 """
 
@@ -17,6 +19,7 @@ from lifefold.core.policy.outcomes import Outcome
 from lifefold.interpreters.adapters import hostile, reading, verdicts
 from lifefold.interpreters.adapters.adapter import Brief, Conversation, Now, Permissions, Reports
 from lifefold.interpreters.adapters.facts import Cost, Ended, Tokens, Work
+from lifefold.interpreters.adapters.login import Login
 from lifefold.interpreters.adapters.reading import Reading, Step
 
 _ERRORS: Final = {
@@ -57,10 +60,18 @@ class Aider:
     reports = Reports.USD
     tested_versions = ("0.86.2",)
     version_argv = ("aider", "--version")
+    login = Login(
+        variables=(
+            "ANTHROPIC_API_KEY", "DEEPSEEK_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY",
+        ),
+        settings=("OPENAI_API_BASE",),
+        elsewhere="a file .env or .aider.conf.yml",
+    )  # fmt: skip
 
     def argv(self, brief: Brief, conversation: Conversation | None) -> tuple[str, ...]:
         """Return the command line; what the program would ask at a terminal is answered by its permissions."""
         words = ["aider", "--no-pretty", "--no-stream", "--no-check-update", "--no-show-release-notes"]
+        words += ["--no-auto-commits", "--no-dirty-commits"]
         if conversation is not None and conversation.begun:
             words.append("--restore-chat-history")
         if brief.model:

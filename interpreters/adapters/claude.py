@@ -18,6 +18,7 @@ from lifefold.core.policy.outcomes import Outcome
 from lifefold.interpreters.adapters import hostile, reading
 from lifefold.interpreters.adapters.adapter import Brief, Conversation, Now, Permissions, Reports
 from lifefold.interpreters.adapters.facts import Cost, Counted, Ended, ModelCost, Tokens, Work
+from lifefold.interpreters.adapters.login import Login, LoginFile
 from lifefold.interpreters.adapters.reading import Reading, Step
 from lifefold.interpreters.adapters.until import believed
 
@@ -68,6 +69,7 @@ class _Line(msgspec.Struct, frozen=True):
     errors: Any = None
     permission_denials: Any = None
     total_cost_usd: Any = None
+    usage: Any = None
     model_usage: Any = msgspec.field(name="modelUsage", default=None)
     since_last: Any = msgspec.field(name="model_usage_since_last_result", default=None)
 
@@ -86,6 +88,12 @@ class Claude:
     reports = Reports.USD
     tested_versions = ("2.1.197", "2.1.330")
     version_argv = ("claude", "--version")
+    login = Login(
+        variables=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
+        settings=("ANTHROPIC_BASE_URL",),
+        files=(LoginFile(".claude", ".credentials.json", "CLAUDE_CONFIG_DIR"),),
+        elsewhere="the keychain of macOS, a cloud provider, or apiKeyHelper in its settings",
+    )
 
     def argv(self, brief: Brief, conversation: Conversation | None) -> tuple[str, ...]:
         """Return the command line. As root the program refuses ``bypassPermissions`` outside a sandbox."""
@@ -96,6 +104,8 @@ class Claude:
             words.append(f"--model={brief.model}")
         if mode := _MODES.get(brief.permissions):
             words.append(f"--permission-mode={mode}")
+        if brief.mcp_config:
+            words += [f"--mcp-config={brief.mcp_config}", f"--allowedTools=mcp__{brief.mcp_server}"]
         if brief.permission_tool:
             words.append(f"--permission-prompt-tool={brief.permission_tool}")
         if brief.budget_microusd is not None:
@@ -225,6 +235,8 @@ def _spent(state: Reading, line: _Line) -> Step:
     tokens = Tokens()
     for each in models:
         tokens = tokens.plus(each.cost.tokens)
+    if tokens == Tokens():  # versions that do not report by model
+        tokens = _tokens(hostile.table(line.usage), _MESSAGE_KEYS)
     counted = Counted.SESSION if line.since_last is None else Counted.CONVERSATION
     return reading.spent(state, Cost(tokens, hostile.microusd(line.total_cost_usd)), counted, models)
 

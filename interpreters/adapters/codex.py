@@ -18,6 +18,7 @@ from lifefold.core.policy.outcomes import Outcome
 from lifefold.interpreters.adapters import hostile, reading
 from lifefold.interpreters.adapters.adapter import Brief, Conversation, Now, Permissions, Reports
 from lifefold.interpreters.adapters.facts import Cost, Counted, Ended, Tokens, Work
+from lifefold.interpreters.adapters.login import Login, LoginFile
 from lifefold.interpreters.adapters.reading import Reading, Step
 
 _SANDBOXES: Final = {
@@ -61,6 +62,12 @@ class Codex:
     reports = Reports.TOKENS
     tested_versions = ("0.169.0",)
     version_argv = ("codex", "--version")
+    login = Login(
+        variables=("CODEX_API_KEY",),
+        settings=("OPENAI_API_KEY", "OPENAI_BASE_URL"),
+        files=(LoginFile(".codex", "auth.json", "CODEX_HOME"),),
+        elsewhere="the keychain of the system, or env_key of a provider in its config.toml",
+    )
 
     def argv(self, brief: Brief, conversation: Conversation | None) -> tuple[str, ...]:
         """Return the command line. The prompt ``-`` would mean the standard input, so it gets a newline."""

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from lifefold.core.lifecycles import turn
+from lifefold.core.fleet.worker import output
 from lifefold.core.policy.outcomes import Outcome
 
 TEXT_CHARS: Final = 2_000
@@ -19,15 +19,10 @@ NAME_CHARS: Final = 200
 """The longest identifier or name of a fact."""
 
 
-class Work(StrEnum):
-    """What an agent does for some time."""
+Work = output.Work
+"""What an agent does for some time: it uses a tool, or shortens its own context."""
 
-    TOOL = "tool"
-    COMPACTION = "compaction"
-    """It shortens its own context."""
-
-
-PHASES: Final = {Work.TOOL: turn.State.TOOL_USE, Work.COMPACTION: turn.State.COMPACTING}
+PHASES: Final = output.PHASES
 """The phase of document 004's turn while an agent does that work."""
 
 

@@ -16,6 +16,7 @@ from lifefold.core.policy.outcomes import Outcome
 from lifefold.interpreters.adapters import hostile, reading
 from lifefold.interpreters.adapters.adapter import Brief, Conversation, Now, Permissions, Reports
 from lifefold.interpreters.adapters.facts import Cost, Counted, Ended, ModelCost, Tokens, Work
+from lifefold.interpreters.adapters.login import Login, LoginFile
 from lifefold.interpreters.adapters.reading import Reading, Step
 
 _MODES: Final = {Permissions.READ: "plan", Permissions.EDIT: "auto_edit", Permissions.ALL: "yolo"}
@@ -70,6 +71,12 @@ class Gemini:
     reports = Reports.TOKENS
     tested_versions = ("0.61.0",)
     version_argv = ("gemini", "--version")
+    login = Login(
+        variables=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS"),
+        settings=("GOOGLE_CLOUD_LOCATION", "GOOGLE_CLOUD_PROJECT", "GOOGLE_GENAI_USE_VERTEXAI"),
+        files=(LoginFile(".gemini", "oauth_creds.json"),),
+        elsewhere="the keychain of the system, a file .env, or the account of a cloud machine",
+    )
 
     def argv(self, brief: Brief, conversation: Conversation | None) -> tuple[str, ...]:
         """Return the command line."""

@@ -17,6 +17,7 @@ from lifefold.core.policy.outcomes import Outcome
 from lifefold.interpreters.adapters import hostile, reading
 from lifefold.interpreters.adapters.adapter import Brief, Conversation, Now, Permissions, Reports
 from lifefold.interpreters.adapters.facts import Cost, Ended, Tokens, Work
+from lifefold.interpreters.adapters.login import Login, LoginFile
 from lifefold.interpreters.adapters.reading import Reading, Step
 
 _TITLE_CHARS: Final = 60
@@ -57,6 +58,12 @@ class Opencode:
     reports = Reports.USD
     tested_versions = ("1.18.33",)
     version_argv = ("opencode", "--version")
+    login = Login(
+        variables=("ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY", "OPENCODE_API_KEY", "OPENROUTER_API_KEY"),
+        settings=("OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR"),
+        files=(LoginFile(".local/share", "opencode/auth.json", "XDG_DATA_HOME"),),
+        elsewhere="apiKey of a provider in its settings; some models need no login",
+    )
 
     def argv(self, brief: Brief, conversation: Conversation | None) -> tuple[str, ...]:
         """Return the command line; what an agent may do by default is in opencode's own settings."""

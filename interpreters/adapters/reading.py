@@ -43,6 +43,9 @@ MOST_TOTALS: Final = 16
 SENTENCE_CHARS: Final = 400
 """The longest reason of an end, which screens and prompts repeat."""
 
+_EXACT: Final = "="
+"""The beginning of a remembered limit whose end the program told exactly."""
+
 _ERROR: Final = re.compile(
     r"\b(?:errors?|fatal|failed|exception|panic\w*|cannot|can't|invalid|unknown|unexpected|not found|denied|refused)\b",
     re.IGNORECASE,
@@ -167,11 +170,13 @@ def highest(one: Cost, other: Cost) -> Cost:
 def limited(reading: Reading, reason: str, now: Now, *, until_ms: int | None = None, scope: str = "") -> Step:
     """Note a limit of the account; the sentence may tell its end.
 
-    The same limit is no news until the agent has done something else.
+    The same limit is no news until the agent has done something else. Nor is a sentence, after an exact ``until_ms``.
     """
+    is_exact = until_ms is not None
     until_ms = until_of(reason, now) if until_ms is None else until_ms
-    limit = str(until_ms)
-    if limit == reading.limit or (reading.limit and until_ms is None):
+    limit = f"{_EXACT if is_exact else ''}{until_ms}"
+    known = limit == reading.limit or (reading.limit.startswith(_EXACT) and not is_exact)
+    if known or (reading.limit and until_ms is None):
         return reading, ()
     return msgspec.structs.replace(reading, limit=limit), (Limited(until_ms, scope, reason),)
 

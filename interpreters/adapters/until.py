@@ -1,7 +1,8 @@
 """The end of a limit, out of the sentence of an agent: ``resets at 12:30 PM``, ``try again in 2 h 5 m``.
 
 Agents print times of their own zone, so a time without a zone is read with the offset of the moment. A time of day
-without a date is the next one. A time that cannot be the end of a limit counts as unknown.
+without a date is the next one, or one just over: programs leave out the seconds, and output can be read late. A time
+that cannot be the end of a limit counts as unknown.
 """
 
 import re
@@ -16,6 +17,9 @@ LONGEST_MS: Final = 32 * 86_400_000
 
 EARLIEST_MS: Final = 86_400_000
 """A limit may have ended a day ago at most; the output may be read late."""
+
+JUST_OVER: Final = timedelta(minutes=10)
+"""A time of day that passed within this time is the one that was meant, and not that of the next day."""
 
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _SECONDS_OF_EPOCH: Final = 100_000_000_000
@@ -76,7 +80,7 @@ def _at(found: re.Match[str], now: Now) -> int | None:
             at = at.replace(year=int(found["year"] or here.year), month=month, day=int(found["day"]))
             if not found["year"] and at < here - timedelta(days=1):
                 at = at.replace(year=here.year + 1)
-        elif at <= here:
+        elif at <= here - JUST_OVER:
             at += timedelta(days=1)
         return _near(round(at.timestamp() * 1000), now)
     except (ValueError, OverflowError, OSError):

@@ -25,11 +25,25 @@ SOONER: Final = 6
 
 def shrunk(deviations: Mapping[Name, int], is_found: IsFound) -> Deviations:
     """Return the few deviations that break the property, each as small as possible, and on the first occasions."""
+    is_found = _once(is_found)
     few = _fewer(_of_few_kinds(dict(deviations), is_found), is_found)
     sooner = _sooner(few, is_found)
     if sooner != few:
         sooner = _fewer(sooner, is_found)
     return _otherwise(_fewer(_smaller(sooner, is_found), is_found), is_found)
+
+
+def _once(is_found: IsFound) -> IsFound:
+    """Return the same question that is asked once of the same deviations: each answer takes a simulation."""
+    known: dict[frozenset[tuple[Name, int]], bool] = {}
+
+    def is_known(deviations: Mapping[Name, int]) -> bool:
+        key = frozenset(deviations.items())
+        if key not in known:
+            known[key] = is_found(deviations)
+        return known[key]
+
+    return is_known
 
 
 def _of_few_kinds(deviations: Deviations, is_found: IsFound) -> Deviations:

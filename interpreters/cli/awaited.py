@@ -39,6 +39,11 @@ def lines(waiting: Sequence[Waiting], paused_by: Mapping[str, str], log: str = "
     """
     for each in waiting:
         match each.about:
+            case Awaited.QUESTION:
+                (name,) = map(shlex.quote, each.names)
+                until = f" (refused at {_moment(each.until_ms)})" if each.until_ms else ""
+                command = f"{each.command} {name}" if each.command == "approve" else f'{each.command} {name} "..."'
+                yield _line(f"{each.reason}{until}", f"{command}{log}, or lifefold reject {name}{log}")
             case Awaited.PLAN:
                 yield _line(f"the plan waits for your approval ({count(len(each.names), 'task')})", f"approve{log}")
             case Awaited.TASK:
@@ -86,7 +91,8 @@ def fallen(stopped_by: Mapping[str, str]) -> Iterator[str]:
 
 
 def _line(what: str, command: str) -> str:
-    return plain(f"{what}: {as_typed(f'lifefold {command}')}".encode())
+    joint = " " if what.endswith("?") else ": "
+    return plain(f"{what}{joint}{as_typed(f'lifefold {command}')}".encode())
 
 
 def _paused(waiting: Sequence[Waiting], paused_by: Mapping[str, str], log: str) -> Iterator[str]:

@@ -76,6 +76,11 @@ def _add_running(commands: _Commands) -> None:
     init = _add(commands, "init", "making:init", "write a fleet file and a working example agent")
     init.add_argument("folder", nargs="?", default=".", help="the folder (default: the current one)")
 
+    doctor = _add(
+        commands, "doctor", "examining:doctor", "show what of this machine a fleet can use, and what is missing"
+    )
+    doctor.add_argument("fleet", metavar="FLEET.toml", nargs="?", help="the fleet file (default: fleets in general)")
+    doctor.add_argument("--json", action="store_true", help="print JSON")
     _add(commands, "schema", "describing:schema", "print the JSON Schema of a fleet file, for editors")
 
 
@@ -162,12 +167,21 @@ def _add_telling(commands: _Commands) -> None:
 
 def _add_deciding(commands: _Commands) -> None:
     approve = _add(
-        commands, "approve", "deciding:approve", "approve tasks that wait for approval; without TASK, the plan"
+        commands,
+        "approve",
+        "deciding:approve",
+        "approve tasks and permissions that wait for approval; without NAME, the plan",
     )
-    approve.add_argument("tasks", metavar="TASK", nargs="*", help="the tasks' ids (default: the plan as a whole)")
-    reject = _add(commands, "reject", "deciding:reject", "reject tasks that wait for approval, or the plan")
-    reject.add_argument("tasks", metavar="TASK", nargs="*", help="the tasks' ids")
+    approve.add_argument(
+        "tasks", metavar="NAME", nargs="*", help="tasks, or permissions as `ann/Q3` (default: the plan as a whole)"
+    )
+    reject = _add(commands, "reject", "deciding:reject", "reject tasks or questions that wait, or the plan")
+    reject.add_argument("tasks", metavar="NAME", nargs="*", help="tasks, or questions as `ann/Q3`")
     reject.add_argument("--plan", action="store_true", help="reject the plan as a whole")
+    answer = _add(commands, "answer", "answering:answer", "answer a question of an agent in words")
+    answer.add_argument("question", metavar="QUESTION", help="its name, as `ann/Q3` in lifefold status")
+    answer.add_argument("text", metavar="TEXT", help="the answer")
+    _log_option(answer)
     cancel = _add(commands, "cancel", "deciding:cancel", "cancel tasks; their sessions end")
     abort = _add(
         commands, "abort", "aborting:abort", "abort a tool call, the siblings of a task, or a task with its parts"
@@ -197,7 +211,9 @@ def _add_deciding(commands: _Commands) -> None:
         command.add_argument("tasks", metavar="TASK", nargs="+", help="the tasks' ids")
     for command in (approve, cancel):
         command.add_argument("--reason", metavar="TEXT", default="", help="why")
-    reject.add_argument("--reason", metavar="TEXT", required=True, help="why; the next prompt of the task has it")
+    reject.add_argument(
+        "--reason", metavar="TEXT", default="", help="why, which a task needs; its next prompt or the agent has it"
+    )
     for command in (approve, reject, cancel, retry):
         _log_option(command)
 
@@ -239,6 +255,7 @@ def _add_giving(commands: _Commands) -> None:
     add.add_argument("--subtasks-timeout", metavar="D", help="the longest wait for those tasks, as 2h")
     add.add_argument("--orphaned", metavar="WHAT", help="after the death of its session: fail, requeue, or verify")
     add.add_argument("--on-nothing", metavar="WHAT", help="after a session without a change: fail or close")
+    add.add_argument("--on-retry", metavar="WHAT", help="the conversation of a retry: resume or anew")
     add.add_argument("--budget-usd", metavar="X", help="its budget, its parts included, in US dollars")
     add.add_argument("--budget-tokens", metavar="N", help="its budget in tokens")
     add.add_argument("--budget-time", metavar="D", help="its budget in time, as 90m")
@@ -263,6 +280,7 @@ def _add_giving(commands: _Commands) -> None:
     split.add_argument(
         "--part", metavar="PROMPT", action="append", default=[], help="the prompt of a part; may be repeated"
     )
+    _add(commands, "mcp", "serving:mcp", "serve an agent's tools for its own task over MCP: for its session only")
     shape = '[{"prompt": ..., "verify": [[...]], "files": [...]}]'
     split.add_argument("--json", metavar="FILE", help=f"a file with the parts, or - for the standard input, as {shape}")
     _log_option(split, "the log (default: LIFEFOLD_DB, or the one in .lifefold/)")

@@ -8,7 +8,7 @@ import os
 import pwd
 import shlex
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -77,23 +77,39 @@ def say_of_a_session(db: str | None, judge: Judge, hint: str) -> int:
     return _say(db, judge, hint)
 
 
+def answer_to_a_session(db: str | None, judge: Judge) -> str:
+    """Give a command of a session, and return its answer. Raises ``BadInput`` with the reason of a refusal."""
+    with logs.peek(db) as store:
+        given = list(_given(store, judge))
+    said = "; ".join(words for words, _ in given)
+    if not all(is_accepted for _, is_accepted in given):
+        raise BadInput(said)
+    return said
+
+
 def _say(db: str | None, judge: Judge, hint: str) -> int:
     with logs.peek(db) as store:
-        judged = list(_judged(store, judge))
-        answers = anyio.run(partial(_tell, store, [each for each in judged if isinstance(each, Said)]))
-        if any(answer.startswith(REFUSED) for answer in answers.values()):
-            # Another command was decided first; now the reason is known.
-            answers |= {each.name: each.why for each in judge(_fleet(store)) if isinstance(each, Refused)}
-        refused = 0
-        for each in judged:
-            answer = each.why if isinstance(each, Refused) else answers[each.name]
-            refused += not answer.startswith((ACCEPTED, _LEFT))
-            words = answer.replace(ACCEPTED, each.done, 1) if isinstance(each, Said) else answer
-            print(plain(f"{each.name}: {' '.join(logs.typed(words, store).split())}".encode()))
+        given = list(_given(store, judge))
         path = shlex.quote(str(store.path))
-    if refused == len(judged):
+    for words, _ in given:
+        print(words)
+    if not any(is_accepted for _, is_accepted in given):
         raise BadInput(f"nothing has changed; lifefold {hint} --db {path} shows the present state")
     return 0
+
+
+def _given(store: SqliteStore, judge: Judge) -> Iterator[tuple[str, bool]]:
+    """Give a command, and yield a line for each name, with whether it was accepted."""
+    judged = list(_judged(store, judge))
+    answers = anyio.run(partial(_tell, store, [each for each in judged if isinstance(each, Said)]))
+    if any(answer.startswith(REFUSED) for answer in answers.values()):
+        # Another command was decided first; now the reason is known.
+        answers |= {each.name: each.why for each in judge(_fleet(store)) if isinstance(each, Refused)}
+    for each in judged:
+        answer = each.why if isinstance(each, Refused) else answers[each.name]
+        words = answer.replace(ACCEPTED, each.done, 1) if isinstance(each, Said) else answer
+        line = plain(f"{each.name}: {' '.join(logs.typed(words, store).split())}".encode())
+        yield line, answer.startswith((ACCEPTED, _LEFT))
 
 
 def _judged(store: SqliteStore, judge: Judge) -> Iterable[Said | Refused]:

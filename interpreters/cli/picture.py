@@ -33,6 +33,8 @@ from lifefold.interpreters.cli.wording import (
 from lifefold.interpreters.explain import status
 from lifefold.interpreters.explain.status import AgentStatus, TaskStatus, Waiting
 from lifefold.interpreters.fleet_runner import Runner
+from lifefold.interpreters.fleet_runner.agent_looks import Looks, looks, style
+from lifefold.interpreters.fleet_runner.process_evidence import Evidence, look
 
 STYLES: Final = {
     "Running": "green",
@@ -70,6 +72,8 @@ FEWEST_ROWS: Final = 3
 NOTICES: Final = 3
 OLD_MS: Final = 2_000
 """The age at which a notice shows its age, because its figures were true then."""
+LOOK_MS: Final = 1_000
+"""The age of an observation of a process at which the process is observed again."""
 NEWS_KEPT: Final = 200
 NEWS_WANTED: Final = 4
 """The lines that agents and tasks leave to recent transitions, if possible."""
@@ -85,6 +89,7 @@ class Picture:
         self._log = logs.option(runner.folder.log)
         self._news: deque[Happening] = deque(maxlen=NEWS_KEPT)
         self._known: _Known | None = None
+        self._evidence: dict[str, tuple[int, Evidence | None]] = {}
         runner.observers.append(self._observe)
 
     def _observe(self, aggregate: str, outcome: Reaction | Refusal) -> None:
@@ -97,7 +102,7 @@ class Picture:
         entries = sum(each.version for each in there.values())
         if self._known is None or self._known.entries != entries:
             agents = sorted(status.agents(there), key=lambda agent: by_number(agent.name))
-            tasks = status.counted(status.tasks(there))
+            tasks = status.counted(self._account.claimed(status.tasks(there)))
             if not awaited.goes_on(there):
                 tasks = tuple(replace(each, timer=None) for each in tasks)
             self._known = _Known(entries, tasks, agents, awaited.waiting(there))
@@ -136,7 +141,9 @@ class Picture:
 
     def _leaving(self, width: int) -> list[Text]:
         served = {each.name for each in self._runner.fleet.services}
-        sessions, runs = (sum((name in served) is of for name in self._runner.handlers.live) for of in (False, True))
+        sessions, runs = (
+            sum((name in served) is of for name in self._runner.handlers.sessions.live) for of in (False, True)
+        )
         asked = f"{sessions} {'session is' if sessions == 1 else 'sessions are'} asked to end" if sessions else ""
         waited = f"{runs} {'run is' if runs == 1 else 'runs are'} waited for" if runs else ""
         match self._runner.leaving:
@@ -189,21 +196,35 @@ class Picture:
         if fitting < len(agents):
             agents = agents_first(agents)
         if fitting < min(len(agents), FEWEST_ROWS):
-            words = [Text.assemble(f"{each.name}:", _state(each, now_ms, wide=False), "  ") for each in agents]
+            words = [
+                Text.assemble(f"{each.name}:", _state(each, self._looks(each, now_ms), now_ms, wide=False), "  ")
+                for each in agents
+            ]
             listed = _in_lines("AGENTS", words, width, lines)
             return Group(*listed), len(listed)
         shown = _columns(width)
         table = Table(box=None, pad_edge=False, header_style="bold")
         for index in shown:
             table.add_column(COLUMNS[index], no_wrap=True)
-        pid, wide = self._runner.handlers.pid, width >= WIDE_CHARACTERS
-        rows = [list(_cells(agent, pid(agent.name), now_ms, wide=wide)) for agent in agents[:fitting]]
+        pid, wide = self._runner.handlers.sessions.pid, width >= WIDE_CHARACTERS
+        rows = [
+            list(_cells(agent, self._looks(agent, now_ms), pid(agent.name), now_ms, wide=wide))
+            for agent in agents[:fitting]
+        ]
         rows = [[cells[index] for index in shown] for cells in rows]
         for cells in _fitted(rows, [COLUMNS[index] for index in shown], width):
             table.add_row(*cells)
         if fitting < len(agents):
             table.add_row(f"and {len(agents) - fitting} more")
         return table, table.row_count + 1
+
+    def _looks(self, agent: AgentStatus, now_ms: int) -> Looks | None:
+        """Return how an agent looks; its process is observed once a second."""
+        observed_ms, evidence = self._evidence.get(agent.name, (-LOOK_MS, None))
+        if agent.processes and now_ms - observed_ms >= LOOK_MS:
+            evidence = look(self._runner.folder, agent)
+            self._evidence[agent.name] = (now_ms, evidence)
+        return looks(agent, evidence if agent.processes else None, now_ms, runs=True)
 
     def _told(self, width: int, lines: int) -> Iterator[Text]:
         for each in list(self._news)[-lines:] if lines else ():
@@ -249,9 +270,9 @@ def _columns(width: int) -> Sequence[int]:
     return NARROW if width >= NARROWEST_CHARACTERS else NARROW[:-1]
 
 
-def _cells(agent: AgentStatus, pid: int | None, now_ms: int, *, wide: bool) -> Iterator[Text]:
+def _cells(agent: AgentStatus, of: Looks | None, pid: int | None, now_ms: int, *, wide: bool) -> Iterator[Text]:
     yield Text(agent.name)
-    yield _state(agent, now_ms, wide=wide)
+    yield _state(agent, of, now_ms, wide=wide)
     yield Text(age(now_ms - agent.since_ms))
     yield Text(work_of(agent), no_wrap=True, overflow="ellipsis")
     yield Text(str(agent.session_seq))
@@ -260,11 +281,19 @@ def _cells(agent: AgentStatus, pid: int | None, now_ms: int, *, wide: bool) -> I
     yield Text(next_of(agent, now_ms))
 
 
-def _state(agent: AgentStatus, now_ms: int, *, wide: bool) -> Text:
+def _state(agent: AgentStatus, of: Looks | None, now_ms: int, *, wide: bool) -> Text:
+    """Return the mark and the state of an agent, each in its colour."""
+    said = _said(agent, now_ms, wide=wide)
+    return said if of is None else Text.assemble((f"{of.indicator} ", style(of)), said)
+
+
+def _said(agent: AgentStatus, now_ms: int, *, wide: bool) -> Text:
     """Return the state of an agent, in its colour; unless ``wide``, only its most important part."""
     doing = agent.state
     if agent.doing in {"Preparing", "Verifying", "Merging", "Disputed"}:
         doing = f"{agent.state} · {agent.doing}" if wide else agent.doing
+    if agent.state == "Running" and agent.turn is not None and agent.turn.state in _SHOWN:
+        doing = f"{agent.state} · {agent.turn.in_words()}" if wide else agent.turn.state
     if agent.silent_since_ms:
         doing = f"{agent.state} · silent {age(now_ms - agent.silent_since_ms)}" if wide else "silent"
     ending = " (ending)" if agent.state == "Stopped" and agent.processes else ""
@@ -273,6 +302,9 @@ def _state(agent: AgentStatus, now_ms: int, *, wide: bool) -> Text:
         return Text(f"{doing} · {rests}" if wide else rests, "yellow")
     return Text(doing + ending, "yellow" if agent.silent_since_ms else STYLES.get(agent.state, ""))
 
+
+_SHOWN: Final = {"TOOL_USE", "COMPACTING"}
+"""The phases of a turn that say more than the state of the session."""
 
 _RESTS: Final = {"Pause": "paused", "Hold": "held", "Drain": "draining"}
 """The words for desired states in which an agent begins nothing new."""
@@ -303,8 +335,8 @@ def _fitting(words: Sequence[Text], width: int, lines: int) -> int:
 
 
 def _task(task: TaskStatus, now_ms: int) -> Text:
-    retries = f"{task.retries} {'retry' if task.retries == 1 else 'retries'}" if task.retries else ""
-    more = ", ".join(filter(None, (retries, coming(task.timer, now_ms) if task.timer else "")))
+    claims = f"{task.claims} claims" if task.claims > 1 else ""
+    more = ", ".join(filter(None, (claims, coming(task.timer, now_ms) if task.timer else "")))
     return Text(f"{task.id}:{_low(task.state)}{f' ({more})' if more else ''}  ", STYLES.get(task.state, ""))
 
 

@@ -10,11 +10,12 @@ from typing import Final
 import msgspec
 
 from lifefold.core.fleet.board import fleet_task, worker_slot
-from lifefold.core.fleet.worker import assignment, desired_state, mailbox
+from lifefold.core.fleet.worker import assignment, desired_state, mailbox, question
 from lifefold.core.kernel import Event, LifecycleEvent, Reaction, describe, journal, replace
 from lifefold.core.lifecycles import session, task
 from lifefold.core.policy.reasons import AbortReason
 from lifefold.interpreters.cli.wording import clock_time, cut_in_the_middle, spent
+from lifefold.interpreters.explain import questions
 from lifefold.interpreters.explain.why.phrases import because
 from lifefold.interpreters.processes.command import plain
 
@@ -80,6 +81,9 @@ def _reason(event: Event, reaction: Reaction) -> str:
     if recalled is not None:
         return _recall(recalled)
     wanted: desired_state.DesiredState = reaction.aggregate.record("desired_state")
+    work: assignment.Assignment = reaction.aggregate.record("assignment")
+    if isinstance(event, session.UrgentMessage) and work.state is assignment.State.IDLE:
+        return f"{work.brief.task} was taken back while the session began"
     if wanted.state is desired_state.State.PAUSE:
         return f"paused: {wanted.reason}" if wanted.reason else "paused"
     return LEAVING if wanted.state is desired_state.State.HOLD else wanted.reason
@@ -106,10 +110,12 @@ def _cause(event: Event, entry: LifecycleEvent) -> str:
             says = f"claim {epoch}, into {len(tasks)} {'part' if len(tasks) == 1 else 'parts'}"
         case fleet_task.Replanned(what=what):
             says = what
-        case session.SessionExited(usage=used) if used != session.Usage():
-            says = f"{describe(replace(event, usage=session.Usage()))}, {spent(used)}"
+        case session.SessionExited():
+            says = _exited(event)
         case mailbox.OperatorMessageArrived(text=text, urgent=urgent):
             says = f"{'urgent' if urgent else 'for the next prompt'}, {text}"
+        case question.QuestionsOpened() | question.QuestionAsked() | question.QuestionAnswered():
+            says = questions.described(event)
         case task.Completed(took_ms=0) | assignment.WorkFinished(took_ms=0):
             says = _without("took_ms 0", entry.reason)
         case worker_slot.WorkWanted(silent=False) | worker_slot.WorkerGone(silent=False):
@@ -117,6 +123,18 @@ def _cause(event: Event, entry: LifecycleEvent) -> str:
         case _:
             says = entry.reason
     return f"{entry.metadata['event']}: {says}" if says else str(entry.metadata["event"])
+
+
+def _exited(event: session.SessionExited) -> str:
+    """Return the end of a session, with its conversation and its cost, or the total of the conversation."""
+    bare = replace(event, usage=session.Usage(), conversation="", is_total=False)
+    total = " in all of it" if event.is_total else ""
+    parts = (
+        _without("is_total False", describe(bare)),
+        f"conversation {event.conversation}" if event.conversation else "",
+        f"{spent(event.usage)}{total}" if event.usage != session.Usage() else "",
+    )
+    return ", ".join(filter(None, parts))
 
 
 def _without(last: str, says: str) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from lifefold.core.fleet.worker import assignment, desired_state
+from lifefold.core.lifecycles import session
 from lifefold.core.lifecycles.session import Usage
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.explain.status import AgentStatus, TaskStatus, Timer
@@ -61,14 +62,20 @@ def coming(timer: Timer | None, now_ms: int) -> str:
     return f"{_COMING.get(timer.event, timer.event)} {when}"
 
 
-def next_of(agent: AgentStatus, now_ms: int) -> str:
-    """Return the next step of an agent: its timer, or a task if the agent waits for one."""
+def next_of(agent: AgentStatus, now_ms: int, *, is_gone: bool = False) -> str:
+    """Return the next step of an agent: its timer, or the task or the budget that the agent waits for.
+
+    A session whose process ``is_gone`` does not time out.
+    """
+    if is_gone and agent.timer is not None and agent.timer.event == "SessionTimeout":
+        return "-"
     waits = (
         agent.timer is None
         and agent.desired_state == desired_state.State.RUN
         and agent.doing == assignment.State.WANTING
     )
-    return "waits for a task" if waits else coming(agent.timer, now_ms)
+    wanted = f"{agent.lacks} budget" if agent.lacks else "a task"
+    return f"waits for {wanted}" if waits else coming(agent.timer, now_ms)
 
 
 def by_state(tasks: Iterable[TaskStatus]) -> Iterator[tuple[str, int]]:
@@ -198,12 +205,18 @@ def messages_counted(count: int) -> str:
 _BRIEF_CHARACTERS: Final = 24
 
 
-def plain_state(agent: AgentStatus, evidence: Evidence | None) -> str:
-    """Return the state of an agent, with a question mark if the log has a session and there is no process.
+def is_missing(agent: AgentStatus, evidence: Evidence | None, *, runs: bool) -> bool:
+    """Tell whether the log has a session whose process is gone; a runner at work (``runs``) may just be starting it."""
+    is_starting = runs and evidence is None and agent.state == session.State.SPAWNING
+    return bool(agent.processes) and not is_starting and (evidence is None or not evidence.alive)
+
+
+def plain_state(agent: AgentStatus, evidence: Evidence | None, *, runs: bool) -> str:
+    """Return the state of an agent, with a question mark if the log has a session and its process is gone.
 
     A session that the stall detector has warned of is shown with the length of its silence.
     """
-    if agent.processes and (evidence is None or not evidence.alive):
+    if is_missing(agent, evidence, runs=runs):
         return f"{agent.state}? no process"
     if agent.state == "Stopped" and agent.processes:
         return "Stopped, ending"

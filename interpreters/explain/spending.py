@@ -1,24 +1,26 @@
 """The known costs of a fleet, by agent and by task: a projection, folded over the transitions of its log.
 
-A session reports its cost at its end, if it can. The cost counts for its agent and for the agent's task. A killed
-session reports nothing and counts as nothing, so the real costs can be higher.
+A session reports its cost at its end, if it can. The cost counts for its agent and for the agent's task. A session that
+is given up before its end reports nothing and counts as nothing, so the real costs can be higher. A total of a
+conversation counts as what its budgets are charged: the difference to the earlier charges.
 """
 
 import msgspec
-from pyrsistent import PMap, pmap
+from pyrsistent import PMap, PSet, pmap, pset
 
 from lifefold.core.fleet.system import worker
-from lifefold.core.fleet.worker import assignment
+from lifefold.core.fleet.worker import assignment, conversation
 from lifefold.core.kernel import Transition, replace
 from lifefold.core.lifecycles.session import SessionExited, Usage
 
 
 class Spending(msgspec.Struct, frozen=True):
-    """The known costs. ``assigned`` has the last task of each agent."""
+    """The known costs. ``assigned`` has the last task of each agent; ``talking`` are the agents with conversations."""
 
     agents: PMap[str, Usage] = pmap()
     tasks: PMap[str, Usage] = pmap()
     assigned: PMap[str, str] = pmap()
+    talking: PSet[str] = pset()
 
     @property
     def total(self) -> Usage:
@@ -45,11 +47,21 @@ def spend(spending: Spending, aggregate: str, transition: Transition) -> Spendin
     event = transition.event
     if isinstance(event, assignment.Assigned):
         return replace(spending, assigned=spending.assigned.set(agent, event.brief.task))
-    if isinstance(event, SessionExited) and event.usage != Usage():
-        task = spending.assigned.get(agent, "")
-        return replace(
-            spending,
-            agents=spending.agents.set(agent, spending.of_agent(agent).plus(event.usage)),
-            tasks=spending.tasks.set(task, spending.of_task(task).plus(event.usage)),
-        )
+    if transition.machine == conversation.machine.name and transition.before is None:
+        return replace(spending, talking=spending.talking.add(agent))
+    if isinstance(event, conversation.SessionEnded):
+        return _charge(spending, agent, conversation.charge(transition.was, event))
+    if isinstance(event, SessionExited) and agent not in spending.talking:
+        return _charge(spending, agent, event.usage)
     return spending
+
+
+def _charge(spending: Spending, agent: str, usage: Usage) -> Spending:
+    if usage == Usage():
+        return spending
+    task = spending.assigned.get(agent, "")
+    return replace(
+        spending,
+        agents=spending.agents.set(agent, spending.of_agent(agent).plus(usage)),
+        tasks=spending.tasks.set(task, spending.of_task(task).plus(usage)),
+    )

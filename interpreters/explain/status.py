@@ -20,11 +20,24 @@ from lifefold.core.fleet.dispatch import accounts, budgets, plan_approval
 from lifefold.core.fleet.dispatch.task_index import tasks_of, work_of
 from lifefold.core.fleet.service import inbox, invocation, trigger
 from lifefold.core.fleet.system import board, plan_change, worker
-from lifefold.core.fleet.worker import assignment, desired_state, mailbox, shutdown, stall_detector, supervisor
+from lifefold.core.fleet.worker import (
+    assignment,
+    conversations,
+    desired_state,
+    mailbox,
+    question,
+    shutdown,
+    stall_detector,
+    supervisor,
+)
+from lifefold.core.fleet.worker.appearance import Appearance, appearance
 from lifefold.core.kernel import Aggregate, Entity, Phase, replace
 from lifefold.core.lifecycles import process, session, task
 from lifefold.effects.service import Source
 from lifefold.effects.session import RunSession
+from lifefold.interpreters.explain import questions
+from lifefold.interpreters.explain.conversing import conversing
+from lifefold.interpreters.explain.turn_status import TurnStatus, turn_status
 
 
 class Timer(msgspec.Struct, frozen=True):
@@ -46,7 +59,12 @@ class AgentStatus(msgspec.Struct, frozen=True):
     ``stall_detector`` is the progress of its session, empty without a stall detector. ``silent_since_ms`` is the
     approximate time of the last progress of a session on the ladder, otherwise 0. ``supervisor`` is the state of its
     restarts, empty without restarts; ``reason`` is then the reason of a quarantine. ``preempted_for`` is the task that
-    it is preempted for, until it is free; otherwise empty.
+    it is preempted for, until it is free; otherwise empty. ``lacks`` is the budget without a share left for another
+    claim, ``its`` or ``the fleet's``; empty if there is none. ``conversation`` says which conversation its session
+    resumes or begins.
+
+    ``appearance`` has the words of documents 001 and 004 for it, and ``turn`` its present or last turn. Both are None
+    for a service.
 
     For a service (``kind``), the state is that of its process, and ``reason`` says why it is down. ``doing`` is the
     prompt of its run, empty without one. ``messages`` counts its waiting messages, ``waiting`` all its waiting items.
@@ -80,6 +98,10 @@ class AgentStatus(msgspec.Struct, frozen=True):
     triggers: tuple["TriggerStatus", ...] = ()
     undelivered: int = 0
     prompted: int = 0
+    lacks: str = ""
+    conversation: str = ""
+    appearance: Appearance | None = None
+    turn: TurnStatus | None = None
 
 
 class TriggerStatus(msgspec.Struct, frozen=True):
@@ -142,13 +164,16 @@ def agent_status(of: Aggregate) -> AgentStatus:
         total_errors=record.total_errors,
         messages=len(box.messages) - undelivered,
         processes=_processes(entity),
-        timer=_session_timer(entity) or (_timer(supervised) if supervised else None),
+        timer=_session_timer(entity, is_held=question.waits(of)) or (_timer(supervised) if supervised else None),
         reason=(supervised.record.why_quarantined if supervised else "") or wanted.reason,
         stall_detector=of.record(stall_detector.REF).state if stall_detector.REF in of.entities else "",
         silent_since_ms=_silent_since_ms(of.entities.get(stall_detector.REF)),
         supervisor=supervised.state if supervised else "",
         undelivered=undelivered,
         prompted=box.taken if record.state in session.SESSION_LIVES else 0,
+        conversation=conversing(conversations.of(of)) if task_in_hand(assigned) else "",
+        appearance=appearance(of),
+        turn=turn_status(of),
     )
 
 
@@ -200,16 +225,16 @@ def _silent_since_ms(entity: Entity[stall_detector.StallDetector] | None) -> int
     return entity.entered_ms - entity.record.limits.steps_ms[entity.record.steps_taken - 1]
 
 
-def _session_timer(entity: Entity[session.Session]) -> Timer | None:
-    """Return the next timer of a session: one of the lifecycle, or its time limit."""
+def _session_timer(entity: Entity[session.Session], *, is_held: bool) -> Timer | None:
+    """Return the next timer of a session: one of the lifecycle, or its time limit, unless that is held."""
     running = running_session(entity)
-    if running is None or running.timeout_ms is None or entity.state is not session.State.RUNNING:
+    if running is None or running.timeout_ms is None or is_held or entity.state is not session.State.RUNNING:
         return _timer(entity)
     return _timer(entity, Timer("SessionTimeout", entity.entered_ms + running.timeout_ms))
 
 
 def running_session(entity: Entity[session.Session]) -> RunSession | None:
-    """Return the session that runs, with the limits that it began with; after a recovery, with those of the next."""
+    """Return the session that runs, with the limits that it began with."""
     part = entity.find("RunSession")
     return part.activity if part is not None and isinstance(part.activity, RunSession) else None
 
@@ -251,7 +276,12 @@ def _reason_of(of: FleetTask) -> str:
     """Return why a task is in its state. Verified work does not have the reason of an earlier failure."""
     is_given_back = of.state is task.State.DONE and not of.owner
     reason = of.reason if is_given_back or of.state in _REASONED else ""
-    return "; ".join(dict.fromkeys(filter(None, (reason, fleet_task.NOT_IN_THE_PLAN if of.removed else ""))))
+    return _joined(reason, fleet_task.NOT_IN_THE_PLAN if of.removed else "")
+
+
+def _joined(*reasons: str) -> str:
+    """Return the reasons that are not empty, each once."""
+    return "; ".join(dict.fromkeys(filter(None, reasons)))
 
 
 _REASONED = frozenset(
@@ -272,6 +302,7 @@ def _on_board(agent: AgentStatus, aggregate: Aggregate) -> AgentStatus:
     slot: worker_slot.WorkerSlot = aggregate.record(f"worker_slot:{agent.name}")
     if slot.state is worker_slot.State.WORKING:
         agent = replace(agent, preempted_for=work_of(aggregate).preempted.get(agent.name, ""))
+    agent = replace(agent, lacks=_lacks(agent.name, aggregate))
     account = accounts.account_of(aggregate, agent.name)
     if account is not None and agent.timer is None and agent.doing == assignment.State.WANTING:
         agent = replace(agent, timer=_timer(account))
@@ -281,14 +312,28 @@ def _on_board(agent: AgentStatus, aggregate: Aggregate) -> AgentStatus:
     return replace(agent, level=trust.level.word, successes=trust.successes, violations=trust.violations)
 
 
+def _lacks(agent: str, of: Aggregate) -> str:
+    """Return the budget that admits no further claim of an agent; empty if there is none."""
+    for ref, whose in ((budgets.of_agent(agent), "its"), (budgets.FLEET, "the fleet's")):
+        found = of.entities.get(ref)
+        if found is not None and found.state not in budget.ADMITS:
+            return whose
+    return ""
+
+
 def tasks(aggregates: Mapping[str, Aggregate]) -> tuple[TaskStatus, ...]:
     """Return the status of every task in the order of the plan, parts next to their parents."""
     aggregate = aggregates[board.NAME]
     gone = plan_change.removed(aggregate)
     entities = [each for ref, each in aggregate.entities.items() if ref.startswith("task:")]
     found = [task_status(each) for each in sorted(entities, key=lambda each: (each.record.ordinal, each.record.id))]
-    uncounted = {each.id for each in found if each.id in gone and each.state != task.State.CLOSED}
-    return tuple(replace(each, removed=True) if each.id in uncounted else each for each in found)
+    return tuple(_removed(each) if each.id in gone else each for each in found)
+
+
+def _removed(of: TaskStatus) -> TaskStatus:
+    """Return the status of a task that is no longer in the plan, whatever its state."""
+    reason = of.reason if fleet_task.NOT_IN_THE_PLAN in of.reason else _joined(of.reason, fleet_task.NOT_IN_THE_PLAN)
+    return replace(of, removed=of.state != task.State.CLOSED, reason=reason)
 
 
 def counted(every: Sequence[TaskStatus]) -> tuple[TaskStatus, ...]:
@@ -307,6 +352,7 @@ def without_change(every: Sequence[TaskStatus]) -> tuple[str, ...]:
 class Awaited(StrEnum):
     """What waits for an operator."""
 
+    QUESTION = "question"
     PLAN = "plan"
     TASK = "task"
     AGENT = "agent"
@@ -319,11 +365,11 @@ class Awaited(StrEnum):
 class Waiting(msgspec.Struct, frozen=True):
     """Something that waits for an operator; ``command`` lets it go on.
 
-    ``names`` has the tasks of an undecided plan, a task that needs approval, or a paused agent. For a spent budget, it
-    has the blocked tasks or the agent; for trust, a task above every agent's level. For a limit, it has the account; the
-    account rests until ``until_ms`` at the latest, also without an operator. It is empty for a finished fleet
-    with an open intake. ``reason`` says why it waits. Else silence becomes a refusal at ``until_ms``; 0 is never. Times
-    are Unix time in milliseconds.
+    ``names`` has a question, the tasks of an undecided plan, a task that needs approval, or a paused agent. For a spent
+    budget, it has the blocked tasks or the agent; for trust, a task above every agent's level. For a limit, it has the
+    account that rests until ``until_ms`` at the latest, also without an operator. It is empty for a finished fleet with
+    an open intake. ``reason`` says why it waits. Else silence becomes a refusal at ``until_ms``; 0 is never. Times are
+    Unix time in milliseconds.
     """
 
     about: Awaited
@@ -335,7 +381,7 @@ class Waiting(msgspec.Struct, frozen=True):
 
 
 def waiting(aggregates: Mapping[str, Aggregate]) -> tuple[Waiting, ...]:
-    """Return what waits for an operator: the plan, tasks in its order, agents by name, and the intake.
+    """Return what waits for an operator: questions, the plan, tasks in its order, agents by name, and the intake.
 
     A finished fleet waits for nothing: no command changes it any more.
     """
@@ -343,12 +389,20 @@ def waiting(aggregates: Mapping[str, Aggregate]) -> tuple[Waiting, ...]:
         return ()
     aggregate = aggregates[board.NAME]
     return (
+        *_questions(aggregates),
         *_to_be_approved(aggregate, tasks(aggregates)),
         *_out_of_money(aggregate),
         *_limited(aggregate),
         *_paused(aggregates),
         *_more_tasks(aggregate),
     )
+
+
+def _questions(aggregates: Mapping[str, Aggregate]) -> Iterator[Waiting]:
+    for each in questions.waiting(aggregates):
+        command = "approve" if each.is_permission else "answer"
+        said = each.sentence()
+        yield Waiting(Awaited.QUESTION, (each.name,), command, each.question.asked_ms, each.until_ms, said)
 
 
 def _to_be_approved(aggregate: Aggregate, every: tuple[TaskStatus, ...]) -> Iterator[Waiting]:

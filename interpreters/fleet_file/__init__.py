@@ -2,7 +2,7 @@
 
 from lifefold.interpreters.fleet_file.command import expand
 from lifefold.interpreters.fleet_file.loading import load
-from lifefold.interpreters.fleet_file.meaning import describe_difference, in_force, parts_of
+from lifefold.interpreters.fleet_file.meaning import describe_difference, in_force
 from lifefold.interpreters.fleet_file.model import Agent, Fleet, InterpreterEntry, Service
 from lifefold.interpreters.fleet_file.problems import FleetFileError, Problem, place_of
 from lifefold.interpreters.fleet_file.restoring import former_text
@@ -24,6 +24,5 @@ __all__ = [
     "load",
     "parse_duration_ms",
     "parse_size_bytes",
-    "parts_of",
     "place_of",
 ]

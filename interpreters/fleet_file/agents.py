@@ -14,7 +14,7 @@ from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.adaptive_timeout import LONGEST_MS
 from lifefold.core.policy.intensity import Restart
 from lifefold.core.policy.recovery import Retry
-from lifefold.interpreters.fleet_file import forms, services, values
+from lifefold.interpreters.fleet_file import forms, programs, services, values
 from lifefold.interpreters.fleet_file.budget import AgentBudgetKeys, check_caps, read_caps, with_time
 from lifefold.interpreters.fleet_file.command import (
     COMMAND,
@@ -26,7 +26,7 @@ from lifefold.interpreters.fleet_file.command import (
 from lifefold.interpreters.fleet_file.gates import LEVEL
 from lifefold.interpreters.fleet_file.keys import Key, Narrow, Section, heading
 from lifefold.interpreters.fleet_file.model import DEFAULT_OUTPUT_LIMIT_BYTES, Agent, Fleet, Service
-from lifefold.interpreters.fleet_file.services import IS_NO_SERVICE, IS_SERVICE, RUNS_A_COMMAND
+from lifefold.interpreters.fleet_file.services import IS_SERVICE, RUNS_A_COMMAND
 from lifefold.interpreters.fleet_file.table import Names, Table
 from lifefold.interpreters.fleet_file.units import format_duration
 from lifefold.interpreters.fleet_file.values import as_array, as_table
@@ -75,13 +75,9 @@ class AgentKeys(Section, header="[[agents]]", named_by="name", least=1):
         forms.integer(1, MOST_AGENTS),
         "the number of such agents; several are `name-1`, `name-2` and so on",
         1,
-        when=IS_NO_SERVICE,
+        unless=IS_SERVICE,
     )
-    kind = Key(
-        forms.KIND,
-        "a command, an agent of your own in Python, or a service: a command that runs for its triggers",
-        "command",
-    )
+    kind = programs.kind
     command = Key[tuple[str, ...]](
         COMMAND,
         "the program and its arguments, never a shell; `{prompt}`, `{prompt_file}`, `{task}`, `{worktree}`,"
@@ -97,18 +93,23 @@ class AgentKeys(Section, header="[[agents]]", named_by="name", least=1):
         required=True,
         when=("kind", "python"),
     )
-    roles = Key[tuple[str, ...]](forms.NAMES, "the roles for tasks with `role`", (), when=IS_NO_SERVICE)
+    model = programs.model
+    permissions = programs.permissions
+    args = programs.args
+    program = programs.program
+    roles = Key[tuple[str, ...]](forms.NAMES, "the roles for tasks with `role`", (), unless=IS_SERVICE)
     trust = Key(
         LEVEL,
         "the trust at the beginning, in a fleet with gates; it earns more",
         AccessLevel.UNTRUSTED,
-        when=IS_NO_SERVICE,
+        unless=IS_SERVICE,
     )
     account = Key(
         forms.NAME,
         "the account of its model service; agents of one account rest together at a limit; see [quota](fleet/quota.md)",
         "",
-        when=IS_NO_SERVICE,
+        absent="the kind of an agent program; none for a command",
+        unless=IS_SERVICE,
     )
     env = Key[dict[str, str]](
         forms.VARIABLES, "variables of its environment; they replace those of the fleet and those passed on", {}
@@ -132,52 +133,52 @@ class AgentKeys(Section, header="[[agents]]", named_by="name", least=1):
         forms.duration(LEAST_SILENCE_MS),
         "a session without a sign of progress for this time is ended, as an error; see below",
         None,
-        when=IS_NO_SERVICE,
+        unless=IS_SERVICE,
     )
     stall_warn = Key[int | None](
         forms.duration(LEAST_SILENCE_MS),
         "the silence after which the operator gets a notice",
         None,
         absent="half of `stall_timeout`",
-        when=IS_NO_SERVICE,
+        unless=IS_SERVICE,
     )
     stall_interrupt = Key[int | None](
         forms.duration(LEAST_SILENCE_MS),
         "the silence after which the session gets SIGINT, once",
         None,
-        when=IS_NO_SERVICE,
+        unless=IS_SERVICE,
     )
     grace = Key(forms.duration(0), "the time between SIGTERM and SIGKILL", _LIMITS.grace_ms)
     max_consecutive_errors = Key(
         forms.integer(1, MOST_ERRORS),
         "the errors in a row at which the agent stops",
         _LIMITS.max_consecutive_errors,
-        when=IS_NO_SERVICE,
+        unless=IS_SERVICE,
     )
     max_total_errors = Key(
         forms.integer(1, MOST_ERRORS),
         "the errors in all at which the agent stops",
         _LIMITS.max_total_errors,
-        when=IS_NO_SERVICE,
+        unless=IS_SERVICE,
     )
     backoff_base = Key(
         forms.duration(1),
         "the pause after the n-th error in a row is `min(base * 2^(n-1), cap)`; mind `reset_errors_on`",
         _LIMITS.backoff_base_ms,
-        when=IS_NO_SERVICE,
+        unless=IS_SERVICE,
     )
-    backoff_cap = Key(forms.duration(1), "the longest pause after an error", _LIMITS.backoff_cap_ms, when=IS_NO_SERVICE)
+    backoff_cap = Key(forms.duration(1), "the longest pause after an error", _LIMITS.backoff_cap_ms, unless=IS_SERVICE)
     jitter = Key(
         forms.FRACTION,
         "the largest share by which each pause is shortened, so that agents do not start together",
         _LIMITS.jitter,
-        when=IS_NO_SERVICE,
+        unless=IS_SERVICE,
     )
     reset_errors_on = Key[Literal["start", "success"]](
         forms.RESET_ERRORS_ON,
         "the end of a row of errors: a session that starts, or only one that succeeds; see below",
         _LIMITS.reset_errors_on,
-        when=IS_NO_SERVICE,
+        unless=IS_SERVICE,
     )
     output_limit = Key(
         forms.size(LEAST_OUTPUT_BYTES),
@@ -261,11 +262,13 @@ def _variables(table: Table, fleet: Fleet) -> tuple[dict[str, str], tuple[str, .
 def _agents(table: Table, folder: Path, fleet: Fleet, limited: list[tuple[Table, Caps]]) -> Iterator[Agent]:
     name = table.read(AgentKeys.name)
     count = table.read(AgentKeys.count)
-    written, target = _runs(table)
     roles = tuple(dict.fromkeys(table.read(AgentKeys.roles)))
     trust = table.read(AgentKeys.trust)
-    account = table.read(AgentKeys.account)
     env, env_pass = _variables(table, fleet)
+    kind = table.read(AgentKeys.kind)
+    program, command = programs.read_program(table, kind, folder, env)
+    account = table.read(AgentKeys.account) or ("" if program is None else kind)
+    written, target = _runs(table, kind)
     timeout_ms = table.read(AgentKeys.session_timeout)
     adaptive = timeout_ms == ADAPTIVE_MS
     limits = _limits(table, LONGEST_MS if adaptive else timeout_ms)
@@ -278,8 +281,10 @@ def _agents(table: Table, folder: Path, fleet: Fleet, limited: list[tuple[Table,
     place = table.place("target") if target else ""
     services.refuse_triggers(table)
     table.finish()
-    command = python_command(target, folder) if target else settled_command(written, folder) if written else ()
-    if written and command:
+    if target:
+        command = python_command(target, folder)
+    elif written:
+        command = settled_command(written, folder)
         _check_command(table, written, command, env)
     for number in range(1, count + 1) if name else ():
         numbered = name if count == 1 else f"{name}-{number}"
@@ -299,15 +304,20 @@ def _agents(table: Table, folder: Path, fleet: Fleet, limited: list[tuple[Table,
             restart,
             adaptive,
             env_pass,
+            program,
             account,
         )
 
 
-def _runs(table: Table) -> tuple[tuple[str, ...], str]:
-    """Return the command, or the target of an agent of kind ``python``; the other one is empty."""
-    if table.read(AgentKeys.kind) == "python":
-        return (), table.read(AgentKeys.target)
-    return table.read(AgentKeys.command), ""
+def _runs(table: Table, kind: str) -> tuple[tuple[str, ...], str]:
+    """Return the command, or the target of an agent of kind ``python``; an agent program has neither."""
+    match kind:
+        case "python":
+            return (), table.read(AgentKeys.target)
+        case "command":
+            return table.read(AgentKeys.command), ""
+        case _:
+            return (), ""
 
 
 def _limits(table: Table, timeout_ms: int | None) -> Limits:

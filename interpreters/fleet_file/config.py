@@ -18,8 +18,15 @@ from lifefold.interpreters.fleet_file.gates import CLAIM, GATES, MERGE
 from lifefold.interpreters.fleet_file.interpreters import InterpreterKeys
 from lifefold.interpreters.fleet_file.keys import Key, Section, said, said_but_defaults
 from lifefold.interpreters.fleet_file.model import DEFAULT_LEASE_MS, DEFAULT_VERIFY_TIMEOUT_MS, Fleet
+from lifefold.interpreters.fleet_file.questions import (
+    QUESTIONS,
+    AnswerKeys,
+    QuestionKeys,
+    read_questions,
+    said_questions,
+)
 from lifefold.interpreters.fleet_file.table import Table
-from lifefold.interpreters.fleet_file.tasks import NEEDS_REPOSITORY, ON_DEATH, TaskKeys
+from lifefold.interpreters.fleet_file.tasks import NEEDS_REPOSITORY, ON_DEATH, TaskKeys, on_retry_of
 
 LEAST_LEASE_MS = 1_000
 RESTART = "restart"
@@ -117,6 +124,12 @@ class FleetKeys(Section, header="[fleet]"):
         " decide whether it is merged or fails",
         OnDeath.FAIL,
     )
+    on_retry = Key(
+        forms.ON_RETRY,
+        "the conversation of a retry by the same agent: `resume` continues the one of the last attempt, `anew` begins"
+        " another one; only agents whose programs keep conversations have any",
+        "resume",
+    )
     gates = Key[GatePlan | None](
         GATES,
         f"the trust that an agent needs for a transition of a task: `{CLAIM}` to take it, `{MERGE}` to have its work"
@@ -139,6 +152,7 @@ class FleetKeys(Section, header="[fleet]"):
     restart = RestartKeys
     preemption = PreemptionKeys
     aborts = AbortKeys
+    questions = QuestionKeys
 
 
 class FileKeys(Section):
@@ -147,6 +161,7 @@ class FileKeys(Section):
     fleet = FleetKeys
     agents = AgentKeys
     tasks = TaskKeys
+    answers = AnswerKeys
     interpreters = InterpreterKeys
 
 
@@ -164,9 +179,11 @@ def fleet_of(table: Table, source: Path) -> Fleet:
         budget=read_budget(table.table(FleetBudgetKeys)),
         gates=table.read(FleetKeys.gates),
         orphaned=table.read(FleetKeys.orphaned),
+        anew=table.read(FleetKeys.on_retry) == "anew",
         restarts=_restarts(table.table(RestartKeys)) if RESTART in table else None,
         preemption=_preemption(table.table(PreemptionKeys)) if PREEMPTION in table else None,
         aborts=_aborts(table.table(AbortKeys)) if ABORTS in table else None,
+        questions=read_questions(table.table(QuestionKeys)) if QUESTIONS in table else None,
         env=dict(table.read(FleetKeys.env)),
         env_pass=table.read(FleetKeys.env_pass),
         redact=table.read(FleetKeys.redact),
@@ -223,6 +240,7 @@ def written_in(fleet: Fleet, table: Table) -> dict[str, object]:
             FleetKeys.approval_timeout: fleet.approval_ms,
             FleetKeys.gates: fleet.gates,
             FleetKeys.orphaned: fleet.orphaned,
+            FleetKeys.on_retry: on_retry_of(fleet.anew),
         }
     )
     retry = said_but_defaults(
@@ -251,7 +269,7 @@ def written_in(fleet: Fleet, table: Table) -> dict[str, object]:
                 AbortKeys.sibling_to_session: fleet.aborts.sibling_to_session,
             }
         )
-    return written
+    return written | said_questions(fleet.questions)
 
 
 def _repository(table: Table, folder: Path) -> Path | None:

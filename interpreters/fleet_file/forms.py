@@ -219,14 +219,14 @@ def choice(*words: W) -> Form[W]:
 NONE_OR_MERGE: Form[Literal["none", "merge"]] = choice("none", "merge")
 """The approvals that a task can require."""
 
+ON_RETRY: Form[Literal["resume", "anew"]] = choice("resume", "anew")
+"""What a retry does about the conversation of the last attempt."""
+
 RESET_ERRORS_ON: Form[Literal["start", "success"]] = choice("start", "success")
 """The events that can reset an agent's count of errors in a row (D3)."""
 
 _NAMES = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _TARGET = rf"{_NAMES}:{_NAMES}"
-
-KIND: Form[Literal["command", "python", "service"]] = choice("command", "python", "service")
-"""The kinds of agents."""
 
 TARGET = matching(
     _TARGET,

@@ -23,7 +23,8 @@ class Key(Generic[T_co]):
     """One key; its name is that of its attribute, without an underscore at the end.
 
     ``default`` is its meaning if it is absent, or wrong and reported. ``absent`` describes that meaning in words.
-    ``when`` names another key, and the values of it with which this key is allowed. ``narrow`` is a stricter form for
+    ``when`` names another key, and the values of it with which this key is allowed; ``unless`` those with which it is
+    not. ``narrow`` is a stricter form for
     such values of another key.
     """
 
@@ -38,6 +39,7 @@ class Key(Generic[T_co]):
         required: bool = False,
         absent: str = "",
         when: tuple[str, ...] = (),
+        unless: tuple[str, ...] = (),
         narrow: "Narrow[T_co] | None" = None,
     ) -> None:
         self.form = form
@@ -46,6 +48,7 @@ class Key(Generic[T_co]):
         self.required = required
         self.absent = absent
         self.when = when
+        self.unless = unless
         self.narrow = narrow
 
     def __set_name__(self, owner: type[object], name: str) -> None:

@@ -6,6 +6,7 @@ All errors of the tables are reported together, with file, line and key.
 import re
 import tomllib
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from lifefold.interpreters.fleet_file.interpreters import performs_effects_alone
 from lifefold.interpreters.fleet_file.meaning import meaning
 from lifefold.interpreters.fleet_file.model import Agent, Fleet, InterpreterEntry, Service
 from lifefold.interpreters.fleet_file.problems import FleetFileError, Problem, Problems, Report
+from lifefold.interpreters.fleet_file.programs import report_unpriced
+from lifefold.interpreters.fleet_file.questions import QUESTIONS, with_answers
 from lifefold.interpreters.fleet_file.table import Table
 from lifefold.interpreters.fleet_file.tasks import Crew, read_tasks
 
@@ -69,11 +72,13 @@ def _tables(root: Table, source: Path, *, watch: bool) -> Tables:
     """Read all tables, in the order of their dependencies."""
     table = root.table(FleetKeys)
     fleet = fleet_of(table, source)
+    fleet = replace(fleet, questions=with_answers(root, fleet.questions))
     agents, services = read_agents(root, source.parent, fleet)
     used = {placeholder for agent in agents for argument in agent.command for placeholder in placeholders(argument)}
     share = with_time(fleet.budget, [agent.limits for agent in agents]).share
     check_caps(table.table(FleetBudgetKeys), fleet.budget.caps, share)
-    crew = Crew("prompt" in used, written_roles(root), share, fleet.repository is not None)
+    is_argument = "prompt" in used or any(agent.program for agent in agents)
+    crew = Crew(is_argument, written_roles(root), share, fleet.repository is not None)
     tasks = read_tasks(root, source.parent, crew, may_be_none=watch or (bool(services) and not agents))
     return Tables(root, table, fleet, agents, services, tasks, watch)
 
@@ -81,6 +86,7 @@ def _tables(root: Table, source: Path, *, watch: bool) -> Tables:
 def validated(tables: Tables) -> Result[Fleet, Problems]:
     """Validate the tables together: return the fleet, or all errors."""
     _must_have_workers(tables)
+    report_unpriced(tables.root, tables.fleet, tables.agents, tables.tasks)
     gates = _gates(tables)
     _warn_of_what_has_no_effect(tables)
     interpreters = list(read_interpreters(tables.root))
@@ -106,6 +112,8 @@ def _warn_of_what_has_no_effect(tables: Tables) -> None:
     fleet, table = tables.fleet, tables.table
     if fleet.restarts is None and any(each.restart != Restart() for each in tables.agents):
         table.warn(RESTART, "no agent is restarted without [fleet.restart], so [agents.restart] has no effect")
+    if fleet.questions is not None and find_spec("mcp") is None:
+        table.warn(QUESTIONS, "without the package mcp no agent can ask an operator: pip install 'lifefold[mcp]'")
     if "approval_timeout" in table and not any(task.needs_approval for task in tables.tasks) and not fleet.gates:
         table.warn("approval_timeout", 'no task has approval = "merge", so approval_timeout has no effect')
 

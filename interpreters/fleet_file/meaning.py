@@ -13,12 +13,14 @@ from itertools import zip_longest
 from typing import Any, Final
 
 from lifefold.core.fleet import Caps, TaskPlan
+from lifefold.core.fleet.system.plan_places import parts_of, place_of
 from lifefold.interpreters.fleet_file.agents import ADAPTIVE_MS, AgentKeys, RestartKeys
 from lifefold.interpreters.fleet_file.budget import said_caps
 from lifefold.interpreters.fleet_file.keys import Key, said, said_but_defaults
 from lifefold.interpreters.fleet_file.model import Agent, InterpreterEntry, Service
+from lifefold.interpreters.fleet_file.programs import said_program
 from lifefold.interpreters.fleet_file.services import said_life
-from lifefold.interpreters.fleet_file.tasks import TaskKeys
+from lifefold.interpreters.fleet_file.tasks import TaskKeys, on_retry_of
 from lifefold.interpreters.fleet_file.values import LONGEST_SHOWN, as_table, shortened
 
 _DIGEST = "digest "
@@ -55,23 +57,10 @@ def in_force(text: str, added: Iterable[TaskPlan], caps: Mapping[str, Caps]) -> 
     document = json.loads(text)
     document["tasks"] |= {each.id: _task(each) for each in added}
     for place, each in caps.items():
-        kind, _, name = place.partition(".")
+        kind, name, _ = parts_of(place)
         table = document[kind][name] if name else document[kind]
         table["budget"] |= said_caps(each)["budget"]
     return json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-
-
-def parts_of(place: str, tasks: Iterable[str]) -> tuple[str, str, str]:
-    """Return the kind, the name and the key of a place; the name of ``fleet.KEY`` is empty.
-
-    The id of a task may have dots. So ``tasks`` are the ids that the place can begin with.
-    """
-    kind, _, rest = place.partition(".")
-    if kind == "fleet":
-        return kind, "", rest
-    found = (each for each in tasks if kind == "tasks" and f"{rest}.".startswith(f"{each}."))
-    name = max(found, key=len, default=rest.partition(".")[0])
-    return kind, name, rest[len(name) + 1 :]
 
 
 def describe_difference(old: str, new: str) -> tuple[str, ...]:
@@ -102,7 +91,10 @@ def _digest(text: str) -> str:
 
 def _agent(agent: Agent) -> dict[str, object]:
     limits = agent.limits
-    runs = {AgentKeys.target: agent.target} if agent.target else {AgentKeys.command: agent.written_command}
+    if agent.program is not None:
+        runs = said_program(agent.program)
+    else:
+        runs = said({AgentKeys.target: agent.target} if agent.target else {AgentKeys.command: agent.written_command})
     meanings = {
         AgentKeys.output_limit: agent.output_limit_bytes,
         AgentKeys.session_timeout: ADAPTIVE_MS if agent.adaptive else limits.session_timeout_ms,
@@ -134,7 +126,7 @@ def _agent(agent: Agent) -> dict[str, object]:
         }
     )
     tables = said_caps(agent.caps) | ({"restart": restart} if restart else {})
-    return said(runs) | said(meanings) | said_but_defaults(newer) | tables
+    return runs | said(meanings) | said_but_defaults(newer) | tables
 
 
 def _service(service: Service) -> dict[str, object]:
@@ -164,6 +156,7 @@ def _task(task: TaskPlan) -> dict[str, object]:
         TaskKeys.subtasks_timeout: task.subtasks_ms,
         TaskKeys.orphaned: task.orphaned,
         TaskKeys.on_nothing: task.on_nothing,
+        TaskKeys.on_retry: on_retry_of(task.anew),
     }
     return said(meanings) | said_but_defaults(newer) | said_caps(task.caps)
 
@@ -171,7 +164,7 @@ def _task(task: TaskPlan) -> dict[str, object]:
 def _differences(path: tuple[str, ...], old: object, new: object) -> Iterator[str]:
     if old == new:
         return
-    olds, news, place = as_table(old), as_table(new), ".".join(path)
+    olds, news, place = as_table(old), as_table(new), place_of(*path)
     if olds is not None and news is not None:
         for inner in sorted(olds.keys() | news.keys()):
             if inner not in news or inner not in olds:
@@ -187,7 +180,7 @@ def _differences(path: tuple[str, ...], old: object, new: object) -> Iterator[st
 def _came_or_went(path: tuple[str, ...], old: object, new: object, *, came: bool) -> Iterator[str]:
     """Yield an added or removed thing: for a key its value, for a table each key."""
     kind, *names = path
-    value, place = as_table(new if came else old), ".".join(path)
+    value, place = as_table(new if came else old), place_of(*path)
     if value is None:
         yield f"{place}: was {_written(old)}, is {_written(new)}"
     elif not value or (kind != "fleet" and len(names) <= 1):

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from lifefold.core.fleet import AgentPlan, Budget, Caps, GatePlan, Plan, Preemption, ServicePlan, TaskPlan
-from lifefold.core.fleet.worker import stall_detector
+from lifefold.core.fleet import AgentPlan, Budget, Caps, GatePlan, Plan, Preemption, ServicePlan, Talks, TaskPlan
+from lifefold.core.fleet.worker import question, stall_detector
 from lifefold.core.lifecycles import process, session
 from lifefold.core.lifecycles.task import OnDeath
 from lifefold.core.policy.abort import AbortPolicy
@@ -14,6 +14,7 @@ from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.policy.retry import RetryPolicy
 from lifefold.effects.service import Source
+from lifefold.interpreters.adapters import Permissions, adapter_of
 from lifefold.interpreters.fleet_file.budget import with_time
 
 DEFAULT_LEASE_MS = 60_000
@@ -21,11 +22,22 @@ DEFAULT_VERIFY_TIMEOUT_MS = 600_000
 DEFAULT_OUTPUT_LIMIT_BYTES = 10_000_000
 
 
+class AgentProgram(msgspec.Struct, frozen=True):
+    """The program of an agent whose ``kind`` is an ``adapter``; ``path`` is the key ``program`` of the file."""
+
+    adapter: str
+    model: str = ""
+    permissions: Permissions = Permissions.DEFAULT
+    arguments: tuple[str, ...] = ()
+    path: str = ""
+
+
 class Agent(msgspec.Struct, frozen=True):
     """One agent; a ``count`` in the file makes several.
 
     ``command`` is for ``expand``, ``written_command`` is that of the file. An agent of kind ``python`` has a ``target``
-    instead, with its place in the file in ``target_place``. ``env_pass`` names further variables of the runner that the
+    instead, with its place in the file in ``target_place``. That of an agent with a ``program`` has one word, the
+    program; its adapter makes the arguments. ``env_pass`` names further variables of the runner that the
     agent gets, and ``env`` adds variables; both include those of the fleet. ``output_limit_bytes`` is for each session,
     on disk. Without ``stall`` its sessions have no stall detector. ``adaptive``: the time-out of a session depends on
     the times of others, and its limits have the longest. Agents of one ``account`` rest together at its limits.
@@ -46,6 +58,7 @@ class Agent(msgspec.Struct, frozen=True):
     restart: Restart = Restart()
     adaptive: bool = False
     env_pass: tuple[str, ...] = ()
+    program: AgentProgram | None = None
     account: str = ""
 
 
@@ -92,7 +105,8 @@ class Fleet(msgspec.Struct, frozen=True):
 
     ``watch``: the fleet waits for more tasks; this is an option of the run, not of the file. Without ``gates`` trust
     does not count, without ``preemption`` no task is preempted, and without ``aborts`` none is aborted. ``orphaned`` is
-    the outcome after the death of a session, unless the task has its own.
+    the outcome after the death of a session, unless the task has its own. ``anew``: a retry begins a new conversation.
+    Without ``questions`` no agent can ask.
 
     ``env`` and ``env_pass`` are for all processes, verification commands included. ``redact`` names further secrets.
 
@@ -121,9 +135,11 @@ class Fleet(msgspec.Struct, frozen=True):
     meaning: str = ""
     services: tuple[Service, ...] = ()
     aborts: AbortPolicy | None = None
+    questions: question.Terms | None = None
     env: dict[str, str] = msgspec.field(default_factory=dict[str, str])
     env_pass: tuple[str, ...] = ()
     redact: tuple[str, ...] = ()
+    anew: bool = False
 
     def place_of(self, service: Service) -> Path:
         """Return the folder in which a service runs."""
@@ -153,7 +169,9 @@ class Fleet(msgspec.Struct, frozen=True):
                 each.stall,
                 each.restart,
                 each.adaptive,
-                each.account,
+                talks=_talks(each.program),
+                account=each.account,
+                follows=True,
             )
             for each in self.agents
         )
@@ -176,8 +194,18 @@ class Fleet(msgspec.Struct, frozen=True):
             self.orphaned,
             self.aborts,
             guarded=self.repository is not None,
+            anew=self.anew,
+            questions=self.questions,
         )
 
     def grace_ms(self, agent: Agent) -> int:
         """Return the longest time that a session of an agent may take to end."""
         return max(agent.limits.grace_ms, self.preemption.within_ms if self.preemption is not None else 0)
+
+
+def _talks(program: AgentProgram | None) -> Talks | None:
+    """Return what an agent program can do with conversations; None for a command, which keeps none."""
+    if program is None:
+        return None
+    adapter = adapter_of(program.adapter)
+    return Talks(adapter.chooses_conversation, adapter.resumable) if adapter.resumable else None

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lifefold.interpreters.fleet_file.meaning import parts_of
+from lifefold.core.fleet.system.plan_places import parts_of
 from lifefold.interpreters.fleet_file.values import as_array, as_table
 
 
@@ -15,7 +15,7 @@ def former_text(old: str, new: str, what: str) -> tuple[str, ...]:
     ``fleet.KEY``. A line without a value says which key to remove.
     """
     before, after = json.loads(old), json.loads(new)
-    kind, name, key = parts_of(what, before.get("tasks", {}))
+    kind, name, key = parts_of(what)
     if kind == "fleet":
         return tuple(_keys("[fleet]", before[kind], after[kind], key))
     kind = "services" if name in before.get("services", {}) else kind

@@ -22,6 +22,7 @@ def _table(section: type[Section]) -> dict[str, object]:
     head, keys, inner = heading(section), keys_of(section), sections_of(section)
     required = [name for name, key in keys.items() if key.required and not key.when]
     conditions = [_only_when(key, keys[key.when[0]], key.when[1:]) for key in keys.values() if key.when]
+    conditions += [_not_when(key, keys[key.unless[0]], key.unless[1:]) for key in keys.values() if key.unless]
     conditions += [_narrowed(key, key.narrow, keys[key.narrow.when[0]]) for key in keys.values() if key.narrow]
     properties = {name: _key(head.header, key) for name, key in keys.items()}
     schema: dict[str, object] = {
@@ -67,6 +68,11 @@ def _only_when(key: Key[Any], decisive: Key[Any], accepted: tuple[str, ...]) -> 
     has_value = _has_value(decisive, accepted)
     needed = {"required": [key.name]} if key.required else {}
     return {"if": has_value, "then": needed, "else": {"properties": {key.name: False}}}
+
+
+def _not_when(key: Key[Any], decisive: Key[Any], refused: tuple[str, ...]) -> dict[str, object]:
+    """Return the schema of a key that is not allowed if another key has, also by default, one of some values."""
+    return {"if": _has_value(decisive, refused), "then": {"properties": {key.name: False}}}
 
 
 def _narrowed(key: Key[Any], narrow: Narrow[Any], decisive: Key[Any]) -> dict[str, object]:

@@ -24,7 +24,6 @@ MOST_FAILURES = 1_000_000
 MOST_RESTARTS = 1_000_000
 
 IS_SERVICE = ("kind", "service")
-IS_NO_SERVICE = ("kind", "command", "python")
 RUNS_A_COMMAND = ("kind", "command", "service")
 
 _LIMITS = Limits()

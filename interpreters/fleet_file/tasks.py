@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -83,14 +83,18 @@ class TaskKeys(Section, header="[[tasks]]", named_by="id", one_of=("prompt", "pr
         " `close` is for tasks that need not change anything",
         OnNothing.FAIL,
     )
+    on_retry = Key[Literal["resume", "anew"] | None](
+        forms.ON_RETRY, "the conversation of a retry, as `on_retry` of the fleet", None, absent="the fleet's"
+    )
     budget = TaskBudgetKeys
 
 
 class Crew(msgspec.Struct, frozen=True):
     """The settings of agents that tasks must fit.
 
-    ``prompt_is_argument``: the command of an agent has ``{prompt}``, which limits the length of prompts. ``roles`` are
-    those of the agents, ``share`` is the reservation of a claim, and ``merges`` tells whether there is a repository.
+    ``prompt_is_argument``: the command of an agent has the prompt as an argument, which limits the length of prompts.
+    ``roles`` are those of the agents, ``share`` is the reservation of a claim, and ``merges`` tells whether there is a
+    repository.
     """
 
     prompt_is_argument: bool
@@ -107,7 +111,8 @@ def read_tasks(root: Table, folder: Path, crew: Crew, *, may_be_none: bool = Fal
     for table, task in zip(tables, tasks, strict=True):
         names.is_new(table, "id", task.id)
         if crew.prompt_is_argument and len(task.prompt.encode()) > LONGEST_ARGUMENT_BYTES:
-            accepted = f"at most {LONGEST_ARGUMENT_BYTES} for {{prompt}}; give your agents {{prompt_file}} instead"
+            of = "{prompt} and agent programs"
+            accepted = f"at most {LONGEST_ARGUMENT_BYTES} for {of}; give your agents {{prompt_file}} instead"
             key = "prompt" if "prompt" in table else "prompt_file"
             table.problem(key, f"found {len(task.prompt.encode())} bytes; accepted: {accepted}")
         if task.role and task.role not in crew.roles:
@@ -115,6 +120,16 @@ def read_tasks(root: Table, folder: Path, crew: Crew, *, may_be_none: bool = Fal
             table.problem("role", f"found {values.shown(task.role)}, which no agent has; accepted: {accepted}")
     _check_dependencies(tables, tasks)
     return tasks
+
+
+def is_anew(on_retry: Literal["resume", "anew"] | None) -> bool | None:
+    """Return whether a retry begins another conversation; None if the task leaves that to the fleet."""
+    return None if on_retry is None else on_retry == "anew"
+
+
+def on_retry_of(anew: bool | None) -> Literal["resume", "anew"] | None:  # noqa: FBT001 - the one thing to write
+    """Return the value of ``on_retry``, as a file has it."""
+    return None if anew is None else "anew" if anew else "resume"
 
 
 def unproven(tasks: Sequence[TaskPlan], *, merges: bool) -> Iterator[str]:
@@ -151,6 +166,7 @@ def _task(table: Table, folder: Path, crew: Crew) -> TaskPlan:
         trust=table.read(TaskKeys.trust),
         orphaned=table.read(TaskKeys.orphaned),
         on_nothing=table.read(TaskKeys.on_nothing),
+        anew=is_anew(table.read(TaskKeys.on_retry)),
     )
     check_caps(budget, task.caps, crew.share)
     table.finish()

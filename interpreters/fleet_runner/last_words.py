@@ -10,11 +10,13 @@ Programs print one object a line, and the sentence is inside the object. All tex
 - opencode and model services print ``"type": "error"`` with an ``error``, whose sentence can lie one level deeper.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
 import msgspec
 
+from lifefold.interpreters.adapters.command import is_cost
 from lifefold.interpreters.fleet_file.values import as_table
 from lifefold.interpreters.fleet_runner import usage
 
@@ -53,13 +55,34 @@ def of_error(output: bytes) -> LastWords | None:
 
 
 def at_the_end(output: bytes) -> LastWords | None:
-    """Return the words of the last line of an output if it is JSON with a sentence; None otherwise."""
+    """Return the words of the last line of an output if it is JSON, also a torn line of it; None otherwise.
+
+    Without a sentence they are the whole line without escapes, because an escaped secret would not be recognised.
+    """
     for line in reversed(output[-usage.TAIL_BYTES :].splitlines()):
-        if line.strip() and not usage.is_own(line.decode("utf-8", "replace")):
+        if line.strip() and not is_cost(line):
             last = next(_objects(line), None)
             words = None if last is None else _words(last)
-            return words if words is not None and words.said else None
+            if words is not None and words.said:
+                return words
+            return LastWords(_unescaped(line)) if line.lstrip().startswith(_OPENINGS) else None
     return None
+
+
+def _unescaped(line: bytes) -> str:
+    """Return a line of JSON with the characters that its escapes stand for."""
+    text = _ESCAPE.sub(_character, line.decode("utf-8", "replace").strip())
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # joins the halves of a pair
+
+
+def _character(escape: re.Match[str]) -> str:
+    code, other = escape.groups()
+    return chr(int(code, 16)) if code else _CONTROLS.get(other, other)
+
+
+_OPENINGS: Final = (b"{", b"[")
+_ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
+_CONTROLS: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
 def _objects_from_the_end(output: bytes) -> Iterator[Mapping[str, Any]]:
@@ -69,7 +92,7 @@ def _objects_from_the_end(output: bytes) -> Iterator[Mapping[str, Any]]:
 
 def _objects(line: bytes) -> Iterator[Mapping[str, Any]]:
     """Yield the objects of a line of JSON, the last one first."""
-    if not line.lstrip().startswith((b"{", b"[")):
+    if not line.lstrip().startswith(_OPENINGS):
         return
     try:
         found: object = msgspec.json.decode(line)

@@ -34,7 +34,7 @@ class Notices:
 
         Notices contain none of the ``secrets``.
         """
-        self._secrets: Final = secrets
+        self.secrets: Final = secrets
         self.waits: Final = waits or Waits()
         self.told: Final[list[tuple[str, str]]] = []
         self._standing: Final[dict[tuple[str, About | str, str], Notice]] = {}
@@ -49,7 +49,7 @@ class Notices:
 
     def in_the_way(self, agent: str, what: str, why: str) -> None:
         """Add a notice that an agent waits, and why; repetitions of the same wait are not added."""
-        said = self._secrets.hidden(f"waits to {what}: {why}")
+        said = self.secrets.hidden(f"waits to {what}: {why}")
         if self.waits.seen(agent, what, said):
             self.tell_while(About.WAITING, agent, said, what)
 
@@ -59,7 +59,7 @@ class Notices:
         self.over(About.WAITING, agent, what)
 
     def _keep(self, key: tuple[str, About | str, str], message: str) -> None:
-        message = self._secrets.hidden(message)
+        message = self.secrets.hidden(message)
         self.told.append((key[0], message))
         self._standing.pop(key, None)
         self._standing[key] = Notice(key[0], message, time.time_ns() // 1_000_000)

@@ -12,6 +12,7 @@ from lifefold.core.fleet.system import plan_change, plan_obstacles
 from lifefold.core.fleet.system.plan_adoption import adopted, raised
 from lifefold.core.fleet.system.plan_difference import difference, rules_of
 from lifefold.core.fleet.system.plan_enforcement import failed_for_good, verified_before
+from lifefold.core.fleet.system.plan_places import parts_of, place_of
 from lifefold.core.fleet.system.rerun import FinishedFleet, remainder
 from lifefold.core.fleet.system.rerun import ended as ended_with
 from lifefold.core.kernel import Aggregate
@@ -108,14 +109,14 @@ def proposed(fleet: Fleet, store: SqliteStore, of: Aggregate, *, partial: bool =
 def _in_force_already(added: Mapping[str, TaskPlan], new: Plan, here: str, old: str, now: str) -> Iterator[str]:
     """Yield the differences of a file that commands have brought into force before it."""
     yield from (
-        f"tasks.{each.id}: is in the file now, as lifefold task add has added it"
+        f"{place_of('tasks', each.id)}: is in the file now, as lifefold task add has added it"
         for each in new.tasks
         if added.get(each.id) == each
     )
     left = {line.partition(": ")[0] for line in describe_difference(here, now)}
     for line in describe_difference(old, now):
         place = line.partition(": ")[0]
-        if ".budget." in place and place not in left:
+        if parts_of(place)[2].startswith("budget.") and place not in left:
             yield f"{line}, which is in force already: lifefold budget has raised it"
 
 
@@ -145,7 +146,7 @@ def _of_earlier_runs(old: str, new: str, closed: Iterable[str]) -> dict[str, pla
     was, now = (json.loads(each)["tasks"] for each in (old, new))
     why = "was CLOSED by an earlier run, so a change of it has no effect; the rest of the change is possible without it"
     names = (each for each in sorted(set(closed)) if was.get(each) != now.get(each))
-    return {name: plan_obstacles.Obstacle(f"tasks.{name}", why, plan_obstacles.REST) for name in names}
+    return {name: plan_obstacles.Obstacle(place_of("tasks", name), why, plan_obstacles.REST) for name in names}
 
 
 def joined(before: Fleet, now: Fleet) -> Fleet:

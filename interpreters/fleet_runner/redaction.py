@@ -85,7 +85,8 @@ def _parts(value: str) -> list[str]:
         return []
     lines = [line.strip() for line in whole.splitlines()]
     long = [line for line in lines if len(line) >= LEAST_LINE_CHARS] if len(lines) > 1 else []
-    return [*([whole] if len(whole) >= LEAST_CHARS else []), *long]
+    spaced = [whole, " ".join(whole.split())]  # adapters shorten white space before anything is hidden
+    return [*(each for each in spaced if len(each) >= LEAST_CHARS), *long]
 
 
 def secrets_of(fleet: Fleet, around: Mapping[str, str]) -> Secrets:

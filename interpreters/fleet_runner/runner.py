@@ -32,7 +32,7 @@ from lifefold.interpreters.fleet_file import Fleet, FleetFileError, load
 from lifefold.interpreters.fleet_runner import quarantines
 from lifefold.interpreters.fleet_runner.custom import RunContext, composed, found
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
-from lifefold.interpreters.fleet_runner.handlers import Handlers, renew_leases
+from lifefold.interpreters.fleet_runner.handlers import Handlers
 from lifefold.interpreters.fleet_runner.log_owner import (
     CLAIM_KEY,
     NONE_BEFORE,
@@ -99,7 +99,7 @@ class Runner:
         self.handlers: Final = handlers
         self.engine: Final = Engine(rules, store, interpreter, clock=clock, observer=self._observe, on_error=STOP)
         handlers.when_put_off = self.engine.wake
-        handlers.when_unknown = self._stop_removed
+        handlers.sessions.when_unknown = self._stop_removed
         store.when_displaced = self._leave_a_displaced_log
 
     @classmethod
@@ -136,7 +136,8 @@ class Runner:
         """Take the log and the repository, or neither; create a missing log, and change nothing else."""
         factories, folder = found(fleet), FleetFolder(log)
         if fleet.repository is not None:  # before the first git command of this runner, which can fail
-            await to_thread.run_sync(end_left_at_pipes, fleet.repository / ".git")
+            places = (fleet.repository, folder.root)
+            await to_thread.run_sync(end_left_at_pipes, places, fleet.repository / ".git")
         with ExitStack() as taken:
             begun = taken.enter_context(closing(SqliteStore.open(log))) if log.exists() else None  # noqa: ASYNC240 - before there is anything to wait for
             if begun is not None:
@@ -233,7 +234,7 @@ class Runner:
         self.engine.resume()
         self._open_or_resume()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(renew_leases, lambda: [p for _, p in self.handlers.live.values()], self.fleet.lease_ms)
+            tasks.start_soon(self.handlers.sessions.renew_leases)
             await self.engine.run(self._is_over)
             tasks.cancel_scope.cancel()
         self.handlers.operator.over(About.GREETING, self.fleet.name)
@@ -281,7 +282,7 @@ class Runner:
             self._cut_short = self._cut_short or any(
                 entity.running for each in workers for entity in each.entities.values()
             )
-            for _, process in self.handlers.live.values():
+            for _, process in self.handlers.sessions.live.values():
                 self.engine.spawn(process.kill)
         self.engine.wake()  # nothing may be left to wait for: a paused worker sends no event
         return True
@@ -334,7 +335,7 @@ class Runner:
         if len(workers) < len(self.fleet.agents) + len(self.fleet.services):
             return False
         if self.leaving > 1:
-            return not self.handlers.live
+            return not self.handlers.sessions.live
         waits = self.waits_for_operators or not engine.has_heard
         if not self.leaving and not waits and waits_for_operators(engine.aggregates):
             self._is_held = True

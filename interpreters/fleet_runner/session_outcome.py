@@ -11,14 +11,12 @@ from typing import Final
 import msgspec
 from anyio import to_thread
 
-from lifefold.core.fleet.worker import assignment
-from lifefold.core.kernel import Aggregate
 from lifefold.core.lifecycles import session
 from lifefold.core.policy import ends
 from lifefold.core.policy.reasons import SUSPENDED_STATUS
+from lifefold.interpreters.adapters.command import is_cost
 from lifefold.interpreters.fleet_file.units import format_duration
 from lifefold.interpreters.fleet_runner import last_words, usage
-from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.redaction import NO_SECRETS, Secrets
 from lifefold.interpreters.processes import SessionExit, output_tail
 from lifefold.interpreters.processes.command import plain
@@ -60,7 +58,7 @@ async def outcome(
     an error. The error contains none of the ``secrets``.
     """
     if ended.outcome == "timeout":
-        return session.Timeout("" if agent.limit_ms is None else _over(agent.limit_ms))
+        return session.Timeout("" if agent.limit_ms is None else over(agent.limit_ms))
     output = await _tail(directory, usage.TAIL_BYTES)
     reported = await to_thread.run_sync(last_words.of_error, output) if ended.outcome == "exited" else None
     if ended.outcome == "exited" and ends.is_success(ended.code, reports_error=reported is not None):
@@ -73,7 +71,8 @@ async def outcome(
     return await to_thread.run_sync(_error, ended, output, secrets, agent)
 
 
-def _over(limit_ms: int) -> str:
+def over(limit_ms: int) -> str:
+    """Return the message of a time-out."""
     return f"session_timeout of {format_duration(limit_ms)} is over"
 
 
@@ -85,9 +84,12 @@ def _error(ended: SessionExit, output: bytes, secrets: Secrets, agent: Agent) ->
         message, lacking = message + ends.in_words(ended.code), agent.lacks(text)
     if words is not None:
         known = words.known
-    message = _with(message, said)
-    message = f"{message} ({lacking})" if lacking else message
-    return session.Error(message, _diagnosis(ended, known, agent.program))
+    return session.Error(with_hint(_with(message, said), lacking), _diagnosis(ended, known, agent.program))
+
+
+def with_hint(message: str, lacking: str) -> str:
+    """Return a message with what its agent may lack."""
+    return f"{message} ({lacking})" if lacking else message
 
 
 def _with(message: str, said: str) -> str:
@@ -101,17 +103,6 @@ async def last_said(directory: Path, secrets: Secrets = NO_SECRETS) -> str:
     return _said(words, _end_of(output, secrets), secrets)
 
 
-async def said_of_work(folder: FleetFolder, worker: Aggregate, secrets: Secrets) -> str:
-    """Return the last words of the session whose work a worker inspects or verifies.
-
-    They are empty if another agent has done the work, and if the session has died: its death has them already.
-    """
-    work: assignment.Assignment = worker.record(assignment.machine.name)
-    if not work.sessions or assignment.is_orphan(work):
-        return ""
-    return await last_said(folder.last_start(worker.key, worker.record(session.machine.name).attempt), secrets)
-
-
 def _said(words: last_words.LastWords | None, text: str, secrets: Secrets) -> str:
     return _last_line(text) if words is None else _quoted(words, secrets)
 
@@ -119,7 +110,7 @@ def _said(words: last_words.LastWords | None, text: str, secrets: Secrets) -> st
 def _quoted(words: last_words.LastWords, secrets: Secrets) -> str:
     """Return redacted words on one line. White space is shortened last, because a secret value can have it."""
     said = plain((words.said or words.kind).encode("utf-8", "replace"))
-    return _short(" ".join(secrets.hidden(said).split()))
+    return short(" ".join(secrets.hidden(said).split()))
 
 
 def _end_of(output: bytes, secrets: Secrets) -> str:
@@ -143,6 +134,13 @@ def _diagnosis(ended: SessionExit, said: str, program: ends.Program) -> ends.Dia
             return ends.diagnosis(said, ended.code, program)
         case "signalled":
             return ends.by_status(None if ended.signal is None else -ended.signal)
+        case _:
+            return by_cause(ended)
+
+
+def by_cause(ended: SessionExit) -> ends.Diagnosis:
+    """Return the diagnosis of a session that did not end by itself."""
+    match ended.outcome:
         case "spawn-failed":
             return ends.diagnosis(ended.message)
         case "lost":
@@ -159,10 +157,11 @@ async def spent(directory: Path) -> session.Usage:
 def _last_line(output: str) -> str:
     """Return the last line with text that is not only a cost; empty without one."""
     lines = [" ".join(line.split()) for line in output.splitlines()]
-    return _short(next((line for line in reversed(lines) if line and not usage.is_own(line)), ""))
+    return short(next((line for line in reversed(lines) if line and not is_cost(line.encode())), ""))
 
 
-def _short(said: str) -> str:
+def short(said: str) -> str:
+    """Return a quotation, cut to ``LINE_CHARS``."""
     return said if len(said) <= LINE_CHARS else f"{said[:LINE_CHARS]}…"
 
 

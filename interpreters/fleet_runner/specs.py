@@ -8,14 +8,14 @@ from typing import Final
 from lifefold.core.fleet import service
 from lifefold.core.fleet.service import inbox
 from lifefold.core.fleet.worker import usage
-from lifefold.core.kernel import replace
 from lifefold.effects import RunSession
 from lifefold.effects.service import Changed, Cron, Every, Source
 from lifefold.interpreters.engine import EffectContext
 from lifefold.interpreters.fleet_file import Fleet, expand
+from lifefold.interpreters.fleet_runner.agent_programs import program_argv
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.variables import environment
-from lifefold.interpreters.processes import SessionSpec, read_order
+from lifefold.interpreters.processes import SessionSpec
 from lifefold.interpreters.processes.private import make_private, open_private
 from lifefold.interpreters.processes.session_files import SessionError
 from lifefold.interpreters.worktrees.workplace import Workplace
@@ -44,7 +44,10 @@ def session_spec(
     worktree = workplace.folder(agent.name, task)
     prompt_file = folder.prompt(agent.name, activity.attempt)
     prompt = _argument(activity, prompt_file)
-    argv = expand(agent.command, prompt=prompt, prompt_file=str(prompt_file), task=task, worktree=str(worktree))
+    if agent.program is None:
+        argv = expand(agent.command, prompt=prompt, prompt_file=str(prompt_file), task=task, worktree=str(worktree))
+    else:
+        argv = [*program_argv(agent, agent.program, prompt, context.within)]
     known = {
         "LIFEFOLD_TASK": task,
         "LIFEFOLD_CLAIM": str(brief.epoch),
@@ -63,13 +66,8 @@ def session_spec(
         grace_ms=activity.grace_ms,
         output_limit_bytes=agent.output_limit_bytes,
         generation=f"{agent.name}-{activity.attempt}",
+        kind="" if agent.program is None else agent.program.adapter,
     )
-
-
-def as_begun(directory: Path, activity: RunSession) -> RunSession:
-    """Return a session with the limits of its start in this directory: those of the log may have changed since."""
-    order = read_order(directory)
-    return activity if order is None else replace(activity, timeout_ms=order.timeout_ms, grace_ms=order.grace_ms)
 
 
 def _run_of_service(fleet: Fleet, folder: FleetFolder, activity: RunSession, context: EffectContext) -> SessionSpec:

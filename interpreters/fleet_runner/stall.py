@@ -36,7 +36,7 @@ class Watcher:
         """Watch the progress of a session until cancelled; there is nothing to clean up."""
         if context.cleanup_only:
             return
-        agent, attempt = _session_of(context.origin)
+        agent, attempt = session_of(context.origin)
         silence = Silence(self._folder.last_start(agent, attempt), self._folder.heartbeat(agent, attempt))
 
         def lasts_ms() -> int | None:
@@ -59,10 +59,10 @@ class Watcher:
     async def interrupt(self, _effect: InterruptSession, context: EffectContext) -> None:
         """Let the shim signal its session once; the shim of an ended session ignores that."""
         name, version, index = context.identity
-        await interrupt(self._folder.last_start(*_session_of(context)), f"{name} {version} {index}")
+        await interrupt(self._folder.last_start(*session_of(context)), f"{name} {version} {index}")
 
 
-def _session_of(context: EffectContext) -> tuple[str, int]:
+def session_of(context: EffectContext) -> tuple[str, int]:
     """Return the agent, and the number of its session."""
     return context.within.key, context.within.record("session").attempt
 

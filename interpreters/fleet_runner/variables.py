@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from lifefold.interpreters.adapters import AdapterError, adapter_of, login_of
+from lifefold.interpreters.adapters.registry import SHIPPED
 from lifefold.interpreters.fleet_file import Fleet
 from lifefold.interpreters.fleet_file.model import Agent, Service
 from lifefold.interpreters.fleet_runner.redaction import is_secret, matches
@@ -24,6 +26,9 @@ PASSED: Final = (
     "PYENV_ROOT", "UV_CACHE_DIR", "NVM_DIR", "NODE_PATH", "GOPATH", "GOROOT", "CARGO_HOME", "RUSTUP_HOME", "JAVA_HOME",
 )  # fmt: skip
 """The variables of the runner that every process gets: names and globs; a glob passes no secret."""
+
+LOGIN: Final = {name: login_of(each).passed for name, each in SHIPPED.items() if login_of(each).passed}
+"""The variables that an agent program gets besides, by its kind: those by which it logs in, and finds its settings."""
 
 MOST_NAMES: Final = 4
 """The most variables in a hint."""
@@ -46,8 +51,19 @@ def environment(
 
     ``around`` is the environment of the runner. ``own`` are variables of lifefold, which nothing replaces.
     """
-    chosen = {name: value for name, value in around.items() if _is_passed(name, of.env_pass)}
+    names = (*of.env_pass, *_login(of))
+    chosen = {name: value for name, value in around.items() if _is_passed(name, names)}
     return {**chosen, **of.env, **(own or {})}
+
+
+def _login(of: Agent | Service | Fleet) -> tuple[str, ...]:
+    """Return the variables of an agent's program; none of an adapter that is no longer installed."""
+    if not isinstance(of, Agent) or of.program is None:
+        return ()
+    try:
+        return login_of(adapter_of(of.program.adapter)).passed
+    except AdapterError:
+        return ()
 
 
 def _is_passed(name: str, named: Iterable[str]) -> bool:

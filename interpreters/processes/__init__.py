@@ -31,7 +31,15 @@ from lifefold.interpreters.processes.session_files import (
     read_order,
     read_start,
 )
-from lifefold.interpreters.processes.session_process import SessionProcess, adopt, interrupt, launch, output_tail
+from lifefold.interpreters.processes.session_process import (
+    SessionProcess,
+    adopt,
+    hold,
+    interrupt,
+    launch,
+    output_pieces,
+    output_tail,
+)
 
 __all__ = [
     "LaunchError",
@@ -48,11 +56,13 @@ __all__ = [
     "Silence",
     "SurvivorsError",
     "adopt",
+    "hold",
     "identify",
     "interrupt",
     "is_alive",
     "last_progress_ms",
     "launch",
+    "output_pieces",
     "output_tail",
     "read_exit",
     "read_order",

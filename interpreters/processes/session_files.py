@@ -50,7 +50,8 @@ class SessionSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The command of a session: ``argv``, run without a shell, with ``env`` as its whole environment.
 
     ``cwd`` is made absolute. Output beyond ``output_limit_bytes`` is dropped from the middle. A session that must end
-    gets SIGTERM and, ``grace_ms`` later, SIGKILL. The record of the start repeats ``generation``.
+    gets SIGTERM and, ``grace_ms`` later, SIGKILL. The record of the start repeats ``generation``. The order keeps
+    ``kind``, the caller's word for the program, by which its output is read.
     """
 
     argv: tuple[str, ...]
@@ -60,6 +61,7 @@ class SessionSpec(msgspec.Struct, frozen=True, kw_only=True):
     timeout_ms: int | None = None
     grace_ms: int = 10_000
     output_limit_bytes: int = 16 * 1024 * 1024
+    kind: str = ""
 
 
 class SessionStart(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,11 +130,10 @@ def read_exit(directory: Path) -> SessionExit | None:
 
 
 class SessionOrder(msgspec.Struct, frozen=True):
-    """The command and the limits of a session as it was begun; changes of the fleet file are for later sessions."""
+    """The command of a session as it was begun; changes of the fleet file are for later sessions."""
 
     argv: tuple[str, ...]
-    grace_ms: int
-    timeout_ms: int | None = None
+    kind: str = ""
 
 
 def read_order(directory: Path) -> SessionOrder | None:
@@ -180,6 +181,7 @@ def write_spec(directory: Path, spec: SessionSpec, *, lease_until_boot_ms: int |
         "cwd": str(Path(spec.cwd).absolute()),
         "env": sorted(spec.env),
         "generation": spec.generation,
+        "kind": spec.kind,
         "timeout_ms": spec.timeout_ms,
         "grace_ms": spec.grace_ms,
         "output_limit_bytes": spec.output_limit_bytes,
@@ -194,9 +196,13 @@ def write_spec(directory: Path, spec: SessionSpec, *, lease_until_boot_ms: int |
             (directory / temporary).unlink()
 
 
-def environment_of(spec: SessionSpec) -> bytes:
-    """Return the variables of a session with their values, in the form that the shim reads from standard input."""
-    return json.dumps(dict(spec.env)).encode()  # not by msgspec: see above
+def environment_of(directory: Path, spec: SessionSpec) -> bytes:
+    """Return the variables of a session with their values, in the form that the shim reads from standard input.
+
+    One of them names the directory of the session.
+    """
+    named = {**spec.env, durable.PLACE_VARIABLE: str(directory.absolute())}
+    return json.dumps(named).encode()  # not by msgspec: see above
 
 
 def tail_lines(path: Path, size_bytes: int = 2048) -> str:

@@ -12,6 +12,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -143,7 +144,7 @@ async def launch(directory: Path, spec: SessionSpec, *, lease_ms: int | None = N
         return await _existing(directory)
     shim = _start_shim(directory)
     try:
-        await _send_environment(shim, environment_of(spec))
+        await _send_environment(shim, environment_of(directory, spec))
         await _wait_for_decision(shim)
         start = _started_by(directory, shim)
         if start is not None or read_exit(directory) is not None:
@@ -190,9 +191,24 @@ async def interrupt(directory: Path, request: str) -> None:
     await lowlevel.checkpoint()
 
 
+async def hold(directory: Path, *, held: bool) -> None:
+    """Have the shim of a directory hold the time limit of its session, or let it go on; repeating it changes nothing.
+
+    A session that is over or being ended has no limit, and a shim that does not read its orders keeps it.
+    """
+    with contextlib.suppress(ShimUnresponsiveError):
+        _write_order(directory, {"hold": held})
+    await lowlevel.checkpoint()
+
+
 async def output_tail(directory: Path, size_bytes: int) -> bytes:
     """Read the end of the output of a running or ended session."""
     return await to_thread.run_sync(output.tail, str(directory), size_bytes)
+
+
+def output_pieces(directory: Path) -> Iterator[bytes]:
+    """Yield the whole output of an ended session in pieces of bounded size. Raises ``OSError`` without an output."""
+    return output.pieces(str(directory))
 
 
 def _write_order(directory: Path, order: "dict[str, durable.Json]") -> bool:

@@ -15,7 +15,7 @@ On a system without ``/proc`` only the agent itself is found.
 
 An agent can move the directory, put a file or a link in its place, or take its permissions away. Nothing can be read or
 recorded there then. So the processes of the session are killed, with a shim that still works in that directory, and the
-session counts as lost.
+session counts as lost. If its shim is dead, too, its processes are found by the directory that their environment names.
 """
 
 import contextlib
@@ -68,7 +68,7 @@ def settle(directory: Path, known: SessionStart | None = None) -> SessionExit | 
     except OSError as error:
         if error.errno not in _REPLACED:
             raise
-        found = _shims_of(directory) if known is None else [known]
+        found = [*_shims_of(directory), *_left_of(directory)] if known is None else [known]
         why = f"{error.filename or directory} was replaced, or its permissions were changed: {error.strerror}"
         return _lose_without_record(found, why)
 
@@ -83,7 +83,7 @@ def _settle_by_record(directory: Path, known: SessionStart | None) -> SessionExi
         start = known or read_start(directory)
         if start is not None:
             return _lose(directory, start)
-        if moved := [each for each in _shims_of(directory) if _has_left(each.pid)]:
+        if moved := [*(each for each in _shims_of(directory) if _has_left(each.pid)), *_left_of(directory)]:
             return _lose_without_record(moved, f"{directory} was moved or removed")
         if not durable.exists(str(directory), durable.CANCELLED):
             durable.write_durably(str(directory), durable.CANCELLED, "no shim may start here\n")
@@ -160,22 +160,45 @@ def _has_left(shim: int) -> bool:
 
 def _shims_of(directory: Path) -> list[SessionStart]:
     """Return the living shims that were started for a directory, each as the first process of its session (Linux)."""
-    boot_id, wanted = proc.boot_id(), os.fsencode(directory.absolute())
+    wanted = os.fsencode(directory.absolute())
     living = [(pid, found) for pid in proc.pids() if (found := proc.stat(pid)) is not None and not found.dead]
     return [
-        SessionStart(
-            pid=pid,
-            pgid=found.pgid,
-            start_time=found.start_time,
-            boot_id=boot_id,
-            shim_pid=pid,
-            shim_start_time=found.start_time,
-            at_ms=0,
-            generation=0,
-        )
+        _started_by(pid, found.start_time)
         for pid, found in living
         if (arguments := _arguments(pid))[-1:] == [wanted] and arguments[:-1] and arguments[-2].endswith(_PROGRAM)
     ]
+
+
+def _left_of(directory: Path) -> list[SessionStart]:
+    """Return the sessions with a living process that names this directory and its shim, which may be dead (Linux)."""
+    named, mark = (f"{each}=" for each in (durable.PLACE_VARIABLE, durable.MARK_VARIABLE))
+    wanted = os.fsencode(f"{named}{directory.absolute()}")
+    environments = [each for each in map(_environment, proc.pids()) if wanted in each]
+    marks = {each.decode(errors="replace") for of in environments for each in of if each.startswith(mark.encode())}
+    shims = [each.removeprefix(mark).split(":") for each in sorted(marks)]
+    return [
+        _started_by(int(pid), int(started))
+        for pid, started, boot_id in (each for each in shims if len(each) == _PARTS)
+        if pid.isdecimal() and started.isdecimal() and boot_id == proc.boot_id()
+    ]
+
+
+_PARTS = 3
+"""The parts of a mark: number and start time of the shim, and the boot of the machine."""
+
+
+def _started_by(shim: int, start_time: int) -> SessionStart:
+    """Return the start of a session as far as its shim tells it: the shim stands for the agent."""
+    return SessionStart(
+        pid=shim,
+        pgid=shim,
+        start_time=start_time,
+        boot_id=proc.boot_id(),
+        shim_pid=shim,
+        shim_start_time=start_time,
+        at_ms=0,
+        generation=0,
+    )
 
 
 def _arguments(pid: int) -> list[bytes]:
@@ -220,8 +243,12 @@ def _survivors(start: SessionStart) -> list[tuple[ProcessIdentity, int]]:
 
 
 def _has_mark(pid: int, mark: str) -> bool:
+    return f"{durable.MARK_VARIABLE}={mark}".encode() in _environment(pid)
+
+
+def _environment(pid: int) -> list[bytes]:
+    """Return the variables of a process, each with its value; none of a process that is gone or another user's."""
     try:
-        environment = proc.read_bytes(f"/proc/{pid}/environ")
-    except OSError:  # gone, or another user's
-        return False
-    return f"{durable.MARK_VARIABLE}={mark}".encode() in environment.split(b"\0")
+        return proc.read_bytes(f"/proc/{pid}/environ").split(b"\0")
+    except OSError:
+        return []

@@ -8,6 +8,7 @@ is examined.
 The base is a file without a name, so no other program overwrites it. After each checkpoint it follows: the pages in the
 write-ahead log are copied, which are those that the checkpoint has written. So the cost depends on the size of the
 write-ahead log, not on that of the main file. The base and the write-ahead log together have all entries at any time.
+The writer of one operator command has the log for moments only, and copies nothing: it reads what the command needs.
 Closing the main file would drop the locks that SQLite holds on it in this process (POSIX locks). So it is opened once,
 and closed after SQLite has closed it.
 """
@@ -41,9 +42,10 @@ FRAME_HEADER_BYTES: Final = 24
 class Base:
     """The main file of a log as it is without changes by other programs."""
 
-    def __init__(self, path: Path) -> None:
-        """Copy the main file at ``path``."""
+    def __init__(self, path: Path, *, copies: bool = True) -> None:
+        """Copy the main file at ``path``; without ``copies`` it is only observed, and cannot be recovered."""
         self._path: Final = path
+        self._copies: Final = copies
         self._main = _opened(path)
         self._copy: IO[bytes] | None = None
         self._seen: tuple[int, int] | None = None
@@ -70,7 +72,7 @@ class Base:
         """Copy the whole main file again. A full disk, or a very large file, leaves no copy."""
         self._drop()
         self._seen = _mark(self._path)
-        if self._main is None or self._seen is None or self._seen[0] > LARGEST_BYTES:
+        if not self._copies or self._main is None or self._seen is None or self._seen[0] > LARGEST_BYTES:
             return
         try:
             self._copy = tempfile.TemporaryFile(dir=self._path.parent)  # noqa: SIM115 - open until the next copy

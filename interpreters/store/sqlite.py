@@ -70,7 +70,7 @@ class SqliteStore:
         self._connection = connection
         self._locks: Final = [] if lock is None else [lock]
         self._place = None if lock is None else Place(path)
-        self._base = None if lock is None else Base(path)
+        self._base = None if lock is None else Base(path, copies=patient)
         self._known = Known(None, Anchor()) if lock is None else translated(path, partial(known_of, path, connection))
         self._epoch: Final = epoch
         self._patient: Final = patient

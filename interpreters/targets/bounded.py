@@ -2,7 +2,7 @@
 
 from lifefold.core.fleet.board import budget, fleet_task, restart_permit, worker_slot
 from lifefold.core.fleet.service import inbox
-from lifefold.core.fleet.worker import desired_state, usage_meter
+from lifefold.core.fleet.worker import conversation, desired_state, question, usage_meter
 from lifefold.core.fleet.worker.mailbox import Mailbox
 from lifefold.core.lifecycles import runtime
 from lifefold.core.lifecycles.budget import lease
@@ -30,6 +30,12 @@ def little_spent(m: usage_meter.UsageMeter) -> bool:
     """Tell whether the usage since the last report is small."""
     most = 6
     return max(m.spent.microusd, m.spent.time_ms) <= most
+
+
+def little_charged(c: conversation.Conversation) -> bool:
+    """Tell whether a conversation was charged a few micro-dollars at most."""
+    most = 6
+    return c.charged.cost_microusd <= most
 
 
 def few_retries(t: fleet_task.FleetTask) -> bool:
@@ -61,6 +67,12 @@ def one_message(i: inbox.Inbox) -> bool:
 def one_letter(box: Mailbox) -> bool:
     """Tell whether a mailbox has at most one operator message."""
     return len(box.messages) <= 1
+
+
+def few_questions(q: question.Questions) -> bool:
+    """Tell whether a worker has asked at most two questions."""
+    most = 2
+    return q.asked <= most
 
 
 def short_record(s: worker_slot.WorkerSlot) -> bool:

@@ -25,11 +25,15 @@ from lifefold.core.fleet.service import inbox, invocation, trigger
 from lifefold.core.fleet.system import plan_change
 from lifefold.core.fleet.worker import (
     assignment,
+    conversation,
     desired_state,
     mailbox,
+    output,
+    question,
     quota,
     stall_detector,
     supervisor,
+    turns,
     usage_meter,
 )
 from lifefold.core.kernel import Machine, System
@@ -106,11 +110,14 @@ MACHINES: tuple[Entry[Machine[Any]], ...] = (
     Entry("agent-supervised", "agent, but it has timers of its own and may die in any state", agent.supervised),
     Entry("turn", turn.machine.about, turn.machine),
     Entry("turn-completing-fails", "turn, but a crash while COMPLETING fails it", turn.completing_fails),
+    Entry("turn-in-fleet", turns.in_fleet.about, turns.in_fleet),
     Entry("task-in-fleet", fleet_task.machine.about, _FLEET_TASK),
     Entry("worker_slot", worker_slot.machine.about, worker_slot.machine),
     Entry("desired_state", desired_state.machine.about, desired_state.machine),
     Entry("mailbox", mailbox.machine.about, mailbox.machine),
     Entry("stall_detector", stall_detector.machine.about, stall_detector.machine),
+    Entry("output", output.machine.about, output.machine),
+    Entry("questions", question.machine.about, question.machine),
     Entry("plan", plan_approval.machine.about, plan_approval.machine),
     Entry("intake", intake.machine.about, intake.machine),
     Entry("budget", budget.machine.about, budget.machine),
@@ -126,6 +133,7 @@ MACHINES: tuple[Entry[Machine[Any]], ...] = (
     Entry("quota", quota.machine.about, quota.machine),
     Entry("change", plan_change.machine.about, plan_change.machine),
     Entry("assignment", assignment.machine.about, assignment.machine),
+    Entry("conversation", conversation.machine.about, conversation.machine),
 )
 """Every lifecycle, those of the documents first."""
 

@@ -11,7 +11,7 @@ import msgspec
 
 from lifefold.core.fleet.board import budget, fleet_task, worker_slot
 from lifefold.core.fleet.service import inbox
-from lifefold.core.fleet.worker import assignment, stall_detector, usage_meter
+from lifefold.core.fleet.worker import assignment, question, stall_detector, usage_meter
 from lifefold.core.kernel import Record
 from lifefold.core.lifecycles import agent, process, runtime, session
 from lifefold.core.lifecycles.budget import lease
@@ -27,8 +27,10 @@ from lifefold.interpreters.search.crash_model import CRASHES, CrashBounds
 from lifefold.interpreters.search.opening import Opening
 from lifefold.interpreters.targets import openings
 from lifefold.interpreters.targets.bounded import (
+    few_questions,
     few_retries,
     few_uses,
+    little_charged,
     little_left,
     little_money,
     little_spent,
@@ -39,7 +41,7 @@ from lifefold.interpreters.targets.bounded import (
     one_section,
     short_record,
 )
-from lifefold.interpreters.targets.openings import LADDER
+from lifefold.interpreters.targets.openings import LADDER, TERMS
 
 
 class CheckConfiguration(msgspec.Struct, frozen=True):
@@ -203,6 +205,14 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
         crashes=_ONE_INPUT,
         of="fleet",
     ),
+    "fleet-talking": CheckConfiguration(
+        opening=openings.talking(),
+        properties=(("lifefold.core.fleet.worker.conversations", "AT_LAST"),),
+        bounds=_usual(commands=1),
+        crashes=_ONE_INPUT,
+        of="fleet",
+    ),
+    "conversation": CheckConfiguration(bounds=Bounds(within={"conversation": little_charged})),
     "budget": CheckConfiguration(_renewed(), bounds=Bounds(within={"budget": little_left})),
     "usage_meter": CheckConfiguration(
         usage_meter.UsageMeter(keeps_time=True), bounds=Bounds(within={"usage_meter": little_spent})
@@ -225,11 +235,26 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
         crashes=_ONE_INPUT_LARGE,
         of="fleet",
     ),
+    "fleet-turns": CheckConfiguration(
+        opening=openings.turning(),
+        bounds=_usual(commands=1),
+        crashes=_ONE_INPUT_LARGE,
+        of="fleet",
+    ),
     "fleet-2x3": CheckConfiguration(
         opening=openings.small(2, 3, retries=0, errors=1),
         bounds=Bounds(within={"mailbox": one_letter, "desired_state": no_drain}, commands=1, states=20_000_000),
         crashes=_ONE_INPUT_LARGE,
         of="fleet",
+    ),
+    "fleet-asking": CheckConfiguration(
+        opening=openings.asking(),
+        bounds=_usual(commands=2, questions=few_questions),
+        crashes=_ONE_INPUT_LARGE,
+        of="fleet",
+    ),
+    "questions": CheckConfiguration(
+        question.Questions(terms=TERMS), bounds=Bounds(within={"questions": few_questions})
     ),
     "fleet-serving": CheckConfiguration(
         opening=openings.serving(),

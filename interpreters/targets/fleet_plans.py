@@ -128,6 +128,18 @@ def stalling_plan(agents: int, tasks: int) -> fleet.Plan:
     return msgspec.structs.replace(of, name=f"stalling-{of.name}", agents=watched)
 
 
+def turns_plan(agents: int, tasks: int) -> fleet.Plan:
+    """Return a plan whose sessions are followed, so that each claim is a turn; every second task is verified."""
+    of = plan(agents, tasks)
+    checks = cycle(((("make", "check"),), ()))
+    return msgspec.structs.replace(
+        of,
+        name=f"turns-{of.name}",
+        agents=tuple(msgspec.structs.replace(each, follows=True) for each in of.agents),
+        tasks=tuple(msgspec.structs.replace(each, verify=so) for each, so in zip(of.tasks, checks, strict=False)),
+    )
+
+
 def restarted_plan(agents: int, tasks: int) -> fleet.Plan:
     """Return a plan whose agents stop at the second error, and restart twice in half an hour; all together as often.
 
@@ -230,13 +242,31 @@ def orphans_plan(agents: int, tasks: int) -> fleet.Plan:
     )
 
 
+def talking_plan(agents: int, tasks: int) -> fleet.Plan:
+    """Return a plan with money for all sessions, whose agents treat conversations in different ways.
+
+    The programs of some name their conversations, others accept an identifier, one in three keeps none. Every second
+    task begins a retry with another conversation.
+    """
+    of = plan(agents, tasks)
+    ways = cycle((fleet.Talks(chooses=True, resumes=True), fleet.Talks(chooses=False, resumes=True), None))
+    talking = tuple(msgspec.structs.replace(each, talks=talks) for each, talks in zip(of.agents, ways, strict=False))
+    return msgspec.structs.replace(
+        of,
+        name=f"talking-{of.name}",
+        agents=talking,
+        tasks=tuple(msgspec.structs.replace(each, anew=bool(place % 2)) for place, each in enumerate(of.tasks)),
+        budget=fleet.Budget(fleet.Caps(microusd=1_000 * tasks), Amounts(microusd=10, sessions=1)),
+    )
+
+
 def mixed_plan(agents: int, tasks: int) -> fleet.Plan:
     """Return a plan with all parts at once, for their interactions; some sessions have adaptive timeouts."""
     plain = plan(agents, tasks)
     of = plain
     for features in (
         *(governed_plan, trusted_plan, renewed_plan, stalling_plan, restarted_plan, orphans_plan),
-        *(aborts_plan, serving_plan, preempting_plan, quota_plan),
+        *(aborts_plan, serving_plan, preempting_plan, quota_plan, turns_plan),
     ):
         of = _with(of, features(agents, tasks), plain)
     adaptive = cycle((True, False))
@@ -270,12 +300,14 @@ KINDS: Final = {
     "limited-": limited_plan,
     "renewed-": renewed_plan,
     "stalling-": stalling_plan,
+    "turns-": turns_plan,
     "restarts-": restarted_plan,
     "preempting-": preempting_plan,
     "quota-": quota_plan,
     "aborts-": aborts_plan,
     "serving-": serving_plan,
     "orphans-": orphans_plan,
+    "talking-": talking_plan,
     "mixed-": mixed_plan,
 }
 """The kinds of fleets, by the part of their names before the size."""

@@ -4,13 +4,15 @@ from typing import Final
 
 from lifefold.core import fleet
 from lifefold.core.fleet.system import plan_change, plan_difference
-from lifefold.core.fleet.worker import mailbox, stall_detector
+from lifefold.core.fleet.worker import mailbox, question, stall_detector
 from lifefold.core.kernel import Opened, replace
 from lifefold.core.lifecycles import process, session
+from lifefold.core.lifecycles.budget.amounts import Amounts
 from lifefold.core.lifecycles.task import OnDeath
 from lifefold.core.policy.abort import AbortPolicy
 from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
+from lifefold.core.policy.standing import StandingAnswer
 from lifefold.effects import Every
 from lifefold.interpreters.search.opening import Opening
 
@@ -60,6 +62,21 @@ def limited() -> Opening:
     return tuple(fleet.opening(plan, 0))
 
 
+def talking() -> Opening:
+    """Return the opening of a fleet of one agent whose program names and resumes conversations, with one task.
+
+    The task has one retry, and money is limited, so every session is charged.
+    """
+    limits = session.Limits(max_consecutive_errors=2, max_total_errors=3)
+    plan = fleet.Plan(
+        "talking",
+        (fleet.AgentPlan("ann", limits, talks=fleet.Talks(chooses=False, resumes=True)),),
+        (fleet.TaskPlan("T1", "do it", max_retries=1),),
+        budget=fleet.Budget(fleet.Caps(microusd=4), Amounts(microusd=2, sessions=1)),
+    )
+    return tuple(fleet.opening(plan, 0))
+
+
 def trusted() -> Opening:
     """Return the opening of a fleet of one untrusted agent, whose work needs approval before the merge.
 
@@ -82,6 +99,28 @@ def stalling() -> Opening:
     return tuple(
         fleet.opening(fleet.Plan("stalling", (agent_plan,), (fleet.TaskPlan("T1", "do it", max_retries=0),)), 0)
     )
+
+
+def turning() -> Opening:
+    """Return the opening of a fleet of one agent with turns and a followed output, one allowed error, and one task.
+
+    The work of dead sessions at the task is verified, and the task has one retry.
+    """
+    limits = session.Limits(max_consecutive_errors=2, max_total_errors=2)
+    it = fleet.TaskPlan("T1", "do it", verify=(("true",),), max_retries=1, orphaned=OnDeath.VERIFY)
+    return tuple(fleet.opening(fleet.Plan("turns", (fleet.AgentPlan("ann", limits, follows=True),), (it,)), 0))
+
+
+TERMS: Final = question.Terms(1, (StandingAnswer("Read", "a", allows=True),))
+"""The terms of questions: silence is a refusal after a millisecond, and one tool has a standing answer."""
+
+
+def asking() -> Opening:
+    """Return the opening of a fleet of one agent that may ask, with a stall detector, and one task without retries."""
+    limits = session.Limits(max_consecutive_errors=1, max_total_errors=1)
+    agent_plan = fleet.AgentPlan("ann", limits, stall=stall_detector.Limits(warn_ms=2, end_ms=4))
+    tasks = (fleet.TaskPlan("T1", "do it", max_retries=0),)
+    return tuple(fleet.opening(fleet.Plan("asking", (agent_plan,), tasks, questions=TERMS), 0))
 
 
 def serving() -> Opening:

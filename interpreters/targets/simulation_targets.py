@@ -7,12 +7,14 @@ sessions take minutes, and a process that is asked to end does so.
 - ``fleet-governed``, or ``fleet-governed-20x200``, has approvals; in ``fleet-trusted`` agents earn trust, too;
 - ``fleet-limited`` has budgets, and in ``fleet-renewed`` they are refilled;
 - in ``fleet-stalling`` sessions are watched, and some fall silent;
+- in ``fleet-turns`` the output of sessions is followed, and tells of tools and compactions;
 - in ``fleet-restarts`` agents that stop by their errors are restarted;
 - in ``fleet-orphans`` the work of dead sessions is verified;
 - in ``fleet-preempting`` tasks preempt others of lower priority;
 - in ``fleet-quota`` agents share accounts, and sessions meet their limits;
 - in ``fleet-aborts`` tools, tasks and whole families are aborted;
-- ``fleet-serving`` has services, and ``fleet-mixed`` has all of these at once.
+- ``fleet-serving`` has services, and ``fleet-mixed`` has all of these at once;
+- in ``fleet-talking`` agents have conversations, and money is limited.
 """
 
 import re
@@ -23,7 +25,7 @@ import msgspec
 
 from lifefold.core import fleet
 from lifefold.core.fleet.service import trigger
-from lifefold.core.fleet.worker import stall_detector
+from lifefold.core.fleet.worker import output, stall_detector
 from lifefold.core.kernel import Aggregate, Entity, Machine, System
 from lifefold.core.lifecycles.session_limits import LimitReached
 from lifefold.effects import (
@@ -32,6 +34,7 @@ from lifefold.effects import (
     CancelSession,
     CheckOutWork,
     Every,
+    FollowOutput,
     InspectWork,
     MergeWork,
     ParkWork,
@@ -85,6 +88,30 @@ def watched(aggregate: Aggregate, entity: Entity[Any], activity: Activity, choic
             yield Said(answer_ms, stall_detector.Silent(answer_ms) if hangs_on else stall_detector.Stirred(answer_ms))
 
 
+def followed(aggregate: Aggregate, entity: Entity[Any], activity: Activity, choices: Choices) -> Iterator[Said]:
+    """Yield the facts in the output of a session: tools, compactions, refusals, in any order, every few seconds."""
+    assert isinstance(activity, FollowOutput)  # noqa: S101 - it is the script of that
+    running = entity.find(FollowOutput.__name__)
+    assert running is not None  # noqa: S101 - as it begins now
+    name = (aggregate.name, entity.ref, FollowOutput.__name__, running.generation)
+    tool, compaction = output.Doing(output.Work.TOOL, "Bash"), output.Doing(output.Work.COMPACTION)
+    for place in range(_FACTS):
+        position: int = entity.record.position + place + 1
+        facts = (
+            output.WorkSeen(position, (tool,), 1),
+            output.WorkSeen(position),
+            output.WorkSeen(position, (compaction,), 0, 1),
+            output.WorkSeen(position, (), 2),
+            output.PermissionDenied(position, str(place), "Bash"),
+        )
+        slow = choices.any_way(("takes its time", *name, place), 4)
+        yield Said((1 + slow * 20) * SECOND_MS, facts[choices.any_way(("does", *name, place), len(facts))])
+
+
+_FACTS: Final = 8
+"""The most facts of a session in a simulation."""
+
+
 def triggered(aggregate: Aggregate, entity: Entity[Any], activity: Activity, choices: Choices) -> Iterator[Said]:
     """Yield the reports of a trigger: that it fires, again and again, sooner or later."""
     assert isinstance(activity, AwaitTrigger)  # noqa: S101 - it is the script of that
@@ -117,7 +144,7 @@ FLEET: Final = Environment(
         ParkWork: (100, 5 * SECOND_MS),
         MergeWork: (100, 5 * SECOND_MS),
     },
-    scripts={WatchOutput: watched, AwaitTrigger: triggered},
+    scripts={WatchOutput: watched, FollowOutput: followed, AwaitTrigger: triggered},
     unusual=(LimitReached,),
     hastens={CancelSession: (RunSession,)},
     operators_ms=(5 * SECOND_MS, 30 * MINUTE_MS),

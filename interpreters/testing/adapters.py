@@ -22,6 +22,7 @@ from lifefold.interpreters.adapters import (
     Ended,
     Fact,
     Limited,
+    Login,
     Now,
     PermissionDenied,
     Permissions,
@@ -30,6 +31,7 @@ from lifefold.interpreters.adapters import (
     Tokens,
     WorkEnded,
     WorkStarted,
+    login_of,
 )
 from lifefold.interpreters.adapters.facts import TEXT_CHARS
 
@@ -259,6 +261,18 @@ def _inflated(line: bytes, number: int) -> bytes:
     return re.sub(rb'"text": ?"', lambda found: found[0] + b"\\u001b[31m long " * 5_000, other) if number % 2 else other
 
 
+def a_login_is_told_by_names(bench: AdapterBench) -> None:
+    """The optional ``login`` has names of variables and of files in the home folder, and no value."""
+    assert isinstance(getattr(bench.adapter, "login", Login()), Login), "login is no Login"
+    login = login_of(bench.adapter)
+    for name in login.passed:
+        assert re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name), f"{name!r} is no name of a variable"
+    for file in login.files:
+        path = f"{file.folder}/{file.name}"
+        assert file.name, f"a file without a name in {file.folder!r}"
+        assert not {"", "~", ".."} & {*path.split("/")}, f"{path!r} is not in the home folder"
+
+
 ADAPTER_CHECKS: Final[tuple[AdapterCheck, ...]] = (
     a_command_line_has_no_empty_word,
     a_prompt_is_no_option,
@@ -271,6 +285,7 @@ ADAPTER_CHECKS: Final[tuple[AdapterCheck, ...]] = (
     work_begins_before_it_ends,
     the_end_is_the_last_fact,
     facts_are_bounded,
+    a_login_is_told_by_names,
 )
 
 

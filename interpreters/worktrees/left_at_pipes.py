@@ -3,13 +3,14 @@
 A git command continues without its runner, because half of a change is worse than a late change. A command that waits
 at a named pipe would stay for ever, with the locks that it has inherited. So every git command has the identity of its
 runner in its environment. A command of a dead runner that waits at a named pipe gets SIGTERM, at which git removes its
-own lock files. Only systems with ``/proc`` show all this.
+own lock files. A runner looks only at the commands that work in its fleet's repository or worktrees: commands of other
+fleets on the machine are those fleets' own. Only systems with ``/proc`` show all this.
 """
 
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -40,12 +41,27 @@ def end_own_at_pipes() -> None:
     _end(command for command, runner in _commands() if runner == own)
 
 
-def end_left_at_pipes(directory: Path | None = None) -> None:
-    """End the git commands of dead runners that wait at a named pipe.
+def end_left_at_pipes(places: Collection[Path], directory: Path | None = None) -> None:
+    """End the git commands of dead runners that work in one of these places and wait at a named pipe.
 
     ``directory`` is a git directory with pipes that count, if the system does not show what a process waits for.
     """
-    _end((command for command, runner in _commands() if not _is_alive(runner)), directory)
+    within = tuple(each.resolve() for each in places)
+    left = ((command, runner) for command, runner in _commands() if _works_in(command.pid, within))
+    _end((command for command, runner in left if not _is_alive(runner)), directory)
+
+
+def _works_in(pid: int, places: Collection[Path]) -> bool:
+    """Tell whether a process works in one of these places; its working directory may be removed meanwhile."""
+    try:
+        at = Path(str(Path(f"/proc/{pid}/cwd").readlink()).removesuffix(_REMOVED))
+    except OSError:
+        return False
+    return any(at.is_relative_to(each) for each in places)
+
+
+_REMOVED: Final = " (deleted)"
+"""The end that Linux adds to the path of a removed directory."""
 
 
 def _end(commands: Iterator[ProcessIdentity], directory: Path | None = None) -> None:

@@ -43,6 +43,16 @@ def test_the_system_that_is_shipped_has_a_board_workers_and_services() -> None:
             "service_slot",
             "change",
         ],
-        "worker": ["session", "assignment", "mailbox", "desired_state", "usage_meter", "stall_detector", "supervisor"],
+        "worker": [
+            "session",
+            "assignment",
+            "mailbox",
+            "desired_state",
+            "usage_meter",
+            "stall_detector",
+            "supervisor",
+            "output",
+            "turn",
+        ],
         "service": ["process", "invocation", "inbox", "trigger", "desired_state"],
     }

@@ -13,9 +13,10 @@ from lifefold.core.kernel import encode
 
 EXPORTED = (
     "AbortSession Activity AwaitTrigger Begin BuildPrompt CallHook CancelSession CancelTimer Changed CheckOutWork Cron"
-    " DrainProcess Effect EmitTelemetry End EscalateSilence Every ForceStopSession IncrementSession InspectWork"
-    " InterruptSession KeepDeadLetter KillOverdue LogFailure LogFatal MergeWork NotifyProcess ParkWork PauseTriggers"
-    " Postpone PrepareWorktree RefreshWorktree ReportStuck"
+    " DrainProcess Effect EmitTelemetry End EscalateSilence Every FollowOutput ForceStopSession HoldTimeLimit"
+    " IncrementSession"
+    " InspectWork InterruptSession KeepDeadLetter KillOverdue LogFailure LogFatal MergeWork NotifyProcess ParkWork"
+    " PauseTriggers Postpone PrepareWorktree RefreshWorktree ReportStuck"
     " ReportTaskFailed ResumeTriggers ReturnBudget RunSession SaveState ServeTriggers SignalPreemption StartProcess"
     " StartTimer StorePrompt Tell VerifyWork WarnOfSilence WatchBranch WatchOutput"
 ).split()

@@ -26,8 +26,10 @@ NOW = Now(1_795_512_000_000)
 OUTCOMES = {
     "claude": {
         "asked-and-allowed": (Outcome.SUCCESS, "done"),
+        "asked-and-refused": (Outcome.DENIED, "Write was refused"),
         "budget": (Outcome.BUDGET_SPENT, "Reached maximum budget ($0.0001)"),
         "compacted": (Outcome.SUCCESS, ""),
+        "continued": (Outcome.SUCCESS, "done"),
         "credit": (Outcome.OUT_OF_CREDIT, "Credit balance is too low"),
         "denied": (Outcome.DENIED, "Write: Claude requested permissions to write to /repo/made.txt, but you haven't "),
         "denied-2.1.197": (Outcome.DENIED, "Write was refused"),
@@ -47,6 +49,7 @@ OUTCOMES = {
         "written": (Outcome.SUCCESS, "done"),
     },
     "codex": {
+        "continued": (Outcome.SUCCESS, "done"),
         "credit": (Outcome.OUT_OF_CREDIT, "Quota exceeded. Check your plan and billing details."),
         "failing-command": (Outcome.SUCCESS, "done"),
         "killed": (Outcome.CRASHED, "ended by signal 15, without a result"),
@@ -65,6 +68,7 @@ OUTCOMES = {
         "written": (Outcome.SUCCESS, "done"),
     },
     "opencode": {
+        "continued": (Outcome.SUCCESS, "done"),
         "credit": (
             Outcome.OUT_OF_CREDIT,
             "You exceeded your current quota, please check your plan and billing details.",
@@ -83,6 +87,7 @@ OUTCOMES = {
         "written": (Outcome.SUCCESS, "done"),
     },
     "gemini": {
+        "continued": (Outcome.SUCCESS, "done"),
         "credit": (Outcome.OUT_OF_CREDIT, "Billing is not enabled for this project."),
         "failing-command": (Outcome.SUCCESS, "done"),
         "killed": (Outcome.CRASHED, "ended with status 0, without a result"),
@@ -99,6 +104,7 @@ OUTCOMES = {
         "written": (Outcome.SUCCESS, "done"),
     },
     "aider": {
+        "continued": (Outcome.SUCCESS, "done"),
         "credit": (
             Outcome.OUT_OF_CREDIT,
             "You exceeded your current quota, please check your plan and billing details.",
@@ -122,10 +128,12 @@ TOTALS = {
     ("claude", "resumed-2.1.197", Counted.SESSION): Cost(Tokens(100, 40, 0, 7), 417),
     ("claude", "resumed-2.1.197", Counted.CONVERSATION): None,
     ("claude", "killed", Counted.SESSION): Cost(Tokens(100, 40, 0, 1)),
+    ("claude", "continued", Counted.CONVERSATION): Cost(Tokens(200, 80, 0, 14), 834),
     ("claude", "written", Counted.CONVERSATION): Cost(Tokens(200, 80, 0, 14), 834),
     ("codex", "success", Counted.CONVERSATION): Cost(Tokens(200, 1000, 0, 7)),
     ("codex", "resumed", Counted.CONVERSATION): Cost(Tokens(400, 2000, 0, 14)),
     ("codex", "killed", Counted.CONVERSATION): None,
+    ("codex", "continued", Counted.CONVERSATION): Cost(Tokens(400, 2000, 0, 14)),
     ("opencode", "success", Counted.SESSION): Cost(Tokens(1100, 0, 0, 30), 1160),
     ("opencode", "resumed", Counted.SESSION): Cost(Tokens(1100, 0, 0, 30), 1160),
     ("opencode", "written", Counted.SESSION): Cost(Tokens(2200, 0, 0, 60), 2320),
@@ -138,7 +146,7 @@ TOTALS = {
 """The last total of recordings. The service's figures are in tools/recordings/model_service.py."""
 
 
-LIMITS = {
+LIMITS: dict[tuple[str, str], list[tuple[int | None, str]]] = {
     ("claude", "limit"): [(RESETS_AT_MS, "five_hour")],
     ("codex", "limit"): [(RESETS_AT_MS, "")],
     ("opencode", "limit"): [(None, "")],

@@ -1,12 +1,24 @@
-"""On which back ends of anyio long tests run: on one always, and on the other in campaigns."""
+"""On which back ends of anyio tests run: on one always, and long ones on the other in campaigns."""
 
 from collections.abc import Iterable
 from itertools import cycle
-from typing import Any
+from typing import Any, Final
+from zlib import crc32
 
 import pytest
 
 LATER = pytest.mark.campaign
+BACK_ENDS: Final = ("asyncio", "trio")
+
+
+@pytest.fixture
+def in_turn(request: pytest.FixtureRequest) -> str:
+    """Return the back end of a test: about half of the tests of a file run on each, always the same ones.
+
+    It is for files whose tests take all that depends on a back end from one place, such as how a git command is run.
+    Each file has ``anyio_backend = in_turn``.
+    """
+    return BACK_ENDS[crc32(request.node.name.encode()) % 2]
 
 
 def on(first: str, second: str) -> pytest.MarkDecorator:

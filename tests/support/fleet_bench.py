@@ -19,6 +19,7 @@ from lifefold.effects import (
     CancelSession,
     CheckOutWork,
     ForceStopSession,
+    HoldTimeLimit,
     IncrementSession,
     InspectWork,
     InterruptSession,
@@ -114,7 +115,10 @@ class FleetBench:
             Example(MergeWork("T1", 1, "T1"), brief, "assignment", ends=True),
             *(Example(each, brief, "session") for each in (StorePrompt("do it"), IncrementSession(1))),
             *(Example(each, brief, "session") for each in (CancelSession(), ForceStopSession())),
-            *(Example(each, brief, "session") for each in (WarnOfSilence(60_000, 120_000), InterruptSession(90_000))),
+            *(
+                Example(each, brief, "session")
+                for each in (WarnOfSilence(60_000, 120_000), InterruptSession(90_000), HoldTimeLimit(held=True))
+            ),
             Example(LogFatal("no key"), brief, "session"),
             *(Example(each, brief, "session") for each in (NotifyProcess("failed", "x"), NotifyProcess("started"))),
             *(Example(each, brief, "session") for each in (PauseTriggers(), ResumeTriggers())),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 import board_life
-from lifefold.core.fleet import AgentPlan, Budget, GatePlan, Plan, Preemption, ServicePlan, opening, system
+from lifefold.core.fleet import AgentPlan, Budget, GatePlan, Plan, Preemption, ServicePlan, Talks, opening, system
 from lifefold.core.fleet.board import budget
 from lifefold.core.fleet.worker.stall_detector import Limits as StallLimits
 from lifefold.core.kernel import (
@@ -62,6 +62,8 @@ _SERVICE: Final = ServicePlan(
     takes_messages=True,
 )  # fmt: skip
 
+_TALKS: Final = (None, Talks(chooses=True, resumes=True), Talks(chooses=False, resumes=True))
+
 
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
@@ -77,6 +79,7 @@ def plans(draw: st.DrawFn) -> Plan:
             caps=draw(st.sampled_from([Caps(), Caps(), Caps(sessions=1)])),
             stall=draw(st.sampled_from(_LADDERS)),
             restart=restart,
+            talks=draw(st.sampled_from(_TALKS)),
         )
         for each in few.agents
     ]
@@ -92,6 +95,7 @@ def plans(draw: st.DrawFn) -> Plan:
         preemption=draw(st.sampled_from([None, Preemption(), Preemption(1_000)])),
         orphaned=draw(st.sampled_from(list(task.OnDeath))),
         services=draw(st.sampled_from([(), (_SERVICE,)])),
+        anew=draw(st.booleans()),
     )
 
 

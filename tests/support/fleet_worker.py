@@ -1,8 +1,10 @@
 """One worker of a fleet, driven by hand to the moment that a test is about."""
 
+from collections.abc import Mapping
+
 from aggregate_hand import Hand
-from lifefold.core.fleet.worker import assignment, desired_state, mailbox
-from lifefold.core.kernel import Reaction
+from lifefold.core.fleet.worker import assignment, desired_state, mailbox, output, stall_detector, turns
+from lifefold.core.kernel import Reaction, Record
 from lifefold.core.lifecycles import session, session_profiles, task
 from lifefold.effects import Begin, RunSession
 
@@ -21,6 +23,27 @@ def opened(limits: session.Limits | None = None) -> Hand:
             "session": session_profiles.SupervisedSession(name="ann", limits=limits or session.Limits()),
         },
     )
+
+
+def following(
+    *, guarded: bool = False, stall: bool = False, account: str = "", more: Mapping[str, Record] | None = None
+) -> Hand:
+    """Return a worker with turns, whose sessions are followed, that has asked for work; it has ``more`` entities."""
+    watched = {stall_detector.REF: stall_detector.StallDetector()} if stall else {}
+    of = Hand(
+        NAME,
+        {
+            "desired_state": desired_state.DesiredState(),
+            "mailbox": mailbox.Mailbox(),
+            "assignment": assignment.Assignment(guarded=guarded),
+            "session": session_profiles.SupervisedSession(name="ann", account=account),
+            output.REF: output.Output(),
+            turns.REF: turns.FleetTurn(agent="ann"),
+            **watched,
+            **(more or {}),
+        },
+    )
+    return of.report("session", "PrepareWorktree", session.WorktreeReady())
 
 
 def wanting() -> Hand:

@@ -31,7 +31,9 @@ from lifefold.effects import (
     CheckOutWork,
     Effect,
     End,
+    FollowOutput,
     ForceStopSession,
+    HoldTimeLimit,
     IncrementSession,
     InspectWork,
     InterruptSession,
@@ -132,7 +134,7 @@ class Hands:
     def interpreter(self) -> Interpreter:
         effects = (
             *(StorePrompt, IncrementSession, LogFatal, ForceStopSession, CancelSession),
-            *(WarnOfSilence, InterruptSession, NotifyProcess, PauseTriggers, ResumeTriggers),
+            *(WarnOfSilence, InterruptSession, HoldTimeLimit, NotifyProcess, PauseTriggers, ResumeTriggers),
         )
         return Interpreter(
             dict.fromkeys(effects, self.perform),
@@ -146,6 +148,7 @@ class Hands:
                 WatchBranch: self.watch,
                 RunSession: self.run_session,
                 WatchOutput: self.watch,
+                FollowOutput: self.watch,
                 AwaitTrigger: self.watch,
             },
         )
@@ -164,7 +167,9 @@ class Hands:
             self.world.do("asked to end", context.within.key, str(context.entity.record.attempt))
         self.do("effect", *map(str, context.identity), encode(effect).decode())
 
-    async def watch(self, _activity: WatchBranch | WatchOutput | AwaitTrigger, context: ActivityContext) -> None:
+    async def watch(
+        self, _activity: WatchBranch | WatchOutput | FollowOutput | AwaitTrigger, context: ActivityContext
+    ) -> None:
         """See whoever is watched move all the time, and nothing that triggers anything."""
         if not context.cleanup_only:
             await anyio.sleep_forever()

@@ -380,6 +380,10 @@ OF: Final[Mapping[str, tuple[Property[Aggregate], ...]]] = {
             "what becomes of work whose session dies is what its task says", lambda w: not w.views["conduct"].astray
         ),
         always("no session is ended for its silence that has not stalled", lambda w: not w.views["conduct"].hasty),
+        always(
+            "a turn completes with merged or parked work, and fails otherwise",
+            lambda w: not w.views["conduct"].misjudged,
+        ),
         always("whoever stops by errors may come back, and nobody else", lambda w: not w.views["conduct"].mistaken),
         always_step("an agent waits until its first place is made", is_made_before_it_is_used),
         always("whoever does not run yet is interrupted once", is_interrupted_once),

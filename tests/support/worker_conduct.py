@@ -2,9 +2,9 @@
 
 import msgspec
 
-from lifefold.core.fleet.worker import assignment, desired_state, stall_detector, supervisor
+from lifefold.core.fleet.worker import assignment, desired_state, stall_detector, supervisor, turns
 from lifefold.core.kernel import Transition, replace
-from lifefold.core.lifecycles import session, session_profiles, task
+from lifefold.core.lifecycles import session, session_profiles, task, turn
 
 
 class Conduct(msgspec.Struct, frozen=True):
@@ -14,7 +14,8 @@ class Conduct(msgspec.Struct, frozen=True):
     too long (``stalled``), or was ended though it was not (``hasty``); the agent is to end (``ends``), it has stopped
     by its errors (``fell``), and was taken for one that is to come back, or is not, though it is the other way round
     (``mistaken``). Which claim was recalled last, and within how many milliseconds its session is to end
-    (``recalled``); for the how many-th time the agent is restarted (``granted``).
+    (``recalled``); for the how many-th time the agent is restarted (``granted``). Whether its last claim has ended with
+    merged or parked work (``closed``), and whether a turn has ended otherwise (``misjudged``).
     """
 
     died: bool = False
@@ -26,6 +27,8 @@ class Conduct(msgspec.Struct, frozen=True):
     mistaken: bool = False
     recalled: tuple[str, int, int] = ("", 0, 0)
     granted: int = 0
+    closed: bool = False
+    misjudged: bool = False
 
 
 def observe(conduct: Conduct, transition: Transition) -> Conduct:
@@ -41,6 +44,11 @@ def _of_work(now: Conduct, transition: Transition) -> Conduct:
     """Take in what has happened to the work in hand, to whoever watches the session, or to what is wanted."""
     if transition.machine == stall_detector.machine.name:
         return replace(now, stalled=transition.entered is stall_detector.State.STALLED)
+    if transition.machine == turns.REF:
+        failed, completed = (transition.entered is each for each in (turn.State.FAILED, turn.State.COMPLETING))
+        return replace(now, misjudged=now.misjudged or (failed and now.closed) or (completed and not now.closed))
+    if transition.machine == assignment.machine.name and transition.entered is assignment.State.IDLE:
+        now = replace(now, closed=isinstance(transition.event, assignment.Merged | assignment.Parked))
     if transition.machine == desired_state.machine.name:
         return replace(now, ends=desired_state.is_to_end(transition.after.record))
     match transition.event:

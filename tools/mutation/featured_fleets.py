@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Final
 
-from lifefold.core.fleet import AgentPlan, Budget, Caps, GatePlan, Plan, Preemption, ServicePlan, TaskPlan
+from lifefold.core.fleet import AgentPlan, Budget, Caps, GatePlan, Plan, Preemption, ServicePlan, Talks, TaskPlan
 from lifefold.core.fleet.board import budget, intake, worker_slot
 from lifefold.core.fleet.dispatch import plan_approval
 from lifefold.core.fleet.service import inbox
 from lifefold.core.fleet.system.plan import fleet_task_of
-from lifefold.core.fleet.worker import desired_state, stall_detector
+from lifefold.core.fleet.worker import desired_state, question, stall_detector
 from lifefold.core.kernel import replace
 from lifefold.core.lifecycles import process, task
 from lifefold.core.lifecycles.budget.amounts import Amounts
@@ -16,8 +16,9 @@ from lifefold.core.lifecycles.session import Limits
 from lifefold.core.lifecycles.task import OnDeath
 from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
+from lifefold.core.policy.standing import StandingAnswer
 from lifefold.effects import Every
-from lifefold.interpreters.targets.bounded import few_uses, little_left, one_message
+from lifefold.interpreters.targets.bounded import few_questions, few_uses, little_left, one_message
 from small_fleets import ONE_MESSAGE, Small
 
 _NO_CAPS: Final = Caps()
@@ -88,6 +89,32 @@ WATCHED: Final[Mapping[str, Small]] = {
         Plan("small", (AgentPlan("a0", _agents(1, 2)[0].limits, stall=_LADDER),), (_task(0),)),
         {"desired_state": (desired_state.StopWanted, desired_state.HoldWanted, desired_state.RunWanted)},
         commands=2,
+    ),
+}
+
+TURNS: Final[Mapping[str, Small]] = {
+    "one agent whose claims are turns": Small(
+        Plan(
+            "small",
+            (AgentPlan("a0", _agents(1, 2)[0].limits, follows=True),),
+            (TaskPlan("T0", "do it", verify=(("true",),), max_retries=1, orphaned=OnDeath.VERIFY),),
+        ),
+        {"desired_state": (desired_state.StopWanted, desired_state.HoldWanted, desired_state.RunWanted)},
+        commands=2,
+    ),
+}
+
+ASKING: Final[Mapping[str, Small]] = {
+    "one agent that asks, and is watched": Small(
+        Plan(
+            "small",
+            (AgentPlan("a0", _agents(1, 2)[0].limits, stall=stall_detector.Limits(warn_ms=2, end_ms=4)),),
+            (_task(0),),
+            questions=question.Terms(1, (StandingAnswer("Read", "a", allows=True),)),
+        ),
+        {"desired_state": _STOP, question.REF: (question.QuestionAsked, question.QuestionAnswered)},
+        commands=2,
+        within={**ONE_MESSAGE, question.REF: few_questions},
     ),
 }
 
@@ -163,6 +190,27 @@ LIMITED: Final[Mapping[str, Small]] = {
     ),
 }
 
+TALKING: Final[Mapping[str, Small]] = {
+    "one agent that resumes its conversations": Small(
+        Plan(
+            "small",
+            (AgentPlan("a0", _agents(1, 2)[0].limits, talks=Talks(chooses=False, resumes=True)),),
+            (_task(0, retries=1),),
+        ),
+        {"desired_state": (desired_state.HoldWanted, desired_state.RunWanted), "task": (task.Cancelled,)},
+        commands=2,
+    ),
+    "one agent that chooses its conversations": Small(
+        Plan(
+            "small",
+            (AgentPlan("a0", _agents(1, 2)[0].limits, talks=Talks(chooses=True, resumes=True)),),
+            (_task(0),),
+        ),
+        {"desired_state": (desired_state.HoldWanted, desired_state.RunWanted)},
+        commands=2,
+    ),
+}
+
 TRUSTED: Final[Mapping[str, Small]] = {
     "one agent that is not trusted": Small(
         Plan(
@@ -220,8 +268,11 @@ FEATURED: Final[Mapping[str, Small]] = {
     **PREEMPTING,
     **ORPHANS,
     **WATCHED,
+    **TURNS,
+    **ASKING,
     **RESTARTED,
     **LIMITED,
+    **TALKING,
     **TRUSTED,
     **SERVING,
 }

@@ -17,7 +17,7 @@ from lifefold.core.fleet.dispatch import (
 )
 from lifefold.core.fleet.service import model, rules
 from lifefold.core.fleet.system import board, worker
-from lifefold.core.fleet.worker import orphans, shutdown, stall_detector, usage
+from lifefold.core.fleet.worker import conversations, orphans, output, question, shutdown, stall_detector, turns, usage
 from lifefold.core.fleet.worker import restarts as worker_restarts
 from rule_mutation import Source
 
@@ -80,8 +80,23 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         *(stall_detector, worker),
         name="stall_detector",
         changed=(stall_detector,),
-        names="WATCHED keep_watch give_up".split(),
+        names="WATCHED keep_watch give_up _is_to_be_watched".split(),
     ): featured_fleets.WATCHED,
+    Source(
+        *(question, stall_detector, worker),
+        name="questions",
+        changed=(question,),
+        names="keep_open waits _may_be_asked".split(),
+    ): featured_fleets.ASKING,
+    Source(
+        *(output, turns, worker),
+        name="turns",
+        changed=(output, turns),
+        names=(
+            "keep_following RUNS OVER NONE begin_turn launch_turn run_turn follow_work verify_turn end_turn reap_turn"
+            " is_left of_sessions _begin_of _end_of"
+        ).split(),
+    ): featured_fleets.TURNS,
     Source(
         *(task_index, budgets, claims, preemption, dependencies, board),
         name="budgets",
@@ -97,6 +112,12 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         changed=(usage,),
         names="measuring measure _most_ms told spent is_counting is_used_up".split(),
     ): featured_fleets.LIMITED,
+    Source(
+        *(conversations, worker),
+        name="conversations",
+        changed=(conversations,),
+        names="take_up choose listen keep _kept begins_anew _ended".split(),
+    ): featured_fleets.TALKING,
     Source(
         *(task_index, claims, dependencies, trust, board),
         name="trust",

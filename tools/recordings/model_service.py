@@ -1,19 +1,20 @@
 """A model service on loopback that answers as a recording needs it: with text, a tool call, or an error.
 
-It speaks four dialects: Anthropic's messages, OpenAI's responses and chat completions, and Gemini's contents. An error
-has the status and the body of the real service, so an agent program takes the path that it would take there.
+It speaks the dialects of ``dialects``. An error has the status and the body of the real service, so an agent program
+takes the path that it would take there.
 """
 
 import json
-import time
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Event, Thread
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
-Body = dict[str, Any]
+import dialects
+from dialects import COSTS, Answer, Body, Served, Tool
 
 
 class Mode(StrEnum):
@@ -43,14 +44,15 @@ class Failure(NamedTuple):
 
 
 RESETS_AT_S: Final = 1_795_600_800
-"""The time at which a limit of the service ends, in seconds of the epoch."""
+"""The time at which a limit of the recordings ends, in seconds of the epoch."""
+
+TRIES: Final = 2
+"""The errors after which a program that tries again is stuck: a recording needs no more of them."""
 
 SHELL: Final = "echo 'AssertionError: 401 Unauthorized'; exit 1"
 FILE: Final = "made.txt"
-DONE: Final = "done"
 EDIT: Final = f"{FILE}\n```\n<<<<<<< SEARCH\n=======\nhello\n>>>>>>> REPLACE\n```"
 """A change as text, for a program without tools."""
-HANG_S: Final = 600
 
 
 def _anthropic(kind: str, message: str) -> Body:
@@ -67,7 +69,6 @@ def _gemini(code: int, status: str, message: str) -> Body:
 
 _UNIFIED: Final = {
     "anthropic-ratelimit-unified-status": "rejected",
-    "anthropic-ratelimit-unified-reset": str(RESETS_AT_S),
     "anthropic-ratelimit-unified-representative-claim": "five_hour",
     "anthropic-ratelimit-unified-overage-status": "rejected",
     "x-should-retry": "false",
@@ -109,7 +110,7 @@ FAILURES: Final[dict[str, dict[Mode, Failure]]] = {
     "openai": {
         Mode.LIMIT: Failure(
             429,
-            _openai("usage_limit_reached", "The usage limit has been reached", plan_type="pro", resets_at=RESETS_AT_S),
+            _openai("usage_limit_reached", "The usage limit has been reached", plan_type="pro"),
         ),
         Mode.RATE: Failure(429, _openai("rate_limit_exceeded", "Rate limit reached for mock in organization org-1.")),
         Mode.OVERLOADED: Failure(503, _openai("server_is_overloaded", "The server is overloaded. Try again later.")),
@@ -137,89 +138,109 @@ FAILURES: Final[dict[str, dict[Mode, Failure]]] = {
 }
 
 
-class Tool(NamedTuple):
-    """A call of a tool that the agent program offers."""
-
-    name: str
-    arguments: Body
-
-
-class Answer(NamedTuple):
-    """An answer of the model: a tool call, or else a text. ``number`` tells the answers of a session apart."""
-
-    number: int
-    tool: Tool | None = None
-    text: str = DONE
-
-    @property
-    def identifier(self) -> str:
-        """The identifier of the answer."""
-        return f"answer_{self.number}"
-
-    @property
-    def call(self) -> str:
-        """The identifier of the tool call."""
-        return f"call_{self.number}"
+def failure(dialect: str, mode: Mode, resets_at_s: int) -> Failure | None:
+    """Return the error of a mode; a limit ends at a time that two of the services tell."""
+    found = FAILURES[dialect].get(mode)
+    if found is None or mode is not Mode.LIMIT:
+        return found
+    stamp = {"anthropic-ratelimit-unified-reset": str(resets_at_s)} if dialect == "anthropic" else {}
+    told = {"resets_at": resets_at_s} if dialect == "openai" else {}
+    return Failure(found.status, {**found.body, "error": {**found.body["error"], **told}}, {**found.headers, **stamp})
 
 
-_BASH: Final[Body] = {"command": SHELL, "description": "run the tests"}
-_MADE: Final[Body] = {"content": "hello"}
+def writing(path: str, content: str) -> tuple[Tool, ...]:
+    """Return the tools of agent programs that write a file."""
+    made: Body = {"content": content}
+    return (
+        Tool("Write", {"file_path": path, **made}),
+        Tool("write", {"filePath": path, **made}),
+        Tool("write_file", {"file_path": path, **made}),
+        Tool("exec_command", {"cmd": f"printf %s {shlex.quote(content)} > {shlex.quote(path)}"}),
+    )
 
-WRITERS: Final = (
-    Tool("Write", {"file_path": FILE, **_MADE}),
-    Tool("write", {"filePath": FILE, **_MADE}),
-    Tool("write_file", {"file_path": FILE, **_MADE}),
-    Tool("exec_command", {"cmd": f"echo hello > {FILE}"}),
-)
-"""The tools of agent programs that write a file."""
 
-SHELLS: Final = (
-    Tool("Bash", _BASH),
-    Tool("bash", _BASH),
-    Tool("run_shell_command", _BASH),
-    Tool("exec_command", {"cmd": SHELL}),
-)
-"""The tools of agent programs that run a command."""
+def running(command: str) -> tuple[Tool, ...]:
+    """Return the tools of agent programs that run a command."""
+    run: Body = {"command": command, "description": "run a command"}
+    return Tool("Bash", run), Tool("bash", run), Tool("run_shell_command", run), Tool("exec_command", {"cmd": command})
+
+
+def offered(tools: tuple[Tool, ...], body: str) -> Tool | None:
+    """Return the first tool that the program of a request offers."""
+    return next((tool for tool in tools if f'"name":"{tool.name}"' in body), None)
+
+
+WRITERS: Final = writing(FILE, "hello\n")
+SHELLS: Final = running(SHELL)
 
 _ANSWERED: Final = ('"tool_result"', '"role":"tool"', '"function_call_output"', '"functionResponse"')
+
+
+def tools_answered(body: str) -> int:
+    """Return how many results of tools a conversation has, up to a request."""
+    return sum(body.count(each) for each in _ANSWERED)
 
 
 def answer(body: str, mode: Mode, number: int) -> Answer | None:
     """Return the answer to a request; None for no answer at all."""
     if mode not in {Mode.WRITE, Mode.SHELL, Mode.HANG}:
         return Answer(number)
-    if any(each in body for each in _ANSWERED):
+    if tools_answered(body):
         return None if mode is Mode.HANG else Answer(number)
-    tools = SHELLS if mode is Mode.SHELL else WRITERS
-    offered = next((tool for tool in tools if f'"name":"{tool.name}"' in body), None)
-    if offered is None and '"functionDeclarations"' in body:
-        offered = Tool("write_file", {"file_path": FILE, **_MADE})  # a model may use a tool that it was not offered
-    if offered is not None:
-        return Answer(number, offered)
+    tool = offered(SHELLS if mode is Mode.SHELL else WRITERS, body)
+    if tool is None and '"functionDeclarations"' in body:
+        tool = WRITERS[2]  # a model may use a tool that it was not offered
+    if tool is not None:
+        return Answer(number, tool)
     return None if mode is Mode.HANG else Answer(number, text=EDIT)
 
 
 class Service(ThreadingHTTPServer):
-    """The service on a free port of loopback, in one mode; ``served`` has the paths of its requests."""
+    """The service on a free port of loopback, in one mode.
+
+    ``requests`` has the paths of its requests, and ``served`` what its answers have cost. ``stuck`` is set when a
+    request gets no answer, and when a request comes after that many errors (``tries``).
+    """
 
     daemon_threads = True
 
-    def __init__(self, mode: Mode) -> None:
-        """Listen; the service answers as soon as it is entered."""
+    def __init__(self, mode: Mode, *, resets_at_s: int | None = None, tries: int = TRIES) -> None:
+        """Listen; the service answers as soon as it is entered. ``resets_at_s`` is the end of a limit."""
         super().__init__(("127.0.0.1", 0), _Handler)
         self.mode: Final = mode
-        self.served: Final[list[str]] = []
+        self.resets_at_s: Final = RESETS_AT_S if resets_at_s is None else resets_at_s
+        self.requests: Final[list[str]] = []
+        self.served = Served()
+        self.stuck: Final = Event()
+        self.is_over: Final = Event()
+        self.tries: Final = tries
+        self.errors = 0
 
     @property
     def url(self) -> str:
         """The address, without a path."""
         return f"http://127.0.0.1:{self.server_port}"
 
+    def reply(self, dialect: str, body: str) -> Answer | Failure | None:
+        """Return the answer or the error of a request; None for no answer at all."""
+        error = failure(dialect, self.mode, self.resets_at_s)
+        if error is None:
+            return answer(body, self.mode, len(self.requests))
+        if self.errors >= self.tries:
+            self.stuck.set()
+        self.errors += 1
+        return error
+
+    def charge(self, cost: Served, _body: str) -> None:
+        """Note what an answer has cost; ``body`` is its request."""
+        self.served = self.served.plus(cost)
+
     def __enter__(self) -> Self:
         Thread(target=self.serve_forever, daemon=True).start()
         return self
 
     def __exit__(self, *_args: object) -> None:
+        self.is_over.set()
         self.shutdown()
         self.server_close()
 
@@ -247,39 +268,33 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("content-length", 0))).decode(errors="replace")
         body = body.replace('": "', '":"').replace('": true', '":true')
         path = self.path.partition("?")[0]
-        self.service.served.append(path)
+        self.service.requests.append(path)
+        spoken = next((each for end, each in _SPOKEN.items() if path.endswith(end)), None)
         if "count" in path:
             self._send(200, {"input_tokens": 1, "totalTokens": 1})
-        elif path.endswith("/messages"):
-            self._answer("anthropic", body, _messages)
-        elif path.endswith("/responses"):
-            self._answer("openai", body, _responses)
-        elif path.endswith("/chat/completions"):
-            self._answer("openai", body, _chat if '"stream":true' in body else _whole_chat)
-        elif path.endswith(":streamGenerateContent"):
-            self._answer("gemini", body, _contents)
-        elif path.endswith(":generateContent"):
-            self._answer("gemini", body, _content)
-        else:
+        elif spoken is None:
             self._send(200, {})
+        else:
+            self._answer(spoken, body)
 
-    def _answer(self, dialect: str, body: str, spoken: Callable[[Answer], Iterator[str] | Body]) -> None:
-        mode = self.service.mode
-        if failure := FAILURES[dialect].get(mode):
-            self._send(failure.status, failure.body, failure.headers)
-            return
-        found = answer(body, mode, len(self.service.served))
+    def _answer(self, spoken: "_Dialect", body: str) -> None:
+        found = self.service.reply(spoken.name, body)
         if found is None:
-            time.sleep(HANG_S)
+            self.service.stuck.set()
+            self.service.is_over.wait()
             return
-        said = spoken(found)
-        if isinstance(said, dict):
-            self._send(200, said)
+        if isinstance(found, Failure):
+            self._send(found.status, found.body, found.headers)
+            return
+        self.service.charge(spoken.cost, body)
+        if spoken.streamed is None or (spoken.whole is not None and '"stream":true' not in body):
+            assert spoken.whole is not None
+            self._send(200, spoken.whole(found))
             return
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.end_headers()
-        for line in said:
+        for line in spoken.streamed(found):
             self.wfile.write(line.encode())
             self.wfile.flush()
 
@@ -294,97 +309,20 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(data)
 
 
-def _event(kind: str, data: Body) -> str:
-    return f"event: {kind}\ndata: {json.dumps({'type': kind, **data})}\n\n"
+class _Dialect(NamedTuple):
+    """How the answers of an address are written: streamed, whole, or as the request has it; and what one costs."""
+
+    name: str
+    cost: Served
+    streamed: Callable[[Answer], Iterator[str]] | None = None
+    whole: Callable[[Answer], Body] | None = None
 
 
-def _messages(said: Answer) -> Iterator[str]:
-    """Yield an answer of Anthropic's messages."""
-    tool = said.tool
-    message: Body = {"id": said.identifier, "type": "message", "role": "assistant", "model": "claude-sonnet-4-5"}
-    usage: Body = {"input_tokens": 100, "output_tokens": 1, "cache_read_input_tokens": 40}
-    unended: Body = {"content": [], "stop_reason": None, "stop_sequence": None}
-    block: Body = {"type": "text", "text": ""}
-    delta: Body = {"type": "text_delta", "text": said.text}
-    if tool:
-        block = {"type": "tool_use", "id": said.call, "name": tool.name, "input": {}}
-        delta = {"type": "input_json_delta", "partial_json": json.dumps(tool.arguments)}
-    ended: Body = {"stop_reason": "tool_use" if tool else "end_turn", "stop_sequence": None}
-    yield _event("message_start", {"message": {**message, **unended, "usage": usage}})
-    yield _event("content_block_start", {"index": 0, "content_block": block})
-    yield _event("content_block_delta", {"index": 0, "delta": delta})
-    yield _event("content_block_stop", {"index": 0})
-    yield _event("message_delta", {"delta": ended, "usage": {"output_tokens": 7}})
-    yield _event("message_stop", {})
-
-
-def _responses(said: Answer) -> Iterator[str]:
-    """Yield an answer of OpenAI's responses."""
-    tool = said.tool
-    text: Body = {"type": "output_text", "text": said.text, "annotations": []}
-    item: Body = {
-        "type": "message",
-        "role": "assistant",
-        "id": said.identifier,
-        "status": "completed",
-        "content": [text],
-    }
-    if tool:
-        called: Body = {"name": tool.name, "arguments": json.dumps(tool.arguments)}
-        item = {"type": "function_call", "id": said.identifier, "call_id": said.call, **called}
-    used: Body = {"input_tokens": 1200, "input_tokens_details": {"cached_tokens": 1000}, "total_tokens": 1207}
-    written: Body = {"output_tokens": 7, "output_tokens_details": {"reasoning_tokens": 2}}
-    response: Body = {"id": said.identifier, "object": "response"}
-    complete: Body = {**response, "status": "completed", "output": [item], "usage": {**used, **written}}
-    yield _event("response.created", {"response": {**response, "status": "in_progress"}})
-    yield _event("response.output_item.done", {"output_index": 0, "item": item})
-    yield _event("response.completed", {"response": complete})
-
-
-_CHAT_USAGE: Final[Body] = {"prompt_tokens": 1100, "completion_tokens": 30, "total_tokens": 1130}
-
-
-def _chat(said: Answer) -> Iterator[str]:
-    """Yield an answer of OpenAI's chat completions."""
-    tool = said.tool
-    delta: Body = {"role": "assistant", "content": said.text}
-    if tool:
-        function: Body = {"name": tool.name, "arguments": json.dumps(tool.arguments)}
-        delta = {
-            "role": "assistant",
-            "tool_calls": [{"index": 0, "id": said.call, "type": "function", "function": function}],
-        }
-    reason = "tool_calls" if tool else "stop"
-    chunk: Body = {"id": said.identifier, "object": "chat.completion.chunk", "created": 1, "model": "mock"}
-    last: Body = {"index": 0, "delta": {}, "finish_reason": reason}
-    yield f"data: {json.dumps({**chunk, 'choices': [{'index': 0, 'delta': delta}]})}\n\n"
-    yield f"data: {json.dumps({**chunk, 'choices': [last], 'usage': _CHAT_USAGE})}\n\n"
-    yield "data: [DONE]\n\n"
-
-
-def _whole_chat(said: Answer) -> Body:
-    """Return an answer of OpenAI's chat completions that is not streamed."""
-    choice: Body = {"index": 0, "message": {"role": "assistant", "content": said.text}, "finish_reason": "stop"}
-    answered: Body = {"id": said.identifier, "object": "chat.completion", "created": 1, "model": "mock"}
-    return {**answered, "choices": [choice], "usage": _CHAT_USAGE}
-
-
-def _content(said: Answer) -> Body:
-    """Return an answer of Gemini."""
-    tool = said.tool
-    part: Body = {"text": said.text}
-    if tool:
-        part = {"functionCall": {"id": said.call, "name": tool.name, "args": tool.arguments}}
-    usage: Body = {
-        "promptTokenCount": 90,
-        "candidatesTokenCount": 5,
-        "cachedContentTokenCount": 30,
-        "totalTokenCount": 95,
-    }
-    candidate: Body = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
-    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "gemini-2.5-pro"}
-
-
-def _contents(said: Answer) -> Iterator[str]:
-    """Yield an answer of Gemini."""
-    yield f"data: {json.dumps(_content(said))}\n\n"
+_SPOKEN: Final = {
+    "/messages": _Dialect("anthropic", COSTS["messages"], dialects.messages),
+    "/responses": _Dialect("openai", COSTS["responses"], dialects.responses),
+    "/chat/completions": _Dialect("openai", COSTS["completions"], dialects.chat, dialects.whole_chat),
+    ":streamGenerateContent": _Dialect("gemini", COSTS["contents"], dialects.contents),
+    ":generateContent": _Dialect("gemini", COSTS["contents"], whole=dialects.content),
+}
+"""The dialects by the ends of their addresses."""

@@ -85,7 +85,7 @@ def hand_over(board: Aggregate, transition: Transition) -> Iterator[Dispatch | T
     record: FleetTask = transition.after.record
     yield Dispatch(f"worker_slot:{record.owner}", worker_slot.TaskGiven(record.id))
     brief = brief_of(record, budgets.share_of(board, record), adaptive_timeout.limit_ms(board, record))
-    yield Tell(f"worker/{record.owner}", "assignment", assignment.Assigned(brief))
+    yield Tell(f"worker/{record.owner}", "assignment", assignment.Assigned(brief, record.conversation_of(record.owner)))
 
 
 def brief_of(record: FleetTask, share: Amounts, timeout_ms: int = 0) -> task.Brief:

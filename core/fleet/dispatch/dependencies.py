@@ -152,6 +152,7 @@ def divide(_board: Aggregate, transition: Transition) -> Iterator[Create]:
             retry=whole.retry,
             orphaned=whole.orphaned,
             on_nothing=whole.on_nothing,
+            anew=whole.anew,
             level=whole.level,
             merges=whole.merges,
             key=whole.key,

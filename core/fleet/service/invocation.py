@@ -182,7 +182,7 @@ machine: Machine[Any] = Machine(
         row(LIVES, ANY_FAILURE, State.IDLE, tell_failure),
         row(LIVES, Cancelled, State.IDLE, tell_end),
     ),
-    during={LIVES: does(run, yields=session.SessionStarted, last=session.SessionExited)},
+    during={LIVES: does(run, yields=session.SessionStarted, last=session.SessionExited, outlives=True)},
     properties=PROPERTIES,
     rests=rests,
 )

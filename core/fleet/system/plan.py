@@ -21,11 +21,15 @@ from lifefold.core.fleet.service import inbox, invocation, trigger
 from lifefold.core.fleet.system import worker
 from lifefold.core.fleet.worker import (
     assignment,
+    conversation,
     desired_state,
     mailbox,
+    output,
+    question,
     quota,
     stall_detector,
     supervisor,
+    turns,
     usage_meter,
 )
 from lifefold.core.kernel import Envelope, Opened, Record
@@ -64,13 +68,21 @@ class Budget(msgspec.Struct, frozen=True):
     charges_the_silent: bool = False
 
 
+class Talks(msgspec.Struct, frozen=True):
+    """What an agent program can do with conversations: it accepts a chosen identifier, and it resumes one."""
+
+    chooses: bool
+    resumes: bool
+
+
 class AgentPlan(msgspec.Struct, frozen=True):
     """One agent: its name, the limits of its sessions, its roles.
 
     ``stall``: how long its sessions may be silent; without it they are not watched. ``trust`` is its level in the
     beginning, ``caps`` what it may spend, ``restart`` how often it is restarted. ``adaptive``: the time limit of its
-    sessions comes from earlier sessions, with ``limits`` as the maximum.
-    ``account`` is the account of its model service; empty for none. Agents of one account rest together at its limits.
+    sessions comes from earlier sessions, with ``limits`` as the maximum. ``talks``: its program keeps conversations;
+    with None it keeps none. ``account`` is the account of its model service; empty for none. Agents of one account rest
+    together at its limits. ``follows``: the output of its sessions is read, and each of its claims is a turn.
     """
 
     name: str
@@ -82,7 +94,9 @@ class AgentPlan(msgspec.Struct, frozen=True):
     stall: stall_detector.Limits | None = None
     restart: Restart = Restart()
     adaptive: bool = False
+    talks: Talks | None = None
     account: str = ""
+    follows: bool = False
 
 
 class GatePlan(msgspec.Struct, frozen=True):
@@ -107,7 +121,8 @@ class TaskPlan(msgspec.Struct, frozen=True):
     - It may be split into ``most_subtasks`` parts, and waits for them no longer than ``subtasks_ms``.
     - ``caps`` are what may be spent on it and its parts.
     - ``orphaned`` decides about it when its session dies; with None the plan does. ``on_nothing`` decides when a
-      session reports success, has changed nothing, and no command of ``verify`` tells.
+      session reports success, has changed nothing, and no command of ``verify`` tells. ``anew``: a retry begins a new
+      conversation; with None the plan decides.
     """
 
     id: str
@@ -125,6 +140,7 @@ class TaskPlan(msgspec.Struct, frozen=True):
     caps: Caps = Caps()
     orphaned: task.OnDeath | None = None
     on_nothing: task.OnNothing = task.OnNothing.FAIL
+    anew: bool | None = None
 
 
 class ServicePlan(msgspec.Struct, frozen=True):
@@ -152,6 +168,8 @@ class Plan(msgspec.Struct, frozen=True):
     - ``orphaned`` decides about tasks whose sessions die.
     - ``key`` is the source of the tokens of claims: random, and of this log only.
     - ``guarded``: work is merged into a branch of a repository.
+    - ``anew``: a retry begins a new conversation. Without it, the agent of the last attempt resumes the one it had.
+    - ``questions`` are the terms of questions to operators; with None no agent can ask.
     """
 
     name: str
@@ -170,6 +188,8 @@ class Plan(msgspec.Struct, frozen=True):
     aborts: AbortPolicy | None = None
     key: str = ""
     guarded: bool = False
+    anew: bool = False
+    questions: question.Terms | None = None
 
 
 def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
@@ -198,13 +218,25 @@ def working(agent: AgentPlan, plan: Plan) -> dict[str, Record]:
         "mailbox": mailbox.Mailbox(),
         "assignment": assignment.Assignment(verify_timeout_ms=agent.verify_timeout_ms, guarded=plan.guarded),
         "session": SupervisedSession(
-            name=agent.name, limits=agent.limits, account=agent.account, supervised=_is_supervised(plan, agent)
+            name=agent.name,
+            limits=agent.limits,
+            account=agent.account,
+            supervised=_is_supervised(plan, agent),
+            talks=agent.talks is not None,
         ),
     }
+    if agent.talks is not None:
+        talks = agent.talks
+        records[conversation.REF] = conversation.Conversation(chooses=talks.chooses, resumes=talks.resumes)
     if agent.account:
         records[quota.REF] = quota.Quota()
     if agent.stall is not None:
         records[stall_detector.REF] = stall_detector.StallDetector(limits=agent.stall)
+    if agent.follows:
+        records[output.REF] = output.Output()
+        records[turns.REF] = turns.FleetTurn(agent=agent.name)
+    if plan.questions is not None:
+        records[question.REF] = question.Questions(terms=plan.questions)
     if _is_supervised(plan, agent):
         records[supervisor.REF] = supervisor.Supervisor(name=agent.name, pause=agent.restart.pause)
     return records
@@ -298,6 +330,7 @@ def fleet_task_of(each: TaskPlan, ordinal: int, plan: Plan) -> fleet_task.FleetT
         always_needs_approval=each.needs_approval,
         orphaned=each.orphaned or plan.orphaned,
         on_nothing=each.on_nothing,
+        anew=plan.anew if each.anew is None else each.anew,
         fate=fleet_task.Fate(plan.aborts) if plan.aborts is not None else None,
         key=plan.key,
     )

@@ -14,6 +14,7 @@ from lifefold.core.fleet.dispatch import budgets
 from lifefold.core.fleet.system.plan import Plan, TaskPlan, fleet_task_of
 from lifefold.core.fleet.system.plan_change import PlanChange, terms_when_removed
 from lifefold.core.fleet.system.plan_difference import AgentChange, FleetChange, TaskChange
+from lifefold.core.fleet.system.plan_places import place_of
 from lifefold.core.kernel import Aggregate, replace
 from lifefold.core.lifecycles.budget.amounts import Caps, Resource
 
@@ -29,6 +30,7 @@ _FIELDS: Final[Mapping[str, str]] = {
             "subtasks_ms",
             "orphaned",
             "on_nothing",
+            "anew",
         )
     },
     "needs_approval": "always_needs_approval",
@@ -76,9 +78,9 @@ def _changed_caps(change: PlanChange) -> Iterator[tuple[str, str, Caps, Caps]]:
             case FleetChange(was, now):
                 yield "fleet", budgets.FLEET, was.budget.caps, now.budget.caps
             case AgentChange(was, now) if was is not None and now is not None:
-                yield f"agents.{each.name}", budgets.of_agent(each.name), was.caps, now.caps
+                yield place_of("agents", each.name), budgets.of_agent(each.name), was.caps, now.caps
             case TaskChange(was, now) if was is not None and now is not None:
-                yield f"tasks.{each.name}", budgets.of_task(each.name), was.caps, now.caps
+                yield place_of("tasks", each.name), budgets.of_task(each.name), was.caps, now.caps
             case _:
                 pass
 

@@ -10,7 +10,7 @@ that gets new tasks for old ones does not end in between. Claims are decided aft
 of the parts of a change makes no difference to them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from lifefold.core.fleet import service
@@ -159,6 +159,7 @@ def _replan(board: Aggregate, of: PlanChange) -> Iterator[RuleAction]:
     changed: dict[str, TaskChange] = {each.name: each for each in of.changes if isinstance(each, TaskChange)}
     moved = {each.name: each.place for each in of.changes if isinstance(each, TaskMoved)}
     rules = next((each for each in of.changes if isinstance(each, FleetChange)), None)
+    overtaken = _overtaken(board, {name: each.place for name, each in changed.items()} | moved)
     for record in sorted(tasks_of(board), key=lambda each: (each.ordinal, each.id)):
         found = changed.get(record.id)
         is_out = record.removed if found is None else found.now is None
@@ -172,7 +173,17 @@ def _replan(board: Aggregate, of: PlanChange) -> Iterator[RuleAction]:
         elif record.id in moved and not record.parts:
             to = replace(to, ordinal=moved[record.id])
         if to != record or retries is not None or record.removed:
-            yield from _told(record, fleet_task.Replanned(to, retries, what or "its place"))
+            what = what or ("its place" if record.id in overtaken else "")
+            yield from _told(record, fleet_task.Replanned(to, retries, what))
+
+
+def _overtaken(board: Aggregate, places: Mapping[str, int]) -> frozenset[str]:
+    """Return the tasks whose place among those of the board has changed; an added task changes no place of another."""
+    stay = (each for each in tasks_of(board) if each.state not in OVER and places.get(each.id, 0) >= 0)
+    there = {each.id: each.ordinal for each in stay}
+    before = sorted(there, key=lambda name: (there[name], name))
+    after = sorted(there, key=lambda name: (places.get(name, there[name]), name))
+    return frozenset(was for was, now in zip(before, after, strict=True) if was != now)
 
 
 def _by_the_fleet(record: FleetTask, rules: FleetChange | None) -> FleetTask:
@@ -313,7 +324,7 @@ def _has_terms(record: FleetTask, found: TaskChange, rules: Plan) -> bool:
     if found.now is None:
         return record.removed and task.settled(record)
     planned = _by_the_plan(record, found.now, record.ordinal, rules)
-    names = ("verify", "depends_on", "priority", "role", "files", "most_subtasks", "orphaned", "on_nothing")
+    names = ("verify", "depends_on", "priority", "role", "files", "most_subtasks", "orphaned", "on_nothing", "anew")
     return not record.removed and all(getattr(planned, name) == getattr(record, name) for name in names)
 
 

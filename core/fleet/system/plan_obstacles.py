@@ -25,6 +25,8 @@ from lifefold.core.fleet.system.completion import finished, waits_for_money
 from lifefold.core.fleet.system.plan import AgentPlan, Budget, TaskPlan
 from lifefold.core.fleet.system.plan_change import PlanChange, last_in_force, ref_of, terms_when_removed
 from lifefold.core.fleet.system.plan_difference import AgentChange, FleetChange, ServiceChange, TaskChange
+from lifefold.core.fleet.system.plan_places import place_of
+from lifefold.core.fleet.worker import stall_detector
 from lifefold.core.kernel import Aggregate
 from lifefold.core.lifecycles import task
 from lifefold.core.lifecycles.budget.amounts import Caps, Resource
@@ -89,7 +91,7 @@ def obstacles(board: Aggregate, change: PlanChange, *, is_anything_left: bool = 
 
 
 def _of_new_task(board: Aggregate, now: TaskPlan, of: PlanChange) -> Iterator[Obstacle]:
-    entity, name = board.entities.get(f"task:{now.id}"), f"tasks.{now.id}"
+    entity, name = board.entities.get(f"task:{now.id}"), place_of("tasks", now.id)
     before = terms_when_removed(board, now.id)
     if entity is not None and entity.state is not State.CANCELLED and before is not None:
         yield from _of_task(board, before, now, of)
@@ -102,7 +104,7 @@ def _of_new_task(board: Aggregate, now: TaskPlan, of: PlanChange) -> Iterator[Ob
 
 def _of_removed_task(board: Aggregate, was: TaskPlan, of: PlanChange) -> Iterator[Obstacle]:
     record: fleet_task.FleetTask = board.record(f"task:{was.id}")
-    name, state = f"tasks.{was.id}", record.state
+    name, state = place_of("tasks", was.id), record.state
     is_so = f"was removed, but it is {state}{f' with {record.owner}' if record.owner else ''}"
     if state is State.CLOSED:
         if not of.partial:
@@ -155,7 +157,7 @@ def _ending(record: fleet_task.FleetTask) -> str:
 
 def _of_task(board: Aggregate, was: TaskPlan, now: TaskPlan, of: PlanChange) -> Iterator[Obstacle]:
     record: fleet_task.FleetTask = board.record(f"task:{was.id}")
-    name, state = f"tasks.{was.id}", record.state
+    name, state = place_of("tasks", was.id), record.state
     if state in OVER:
         if was != now and not of.partial:
             keys = ", ".join(fleet_task.KEYS[each] for each in _differing(was, now))
@@ -214,7 +216,7 @@ def _differing(was: msgspec.Struct, now: msgspec.Struct) -> tuple[str, ...]:
 
 
 def _of_agent(board: Aggregate, change: AgentChange) -> Iterator[Obstacle]:
-    was, now, name = change.was, change.now, f"agents.{change.name}"
+    was, now, name = change.was, change.now, place_of("agents", change.name)
     if was is None and now is not None:
         if f"worker_slot:{change.name}" in board.entities:
             yield Obstacle(name, _WAS_THERE, ACCEPT)
@@ -229,14 +231,25 @@ def _of_kept_agent(board: Aggregate, name: str, was: AgentPlan, now: AgentPlan) 
     slot: worker_slot.WorkerSlot = board.record(f"worker_slot:{was.name}")
     if was.trust is not now.trust:
         yield _of_trust(name, slot, was, now)
-    for field, key in (("stall", "stall_timeout"), ("restart", "restart"), ("account", "account")):
-        if getattr(was, field) != getattr(now, field):
-            why = "is settled when an agent begins; put that back, or give the agent another name"
-            yield Obstacle(f"{name}.{key}", why, ACCEPT)
+    settled = {"restart": "restart", "talks": "kind", "account": "account"}
+    changed = [key for field, key in settled.items() if getattr(was, field) != getattr(now, field)]
+    for key in (*_silences(was.stall, now.stall), *changed):
+        why = "is settled when an agent begins; put that back, or give the agent another name"
+        yield Obstacle(f"{name}.{key}", why, ACCEPT)
     of = board.entities.get(f"task:{slot.task}")
     if of is not None and of.record.owner == was.name and of.record.role in {*was.roles} - {*now.roles}:
         why = f"{was.name} is at {slot.task}, which takes the role {of.record.role}; {_first(of.record)}"
         yield Obstacle(f"{name}.roles", why, _ending(of.record))
+
+
+def _silences(was: stall_detector.Limits | None, now: stall_detector.Limits | None) -> Iterator[str]:
+    """Yield the keys of the silences that differ."""
+    for field, key in _SILENCES.items():
+        if getattr(was, field, None) != getattr(now, field, None):
+            yield key
+
+
+_SILENCES: Final = {"warn_ms": "stall_warn", "nudge_ms": "stall_interrupt", "end_ms": "stall_timeout"}
 
 
 def _of_trust(name: str, slot: worker_slot.WorkerSlot, was: AgentPlan, now: AgentPlan) -> Obstacle:
@@ -251,7 +264,7 @@ def _of_trust(name: str, slot: worker_slot.WorkerSlot, was: AgentPlan, now: Agen
 
 
 def _of_service(board: Aggregate, change: ServiceChange) -> Iterator[Obstacle]:
-    was, now, name = change.was, change.now, f"agents.{change.name}"
+    was, now, name = change.was, change.now, place_of("agents", change.name)
     if was is None and f"service_slot:{change.name}" in board.entities:
         yield Obstacle(name, _WAS_THERE, ACCEPT)
     elif was is not None and now is not None:
@@ -283,9 +296,19 @@ def _of_fleet(board: Aggregate, change: FleetChange) -> Iterator[Obstacle]:
         yield Obstacle("fleet.budget", "how budgets are kept is settled when a log begins; put that back", FRESH)
     if was.approve_plan and not now.approve_plan:
         yield Obstacle("fleet.approve_plan", "the plan was put before a person; put that back, approve it", _APPROVE)
-    for field in ("name", "approve_plan", "gates", "orphaned", "restarts", "preemption", "aborts"):
+    for field in (
+        "name",
+        "approve_plan",
+        "gates",
+        "orphaned",
+        "restarts",
+        "preemption",
+        "aborts",
+        "anew",
+        "questions",
+    ):
         if getattr(was, field) != getattr(now, field) and not (field == "approve_plan" and was.approve_plan):
-            key = "restart" if field == "restarts" else field
+            key = {"restarts": "restart", "anew": "on_retry"}.get(field, field)
             yield Obstacle(f"fleet.{key}", "is settled when a log begins; put that back, or begin a new log", FRESH)
 
 

@@ -13,15 +13,21 @@ from lifefold.core.fleet.board import adaptive_timeout, fleet_task, worker_slot
 from lifefold.core.fleet.system.worker_properties import PROPERTIES
 from lifefold.core.fleet.worker import (
     assignment,
+    conversation,
+    conversations,
     desired_state,
     mailbox,
     nothing_done,
     orphans,
+    output,
+    output_receivers,
+    question,
     quota,
     restarts,
     shutdown,
     stall_detector,
     supervisor,
+    turns,
     usage,
     usage_meter,
 )
@@ -139,10 +145,11 @@ def work_begins(worker: Aggregate, _transition: Transition) -> Iterator[Tell]:
 def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Report the end of a session to the assignment: finished, failed, orphaned, or given back with the agent.
 
-    A suspended session keeps its work, under the same claim and in the same worktree (D28).
+    A suspended session keeps its work, under the same claim and in the same worktree (D28). So does a session that has
+    lost its conversation, once.
     """
     exited = transition.event if isinstance(transition.event, session.SessionExited) else None
-    if exited and session_profiles.may_go_on(transition.was, exited):
+    if exited and (session_profiles.may_go_on(transition.was, exited) or conversations.begins_anew(worker, transition)):
         return
     working = worker.record("assignment").state is assignment.State.WORKING
     match transition.entered:
@@ -237,14 +244,29 @@ aggregate = AggregateType(
         usage_meter.machine,
         stall_detector.machine,
         supervisor.machine,
+        conversation.machine,
         quota.machine,
+        output.machine,
+        turns.machine,
+        question.machine,
     ),
     rules=(
+        # Before `measuring`: the next session, which `go_on` begins at once, gets the conversation as it is now.
+        rule(on=agent, event=session.SessionExited)(conversations.listen),
+        conversations.keep,
+        conversations.take_up,
+        conversations.choose,
         # Before `measuring`: the next session may begin as soon as the last one is counted.
         quota.counting(agent),
         quota.reporting(agent),
         usage.measuring(agent),
-        rule(on=agent)(stall_detector.keep_watch),
+        # Before `keep_watch`, which asks whether a question waits.
+        *(rule(on=each)(question.keep_open) for each in (agent, assignment.machine)),
+        *(rule(on=each)(stall_detector.keep_watch) for each in (agent, question.machine)),
+        # Before `work_ends`: the end of a session ends its tool, and the turn can then be verified.
+        *turns.of_sessions(agent),
+        *turns.OF_CLAIMS,
+        *output_receivers.RULES,
         stall_detector.give_up,
         obey,
         interrupt,
@@ -262,7 +284,14 @@ aggregate = AggregateType(
         next_round,
         *(
             rule(on=each)(go_on)
-            for each in (agent, assignment.machine, desired_state.machine, usage_meter.machine, stall_detector.machine)
+            for each in (
+                agent,
+                assignment.machine,
+                desired_state.machine,
+                usage_meter.machine,
+                stall_detector.machine,
+                output.machine,
+            )
         ),
         rule(on=assignment.machine, enters=shutdown.NOT_BEGUN)(shutdown.drained),
         rule(on=desired_state.machine, enters=desired_state.State.DRAIN)(shutdown.drained),
@@ -286,9 +315,13 @@ aggregate = AggregateType(
         "mailbox": (mailbox.OperatorMessageArrived,),
         usage_meter.machine.name: (),
         supervisor.REF: (),
+        conversation.REF: (),
         desired_state.machine.name: desired_state.COMMANDS,
         stall_detector.machine.name: (),
         quota.REF: (),
+        output.REF: (),
+        turns.REF: (),
+        question.REF: (question.QuestionAsked, question.QuestionAnswered),
     },
     properties=PROPERTIES,
 )

@@ -4,12 +4,16 @@ from typing import Final
 
 from lifefold.core.fleet.worker import (
     assignment,
+    conversations,
     desired_state,
     orphans,
+    output,
+    question,
     quota,
     restarts,
     shutdown,
     stall_detector,
+    turns,
     usage,
 )
 from lifefold.core.fleet.worker.shutdown import is_ending, settled
@@ -99,7 +103,11 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     *usage.PROPERTIES,
     *quota.PROPERTIES,
     *orphans.OF_WORKERS,
+    *conversations.PROPERTIES,
     always("a session is watched exactly while it runs, if the fleet wants that", stall_detector.watches_who_runs),
+    *output.OF_WORKERS,
+    *turns.PROPERTIES,
+    always("questions are asked in the session of their claim only", question.are_open_rightly),
     leads_to(
         "every stop or drain ends with nothing left, or with a hold, if activities end",
         lambda w: w.record("desired_state").state in {desired_state.State.STOP, desired_state.State.DRAIN},

@@ -16,6 +16,9 @@ stay hung. The first sign after a nudge makes the session *answered*. A sign at 
 answer leads to the foot of the ladder. A silence of that length ends the session. An answered session is not nudged
 again.
 
+A session that waits for an operator's answer is not watched (``question``). When the answer comes, a new watch begins
+at the foot of the ladder, and the silence of the wait does not count.
+
 A watch belongs to one session. Its reports after the end of the session are stale. A session that is being interrupted
 has its own grace and is not watched.
 """
@@ -26,6 +29,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from lifefold.core.fleet.worker import question
 from lifefold.core.kernel import (
     Aggregate,
     Dispatch,
@@ -198,8 +202,11 @@ def due(p: StallDetector, silent_ms: int, on_step_ms: int) -> Silent | Stirred |
     """Return the report that is due for a watched session, or the milliseconds until one may be due.
 
     ``silent_ms`` is the time since the last sign, ``on_step_ms`` the time since the present step was taken. Each step
-    lasts as long as the ladder says, also if several are overdue because no runner was watching.
+    lasts as long as the ladder says, also if several are overdue because no runner was watching. At the foot of the
+    ladder, silence before the watch does not count: the session has waited for an answer meanwhile.
     """
+    if p.state is State.FRESH:
+        silent_ms = min(silent_ms, on_step_ms)
     steps_ms, taken, moved_ms = p.limits.steps_ms, p.steps_taken, on_step_ms - silent_ms
     if p.state is State.ANSWERED:
         left_ms = p.limits.answer_ms - silent_ms
@@ -332,11 +339,16 @@ machine: Machine[Any] = Machine(
 )
 
 
+def _is_to_be_watched(worker: Aggregate) -> bool:
+    """Tell whether a session runs, and waits for no operator."""
+    return worker.record("session").state is session.State.RUNNING and not question.waits(worker)
+
+
 def keep_watch(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
-    """A session is watched as long as it runs, if the fleet wants that."""
+    """A session is watched as long as it runs and waits for no answer, if the fleet wants that."""
     if REF not in worker.entities:
         return
-    runs = worker.record("session").state is session.State.RUNNING
+    runs = _is_to_be_watched(worker)
     watched = worker.record(REF).state in WATCHED
     if runs and not watched:
         yield Dispatch(REF, SessionRuns())
@@ -372,8 +384,7 @@ def judged_with(worker: Aggregate, found: Diagnosis) -> Diagnosis:
 
 
 def watches_who_runs(worker: Aggregate) -> bool:
-    """A session is watched exactly while it runs, so no step follows its end."""
+    """A session is watched exactly while it runs and waits for no answer, so no step follows its end."""
     if REF not in worker.entities:
         return True
-    runs = worker.record("session").state is session.State.RUNNING
-    return runs == (worker.record(REF).state in WATCHED)
+    return _is_to_be_watched(worker) == (worker.record(REF).state in WATCHED)

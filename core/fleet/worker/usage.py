@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from lifefold.core.fleet.worker import assignment, usage_meter
+from lifefold.core.fleet.worker import assignment, conversations, usage_meter
 from lifefold.core.kernel import Aggregate, Dispatch, Machine, Property, Rule, Transition, always, rule
 from lifefold.core.lifecycles import session
 from lifefold.core.lifecycles.budget.amounts import Amounts, Caps, Resource
@@ -22,10 +22,17 @@ def measuring(agent: Machine[session.Session]) -> Rule:
         if lives and not lived:
             yield Dispatch(usage_meter.REF, usage_meter.SessionBegan(now_ms, _most_ms(transition.after.record.limits)))
         elif lived and not lives:
-            said = transition.event.usage if isinstance(transition.event, session.SessionExited) else session.Usage()
-            yield Dispatch(usage_meter.REF, usage_meter.SessionEnded(now_ms, said))
+            yield Dispatch(usage_meter.REF, _ended(worker, transition))
 
     return measure
+
+
+def _ended(worker: Aggregate, transition: Transition) -> usage_meter.SessionEnded:
+    """Return the end of a session, with its charge. A session that is given up before its end reports nothing."""
+    at_ms, exited = transition.after.entered_ms, transition.event
+    if not isinstance(exited, session.SessionExited):
+        return usage_meter.SessionEnded(at_ms)
+    return usage_meter.SessionEnded(at_ms, conversations.charged(worker, exited), exited.usage != session.Usage())
 
 
 def _most_ms(limits: session.Limits) -> int | None:

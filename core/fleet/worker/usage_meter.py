@@ -49,15 +49,24 @@ class SessionBegan(Event, frozen=True):
 
 
 class SessionEnded(Event, frozen=True):
-    """The session is over, and has reported its ``usage``; an empty one if it was ended before."""
+    """The session is over, and is charged its ``usage``; an empty one if it was ended before.
+
+    ``reported``: the session has reported a cost, also if nothing of it is new.
+    """
 
     ended_ms: int = 0
     usage: Usage = Usage()
+    reported: bool = False
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the session has reported no cost."""
+        return self.usage == Usage() and not self.reported
 
     @classmethod
     def examples(cls) -> tuple["SessionEnded", ...]:
-        """Return a session without usage, one with usage, and one that ends before its start (the clock jumped)."""
-        return cls(6), cls(7, Usage(3, 1, 1)), cls(4)
+        """Return a session without usage, one with usage, one with nothing new, and one whose clock has jumped back."""
+        return cls(6), cls(7, Usage(3, 1, 1)), cls(6, reported=True), cls(4)
 
 
 class UsageReported(Event, frozen=True):
@@ -89,7 +98,7 @@ def count(m: UsageMeter, e: SessionEnded) -> Step[UsageMeter, Never]:
     took_ms = lasted_ms if m.most_ms is None else min(lasted_ms, m.most_ms)
     cost = Amounts(e.usage.cost_microusd, e.usage.input_tokens + e.usage.output_tokens, took_ms)
     spent = m.spent.plus(cost).but(Resource.SESSIONS, 1)
-    return Step(replace(m, spent=spent, silent=m.silent or e.usage == Usage(), began_ms=0, most_ms=None))
+    return Step(replace(m, spent=spent, silent=m.silent or e.is_silent, began_ms=0, most_ms=None))
 
 
 def forget(m: UsageMeter, _e: UsageReported) -> Step[UsageMeter, Never]:
@@ -103,12 +112,13 @@ def adds_up(step: Transition) -> bool:
         return True
     was, now = step.before.record, step.after.record
     match step.event:
-        case SessionEnded(ended_ms=ended_ms, usage=usage):
+        case SessionEnded(ended_ms=ended_ms, usage=usage, reported=reported):
             lasted_ms = max(0, ended_ms - was.began_ms)
             took_ms = min(lasted_ms, lasted_ms if was.most_ms is None else was.most_ms) if was.keeps_time else 0
             tokens = usage.input_tokens + usage.output_tokens
             cost = Amounts(usage.cost_microusd, tokens, took_ms, 1 - was.spent.sessions)
-            paid, silent, began_ms, most_ms = was.spent.plus(cost), was.silent or usage == Usage(), 0, None
+            silent = was.silent or (usage == Usage() and not reported)
+            paid, began_ms, most_ms = was.spent.plus(cost), 0, None
         case SessionBegan(began_ms=began_ms, most_ms=most_ms):
             paid, silent = was.spent, was.silent
             began_ms, most_ms = (began_ms, most_ms) if was.keeps_time else (0, None)

@@ -20,7 +20,7 @@ from lifefold.interpreters.cli.commands.deciding import INSTEAD_OF_CANCELLING
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.logs import LOG
 from lifefold.interpreters.cli.names import must_be_there
-from lifefold.interpreters.cli.operator_commands import Refused, Said
+from lifefold.interpreters.cli.operator_commands import Judge, Refused, Said
 from lifefold.interpreters.engine import REFUSED
 
 
@@ -34,6 +34,12 @@ def abort(arguments: Namespace) -> int:
     if arguments.because:
         operator_commands.must_be_text("the reason", arguments.because)
     event = _of_tool(arguments) if scope is AbortScope.TOOL else _of_tasks(arguments, scope)
+    say = operator_commands.say_of_a_session if scope is AbortScope.TOOL else operator_commands.say
+    return say(arguments.db or os.environ.get("LIFEFOLD_DB"), judged(name, event), "tasks")
+
+
+def judged(name: str, event: fleet_task.ToolAborted | fleet_task.AbortWanted) -> Judge:
+    """Return the judge of a command that aborts."""
 
     def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
         of = aggregates[board.NAME]
@@ -43,11 +49,10 @@ def abort(arguments: Namespace) -> int:
         yield (
             Refused(name, f"{REFUSED}{why}")
             if why
-            else Said(name, board.NAME, f"task:{name}", event, _reached(of, record, scope))
+            else Said(name, board.NAME, f"task:{name}", event, _reached(of, record, event.scope))
         )
 
-    say = operator_commands.say_of_a_session if scope is AbortScope.TOOL else operator_commands.say
-    return say(arguments.db or os.environ.get("LIFEFOLD_DB"), judge, "tasks")
+    return judge
 
 
 def _of_tool(arguments: Namespace) -> fleet_task.ToolAborted:

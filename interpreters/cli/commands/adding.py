@@ -31,14 +31,20 @@ from lifefold.interpreters.cli.commands.budgeting import amounts
 from lifefold.interpreters.cli.commands.deciding import ADD_AND_AGAIN, PLAN, no_agent_left
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import must_be_there
-from lifefold.interpreters.cli.operator_commands import Refused, Said
+from lifefold.interpreters.cli.operator_commands import Judge, Refused, Said
 from lifefold.interpreters.engine import REFUSED
 from lifefold.interpreters.fleet_file import forms
 from lifefold.interpreters.fleet_file.budget import KEYS, FleetBudgetKeys, problems_of
 from lifefold.interpreters.fleet_file.config import ABORTS, AbortKeys, FleetKeys, RetryKeys
 from lifefold.interpreters.fleet_file.forms import Form
 from lifefold.interpreters.fleet_file.keys import Key
-from lifefold.interpreters.fleet_file.tasks import LONGEST_ARGUMENT_BYTES, NEEDS_COMMANDS, NEEDS_REPOSITORY, TaskKeys
+from lifefold.interpreters.fleet_file.tasks import (
+    LONGEST_ARGUMENT_BYTES,
+    NEEDS_COMMANDS,
+    NEEDS_REPOSITORY,
+    TaskKeys,
+    is_anew,
+)
 from lifefold.interpreters.fleet_file.values import RefusedError, as_array, as_table
 from lifefold.interpreters.fleet_runner.log_owner import CLAIM_KEY, before_of
 
@@ -93,6 +99,7 @@ def _task_of(arguments: Namespace) -> TaskPlan:
         caps=Caps(*(limits.of(resource) or None for resource in KEYS)),
         orphaned=orphaned,
         on_nothing=_read("--on-nothing", TaskKeys.on_nothing.form, arguments.on_nothing or OnNothing.FAIL),
+        anew=is_anew(_read("--on-retry", TaskKeys.on_retry.form, arguments.on_retry)) if arguments.on_retry else None,
     )
 
 
@@ -198,6 +205,7 @@ def _begun(db: str | None, plan: TaskPlan) -> tuple[Plan, FinishedFleet]:
         retry=policy,
         gates=_meant(fleet, FleetKeys.gates),
         orphaned=_meant(fleet, FleetKeys.orphaned),
+        anew=_meant(fleet, FleetKeys.on_retry) == "anew",
         aborts=_aborts(fleet[ABORTS]) if ABORTS in fleet else None,
         budget=Budget(share=_share(fleet.get("budget", {}))),
         key=key,
@@ -269,9 +277,14 @@ def split(arguments: Namespace) -> int:
     for value, what, known in ((name, "TASK", "LIFEFOLD_TASK"), (token, "--token TOKEN", "LIFEFOLD_TOKEN")):
         if not value:
             raise BadInput(f"{what} is missing; a session of the fleet has it in its environment, as {known}")
-    epoch, secret = inside.token_parts(token)
-    parts = [replace(each, prompt=inside.hidden(each.prompt)) for each in _parts(arguments)]
-    event = fleet_task.Split(epoch, tuple(parts), secret)
+    judge = splitting(name, *inside.token_parts(token), _parts(arguments))
+    return operator_commands.say_of_a_session(arguments.db or os.environ.get("LIFEFOLD_DB"), judge, "tasks")
+
+
+def splitting(name: str, epoch: int, secret: str, given: Sequence[fleet_task.Subtask]) -> Judge:
+    """Return the judge of the command that splits a task under a claim."""
+    parts = tuple(replace(each, prompt=inside.hidden(each.prompt)) for each in given)
+    event = fleet_task.Split(epoch, parts, secret)
 
     def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
         of = aggregates[board.NAME]
@@ -284,7 +297,7 @@ def split(arguments: Namespace) -> int:
             else Said(name, board.NAME, f"task:{name}", event, _divided(record, len(parts)))
         )
 
-    return operator_commands.say_of_a_session(arguments.db or os.environ.get("LIFEFOLD_DB"), judge, "tasks")
+    return judge
 
 
 def _divided(record: fleet_task.FleetTask, count: int) -> str:
@@ -316,7 +329,12 @@ def _parts(arguments: Namespace) -> list[fleet_task.Subtask]:
         raise BadInput("describe the parts either with --part PROMPT for each, or with --json FILE")
     if arguments.part:
         return [fleet_task.Subtask(_prompt("--part", prompt)) for prompt in arguments.part]
-    return [_part(f"part {number}", value) for number, value in enumerate(_document(arguments.json), 1)]
+    return parts_of(_document(arguments.json))
+
+
+def parts_of(given: Sequence[object]) -> list[fleet_task.Subtask]:
+    """Return the parts of a task as tables describe them. Raises ``BadInput`` with the number of a part."""
+    return [_part(f"part {number}", value) for number, value in enumerate(given, 1)]
 
 
 def _document(file: str) -> Sequence[object]:

@@ -30,6 +30,7 @@ from lifefold.interpreters.cli.wording import (
     columns,
     coming,
     cost,
+    is_missing,
     next_of,
     plain_state,
     spent,
@@ -37,8 +38,10 @@ from lifefold.interpreters.cli.wording import (
 )
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.explain import status as projection
+from lifefold.interpreters.explain.accounts import Balance, balances
 from lifefold.interpreters.explain.status import AgentStatus, TaskStatus, Waiting
 from lifefold.interpreters.fleet_runner import quarantines
+from lifefold.interpreters.fleet_runner.agent_looks import Looks, looks, marked
 from lifefold.interpreters.fleet_runner.blocked_merges import Wait, read_waits
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.process_evidence import Evidence, look
@@ -62,6 +65,8 @@ class _Seen(msgspec.Struct):
     quarantined: tuple[Quarantine, ...]
     changed: tuple[int, int]
     """The number of the plan change in force, and its time in Unix milliseconds; 0 and 0 without one."""
+    leases: tuple[Balance, ...]
+    """What agents may spend, by document 001's lease: the balances of their own budgets."""
 
 
 def status(arguments: Namespace) -> None:
@@ -94,6 +99,7 @@ def _look(store: SqliteStore) -> _Seen:
         UnmergedWork(store),
         quarantines.found(store, ledger),
         plan_change.in_force_since(there[board.NAME]) if board.NAME in there else (0, 0),
+        tuple(each for each in balances(there) if each.whose == "agent"),
     )
 
 
@@ -105,6 +111,8 @@ def _status_json(seen: _Seen) -> dict[str, Any]:
     agents = [
         {
             **msgspec.to_builtins(agent),
+            "looks": msgspec.to_builtins(_looks(seen, agent, evidence)),
+            "lease": [msgspec.to_builtins(each) for each in seen.leases if each.name == agent.name],
             "process": msgspec.to_builtins(evidence),
             "stopped_by": seen.account.stopped_by.get(agent.name, ""),
             **usage_json(spending.of_agent(agent.name)),
@@ -127,6 +135,10 @@ def _status_json(seen: _Seen) -> dict[str, Any]:
         "in_the_way": [msgspec.to_builtins(each) for each in seen.in_the_way],
         **usage_json(spending.total),
     }
+
+
+def _looks(seen: _Seen, agent: AgentStatus, evidence: Evidence | None) -> Looks | None:
+    return looks(agent, evidence, time.time_ns() // 1_000_000, runs=seen.runs)
 
 
 def _open(seen: _Seen) -> list[str]:
@@ -160,18 +172,21 @@ def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
         (
             agent.name,
             asked(agent),
-            plain_state(agent, evidence),
+            marked(_looks(seen, agent, evidence), plain_state(agent, evidence, runs=seen.runs)),
             age(now_ms - agent.since_ms),
             work_of(agent),
             str(agent.session_seq),
             str(agent.attempt),
             _process(agent, evidence),
-            next_of(agent, now_ms),
+            next_of(agent, now_ms, is_gone=is_missing(agent, evidence, runs=seen.runs)),
         )
         for agent, evidence in seen.agents
     ]
     trust = [agent.level or "-" for agent, _ in seen.agents]
     rows = _with(rows, "TRUST", trust, rows[0].index("TASK"))
+    rows = _with(rows, "CONVERSATION", [agent.conversation or "-" for agent, _ in seen.agents], rows[0].index("NEXT"))
+    turns = [(agent.turn.in_words() if agent.turn is not None else "") or "-" for agent, _ in seen.agents]
+    rows = _with(rows, "TURN", turns, rows[0].index("SESSION"))
     yield columns(_with_cost(rows, [spending.of_agent(agent.name) for agent, _ in seen.agents], len(rows[0])))
 
 

@@ -1,5 +1,7 @@
 """The operator's decisions about tasks: ``approve``, ``reject``, ``cancel`` and ``retry``.
 
+``approve`` and ``reject`` accept the names of questions beside those of tasks (``answering``).
+
 Each is an event of the task's own table. In a state that does not accept it, the command is refused with the state and
 with the command that helps. No command here completes a task: an approval only lets it go on.
 """
@@ -12,16 +14,20 @@ from lifefold.core.fleet.board import fleet_task
 from lifefold.core.fleet.dispatch import budgets, plan_approval
 from lifefold.core.fleet.dispatch.task_index import tasks_of, work_of
 from lifefold.core.fleet.system import board
+from lifefold.core.fleet.worker.question_model import Answer
+from lifefold.core.fleet.worker.question_model import Verdict as QuestionVerdict
 from lifefold.core.kernel import Aggregate, Event
 from lifefold.core.lifecycles import approval, task
 from lifefold.core.lifecycles.task import Stage, State
 from lifefold.interpreters.cli import operator_commands
+from lifefold.interpreters.cli.commands import answering
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.logs import FLEET_FILE, LOG
 from lifefold.interpreters.cli.names import must_be_there
 from lifefold.interpreters.cli.operator_commands import Refused, Said
 from lifefold.interpreters.cli.promotion import agent_to_promote
 from lifefold.interpreters.engine import REFUSED
+from lifefold.interpreters.explain import questions
 
 Verdict: TypeAlias = tuple[Event, str] | str
 """An event for a task with the text printed when it is accepted, or the reason of a refusal."""
@@ -35,19 +41,22 @@ def approve(arguments: Namespace) -> int:
     reason = _optional(arguments.reason)
     if not arguments.tasks:
         return _decide_plan(arguments, plan_approval.PlanApproved(reason), "approved: agents get its tasks")
-    return _decide(arguments, lambda of, each: _approval(of, each, reason))
+    answer = Answer(QuestionVerdict.ALLOWED, reason)
+    return _decide(arguments, lambda of, each: _approval(of, each, reason), answer)
 
 
 def reject(arguments: Namespace) -> int:
-    """Reject planned tasks, finished tasks before their merge, or the plan."""
-    operator_commands.must_be_text("the reason", arguments.reason)
+    """Reject planned tasks, finished tasks before their merge, questions, or the plan."""
     if bool(arguments.tasks) is arguments.plan:
         raise BadInput("name the tasks to reject, or give --plan to reject the whole plan")
+    reason = _optional(arguments.reason)
     if arguments.plan:
+        operator_commands.must_be_text("the reason", reason)
         return _decide_plan(
             arguments, plan_approval.PlanDeclined(arguments.reason), "rejected: none of its tasks is done"
         )
-    return _decide(arguments, lambda of, each: _rejection(of, each, arguments.reason))
+    answer = Answer(QuestionVerdict.REFUSED, reason or f"rejected by {operator_commands.login()}")
+    return _decide(arguments, lambda of, each: _rejection(of, each, reason), answer)
 
 
 def cancel(arguments: Namespace) -> int:
@@ -67,12 +76,18 @@ def _optional(reason: str) -> str:
     return reason
 
 
-def _decide(arguments: Namespace, decide: Decide) -> int:
+def _decide(arguments: Namespace, decide: Decide, answer: Answer | None = None) -> int:
+    """Decide about tasks, and give an ``answer`` to questions, if it is one of them."""
+
     def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
         of = aggregates[board.NAME]
         tasks = {each.id: each for each in sorted(tasks_of(of), key=lambda each: each.ordinal)}
-        must_be_there("task", arguments.tasks, tasks)
+        asked = {name: questions.meant(aggregates, name) for name in arguments.tasks if answer and name not in tasks}
+        must_be_there("task", [name for name in arguments.tasks if not asked.get(name)], tasks)
         for name in dict.fromkeys(arguments.tasks):
+            if answer is not None and (question := asked.get(name)) is not None:
+                yield answering.answered(aggregates, question, answer)
+                continue
             verdict = decide(of, tasks[name])
             if isinstance(verdict, str):
                 yield Refused(name, f"{REFUSED}it is {tasks[name].state}: {verdict}")
@@ -138,7 +153,7 @@ def _approval(of: Aggregate, each: fleet_task.FleetTask, reason: str) -> Verdict
         case State.DONE if each.stage is Stage.MERGE:
             return "it is approved already, and is merged next"
         case State.DONE if each.stage is Stage.REVERIFY:
-            return f"its commands were changed, so it is verified again first; lifefold why {each.id}{LOG}"
+            return f"its commands were changed, so it is verified by them first; lifefold why {each.id}{LOG}"
         case _:
             return f"{_not_asked(of, each)}; approving completes nothing"
 
@@ -147,6 +162,7 @@ _APPROVED: Final = (State.DONE, Stage.MERGE)
 
 
 def _rejection(of: Aggregate, each: fleet_task.FleetTask, reason: str) -> Verdict:
+    operator_commands.must_be_text("the reason", reason)
     match each.state:
         case State.PLANNED:
             return task.Declined(reason), "rejected: it is not done"

@@ -15,6 +15,7 @@ import msgspec
 
 from lifefold.core.fleet import service, system
 from lifefold.core.fleet.system import board, worker
+from lifefold.core.fleet.worker.appearance import appearance
 from lifefold.core.kernel import RunnerRecovered, replace
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli import awaited, logs
@@ -22,12 +23,13 @@ from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.earlier import found_earlier
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import UnknownName, must_be_there
-from lifefold.interpreters.cli.wording import clock_time, this_command
+from lifefold.interpreters.cli.wording import age, clock_time, is_missing, this_command
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.explain import status
 from lifefold.interpreters.explain import why as projection
 from lifefold.interpreters.explain.why.phrases import enumerated
 from lifefold.interpreters.fleet_runner import quarantines
+from lifefold.interpreters.fleet_runner.agent_looks import Looks, looks, marked
 from lifefold.interpreters.fleet_runner.blocked_merges import read_waits
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.process_evidence import look
@@ -59,6 +61,7 @@ def why(arguments: Namespace) -> None:
         runs = store.is_written()
         doubts = tuple(_doubts(store, ledger, said, runs=runs))
         in_the_way = tuple(_in_the_way(store, ledger, {arguments.task, *_owners(ledger, said)}))
+        agent = _owner(store, ledger, said, runs=runs)
         unmerged, output = UnmergedWork(store), account.output_of(arguments.task, FleetFolder(store.path))
         said = replace(said, onward=logs.typed(said.onward, store))
     open_tasks = () if said.state == State.CLOSED else (said.task,)
@@ -68,11 +71,13 @@ def why(arguments: Namespace) -> None:
         doubts += unmerged.doubts(open_tasks)
         places = [place for task in open_tasks for place in unmerged.of(task)]
         found = {"runner": runner, "doubts": doubts, "in_the_way": in_the_way, "unmerged": places, "output": output}
+        found["agent"] = msgspec.to_builtins(agent)
         print(json.dumps({**msgspec.to_builtins(said), **found}, indent=2))
         return
     lies = (f"{line[0].upper()}{line[1:]}." for line in unmerged.lines(open_tasks))
     outputs = (f"The output of its last session is in {output}.",) if output and open_tasks and not said.owner else ()
-    for line in lines(said, (*in_the_way, *doubts, *lies, *outputs), arguments.db):
+    looks_like = () if agent is None else (agent.in_words(),)
+    for line in lines(said, (*looks_like, *in_the_way, *doubts, *lies, *outputs), arguments.db):
         print(plain(line.encode()))
 
 
@@ -138,8 +143,36 @@ def _doubts(store: SqliteStore, ledger: Ledger, said: projection.Explanation, *,
     if name in ledger.aggregates:
         agent = status.agent_status(ledger.aggregates[name])
         evidence = look(FleetFolder(store.path), agent)
-        if agent.processes and (evidence is None or not evidence.alive):
+        if is_missing(agent, evidence, runs=runs):
             yield f"The log has a session of {said.owner} at work, but its process is not there."
+
+
+class _Owner(msgspec.Struct):
+    """How the owner of a task looks, and what it is in the words of documents 001 and 004."""
+
+    name: str
+    lifecycle: str
+    status: str
+    looks: Looks | None
+    silent_ms: int | None
+
+    def in_words(self) -> str:
+        """Return it as a sentence."""
+        silent = "" if self.silent_ms is None else f", with its last sign of life {age(self.silent_ms)} ago"
+        look = marked(self.looks, self.looks.state if self.looks is not None else "")
+        return f"{self.name} is {self.lifecycle}: {look}{silent}."
+
+
+def _owner(store: SqliteStore, ledger: Ledger, said: projection.Explanation, *, runs: bool) -> _Owner | None:
+    """Return how the owner of the task looks; None without one."""
+    of = ledger.aggregates.get(f"{worker.KIND}/{said.owner}")
+    if of is None:
+        return None
+    agent, now_ms = status.agent_status(of), time.time_ns() // 1_000_000
+    evidence = look(FleetFolder(store.path), agent) if agent.processes else None
+    silent_ms = None if evidence is None else evidence.silent_ms
+    seen = appearance(of)
+    return _Owner(said.owner, seen.lifecycle, seen.status, looks(agent, evidence, now_ms, runs=runs), silent_ms)
 
 
 def _owners(ledger: Ledger, said: projection.Explanation) -> Collection[str]:
@@ -185,6 +218,7 @@ def command(option: projection.Option) -> str:
 
 _ARGUMENTS: Final = {
     "send": ('"..."',),
+    "answer": ('"..."',),
     "reject": ("--reason", '"..."'),
     "trust": ("--promote", "--reason", '"..."'),
 }

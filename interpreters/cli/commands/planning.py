@@ -16,13 +16,14 @@ import anyio
 
 from lifefold.core.fleet.system import board, plan_change, plan_obstacles
 from lifefold.core.fleet.system.plan_difference import TaskChange
+from lifefold.core.fleet.system.plan_places import parts_of, place_of
 from lifefold.core.fleet.system.rerun import is_over
 from lifefold.core.kernel import Aggregate, Created
 from lifefold.interpreters.cli import logs, operator_commands, outlet
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.operator_commands import Said
 from lifefold.interpreters.cli.wording import this_command
-from lifefold.interpreters.fleet_file import Agent, Fleet, FleetFileError, Service, load, parts_of
+from lifefold.interpreters.fleet_file import Agent, Fleet, FleetFileError, Service, load
 from lifefold.interpreters.fleet_runner.log_owner import fresh_log
 from lifefold.interpreters.fleet_runner.plan_changes import Proposed, proposed
 from lifefold.interpreters.fleet_runner.python_targets import unloadable
@@ -158,9 +159,11 @@ def _instead(command: str, fleet: Fleet, log: Path, is_at_work: bool) -> str:  #
     """Return a command that helps, for this fleet file and log, and for a runner at work if there is one."""
     if is_at_work and command == plan_obstacles.FRESH:
         return f"after the runner has left (Ctrl-C):  {_instead(command, fleet, log, is_at_work=False)}"
-    if command in {plan_obstacles.ACCEPT, plan_obstacles.REST}:
+    if command == plan_obstacles.ACCEPT:
+        return f"after that edit:  {_command('plan' if is_at_work else 'run', fleet, log)} --accept"
+    if command == plan_obstacles.REST:
         word = "plan" if is_at_work else "run"
-        return f"{_command(word, fleet, log)} --accept{' --rest' * (command == plan_obstacles.REST)}"
+        return f"{_command(word, fleet, log)} --accept --rest"
     typed = command.format(fleet=shlex.quote(str(fleet.source)), fresh=shlex.quote(str(fresh_log(log))))
     names_file = "{fleet}" in command
     usual = logs.are_one(logs.default_log(fleet.source, fleet.name), log) if names_file else False
@@ -194,7 +197,7 @@ def accept(fleet: Fleet, log: Path, found: Proposed) -> None:
         raise BadInput(f"{name} is not in force: {again}{reasons}")
     for task, state in plan_obstacles.over(of, found.change).items():
         if found.change.partial and task not in found.over:
-            print(f"tasks.{task}: without effect, because the task is {state} by now")
+            print(f"{place_of('tasks', task)}: without effect, because the task is {state} by now")
 
 
 def settle(fleet: Fleet, log: Path, *, accepted: bool, partial: bool = False) -> bool:
@@ -241,20 +244,25 @@ def _is_confirmed(question: str) -> bool:
 def _since(line: str, found: Proposed, log: Path) -> str:
     """Return the time from which a difference holds; for a task that nothing begins again, with what does."""
     place, _, difference = line.partition(": ")
-    changed = (each.name for each in found.change.changes if isinstance(each, TaskChange))
-    kind, name, key = parts_of(place, (*changed, *found.over))
+    kind, name, key = parts_of(place)
     when = since(kind, key, difference)
     if kind == "tasks" and name in found.over:
         return f"without effect: {found.over[name]}"
     if kind == "tasks" and key == "verify" and name in found.verified:
-        is_verified_again = found.verified[name]
-        return _AGAIN if is_verified_again else "not for its work, which was verified before and is not verified again"
+        return _of_done_work(name, found)
     if kind == "tasks" and name in found.failed and when:
         return f"{when}; it has failed for good, so that needs: {this_command()} retry {name}{logs.option(log)}"
     return when
 
 
-_AGAIN: Final = "at once: its work, which waits for your approval, is verified again"
+def _of_done_work(name: str, found: Proposed) -> str:
+    """Return whether changed commands verify the work of a task that is done, and whether others have verified it."""
+    changed = (each for each in found.change.changes if isinstance(each, TaskChange) and each.name == name)
+    had_commands = any(each.was is not None and each.was.verify for each in changed)
+    if found.verified[name]:
+        return f"at once: its work, which waits for your approval, is verified{' again' * had_commands}"
+    past, more = ("verified", " again") if had_commands else ("approved", "")
+    return f"not for its work, which was {past} before and is not verified{more}"
 
 
 def since(kind: str, key: str, difference: str) -> str:
@@ -285,6 +293,7 @@ _SINCE: Final[Mapping[tuple[str, str], str]] = {
     ("tasks", "verify"): "from its next verification on",
     ("tasks", "prompt"): "from its next claim on",
     ("tasks", "on_nothing"): "from its next claim on",
+    ("tasks", "on_retry"): "from its next failure on",
     **dict.fromkeys(
         [
             ("agents", key)

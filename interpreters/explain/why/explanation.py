@@ -2,6 +2,7 @@
 
 import msgspec
 
+from lifefold.interpreters.explain.turn_status import TurnStatus
 from lifefold.interpreters.explain.why.chain import Link, chain
 from lifefold.interpreters.explain.why.fleet_view import FleetView
 from lifefold.interpreters.explain.why.now import seen, sentence
@@ -22,7 +23,7 @@ class Explanation(msgspec.Struct, frozen=True):
     """Why a task is in its state. ``sentence`` shortens ``reason``; times are Unix time in milliseconds.
 
     ``causes`` begins with the task itself. ``onward`` names what would move the task on, and ``options`` has the
-    commands that an operator can give.
+    commands that an operator can give. ``turn`` is the present or last turn of the owner; None without an owner.
     """
 
     task: str
@@ -35,6 +36,7 @@ class Explanation(msgspec.Struct, frozen=True):
     story: tuple[Chapter, ...]
     onward: str
     options: tuple[Option, ...]
+    turn: TurnStatus | None = None
 
 
 def explain(view: FleetView, story: Story) -> Explanation:
@@ -51,6 +53,7 @@ def explain(view: FleetView, story: Story) -> Explanation:
         story=chapters(story.lines),
         onward=onward(now),
         options=options(now),
+        turn=now.turn(now.task.owner),
     )
 
 

@@ -9,10 +9,12 @@ from lifefold.core.fleet.board import worker_slot
 from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.fleet.dispatch.task_index import TaskIndex, tasks_of, work_of
 from lifefold.core.fleet.system import board, worker
-from lifefold.core.fleet.worker import assignment, desired_state, supervisor
+from lifefold.core.fleet.worker import assignment, conversation, desired_state, supervisor
 from lifefold.core.kernel import Aggregate, Entity, replace
 from lifefold.core.lifecycles.session import Session
 from lifefold.interpreters.explain import status
+from lifefold.interpreters.explain.questions import Asked, of_agent
+from lifefold.interpreters.explain.turn_status import TurnStatus, turn_status
 
 
 class FleetView(msgspec.Struct, frozen=True):
@@ -72,8 +74,10 @@ class FleetView(msgspec.Struct, frozen=True):
         of = self.aggregates.get(f"{worker.KIND}/{agent}")
         entity = None if of is None else of.entities.get("session")
         running = None if entity is None else status.running_session(entity)
-        if running is not None:
-            return running.timeout_ms
+        return self.next_time_limit_ms(agent) if running is None else running.timeout_ms
+
+    def next_time_limit_ms(self, agent: str) -> int | None:
+        """Return the time limit of an agent's next session, which the plan may have changed; None or 0 without one."""
         return self.assignment(agent).brief.timeout_ms or self.session(agent).limits.session_timeout_ms
 
     def desired_state(self, agent: str) -> desired_state.DesiredState:
@@ -85,6 +89,21 @@ class FleetView(msgspec.Struct, frozen=True):
         """Return the supervisor of an agent."""
         record: supervisor.Supervisor = self._of(agent, supervisor.REF, supervisor.Supervisor())
         return record
+
+    def conversation(self, agent: str) -> conversation.Conversation | None:
+        """Return the conversation of an agent about this task; None if it has none."""
+        found: conversation.Conversation | None = self._of(agent, conversation.REF, None)
+        return found if found is not None and found.task == self.name else None
+
+    def turn(self, agent: str) -> TurnStatus | None:
+        """Return the turn of an agent; None without one."""
+        of = self.aggregates.get(f"{worker.KIND}/{agent}")
+        return None if of is None else turn_status(of)
+
+    def questions(self, agent: str) -> tuple[Asked, ...]:
+        """Return the questions of an agent that wait for an operator, the oldest first."""
+        of = self.aggregates.get(f"{worker.KIND}/{agent}")
+        return () if of is None else tuple(of_agent(of))
 
     def _of(self, agent: str, ref: str, none: Any) -> Any:
         """Return a record of an agent's worker; ``none`` for a worker that the log does not have yet."""

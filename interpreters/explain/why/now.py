@@ -8,9 +8,10 @@ from lifefold.core.fleet.dispatch import accounts, budgets
 from lifefold.core.fleet.system import board
 from lifefold.core.fleet.worker import assignment, desired_state, supervisor
 from lifefold.core.kernel import Entity
-from lifefold.core.lifecycles import task
+from lifefold.core.lifecycles import task, turn
 from lifefold.core.lifecycles.session import State as SessionState
 from lifefold.core.lifecycles.task import Stage, State
+from lifefold.interpreters.explain.conversing import conversing
 from lifefold.interpreters.explain.why.chain import (
     MISSING,
     chain,
@@ -231,8 +232,28 @@ def _at(view: FleetView) -> str:
         return f"; {owner} {_RESTS[wanted.state]}{in_brackets(wanted.reason)}"
     if view.assignment(owner).state is assignment.State.PREPARING:
         return "; its worktree is being prepared"
-    doing = _DOING[view.session(owner).state]
+    if asked := view.questions(owner):
+        return f"; {asked[0].sentence()}"
+    does = _DOING[view.session(owner).state] or _works(view, owner)
+    doing = enumerated([each for each in (does, conversing(view.conversation(owner))) if each])
     return f"; {owner} {doing}" if doing else ""
+
+
+def _works(view: FleetView, agent: str) -> str:
+    """Return what the running session of an agent does, as its output tells; empty if it tells nothing."""
+    now = view.turn(agent)
+    if now is None:
+        return ""
+    if now.wanted:
+        return f"asks for leave to use {now.wanted}"
+    return f"{_PHASES[now.state]}{in_brackets(', '.join(dict.fromkeys(now.doing)))}" if now.state in _PHASES else ""
+
+
+_PHASES: Final[Mapping[str, str]] = {
+    turn.State.TOOL_USE: "uses a tool",
+    turn.State.COMPACTING: "shortens its context",
+}
+"""The phases of a turn that say more than the state of its task."""
 
 
 def _done(view: FleetView) -> str:
@@ -339,7 +360,8 @@ def _orphaned(view: FleetView) -> str:
 def _pending(view: FleetView) -> str:
     limit = f"; silence is a refusal, {in_time(view.deadline_ms - view.now_ms)}" if view.deadline_ms else ""
     whose = _because_of_its_author(view)
-    return f"is PENDING_APPROVAL: it is done and verified, and waits for approval before its merge{whose}{limit}"
+    how = "done and verified" if view.task.verify else "done, not verified because it has no verify"
+    return f"is PENDING_APPROVAL: it is {how}, and waits for approval before its merge{whose}{limit}"
 
 
 def _because_of_its_author(view: FleetView) -> str:

@@ -160,8 +160,11 @@ def _in_hand(view: FleetView) -> str:
         return f"{view.name} goes on when an operator resumes {owner}"
     if wanted is desired_state.State.HOLD:
         return f"{view.name} goes on when a runner is at work: {owner} is held until then"
+    if asked := view.questions(owner):
+        return f"{view.name} goes on when an operator answers {asked[0].name}"
     limit_ms = view.time_limit_ms(owner)
-    limit = f"; each is ended after {duration(limit_ms)} at the latest" if limit_ms else ""
+    which = "each" if limit_ms == view.next_time_limit_ms(owner) else "the present one"
+    limit = f"; {which} is ended after {duration(limit_ms)} at the latest" if limit_ms else ""
     return f"{view.name} goes on when a session of {view.task.owner} has ended{limit}"
 
 
@@ -301,6 +304,9 @@ def _talk(view: FleetView) -> Iterator[Option]:
         return
     if view.desired_state(owner).state is desired_state.State.PAUSE:
         yield Option("resume", owner, f"it goes on with {view.name}")
+    for each in view.questions(owner):
+        yield Option("approve" if each.is_permission else "answer", each.name, f"{owner} is told so, and goes on")
+        yield Option("reject", each.name, f"{owner} is told so, and goes on without it")
     yield Option("send", owner, "it is interrupted, and its next prompt has the text")
     yield Option("stop", owner, f"it stops for good, and {view.name} is given back for another agent")
 

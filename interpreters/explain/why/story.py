@@ -13,12 +13,13 @@ import msgspec
 from lifefold.core.fleet.board import fleet_task
 from lifefold.core.fleet.system import board
 from lifefold.core.fleet.system.plan_enforcement import look_anew
-from lifefold.core.fleet.worker import assignment, desired_state, mailbox
+from lifefold.core.fleet.worker import assignment, desired_state, mailbox, output, question
 from lifefold.core.kernel import Created, Event, Transition, describe, replace
 from lifefold.core.lifecycles import approval, session, task
 from lifefold.core.policy.abort import AbortScope
 from lifefold.core.policy.reasons import AbortReason, TransitionReason
-from lifefold.interpreters.explain.why.phrases import because, count, in_brackets
+from lifefold.interpreters.explain import questions
+from lifefold.interpreters.explain.why.phrases import because, count, enumerated, in_brackets
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -105,7 +106,7 @@ def who(actor: str) -> str:
     return {"worker": name, "rule": f"rule {name}"}.get(kind, actor)
 
 
-_TOLD_IT: Final = frozenset({mailbox.machine.name, desired_state.machine.name})
+_TOLD_IT: Final = frozenset({mailbox.machine.name, desired_state.machine.name, question.REF})
 """Machines whose events come from others; the actor of all other events is the agent itself."""
 
 Words = Callable[[Any, Transition], str]
@@ -173,9 +174,18 @@ _LOOKED_AT: Final = f"rule:{look_anew.name}"
 """The actor that unblocks a changed task, whether or not its blocker is gone: other rules may block it at once."""
 
 
+def _conversed(event: fleet_task.ConversationKept, transition: Transition) -> str:
+    """Return that a conversation has begun, or is lost; new charges of the same one are no news."""
+    before = transition.was.conversation
+    if event.conversation is None:
+        return f"lost conversation {before.id}" if before is not None else ""
+    is_news = before is None or before.id != event.conversation.id
+    return f"began conversation {event.conversation.id}" if is_news else ""
+
+
 def _replanned(event: fleet_task.Replanned, _transition: Transition) -> str:
-    """Return the changed keys of the fleet file, or that the task is back in the plan."""
-    return event.what if event.what.startswith("it is ") else f"{event.what} changed in the fleet file"
+    """Return the changed keys of the fleet file, or that the task is back in the plan; nothing for a new number."""
+    return event.what if event.what.startswith("it is ") else event.what and f"{event.what} changed in the fleet file"
 
 
 def _failed(event: task.Failed, _transition: Transition) -> str:
@@ -245,6 +255,7 @@ OF_TASK: Final[Mapping[type[Event], Words]] = {
     fleet_task.AbortWanted: _abort,
     fleet_task.Aborted: _aborted,
     fleet_task.Replanned: _replanned,
+    fleet_task.ConversationKept: _conversed,
     fleet_task.Removed: _says("taken out of the plan"),
     approval.ApprovalGranted: _says("approved"),
     approval.ApprovalRefused: _says("refused"),
@@ -267,6 +278,42 @@ def _message(event: mailbox.OperatorMessageArrived, _transition: Transition) -> 
     return f"wrote to its agent{', urgently' if event.urgent else ''}{because(event.text)}"
 
 
+def _asked(event: question.QuestionAsked, transition: Transition) -> str:
+    """Return a new question with its number, and its standing answer; nothing for one that is asked again."""
+    now: question.Questions = transition.after.record
+    if transition.before is None or now.asked == transition.before.record.asked:
+        return ""
+    found = now.numbered(now.asked)
+    standing = f"; {found.answer.text}" if found is not None and found.answer is not None else ""
+    return f"asked (Q{now.asked}): {questions.words(event)}{standing}"
+
+
+def _answered(event: question.QuestionAnswered, _transition: Transition) -> str:
+    """Return the answer of an operator, in words."""
+    verdict, text = event.answer.verdict, event.answer.text
+    return f"{_VERDICTS[verdict]} Q{event.number}{because(text)}"
+
+
+_VERDICTS: Final = {
+    question.Verdict.ANSWERED: "answered",
+    question.Verdict.ALLOWED: "approved",
+    question.Verdict.REFUSED: "rejected",
+    question.Verdict.EXPIRED: "rejected",
+}
+
+
+def _overdue(_event: question.AnswerOverdue, transition: Transition) -> str:
+    was: question.Questions | None = transition.before.record if transition.before else None
+    number = was.waiting[0].number if was is not None and was.waiting else 0
+    return f"Q{number} was rejected: {question.expired(was.terms.timeout_ms).text}" if was is not None else ""
+
+
+def _dropped(_event: question.QuestionsClosed, transition: Transition) -> str:
+    was: question.Questions | None = transition.before.record if transition.before else None
+    left = [f"Q{each.number}" for each in was.waiting] if was is not None else []
+    return f"{enumerated(left)} dropped: the session is over" if left else ""
+
+
 def _inspected(event: assignment.Inspected, transition: Transition) -> str:
     """Return that a dead session has left work; without any, the failure of the task tells so.
 
@@ -282,12 +329,31 @@ def _verified(_event: assignment.Verified, transition: Transition) -> str:
     return "its verification succeeded" if work.brief.verify else unproven
 
 
+def _denied(event: output.PermissionDenied, _transition: Transition) -> str:
+    return f"was refused the tool {event.tool}{because(event.reason)}"
+
+
+def _wanted(event: output.PermissionWanted, _transition: Transition) -> str:
+    return f"asked for leave to use {event.tool}{because(event.question)}"
+
+
+def _limited(event: output.LimitSeen, _transition: Transition) -> str:
+    return f"met a limit of its account{in_brackets(event.scope)}{because(event.message)}"
+
+
 OF_OWNER: Final[Mapping[type[Event], Words]] = {
     session.SessionStarted: _says("began a session"),
     session.SessionExited: _exited,
+    output.PermissionWanted: _wanted,
+    output.PermissionDenied: _denied,
+    output.LimitSeen: _limited,
     assignment.Inspected: _inspected,
     assignment.Verified: _verified,
     mailbox.OperatorMessageArrived: _message,
+    question.QuestionAsked: _asked,
+    question.QuestionAnswered: _answered,
+    question.AnswerOverdue: _overdue,
+    question.QuestionsClosed: _dropped,
     desired_state.PauseWanted: _says("paused its agent"),
     desired_state.ResumeWanted: _says("let its agent go on"),
     desired_state.HoldWanted: _says("held its agent"),

@@ -29,6 +29,9 @@ SHIM_LOG = "shim.log"
 MARK_VARIABLE = "LIFEFOLD_SHIM"
 """The variable in the agent's environment that names the shim of the agent and its descendants."""
 
+PLACE_VARIABLE = "LIFEFOLD_SESSION"
+"""The variable in the agent's environment that names the directory of its session."""
+
 _RESERVED_BYTES = 16 * 1024
 _SYNC_UNSUPPORTED = (errno.EINVAL, errno.ENOTSUP)
 _OPEN_ATTEMPTS = 100

@@ -93,7 +93,7 @@ class OutputLog:
 def put_in_order(directory: str, position: tuple[int, int] | None = None) -> None:
     """Replace a log with a ring by one in reading order; do not change any other log."""
     path, position_path = os.path.join(directory, durable.OUTPUT), os.path.join(directory, POSITION)
-    position = position or _position(directory)
+    position = position or position_of(directory)
     if position is not None:
         _copy(path, f"{path}.tmp", position)
         os.rename(f"{path}.tmp", path)
@@ -125,7 +125,7 @@ def tail(directory: str, size_bytes: int) -> bytes:
 
     While the agent writes fast, parts of the result may differ in age.
     """
-    position = _position(directory)
+    position = position_of(directory)
     try:
         # An agent can put a FIFO there, and reading it must not block.
         fd = os.open(os.path.join(directory, durable.OUTPUT), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -142,7 +142,19 @@ def tail(directory: str, size_bytes: int) -> bytes:
         os.close(fd)
 
 
-def _position(directory: str) -> tuple[int, int] | None:
+def pieces(directory: str) -> "Iterator[bytes]":
+    """Yield the whole output in reading order, in pieces of bounded size, after the agent's run."""
+    position = position_of(directory)
+    # An agent can put a FIFO there, and reading it must not block.
+    fd = os.open(os.path.join(directory, durable.OUTPUT), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        for piece in [(0, os.fstat(fd).st_size)] if position is None else _pieces(*position):
+            yield from _chunks(fd, piece)
+    finally:
+        os.close(fd)
+
+
+def position_of(directory: str) -> tuple[int, int] | None:
     """Return (taken_bytes, limit_bytes), which locate the ring; None for a log in reading order."""
     try:
         # An agent can put a FIFO there, too.

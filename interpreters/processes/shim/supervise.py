@@ -67,6 +67,7 @@ class Supervisor:
         self._outcome = ""
         self._lease_until_boot_ms = spec.lease_until_boot_ms
         self._timeout_at_ms = None if spec.timeout_ms is None else proc.monotonic_ms() + spec.timeout_ms
+        self._held_ms: int | None = None  # what was left of the time limit when it was held
         self._kill_at_ms: int | None = None
         self._interrupted: set[str] = set()
         self._wakeup_fd = wakeup_fd
@@ -150,6 +151,13 @@ class Supervisor:
         self._interrupted.add(request)
         self._family.interrupt()
 
+    def _hold(self, *, held: bool) -> None:
+        """Let the time limit stand still, or go on with what was left of it; a repeated order changes nothing."""
+        if held and self._timeout_at_ms is not None:
+            self._held_ms, self._timeout_at_ms = self._timeout_at_ms - proc.monotonic_ms(), None
+        elif not held and self._held_ms is not None and self._kill_at_ms is None:
+            self._timeout_at_ms, self._held_ms = proc.monotonic_ms() + self._held_ms, None
+
     def _kill(self) -> None:
         self._family.look()
         if not self._family.agent_dead and self._outcome in ("", "ended"):
@@ -191,6 +199,8 @@ class Supervisor:
             self._end("ended", grace_ms)
         elif isinstance(request := order.get("interrupt"), str):
             self._interrupt(request)
+        elif isinstance(held := order.get("hold"), bool):
+            self._hold(held=held)
         elif type(until_boot_ms) is int and self._kill_at_ms is None:
             self._lease_until_boot_ms = max(self._lease_until_boot_ms or 0, until_boot_ms)
 

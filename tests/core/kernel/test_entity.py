@@ -1,10 +1,11 @@
 """Entities: the kernel's guarantees around a machine's reducer, shown with an oven."""
 
-from typing import Any
+from typing import Any, Never
 
 import pytest
 
 from lifefold.core.kernel import (
+    STAY,
     Created,
     Entity,
     EntityStep,
@@ -15,6 +16,7 @@ from lifefold.core.kernel import (
     RunnerRecovered,
     Running,
     State,
+    Step,
     TimerFired,
     does,
     replace,
@@ -269,6 +271,23 @@ def test_after_a_crash_everything_that_goes_on_is_asked_for_again() -> None:
     assert given.entity == before
     assert isinstance(given.answer, EntityStep)
     assert given.answer.transitions == ()
+
+
+def test_after_a_crash_an_activity_that_outlives_its_runner_is_the_one_that_was_begun() -> None:
+    """What the record says by now is for the next one; work that is done again is made from the record of that time."""
+
+    def bake(oven: Oven) -> Bake:
+        return Bake(oven.degrees)
+
+    def hotter(oven: Oven, _event: Warned) -> Step[Oven, Never]:
+        return Step(replace(oven, degrees=300))
+
+    for outlives, degrees in ((False, 300), (True, 200)):
+        does_bake = does(bake, yields=Stirred, last=Baked, outlives=outlives)
+        of = machine.with_rows(row(Place.BAKING, Warned, STAY, hotter), during={Place.BAKING: does_bake})
+        given = Given(of=of).take(Lit()).take(Warned()).take(RunnerRecovered(50), 5_000)
+        assert given.effects == (Begin("Bake", Bake(degrees), 2, resumed=True),)
+        assert given.entity.running == (Running("Bake", 2, Bake(degrees)),)
 
 
 def test_after_a_crash_a_served_activity_is_still_the_rules_own() -> None:

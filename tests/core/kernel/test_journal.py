@@ -19,6 +19,7 @@ from lifefold.core.kernel import (
     replace,
 )
 from lifefold.core.lifecycles import session, task
+from lifefold.core.lifecycles.session_profiles import LimitsChanged
 from lifefold.core.policy.ends import TIMED_OUT
 from oven import Baked, Doused, Lit, Oven, Place, machine
 
@@ -110,6 +111,15 @@ def test_a_part_of_an_event_is_described_by_its_name_and_what_it_says() -> None:
     )
     assert describe(task.Failed(1, "no key", TIMED_OUT)) == "epoch 1, no key"
     assert describe(session.SessionExited(session.Timeout())) == "Timeout"
+
+
+def test_limits_are_described_by_the_names_of_those_that_are_not_as_usual() -> None:
+    """A number without its name says nothing, and neither does a yes or no that has its default."""
+    changed = LimitsChanged(session.Limits(session_timeout_ms=30_000, grace_ms=1))
+    assert describe(changed) == "Limits(grace_ms 1, session_timeout_ms 30000)"
+    assert describe(LimitsChanged()) == ""
+    assert describe(session.SessionExited(session.Suspended(asked=True))) == "Suspended(asked True)"
+    assert describe(session.SessionExited(session.Suspended(), is_total=True)) == "Suspended, is_total True"
 
 
 def test_the_kernels_own_fields_are_not_described() -> None:

@@ -34,7 +34,7 @@ def test_an_outcome_without_reasons_of_its_own_is_judged_by_its_status(outcome: 
         (Outcome.PROMPT_TOO_LONG, Trouble.OTHER),
         (Outcome.TURN_LIMIT, Trouble.OTHER),
         (Outcome.BUDGET_SPENT, Trouble.OTHER),
-        (Outcome.CONVERSATION_LOST, Trouble.OTHER),
+        (Outcome.CONVERSATION_LOST, Trouble.LOST),
         (Outcome.NOTHING_DONE, Trouble.OTHER),
     ],
 )

@@ -120,6 +120,14 @@ def test_gemini_without_a_result_is_judged_by_its_exit_status(status: int, outco
     assert session("gemini", b"Error: something else", status=status)[0].outcome is outcome
 
 
+def test_a_sentence_does_not_replace_the_exact_end_of_a_limit() -> None:
+    """Claude Code tells the second in an event, and the minute in its last sentence."""
+    event = b'{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1795512034}}'
+    said = b'{"type":"result","is_error":true,"result":"You\'ve hit your limit \xc2\xb7 resets 9:20am (UTC)"}'
+    end, facts = session("claude", event, said)
+    assert (end.outcome, limits(facts)) == (Outcome.LIMITED, [(1_795_512_034_000, "")])
+
+
 def test_gemini_tells_a_limit_while_it_tries_again() -> None:
     line = b"Attempt 3 failed: Quota exceeded. Please retry in 34.5s.. Retrying after 5ms..."
     _, facts = session("gemini", line)

@@ -1,8 +1,11 @@
 """The command lines of the adapters say what a brief says."""
 
+import json
+
 import pytest
 
 from lifefold.interpreters.adapters import Brief, Conversation, Permissions, adapter_of
+from lifefold.interpreters.adapters.mcp_config import PERMISSION_TOOL, SERVER, mcp_config
 
 NEW = Conversation("0b5f8f4e-3c1d-4c58-9a51-000000000001")
 BEGUN = Conversation(NEW.id, begun=True)
@@ -10,7 +13,10 @@ CLAUDE = ("claude", "-p", "--output-format", "stream-json", "--verbose")
 CODEX = ("codex", "exec", "--json", "--skip-git-repo-check")
 OPENCODE = ("opencode", "run", "--format", "json", "--print-logs", "--log-level", "ERROR")
 GEMINI = ("gemini", "--output-format=stream-json")
-AIDER = ("aider", "--no-pretty", "--no-stream", "--no-check-update", "--no-show-release-notes")
+AIDER = (
+    "aider", "--no-pretty", "--no-stream", "--no-check-update", "--no-show-release-notes", "--no-auto-commits",
+    "--no-dirty-commits",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -40,6 +46,19 @@ AIDER = ("aider", "--no-pretty", "--no-stream", "--no-check-update", "--no-show-
                 "--max-turns=9",
                 "--add-dir",
                 "x",
+                "--",
+                "Fix",
+            ),
+        ),
+        (
+            "claude",
+            Brief("Fix", permission_tool="mcp__lifefold__permission", mcp_config="{}", mcp_server="lifefold"),
+            None,
+            (
+                *CLAUDE,
+                "--mcp-config={}",
+                "--allowedTools=mcp__lifefold",
+                "--permission-prompt-tool=mcp__lifefold__permission",
                 "--",
                 "Fix",
             ),
@@ -98,3 +117,12 @@ def test_permissions_are_in_the_words_of_the_program(name: str, words: tuple[str
     for permissions, word in zip((Permissions.READ, Permissions.EDIT, Permissions.ALL), words, strict=True):
         argv = adapter_of(name).argv(Brief("Fix", permissions=permissions), None)
         assert [each for each in argv if each not in default and each != "-c"] == ([word] if word else [])
+
+
+def test_the_server_of_a_session_gets_its_variables_by_name() -> None:
+    """No argument of a process has the token."""
+    found = json.loads(mcp_config(("python", "-m", "lifefold"), ("LIFEFOLD_TOKEN",)))
+    server = found["mcpServers"][SERVER]
+    assert (server["command"], server["args"]) == ("python", ["-m", "lifefold", "mcp"])
+    assert server["env"] == {"LIFEFOLD_TOKEN": "${LIFEFOLD_TOKEN:-}"}
+    assert f"mcp__{SERVER}__permission" == PERMISSION_TOOL

@@ -25,6 +25,8 @@ SILVESTER = Now(ms(2026, 12, 31, 22))
     [
         ("try again at 12:30 PM.", NOON, ms(2026, 11, 24, 12, 30)),
         ("try again at 11:30 AM.", NOON, ms(2026, 11, 25, 11, 30)),
+        ("resets 11:55am", NOON, ms(2026, 11, 24, 11, 55)),
+        ("resets 11:45am", NOON, ms(2026, 11, 25, 11, 45)),
         ("try again at 12:30 PM.", NOON_IN_TOKYO, ms(2026, 11, 24, 3, 30)),
         ("try again at 12:05 AM", NOON, ms(2026, 11, 25, 0, 5)),
         ("try again at Nov 25th, 2026 10:00 AM.", NOON, ms(2026, 11, 25, 10)),

@@ -236,12 +236,13 @@ def test_a_task_that_is_added_has_limits_and_a_way_to_die_of_its_own(
 ) -> None:
     """A budget is on the board before its task; its reservation and its period are those of the fleet."""
     FleetLog(log, T1, budget=BUDGET, meaning=MEANING)
-    words = "task add --id T3 --prompt x --max-subtasks 4 --subtasks-timeout 2h --orphaned requeue"
+    words = "task add --id T3 --prompt x --max-subtasks 4 --subtasks-timeout 2h --orphaned requeue --on-retry anew"
     printed = tell(log, capsys, *words.split(), "--budget-usd", "2.5", "--budget-tokens", "100")
     assert printed.splitlines()[0].startswith("budget of T3: limited;")
     assert printed.splitlines()[1].startswith("T3: added;")
     of = folded(log)
     record: fleet_task.FleetTask = of.record("board", "task:T3")
+    assert record.anew
     assert (record.most_subtasks, record.subtasks_ms, record.orphaned) == (4, 7_200_000, task.OnDeath.REQUEUE)
     money: budget.Budget = of.record("board", "budget:task/T3")
     assert [(line.resource, line.share, line.account.cap) for line in money.lines] == [

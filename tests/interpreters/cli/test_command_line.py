@@ -276,8 +276,8 @@ def test_the_demonstration_ends_with_everything_closed_and_sums_up_what_it_has_s
 
 def test_help_and_version_answer_at_once(ground: Ground) -> None:
     """Every command is named; no command prints the help."""
-    words = "run demo init schema status tasks log why send stop pause resume approve reject cancel retry task finish"
-    words += " split check simulate machines table diagram"
+    words = "run demo init doctor schema status tasks log why send stop pause resume approve reject cancel retry task"
+    words += " finish split check simulate machines table diagram"
     help_text = ground.call("--help").stdout
     assert [word for word in words.split() if f"\n    {word} " not in help_text] == []
     assert ground.call().stdout == help_text

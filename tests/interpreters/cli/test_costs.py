@@ -54,6 +54,15 @@ def test_the_end_of_a_session_has_its_cost_in_words() -> None:
         assert happening.cause == f"SessionExited: Success{words}"
 
 
+def test_the_end_of_a_session_tells_a_total_from_a_cost() -> None:
+    """With the conversation that it is of."""
+    entity = Entity("session", session.Session())
+    exited = session.SessionExited(session.Success(), Usage(120_000), "C1", is_total=True)
+    ended = Transition("session", entity, entity, exited, 0, "", ())
+    (happening,) = told("worker/ann", Reaction(Aggregate("worker/ann"), transitions=(ended,)))
+    assert happening.cause == "SessionExited: Success, conversation C1, $0.12 in all of it"
+
+
 def test_new_terms_of_a_task_are_named_by_their_keys_in_the_log() -> None:
     """The record of the task, which the event has as well, is not printed."""
     entity = Entity("task:T1", fleet_task.FleetTask(id="T1"))

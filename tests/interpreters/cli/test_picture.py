@@ -147,8 +147,8 @@ def test_where_hardly_an_agent_fits_a_table_they_stand_in_a_line(tmp_path: Path,
     def act(draw: Draw, runner: Runner) -> None:
         runner.handlers.tell("agent-1", "something is in the way of a merge, and it is long enough for two lines")
         said = in_words(draw(width, height))
-        shown = re.findall(r"agent-\d:Running", said)
-        assert "AGENTS agent-1:Running agent-2:Running" in said
+        shown = re.findall(r"agent-\d:● Running", said)
+        assert "AGENTS agent-1:● Running agent-2:● Running" in said
         assert f"{shown[-1]} and {9 - len(shown)} more" in said
 
     anyio.run(drawing, ground, act)
@@ -163,7 +163,7 @@ def test_an_agent_that_has_asked_for_a_task_is_shown_to_wait_for_one(tmp_path: P
         return any(each.doing == "Wanting" for each in status.agents(runner.aggregates))
 
     def act(draw: Draw, _runner: Runner) -> None:
-        assert any(re.search(r"agent +BuildingPrompt .* waits for a task$", line) for line in draw(120, 40))
+        assert any(re.search(r"agent +□ BuildingPrompt .* waits for a task$", line) for line in draw(120, 40))
 
     def ignore(_runner: Runner, _name: str) -> None:
         """Say nothing."""
@@ -230,6 +230,20 @@ def test_a_line_of_what_has_happened_says_where_it_led_and_why(tmp_path: Path, w
         assert width < 60 or any("next try in" in line for line in drawn)
 
     anyio.run(partial(drawing, ground, act, crashing=True))
+
+
+def test_a_task_shows_how_often_it_was_claimed_if_that_is_more_than_once(tmp_path: Path) -> None:
+    """A task that was given back is claimed again without a retry, so retries are not the number of its tries."""
+    ground = Ground(tmp_path).prepare("plain-1", "plain-2", agents=2, repository=False)
+
+    def act(_draw: Draw, runner: Runner) -> None:
+        account = Account()
+        account.claims.update({"plain-1": 3, "plain-2": 1})
+        drawn = " ".join(lines(Picture(runner, account), 120, 40))
+        assert re.search(r"plain-1:(in progress|claimed) \(3 claims\)", drawn)
+        assert re.search(r"plain-2:(in progress|claimed)\s", drawn)
+
+    anyio.run(drawing, ground, act)
 
 
 def test_a_service_stands_with_the_agents_and_says_what_it_runs_and_what_waits(tmp_path: Path) -> None:
@@ -342,7 +356,7 @@ def test_two_long_names_that_begin_alike_are_told_apart(tmp_path: Path, width: i
         drawn = draw(width, height)
         head = next(n for n, line in enumerate(drawn) if line.startswith("AGENT"))
         first, second = (line.split() for line in drawn[head + 1 : head + 3])
-        place = 3
+        place = 4  # the mark of the agent is a word, too
         assert (first[0][:5], first[0][-2:], second[0][-2:]) == ("agent", "-1", "-2")
         assert (first[place][:5], first[place][-2:], second[place][-2:]) == ("plain", "-1", "-2")
         assert all(len(line) <= width for line in drawn)

@@ -403,7 +403,7 @@ def test_a_task_with_dots_in_its_id_is_told_apart_from_its_keys(ground: Ground) 
         rest, _ = _named(refused.stderr)
         shown = ground.call(*rest).stdout
         assert "is Write it  (without effect: the task is CLOSED)" in shown.replace('"', "")
-        assert "tasks.plain-3.1: was removed  (it is not done, and not counted)" in shown
+        assert 'tasks."plain-3.1": was removed  (it is not done, and not counted)' in shown
         run.process.kill()
     ground.kill_all()
 
@@ -643,7 +643,7 @@ def test_work_that_waits_for_approval_is_verified_again_by_changed_commands(
             assert "(at once: its work, which waits for your approval, is verified again)" in shown
             run.until("task plain-1", "DONE")
             early = ground.call("approve", "plain-1", code=2)
-            assert "its commands were changed, so it is verified again first" in early.stdout
+            assert "its commands were changed, so it is verified by them first" in early.stdout
             why = ground.call("why", "plain-1").stdout
             assert "is DONE: its verification has changed" in why
         run.until("task plain-1", "PENDING_APPROVAL")
@@ -665,6 +665,24 @@ def test_work_that_the_changed_commands_refuse_is_done_again(ground: Ground) -> 
         assert "approving completes nothing" in ground.call("approve", "plain-1", code=2).stdout
         run.rest()
     assert len(ground.merges()) == 1
+
+
+def test_work_that_no_command_has_verified_is_not_said_to_be_verified_again(ground: Ground) -> None:
+    """A first verification is not a second one, and approved work without any is not called verified."""
+    ground.prepare("plain-1", "plain-2", gates=("plain-2",))
+    ground.demand("plain-1", 'approval = "merge"')
+    verify = 'verify = [["test", "-s", "plain-1.txt"]]\n'
+    _change(ground, verify, "")
+    with ground.running() as run:
+        run.until("task plain-1", "PENDING_APPROVAL")
+        with ground.at_gate("plain-2"):
+            _change(ground, 'approval = "merge"\n', f'approval = "merge"\n{verify}')
+            shown = ground.call("plan", str(ground.fleet)).stdout
+            assert "(at once: its work, which waits for your approval, is verified)" in shown
+            ground.call("approve", "plain-1")
+            shown = ground.call("plan", str(ground.fleet)).stdout
+            assert "not for its work, which was approved before and is not verified" in shown
+        assert "2 of 2 tasks closed" in run.rest()
 
 
 def test_approved_work_is_merged_as_it_was_approved(ground: Ground) -> None:

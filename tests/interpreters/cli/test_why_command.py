@@ -39,8 +39,8 @@ def test_a_blocked_task_is_explained_down_to_what_has_failed(ground: Ground) -> 
     assert "failed: not accepted: The command `test -f x`" in story
     explained = ground.json("why", "plain-3")
     assert list(explained) == [
-        "task", "state", "since_ms", "owner", "sentence", "reason", "causes", "story", "onward", "options", "runner",
-        "doubts", "in_the_way", "unmerged", "output",
+        "task", "state", "since_ms", "owner", "sentence", "reason", "causes", "story", "onward", "options", "turn",
+        "runner", "doubts", "in_the_way", "unmerged", "output", "agent",
     ]  # fmt: skip
     assert [each["task"] for each in explained["causes"]] == ["plain-3", "plain-2", "plain-1"]
     assert (explained["runner"], explained["doubts"]) == ("not running", [])
@@ -63,7 +63,8 @@ def test_a_task_whose_runner_has_died_is_not_said_to_be_worked_at_without_a_doub
         run.until("SessionStarted")
         at_work = ground.call("why", "slow-1").stdout
         assert "slow-1 is IN_PROGRESS: agent began with it " in at_work
-        assert "in session 1 of claim 1.\n\nHow it came there:" in at_work
+        assert "in session 1 of claim 1.\nagent is working: ● RUNNING, with its last sign of life " in at_work
+        assert " ago.\n\nHow it came there:" in at_work
         assert "lifefold send agent" in at_work
         run.signal(signal.SIGKILL)
         run.rest()

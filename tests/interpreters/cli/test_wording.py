@@ -3,10 +3,22 @@
 from datetime import datetime
 
 import pytest
+from msgspec.structs import replace
 
 from lifefold.interpreters.cli import grammar
-from lifefold.interpreters.cli.wording import COMMANDS, as_typed, by_number, clock_time, coming, cut_in_the_middle
-from lifefold.interpreters.explain.status import Timer
+from lifefold.interpreters.cli.wording import (
+    COMMANDS,
+    as_typed,
+    by_number,
+    clock_time,
+    coming,
+    cut_in_the_middle,
+    is_missing,
+    next_of,
+    plain_state,
+)
+from lifefold.interpreters.explain.status import AgentStatus, Timer
+from lifefold.interpreters.fleet_runner.process_evidence import Evidence
 
 
 def test_a_time_of_another_day_has_its_date() -> None:
@@ -31,6 +43,34 @@ def test_what_comes_next_is_said_in_words() -> None:
     assert coming(Timer("BackoffElapsed", 500), 1_500) == "next try due"
     assert coming(Timer("GraceExceeded", 3_000), 1_000) == "killed in 2s"
     assert coming(None, 1_000) == "-"
+
+
+ALIVE, GONE = (Evidence(7, alive=alive, observed_ms=0) for alive in (True, False))
+
+
+@pytest.mark.parametrize(
+    ("state", "evidence", "runs", "said"),
+    [
+        ("Spawning", None, True, "Spawning"),
+        ("Spawning", None, False, "Spawning? no process"),
+        ("Spawning", GONE, True, "Spawning? no process"),
+        ("Running", None, True, "Running? no process"),
+        ("Running", GONE, True, "Running? no process"),
+        ("Running", ALIVE, False, "Running"),
+    ],
+)
+def test_the_process_of_a_session_is_missing_only_if_it_is_not_just_being_started(
+    state: str, evidence: Evidence | None, *, runs: bool, said: str
+) -> None:
+    """A runner at work starts the session that the log has; without one nobody does."""
+    agent = AgentStatus("ann", "Run", state, 0, "T1", "Working", 0, 1, 0, 0, 0, 1, None, "")
+    assert plain_state(agent, evidence, runs=runs) == said
+    is_gone = is_missing(agent, evidence, runs=runs)
+    assert is_gone is said.endswith("no process")
+    timed = replace(agent, timer=Timer("SessionTimeout", 8_500))
+    assert next_of(timed, 1_000, is_gone=is_gone) == ("-" if is_gone else "times out in 7s")
+    interrupted = replace(agent, timer=Timer("GraceExceeded", 8_500))
+    assert next_of(interrupted, 1_000, is_gone=is_gone) == "killed in 7s"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from lifefold.interpreters import demo
 from lifefold.interpreters.demo import ScaffoldError, write_demo, write_init
 from lifefold.interpreters.fleet_file import Fleet, expand, load
-from lifefold.interpreters.fleet_runner.redaction import matches
+from lifefold.interpreters.fleet_file.model import Agent, AgentProgram
+from lifefold.interpreters.fleet_runner.variables import environment
 
 
 @pytest.fixture(autouse=True)
@@ -198,14 +199,15 @@ def test_the_agents_that_init_suggests_load_once_they_are_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_init(tmp_path / "new").fleet_file
-    content = re.sub(r"(?m)^# (?=\[\[agents|name =|command =|session_timeout =)", "", path.read_text())
+    content = re.sub(r"(?m)^# (?=\[\[agents|name =|kind =|permissions =|session_timeout =)", "", path.read_text())
     path.write_text(content)
     (tmp_path / "bin").mkdir()
-    for program in ("claude", "codex", "aider"):
+    programs = ["claude", "codex", "opencode", "gemini", "aider"]
+    for program in programs:
         (tmp_path / "bin" / program).touch(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     fleet = load(path)
-    assert [agent.name for agent in fleet.agents] == ["agent-1", "agent-2", "claude", "codex", "aider"]
+    assert [agent.name for agent in fleet.agents] == ["agent-1", "agent-2", *programs]
     assert fleet.warnings == ()
 
 
@@ -228,7 +230,14 @@ def test_each_agent_that_is_ready_to_be_used_gets_what_it_logs_in_with(tmp_path:
     asked = {
         "claude": {"ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"},
         "codex": {"OPENAI_API_KEY", "CODEX_API_KEY"},
+        "opencode": {"OPENAI_API_KEY", "ANTHROPIC_API_KEY"},
+        "gemini": {"GEMINI_API_KEY"},
         "aider": {"OPENAI_API_KEY", "ANTHROPIC_API_KEY"},
     }
-    given = {each["name"]: {name for name in asked[each["name"]] if matches(name, each["env_pass"])} for each in agents}
+    around = {name: "value" for names in asked.values() for name in names}
+    given = {
+        each["name"]: asked[each["name"]]
+        & environment(around, Agent("a", (), (), program=AgentProgram(each["kind"]))).keys()
+        for each in agents
+    }
     assert given == asked

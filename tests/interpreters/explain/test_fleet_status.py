@@ -1,21 +1,28 @@
 """Status: what the log says of a fleet, computed from its aggregates."""
 
+from functools import partial
+
 import pytest
 
 from aggregate_hand import Hand
 from fleet_driver import Driver
-from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening
+from lifefold.core.fleet import AgentPlan, Plan, Talks, TaskPlan, opening
 from lifefold.core.fleet.board import budget, fleet_task, intake, worker_slot
 from lifefold.core.fleet.dispatch import budgets, plan_approval
+from lifefold.core.fleet.system import plan_change
+from lifefold.core.fleet.system.plan_difference import TaskChange
 from lifefold.core.fleet.worker import desired_state, mailbox
-from lifefold.core.kernel import Entity, Opened, Record
+from lifefold.core.kernel import Entity, Envelope, Opened, Reaction, Record, RunnerRecovered
 from lifefold.core.lifecycles import approval, session, task
 from lifefold.core.lifecycles.budget.account import Account
 from lifefold.core.lifecycles.budget.amounts import Resource
 from lifefold.core.lifecycles.session import Limits
 from lifefold.core.lifecycles.session_profiles import LimitsChanged
+from lifefold.effects import Begin, RunSession
+from lifefold.interpreters.cli.wording import next_of
 from lifefold.interpreters.explain import status
 from lifefold.interpreters.explain.why.fleet_view import look
+from lifefold.interpreters.explain.why.options import onward
 from service_hand import ends, send, serving
 
 PLAN = Plan(
@@ -52,6 +59,16 @@ def test_a_working_agent_shows_its_task_and_its_process() -> None:
     )
     assert (shown.session_seq, shown.attempt, shown.processes, shown.timer, shown.reason) == (0, 1, 1, None, "")
     assert (shown.consecutive_errors, shown.total_errors, shown.messages) == (0, 0, 0)
+
+
+def test_a_working_agent_shows_the_conversation_that_its_session_has() -> None:
+    """One that its program has not named yet begins; an agent without a task shows none."""
+    talks = AgentPlan("bob", talks=Talks(chooses=True, resumes=True))
+    driver = Driver(Plan("plan", (talks,), PLAN.tasks)).run(until=lambda driver: bob_state(driver) == "Running")
+    chosen = driver.record("worker/bob", "conversation").id
+    assert bob(driver).conversation == f"begins conversation {chosen}"
+    assert bob(stopped_when("Running")).conversation == ""
+    assert bob(driver.run()).conversation == ""
 
 
 def test_an_agent_without_work_shows_no_task() -> None:
@@ -95,6 +112,31 @@ def test_a_running_session_keeps_the_time_limit_that_it_began_with() -> None:
     shown = bob(driver)
     assert shown.timer == status.Timer("SessionTimeout", shown.since_ms + 60_000)
     assert look(driver.aggregates, "T2", shown.since_ms).time_limit_ms("bob") == 60_000
+
+
+def test_an_adopted_session_keeps_the_time_limit_that_it_began_with() -> None:
+    """The next runner is asked for the session that was begun, and `status` and `why` show its limit."""
+    plan = Plan("plan", (AgentPlan("bob", Limits(session_timeout_ms=60_000)),), PLAN.tasks)
+    driver = Driver(plan).run(until=lambda now: bob_state(now) == "Running")
+    since_ms = bob(driver).since_ms
+    driver.deliver("worker/bob", Envelope("session", LimitsChanged(Limits(session_timeout_ms=30_000)), driver.now_ms))
+    found = driver.deliver("worker/bob", Envelope("", RunnerRecovered(10), driver.now_ms, "runner"))
+    assert isinstance(found, Reaction)
+    (begun,) = (each.effect for each in found.effects if isinstance(each.effect, Begin) and each.entity == "session")
+    assert isinstance(begun.activity, RunSession)
+    assert (begun.activity.timeout_ms, begun.resumed) == (60_000, True)
+    assert bob(driver).timer == status.Timer("SessionTimeout", since_ms + 60_000)
+    assert look(driver.aggregates, "T2", since_ms).time_limit_ms("bob") == 60_000
+
+
+def test_why_says_of_a_changed_time_limit_that_it_is_not_that_of_the_present_session() -> None:
+    """Each session is ended after the same time only while the limit is unchanged."""
+    plan = Plan("plan", (AgentPlan("bob", Limits(session_timeout_ms=60_000)),), PLAN.tasks)
+    driver = Driver(plan).run(until=lambda now: bob_state(now) == "Running")
+    view = partial(look, driver.aggregates, "T2", driver.now_ms)
+    assert onward(view()).endswith("has ended; each is ended after 1 min at the latest.")
+    driver.deliver("worker/bob", Envelope("session", LimitsChanged(Limits(session_timeout_ms=90_000)), driver.now_ms))
+    assert onward(view()).endswith("has ended; the present one is ended after 1 min at the latest.")
 
 
 def test_agents_come_by_name_and_tasks_in_the_order_of_the_plan() -> None:
@@ -318,3 +360,47 @@ def test_an_agent_that_has_spent_its_own_budget_waits_for_more() -> None:
     assert waits(board) == [("budget", ("ann",), "budget --agent ann --add-sessions 1")]
     board.give("worker_slot:ann", worker_slot.WorkerGone())
     assert waits(board) == []
+
+
+def short(*spent: str) -> dict[str, Record]:
+    """Return budgets of which nothing is left, by their references."""
+    lines = (budget.Line(Resource.SESSIONS, 1, Account(cap=1, spent=1)),)
+    return dict.fromkeys(spent, budget.Budget(budget.State.SPENT, lines=lines))
+
+
+@pytest.mark.parametrize(
+    ("spent", "lacks", "waits_for"),
+    [
+        ((), "", "waits for a task"),
+        (("budget:agent/bob",), "its", "waits for its budget"),
+        (("budget:fleet",), "the fleet's", "waits for the fleet's budget"),
+        (("budget:agent/bob", "budget:fleet"), "its", "waits for its budget"),
+        (("budget:agent/ann",), "", "waits for a task"),
+    ],
+)
+def test_an_agent_without_a_budget_does_not_wait_for_a_task(spent: tuple[str, ...], lacks: str, waits_for: str) -> None:
+    """A task that is ready is not given to it before its budget, or the fleet's, has something left."""
+    driver = stopped_when("BuildingPrompt")
+    slots = {f"worker_slot:{name}": worker_slot.WorkerSlot() for name in ("ann", "bob")}
+    board = Hand("board", {**slots, **short(*spent)}).aggregate
+    shown = next(each for each in status.agents({**driver.aggregates, "board": board}) if each.name == "bob")
+    assert (shown.lacks, next_of(shown, 0)) == (lacks, waits_for)
+
+
+@pytest.mark.parametrize(
+    ("state", "is_removed"), [(task.State.CLOSED, False), (task.State.CANCELLED, True), (task.State.BLOCKED, True)]
+)
+def test_a_task_that_is_no_longer_in_the_plan_is_shown_so_whatever_its_state(
+    state: task.State, *, is_removed: bool
+) -> None:
+    """A closed one is counted all the same, because its work is merged."""
+    done, other = TaskPlan("T1", "do it"), TaskPlan("T2", "do that")
+    change = plan_change.PlanChange(
+        plan_change.State.IN_FORCE, (TaskChange(done, None),), Plan("plan", (), (other,)), meaning="file"
+    )
+    first = fleet_task.FleetTask(state=state, id="T1", reason="not wanted" if state is task.State.CANCELLED else "")
+    second = fleet_task.FleetTask(state=task.State.OPEN, id="T2", ordinal=1)
+    board = Hand("board", {"task:T1": first, "task:T2": second, plan_change.ref_of(1): change})
+    shown = statuses(board)
+    assert shown["T1"].reason.endswith("removed from the fleet file")
+    assert (shown["T1"].removed, shown["T2"].removed, shown["T2"].reason) == (is_removed, False, "")

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifefold.core.fleet.worker import assignment
-from lifefold.core.kernel import Entity, Event, Transition
+from lifefold.core.fleet.worker import assignment, conversation
+from lifefold.core.kernel import Created, Entity, Event, Transition
 from lifefold.core.lifecycles.session import Session, SessionExited, Success, Usage
 from lifefold.core.lifecycles.task import Brief
 from lifefold.interpreters.explain.spending import Spending, spend
@@ -49,3 +49,17 @@ def test_a_session_is_counted_for_the_task_of_its_agent() -> None:
 def test_events_of_the_board_cost_nothing() -> None:
     """Only workers have sessions."""
     assert happened(Spending(), "board", SessionExited(Success(), Usage(7))) == Spending()
+
+
+def test_a_total_of_a_conversation_counts_by_its_difference() -> None:
+    """As budgets are charged; the report of the session itself is not counted a second time."""
+    worker, first = "worker/ann", conversation.Conversation(resumes=True, task="T1", named="C1")
+    begun = Entity(conversation.REF, first)
+    spending = spend(Spending(), worker, Transition(conversation.REF, None, begun, Created(first), 0, "", ()))
+    spending = happened(spending, worker, assignment.Assigned(Brief("T1")))
+    for charged, total in ((0, 30), (30, 50), (50, 50)):
+        spending = happened(spending, worker, SessionExited(Success(), Usage(total), "C1", is_total=True))
+        was = Entity(conversation.REF, conversation.Conversation(resumes=True, named="C1", charged=Usage(charged)))
+        ended = conversation.SessionEnded("C1", Usage(total), is_total=True)
+        spending = spend(spending, worker, Transition(conversation.REF, was, was, ended, 0, "", ()))
+    assert spending.of_task("T1") == spending.total == Usage(50)

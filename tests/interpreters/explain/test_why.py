@@ -8,7 +8,8 @@ import pytest
 from lifefold.core.fleet.board import budget, fleet_task, worker_slot
 from lifefold.core.fleet.dispatch import budgets
 from lifefold.core.fleet.dispatch.task_index import TaskIndex, fold
-from lifefold.core.fleet.worker import assignment, desired_state
+from lifefold.core.fleet.worker import assignment, conversation, desired_state
+from lifefold.core.fleet.worker.conversation import Conversation
 from lifefold.core.kernel import (
     Aggregate,
     AggregateType,
@@ -91,6 +92,9 @@ OWNED: Final[dict[str, Any]] = {"owner": "ann", "epoch": 2}
 ACCEPTED = "and that change is accepted: `lifefold plan FLEET.toml`."
 SHORT = (budget.Line(Resource.MONEY, 10, Account(cap=5)), budget.Line(Resource.SESSIONS, 1, Account(cap=2)))
 PAUSED = desired_state.DesiredState(desired_state.State.PAUSE, "lunch")
+RESUMED = Conversation(conversation.State.BEGUN, task="T1", named="C1")
+CHOSEN = Conversation(conversation.State.CHOSEN, task="T1", chosen="U1")
+OF_ANOTHER = Conversation(conversation.State.BEGUN, task="T2", named="C1")
 
 
 def _orphan(doing: assignment.State) -> why.FleetView:
@@ -228,6 +232,24 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
     "worked at by one that pauses": (
         scene(make(State.IN_PROGRESS, **OWNED), workers=(worker("ann", session=Session(Agent.COOLING_DOWN)),)),
         "T1 is IN_PROGRESS: ann began with it 3 min ago, under claim 2; ann pauses before its next session.",
+    ),
+    "worked at in a conversation": (
+        scene(make(State.IN_PROGRESS, **OWNED), workers=(worker("ann", conversation=RESUMED),)),
+        "T1 is IN_PROGRESS: ann began with it 3 min ago, under claim 2; ann resumes conversation C1.",
+    ),
+    "claimed by one that pauses before a new conversation": (
+        scene(
+            make(State.CLAIMED, **OWNED),
+            workers=(worker("ann", session=Session(Agent.COOLING_DOWN), conversation=CHOSEN),),
+        ),
+        (
+            "T1 is CLAIMED: ann has had it for 3 min, under claim 2; ann pauses before its next session and begins "
+            "conversation U1."
+        ),
+    ),
+    "worked at in a conversation of another task": (
+        scene(make(State.IN_PROGRESS, **OWNED), workers=(worker("ann", conversation=OF_ANOTHER),)),
+        "T1 is IN_PROGRESS: ann began with it 3 min ago, under claim 2.",
     ),
     "verified": (
         scene(
@@ -388,7 +410,7 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
         ("T1 is ORPHANED: the session of ann has died (silent for 60 s); its work is being verified (`make check`)."),
     ),
     "waiting for a person": (
-        scene(make(State.PENDING_APPROVAL, approval_ms=NOW_MS + 3_600_000)),
+        scene(make(State.PENDING_APPROVAL, approval_ms=NOW_MS + 3_600_000, verify=(("true",),))),
         (
             "T1 is PENDING_APPROVAL: it is done and verified, and waits for approval before its merge; "
             "silence is a refusal, in 1 h."
@@ -443,6 +465,15 @@ def test_of_many_things_some_are_named() -> None:
 def test_durations_are_said_as_people_say_them(duration_ms: int, words: str) -> None:
     """As coarse as they are long."""
     assert phrases.duration(duration_ms) == words
+
+
+def test_work_without_a_verification_is_not_said_to_be_verified() -> None:
+    """It waits for its approval all the same, and nothing has looked at it."""
+    told = said(scene(make(State.PENDING_APPROVAL)))
+    assert told == (
+        "T1 is PENDING_APPROVAL: it is done, not verified because it has no verify, and waits for approval before its"
+        " merge."
+    )
 
 
 @pytest.mark.parametrize("late_ms", [0, 60_000])

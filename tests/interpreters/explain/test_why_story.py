@@ -16,9 +16,9 @@ from lifefold.core.kernel import (
     replace,
 )
 from lifefold.core.lifecycles import session, task
-from lifefold.core.lifecycles.session import Session
+from lifefold.core.lifecycles.session import Session, Usage
 from lifefold.core.lifecycles.session import State as Agent
-from lifefold.core.lifecycles.task import Stage, State
+from lifefold.core.lifecycles.task import KeptConversation, Stage, State
 from lifefold.core.policy.abort import AbortScope
 from lifefold.core.policy.ends import TIMED_OUT, Diagnosis, by_status
 from lifefold.effects import Effect
@@ -179,6 +179,23 @@ def test_a_change_of_the_plan_does_not_claim_that_a_blocker_is_gone(by: str) -> 
 def test_every_event_of_a_task_has_words() -> None:
     """A row that is added to its table has to be told, too."""
     assert {each.event for each in fleet_task.machine.rows} <= set(story.OF_TASK)
+
+
+def test_a_story_has_each_conversation_once() -> None:
+    """Its beginning and its loss; new charges are no news."""
+    begun = KeptConversation("ann", "C1", Usage(1))
+    later = replace(begun, charged=Usage(2))
+    for before, after, said in (
+        (None, begun, ["operator: began conversation C1"]),
+        (begun, later, []),
+        (later, replace(begun, id="C2"), ["operator: began conversation C2"]),
+        (later, None, ["operator: lost conversation C1"]),
+        (None, None, []),
+    ):
+        event = fleet_task.ConversationKept(1, "ann", after)
+        was = fleet_task.FleetTask(State.CLAIMED, "T1", conversation=before)
+        told = stepped(event, record=replace(was, conversation=after), before=was)
+        assert lines(why.tell(why.Story("T1"), "board", told)) == said
 
 
 def test_a_task_begins_its_story_as_what_it_is() -> None:

@@ -62,7 +62,7 @@ def test_the_package_has_these_names() -> None:
             "load",
         ),
         *("format_duration", "format_size", "former_text", "in_force", "parse_duration_ms", "parse_size_bytes"),
-        *("parts_of", "place_of"),
+        "place_of",
     }
     assert all(hasattr(package, name) for name in package.__all__)
 
@@ -128,7 +128,7 @@ def test_everything_that_is_written_is_meant(write: Write, tmp_path: Path) -> No
         TaskPlan("T1", "Write hello.txt", (("test", "-f", "hello.txt"), ("true",))),
         TaskPlan("T2.b", "Write more.\n", (), ("T1",), 1, 0),
     )
-    agents = (AgentPlan("coder-1", limits, 60_000), AgentPlan("coder-2", limits, 60_000))
+    agents = (AgentPlan("coder-1", limits, 60_000, follows=True), AgentPlan("coder-2", limits, 60_000, follows=True))
     assert fleet.plan == Plan("demo", agents, tasks, budget=with_time(Budget(), [limits]), guarded=True)
     assert (fleet.repository, fleet.lease_ms) == (tmp_path.resolve(), 90_000)
     assert [(agent.env, agent.output_limit_bytes) for agent in fleet.agents] == [({"KEY": "value"}, 1_000_000)] * 2

@@ -17,7 +17,7 @@ from jsonschema import Draft7Validator, Draft202012Validator
 from fleet_documents import KEYS, document_toml, documents, misfits, near_documents
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.demo import write_demo, write_init
-from lifefold.interpreters.fleet_file import FleetFileError, load, services
+from lifefold.interpreters.fleet_file import FleetFileError, load, programs, services
 from lifefold.interpreters.fleet_file.agents import AgentKeys
 from lifefold.interpreters.fleet_file.config import FileKeys
 from lifefold.interpreters.fleet_file.keys import Key, Section, keys_of, sections_of
@@ -57,16 +57,32 @@ SERVES: Final = frozenset(name for name, key in keys_of(AgentKeys).items() if ke
 """The keys that only services have."""
 
 
+PROGRAMS: Final = frozenset(name for name, key in keys_of(AgentKeys).items() if key.unless == programs.IS_NO_PROGRAM)
+"""The keys that only agent programs have."""
+
+
 def small(key: str = "", path: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return a good file, in which this key of this section may be written, too."""
     if key in SERVES and path == ("agents",):
         service = {"name": "web", "kind": "service", "command": ["sh", "{prompt}"], "triggers": [{"queue": True}]}
         return {"fleet": {"name": "demo"}, "agents": [service], "tasks": []}
-    python = key == "target"
+    runs: dict[str, Any] = {"command": ["sh", "{prompt}"]}
+    if key == "target":
+        runs = {"kind": "python", "target": "a:B"}
+    elif key in PROGRAMS:
+        runs = {"kind": "claude", "program": "sh"}
     prompt = {"prompt_file": "fleet.toml"} if key == "prompt_file" else {"prompt": "Write hello.txt"}
-    runs = {"kind": "python", "target": "a:B"} if python else {"command": ["sh", "{prompt}"]}
     return {
-        "fleet": {"name": "demo", "retry": {}, "restart": {}, "preemption": {}, "aborts": {}, "budget": {}},
+        "fleet": {
+            "name": "demo",
+            "retry": {},
+            "restart": {},
+            "preemption": {},
+            "aborts": {},
+            "budget": {},
+            "questions": {},
+        },
+        "answers": [{"tool": "Bash", "answer": "allow"}],
         "agents": [{"name": "coder", "roles": ["review"], "restart": {}, "budget": {}, **runs}],
         "tasks": [{"id": "T1", "budget": {}, **prompt}],
         "interpreters": [{"use": "pager"}],
@@ -209,6 +225,9 @@ def test_an_unknown_key_is_refused_by_both(path: Path, path_to_it: tuple[str, ..
         (("agents",), "command", {"kind": "python"}),
         (("agents",), "", {"kind": "python", "target": "a:B"}),
         (("agents",), "", {"target": "a:B"}),
+        (("agents",), "", {"kind": "claude", "program": "sh"}),
+        (("agents",), "", {"model": "opus"}),
+        (("agents",), "command", {"kind": "python", "target": "a:B", "permissions": "edit"}),
         (("tasks",), "id", {}),
         (("tasks",), "prompt", {}),
         (("tasks",), "", {"prompt_file": "fleet.toml"}),
@@ -231,12 +250,16 @@ def test_what_is_missing_or_does_not_go_together_is_refused_by_both(
     assert places_refused(document)
     assert not problems(path, small())
     assert not places_refused(small("target"))
+    assert not places_refused(small("program"))
+    assert not problems(path, small("program"))
 
 
 def test_the_tables_of_the_page_are_what_is_declared() -> None:
     """Every section has its table of keys in ``docs/fleet-file.md``; ``make pages`` writes them anew."""
     text = WRITER["PAGE"].read_text()
     assert WRITER["page"](text) == text
+    text_of_agents = WRITER["AGENTS"].read_text()
+    assert WRITER["agents_page"](text_of_agents) == text_of_agents
     headers = {".".join(path) for path in SECTIONS}
     assert {part["header"].strip("[]") for part in WRITER["PART"].finditer(text)} == headers
     assert all(f"| `{key}` |" in text for section in SECTIONS.values() for key in keys_of(section))

@@ -44,7 +44,7 @@ def read(folder: Path, *, fleet: str = "", agent: str = "", task: str = "") -> F
 
 def test_nothing_of_it_is_asked_for_unless_it_is_written(tmp_path: Path) -> None:
     """No approval, no roles, no files, no subtasks; only what cannot pass is not tried again."""
-    plan = Plan("demo", (AgentPlan("coder", LIMITS),), (TaskPlan("T1", "Write"),), budget=UNLIMITED)
+    plan = Plan("demo", (AgentPlan("coder", LIMITS, follows=True),), (TaskPlan("T1", "Write"),), budget=UNLIMITED)
     assert read(tmp_path).plan == plan
     assert (plan.approve_plan, plan.approval_ms, plan.retry.fatal_retries) == (False, 0, 0)
     assert (plan.retry.max_retries, plan.retry.backoff_base_ms, plan.retry.backoff_cap_ms) == (1_000, 30_000, 300_000)
@@ -74,7 +74,7 @@ def test_everything_that_is_written_reaches_the_plan(tmp_path: Path) -> None:
     files = ("docs", "README.md", "src/app.py")
     task = TaskPlan("T1", "Write", role="docs", files=files, needs_approval=True, most_subtasks=3, subtasks_ms=300_000)
     retry = replace(RETRIED_AS_OFTEN_AS_THE_TASK_SAYS, backoff_base_ms=10, backoff_cap_ms=1_000, fatal_retries=2)
-    agent = AgentPlan("coder", LIMITS, roles=("review", "docs"))
+    agent = AgentPlan("coder", LIMITS, roles=("review", "docs"), follows=True)
     plan = Plan("demo", (agent,), (task,), approve_plan=True, approval_ms=7_200_000, retry=retry, budget=UNLIMITED)
     assert found.plan == plan
     assert found.warnings == ()

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from lifefold.core.fleet import Caps, TaskPlan
-from lifefold.interpreters.fleet_file import describe_difference, former_text, in_force, load, parts_of
+from lifefold.interpreters.fleet_file import describe_difference, former_text, in_force, load
 from lifefold.interpreters.fleet_file.values import LONGEST_SHOWN
 
 LONG: Final = 'a text of more than one line\nwith "quotes", a \\, a tab\t, an é, and a \x7f; ' + "x" * LONGEST_SHOWN
@@ -83,27 +83,10 @@ DOTTED: Final = {"v1": {"prompt": "a"}, "v1.2": {"prompt": "b"}, "v1.2.3": {"pro
 def test_the_id_of_a_task_may_have_dots_and_begin_with_the_id_of_another_one() -> None:
     changed = DOTTED | {"v1.2": {"prompt": "z"}, "w.1": {"prompt": "w"}}
     old, new = (json.dumps(BEFORE | {"tasks": tasks}) for tasks in (DOTTED, changed))
-    assert describe_difference(old, new) == ("tasks.v1.2.prompt: was b, is z", "tasks.w.1: was added")
+    assert describe_difference(old, new) == ('tasks."v1.2".prompt: was b, is z', 'tasks."w.1": was added')
     said = ('[[tasks]] id = "v1.2":  prompt = "b"',)
-    assert former_text(old, new, "tasks.v1.2") == former_text(old, new, "tasks.v1.2.prompt") == said
-    assert former_text(old, new, "tasks.w.1") == ()
-
-
-@pytest.mark.parametrize(
-    ("place", "parts"),
-    [
-        ("fleet.budget.usd", ("fleet", "", "budget.usd")),
-        ("agents.v1.budget.usd", ("agents", "v1", "budget.usd")),
-        ("tasks.v1", ("tasks", "v1", "")),
-        ("tasks.v1.2", ("tasks", "v1.2", "")),
-        ("tasks.v1.2.3.verify", ("tasks", "v1.2.3", "verify")),
-        ("tasks.v1.25.verify", ("tasks", "v1", "25.verify")),
-        ("tasks.other.verify", ("tasks", "other", "verify")),
-        ("the plan", ("the plan", "", "")),
-    ],
-)
-def test_a_place_has_a_kind_a_name_and_a_key(place: str, parts: tuple[str, str, str]) -> None:
-    assert parts_of(place, DOTTED) == parts
+    assert former_text(old, new, 'tasks."v1.2"') == former_text(old, new, 'tasks."v1.2".prompt') == said
+    assert former_text(old, new, 'tasks."w.1"') == ()
 
 
 FILE: Final = """

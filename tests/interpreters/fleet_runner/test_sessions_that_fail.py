@@ -206,6 +206,34 @@ async def test_a_secret_with_white_space_is_hidden_in_a_sentence_as_in_text(tmp_
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(
+    "line",
+    [
+        '{"status": 401, "header": "%s"}',
+        '[{"status": 401}, {"header": "%s"}]',
+        '{"status": 401, "header": "%s", "rest": "',
+        '{"status": 401, "%s": true}',
+    ],
+    ids=["object", "array", "torn", "key"],
+)
+async def test_a_secret_in_a_line_of_json_without_a_sentence_is_hidden_however_it_is_written(
+    tmp_path: Path, line: str
+) -> None:
+    """Such a line is quoted itself, and JSON may write any character of a value as a number or behind a backslash."""
+    secrets = Secrets([("API_KEY", 's3cr/"t<\U0001f511>\n  \tval\\ue')])
+    spellings = (
+        's3cr/\\"t<\U0001f511>\\n  \\tval\\\\ue',
+        's3cr\\/\\"t\\u003c\\ud83d\\udd11\\u003e\\u000a  \\u0009val\\u005Cue',
+        "".join(f"\\u{ord(each):04x}" for each in 's3cr/"t<') + "\\uD83D\\uDD11>\\n  \\tval\\\\ue",
+    )
+    for spelling in spellings:
+        (tmp_path / "output.log").write_text(f"thinking\n{line % spelling}\n", encoding="utf-8")
+        said = line % "[redacted API_KEY]"
+        assert described(await outcome(exited(), tmp_path, secrets)) == f"exit status 1: {said}", spelling
+        assert await last_said(tmp_path, secrets) == said, spelling
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
     "fields", [{"result": "no\n\x1b[31mluck\x07"}, {"subtype": "no\n\x1b[31mluck\x07"}], ids=["sentence", "kind"]
 )
 async def test_a_sentence_is_one_line_without_control_characters(tmp_path: Path, fields: dict[str, str]) -> None:

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from fleet_ground import Ground
 from lifefold.core.lifecycles.session import Usage
+from lifefold.interpreters.adapters.hostile import MOST_TOKENS, MOST_USD
 from lifefold.interpreters.fleet_runner.session_outcome import spent
-from lifefold.interpreters.fleet_runner.usage import MOST_TOKENS, MOST_USD, TAIL_BYTES, usage_of
+from lifefold.interpreters.fleet_runner.usage import TAIL_BYTES, usage_of
 from lifefold.interpreters.store import SqliteStore
 from session_ground import Bell
 
@@ -147,9 +148,9 @@ def test_what_agents_say_of_their_cost_is_understood(output: bytes, cost: Usage)
         ("0", 0),
         ("-0.0", 0),
         ("0.0000001", 1),
-        ("1e-999999999999", 1),
-        ("0.10000000000000000000000000000000000000000001", 100_001),
-        ("0.30000000000000004", 300_001),
+        ("1e-999999999999", 0),
+        ("0.10000000000000000000000000000000000000000001", 100_000),
+        ("0.30000000000000004", 300_000),
         ("1e6", MOST_MICROUSD),
         ("1000000.0000001", None),
         ("1e999", None),
@@ -169,7 +170,7 @@ def test_what_agents_say_of_their_cost_is_understood(output: bytes, cost: Usage)
     ],
 )
 def test_money_is_rounded_up_and_what_is_no_amount_is_not_said(dollars: str, microusd: int | None) -> None:
-    """As its digits are written, not as a computer keeps them; the figure before, or beside, stays as it is."""
+    """Digits of a sum of binary fractions do not count; the figure before, or beside, stays as it is."""
     before = own(cost_usd=7)
     line = f'{{"lifefold": {{"cost_usd": {dollars}}}}}\n'.encode()
     assert usage_of(lines(before) + line) == Usage(7_000_000 if microusd is None else microusd)

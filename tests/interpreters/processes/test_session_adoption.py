@@ -174,6 +174,33 @@ async def test_adopting_a_directory_that_has_gone_kills_the_session_that_began_t
     assert await adopt(directory) is None
 
 
+@pytest.mark.parametrize("by", ["file", "nothing", "loop", None])
+async def test_a_gone_directory_whose_shim_is_dead_leaves_no_process_behind(tmp_path: Path, by: str | None) -> None:
+    """The agent dies with its shim, and what it has begun does not: it names the directory itself. Others stay."""
+    directory, bell = tmp_path / "run", Bell(tmp_path / "bell")
+    start = await launch_and_kill_the_runner(directory, f"setsid sleep 1000 & echo $! > {bell}; sleep 1000")
+    other = await launch(tmp_path / "run2", script("sleep 1000"))
+    left = identify(int(await bell.heard()))
+    assert left is not None
+    os.kill(start.shim_pid, signal.SIGKILL)
+    await death(start.shim)
+    assert is_alive(left)
+    if by is None:
+        directory.rename(tmp_path / "moved")
+    else:
+        replaced(directory, by)
+    with anyio.fail_after(PATIENCE_S):
+        ended = await adopt(directory)
+    assert isinstance(ended, SessionExit)
+    assert ended.outcome == "lost"
+    assert not is_alive(start.agent)
+    assert not is_alive(left)
+    assert other.start is not None
+    assert is_alive(other.start.agent)
+    await other.kill()
+    await other.wait()
+
+
 async def test_a_process_whose_only_argument_is_a_replaced_directory_is_no_shim(tmp_path: Path) -> None:
     """An agent chooses the arguments of its processes; the session is adopted all the same."""
     directory = tmp_path / "run"

@@ -65,7 +65,10 @@ async def test_the_agent_gets_what_it_was_given_and_nothing_else(tmp_path: Path)
     text = f"{seen}; grep -e SigIgn -e SigBlk /proc/self/status"
     session = await launch(tmp_path / "run", script(text, env={"PATH": os.environ["PATH"], "A": "b\udcff"}))
     await session.wait()
-    mark, *rest = sorted((await session.output_tail(10_000)).splitlines(), key=lambda line: b"LIFEFOLD" not in line)
+    place, mark, *rest = sorted(
+        (await session.output_tail(10_000)).splitlines(), key=lambda line: b"LIFEFOLD" not in line
+    )
+    assert place == b"LIFEFOLD_SESSION=" + os.fsencode(tmp_path / "run")
     assert mark.startswith(b"LIFEFOLD_SHIM=")
     assert rest[:2] == [b"A=b\xff", b"PATH=" + os.environ["PATH"].encode()]
     assert rest[2].strip() == b"4", "standard input, output, error, and the folder that is being listed"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifefold.interpreters.processes import launch
-from lifefold.interpreters.processes.shim.output import OutputLog, put_in_order, tail
+from lifefold.interpreters.processes.shim.output import OutputLog, pieces, put_in_order, tail
 from session_ground import PATIENCE_S, script
 
 
@@ -24,27 +24,28 @@ def expected(written: bytes, limit_bytes: int) -> bytes:
 
 @given(
     limit_bytes=st.integers(0, 40),
-    pieces=st.lists(st.binary(max_size=60), max_size=8),
+    writes=st.lists(st.binary(max_size=60), max_size=8),
     size_bytes=st.integers(0, 100),
     finished=st.booleans(),
 )
 def test_head_and_tail_are_kept_and_the_middle_is_counted(
-    *, limit_bytes: int, pieces: list[bytes], size_bytes: int, finished: bool
+    *, limit_bytes: int, writes: list[bytes], size_bytes: int, finished: bool
 ) -> None:
     """While it is written, after a crash and in the end, the log reads the same."""
-    written = b"".join(pieces)
+    written = b"".join(writes)
     with TemporaryDirectory() as directory:
         log = OutputLog(directory, limit_bytes)
-        for piece in pieces:
+        for piece in writes:
             log.write(piece)
         whole = expected(written, limit_bytes)
-        assert tail(directory, 1000) == whole
+        assert tail(directory, 1000) == b"".join(pieces(directory)) == whole
         assert tail(directory, size_bytes) == whole[max(0, len(whole) - size_bytes) :]
         if finished:
             log.finish()
         else:
             put_in_order(directory)
         assert Path(directory, "output.log").read_bytes() == whole == tail(directory, 1000)
+        assert b"".join(pieces(directory)) == whole
         assert log.total_bytes == len(written)
         assert log.dropped_bytes == max(0, len(written) - limit_bytes)
         assert not Path(directory, "output.position").exists()

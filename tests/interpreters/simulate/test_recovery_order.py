@@ -28,6 +28,8 @@ UNTIL_MS: Final = 120_000
 WORLD: Final = msgspec.structs.replace(prompt(FLEET), operators_ms=(5_000, 20_000))
 SLOT: Final = RunSession.__name__
 POINT: Final = Death(0).point
+SOON: Final = Limits(until_ms=6 * 3_600_000)
+"""Long enough for a crash that strands a session; what is stranded then stays so for the days of healing."""
 Deed = tuple[str, str]
 """What was done, and in which aggregate."""
 
@@ -231,7 +233,7 @@ def test_rules_that_ask_for_no_timer_after_a_crash_are_found_by_the_check() -> N
 def test_rules_that_ask_for_no_timer_after_a_crash_are_found_by_seeds() -> None:
     """Within sixty seeds."""
     target = named("session")
-    runs = (simulate(target.subject, seed=seed, environment=target.environment) for seed in range(60))
+    runs = (simulate(target.subject, seed=seed, environment=target.environment, limits=SOON) for seed in range(60))
     found = next(run.found for run in runs if run.found is not None)
     assert found.prop == Fault.STRANDED
 
@@ -246,6 +248,6 @@ def test_a_simulated_runner_that_sets_no_timers_again_is_found_by_seeds(monkeypa
 
     monkeypatch.setattr(Runner, "_release", forgets)
     target = named("session")
-    runs = (simulate(target.subject, seed=seed, environment=target.environment) for seed in range(60))
+    runs = (simulate(target.subject, seed=seed, environment=target.environment, limits=SOON) for seed in range(60))
     found = next(run.found for run in runs if run.found is not None)
     assert found.prop == Fault.STRANDED

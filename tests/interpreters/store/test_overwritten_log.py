@@ -5,6 +5,7 @@ import sqlite3
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import IO
 from unittest.mock import ANY
 
 import anyio
@@ -143,6 +144,24 @@ async def test_an_overwritten_log_without_a_copy_of_its_main_file_is_damaged(
             with pytest.raises(StoreError, match="overwritten the file, and a copy cannot be written"):
                 await store.append(Batch((entry("a", 3),)))
     assert list(made.parent.glob("*.recovered")) == []
+
+
+async def test_the_writer_of_one_operator_command_copies_no_log(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has the log for moments only. An overwritten log is noticed all the same, and nothing is written to it."""
+    copied: list[int] = []
+
+    def remember(_source: int, _target: IO[bytes], _place: int, size_bytes: int) -> None:
+        copied.append(size_bytes)
+
+    monkeypatch.setattr(base, "_copy_range", remember)
+    with SqliteStore.open(made, patient=False) as store:
+        await store.append(Batch((entry("a", 3),)))
+        assert copied == []
+        over(made, b"another")
+        with pytest.raises(StoreError, match="overwritten the file, and a copy cannot be written"):
+            await store.append(Batch((entry("a", 4),)))
+    with SqliteStore.create(made.with_name("other.db"), {}):
+        assert copied
 
 
 async def test_a_log_whose_write_ahead_log_is_overwritten_too_is_damaged(made: Path) -> None:

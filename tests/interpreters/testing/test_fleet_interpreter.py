@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fleet_bench import FleetBench
-from lifefold.effects import AwaitTrigger, WatchOutput
+from lifefold.effects import AwaitTrigger, FollowOutput, WatchOutput
 from lifefold.interpreters.testing import Bench, InterpreterConformance
 
 
@@ -26,4 +26,7 @@ class TestTheFleetsInterpreter(InterpreterConformance):
 def test_the_bench_has_an_example_of_everything_that_the_handlers_do(bench: Bench) -> None:
     """A handler that is new has to be put on the bench; but what never ends by itself has no example of its end."""
     mine = {type(example.what) for example in bench.examples}
-    assert {*mine, WatchOutput, AwaitTrigger} == {*bench.interpreter.effects, *bench.interpreter.activities}
+    assert {*mine, WatchOutput, FollowOutput, AwaitTrigger} == {
+        *bench.interpreter.effects,
+        *bench.interpreter.activities,
+    }

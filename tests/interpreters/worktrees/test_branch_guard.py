@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from back_ends import in_turn
 from git_ground import GitScene, commit, git, write
 from lifefold.interpreters.worktrees.branch_guard import NAME, MovedError
 from lifefold.interpreters.worktrees.errors import InTheWayError
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_configuration")]
+anyio_backend = in_turn
 
 
 async def begun(scene: GitScene) -> str:

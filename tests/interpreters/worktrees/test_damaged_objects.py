@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from back_ends import in_turn
 from git_ground import GitScene, commit, write
 from lifefold.interpreters.worktrees.errors import GitError, InTheWayError
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_configuration")]
+anyio_backend = in_turn
 
 
 def damage(scene: GitScene, revision: str) -> Path:

@@ -17,6 +17,7 @@ from typing import IO
 import anyio
 import pytest
 
+from back_ends import in_turn
 from git_ground import GitScene, commit, git, write
 from lifefold.interpreters.fleet_runner.retry_until import patiently
 from lifefold.interpreters.processes import identify
@@ -29,6 +30,7 @@ from session_ground import death
 from slow_git import Slow, runner
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_configuration")]
+anyio_backend = in_turn
 
 FILES = 40
 """So many files are changed on either side of the one at which git waits."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from back_ends import in_turn
 from commands_run import LIFEFOLD
 from fleet_ground import Ground
 from git_ground import new_repository
@@ -21,6 +22,7 @@ from lifefold.interpreters.worktrees.pipes import pipe_before
 from session_ground import PATIENCE_S, death
 
 pytestmark = pytest.mark.anyio
+anyio_backend = in_turn
 
 RUNNER = """
 import sys
@@ -108,7 +110,7 @@ async def test_a_git_command_whose_pipe_was_removed_ends_at_the_next_start(tmp_p
         process.kill()
         process.wait()
     (repository / ".git" / "refs" / "heads" / "main").unlink()
-    end_left_at_pipes()
+    end_left_at_pipes((repository,))
     await death(left)
 
 
@@ -135,9 +137,31 @@ async def test_a_git_command_of_a_living_runner_is_left_alone(tmp_path: Path, mo
         at_work = await at_the_pipe(process)
         with monkeypatch.context() as patched:
             patched.setattr(left_at_pipes, "signal_if_ours", remember)
-            end_left_at_pipes()
+            end_left_at_pipes((tmp_path,))
         assert at_work not in signalled
         process.kill()
         process.wait()
-        end_left_at_pipes()
+        end_left_at_pipes((tmp_path,))
         await death(at_work)
+
+
+async def test_a_git_command_of_another_fleet_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if its runner is dead: the next runner of that fleet ends it, and reports on its repository."""
+    signalled: list[ProcessIdentity] = []
+
+    def remember(command: ProcessIdentity, _number: int) -> None:
+        signalled.append(command)
+
+    repository, other = blocked(tmp_path), tmp_path / "repo2"
+    with runner(repository) as process:
+        left = await at_the_pipe(process)
+        process.kill()
+        process.wait()
+    with monkeypatch.context() as patched:
+        patched.setattr(left_at_pipes, "signal_if_ours", remember)
+        end_left_at_pipes((other,))
+        assert left not in signalled
+        end_left_at_pipes((other, repository))
+        assert left in signalled
+    end_left_at_pipes((repository,))
+    await death(left)

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from collections import Counter
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,12 +52,31 @@ def test_a_pipe_that_is_open_and_empty_is_named(tmp_path: Path) -> None:
     os.close(held)
 
 
-@pytest.mark.parametrize("command", [("sleep", "600"), ("sh", "-c", "sleep 600 | cat")])
-def test_a_process_that_waits_for_something_else_waits_at_no_pipe(tmp_path: Path, command: tuple[str, ...]) -> None:
-    """A pipe between two commands has another end that writes."""
+def waiting(group: int) -> Counter[str]:
+    """Return the programs of a group that sleep in a system call, with their numbers."""
+    found = [(pid, each) for pid in proc.pids() if (each := proc.stat(pid)) is not None and each.pgid == group]
+    calls = {pid: proc.read_bytes(f"/proc/{pid}/syscall").split()[0] for pid, _ in found}
+    return Counter(proc.read_bytes(f"/proc/{pid}/comm").decode().strip() for pid in calls if calls[pid] != b"running")
+
+
+@pytest.mark.parametrize(
+    ("command", "programs"),
+    [
+        (("sleep", "600"), {"sleep": 1}),
+        (("sh", "-c", "sleep 600 | cat"), {"sh": 1, "sleep": 1, "cat": 1}),
+    ],
+)
+def test_a_process_that_waits_for_something_else_waits_at_no_pipe(
+    tmp_path: Path, command: tuple[str, ...], programs: dict[str, int]
+) -> None:
+    """A pipe between two commands has another end that writes. All of them wait when they are looked at."""
     os.mkfifo(tmp_path / "pipe")
     with at_work(tmp_path, command) as group:
+        until_ms = proc.monotonic_ms() + PATIENCE_S * 1000
+        while waiting(group) != programs:
+            assert proc.monotonic_ms() < until_ms, waiting(group)
         assert pipes.pipe_before(group, tmp_path) == ""
+        assert waiting(group) == programs
 
 
 def test_the_usual_files_of_git_are_examined_if_the_system_does_not_show_what_a_process_does(

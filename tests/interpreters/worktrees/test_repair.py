@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from back_ends import in_turn
 from git_ground import git, new_repository
 from lifefold.interpreters.worktrees.git import Git
 from lifefold.interpreters.worktrees.repair import restore
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_configuration")]
+anyio_backend = in_turn
 
 MINE = "the user's own\n"
 OLD, NEW = "what was there before\n" * 40, "what the agent has made of it\n" * 40

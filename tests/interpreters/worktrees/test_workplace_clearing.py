@@ -4,12 +4,14 @@ import shutil
 
 import pytest
 
+from back_ends import in_turn
 from git_faults import Faults
 from git_ground import GitScene, commit, git, new_repository, write
 from lifefold.interpreters.worktrees.errors import InTheWayError
 from lifefold.interpreters.worktrees.locks import holding
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_configuration")]
+anyio_backend = in_turn
 
 
 def registered(scene: GitScene) -> list[str]:

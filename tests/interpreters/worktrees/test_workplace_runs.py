@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from back_ends import in_turn
 from git_ground import GitScene, commit, git, write
 from lifefold.interpreters.worktrees import locks
 from lifefold.interpreters.worktrees.errors import InTheWayError, WorkplaceError
@@ -14,6 +15,7 @@ from session_ground import Bell, death
 from slow_git import Slow, killed_in_git
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_configuration")]
+anyio_backend = in_turn
 
 
 @pytest.fixture

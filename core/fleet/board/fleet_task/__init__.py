@@ -13,6 +13,8 @@
 - *Aborts* (E36, E37), in a fleet that has them: the owner reports an aborted tool, or an operator aborts at the task.
   An abort at the task, a sibling or the parent cancels the task. Where a task cannot be cancelled (E16), it is
   cancelled as soon as it is opened again.
+- *Conversations*: the task keeps the last conversation of an agent about it, with its charges. The same agent resumes
+  it under its next claim, also after a failure or a refusal. With ``anew`` a failure ends the conversation.
 - *Blockers* (E19): a task that waits for a dependency or for a part is blocked when that one will not be done. It is
   open again when that one may be done after all.
 
@@ -29,6 +31,7 @@ from lifefold.core.fleet.board.fleet_task.model import (
     SUBTASKS_MS,
     Aborted,
     AbortWanted,
+    ConversationKept,
     DependencyBack,
     DependencyLost,
     Entrusted,
@@ -74,6 +77,7 @@ __all__ = [
     "TERMS",
     "AbortWanted",
     "Aborted",
+    "ConversationKept",
     "DependencyBack",
     "DependencyLost",
     "Entrusted",

@@ -6,8 +6,10 @@ import msgspec
 
 from lifefold.core.fleet.board.claim_token import token_of
 from lifefold.core.kernel import Event, replace
+from lifefold.core.lifecycles.session import Usage
 from lifefold.core.lifecycles.task import (
     Claimed,
+    KeptConversation,
     OnDeath,
     OnNothing,
     OwnerReport,
@@ -103,6 +105,30 @@ class Returned(OwnerReport, frozen=True):
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
     reason: str = ""
+
+
+class ConversationKept(Event, frozen=True):
+    """The ``agent`` of claim ``epoch`` reports its conversation, with its charges; None if it has none any more."""
+
+    epoch: int = 1
+    agent: str = ""
+    conversation: KeptConversation | None = None
+
+    @classmethod
+    def examples_for(cls, record: Any) -> tuple["ConversationKept", ...]:
+        """Return a conversation of the current claim, one of another claim's agent, and the end of the first.
+
+        None of a task without a conversation, unless its retries begin anew: its fleet may have none.
+        """
+        if record.conversation is None and not record.anew:
+            return ()
+        kept = KeptConversation("worker", "C1", Usage(2))
+        other = replace(kept, agent="other")
+        return (
+            cls(record.epoch, "worker", kept),
+            cls(record.epoch + 1, "other", other),
+            cls(record.epoch, "worker"),
+        )
 
 
 class Subtask(msgspec.Struct, frozen=True):
@@ -234,8 +260,10 @@ class FleetTask(Task, frozen=True):
     ``limit`` is the number of retries after its last failure. ``blocked_by`` is a task, a role, a level or a budget.
     ``removed``: a plan change has removed it. ``parts`` counts its subtasks; it ``waits_for_parts`` until they are all
     closed. ``orphaned`` decides what follows when its session dies, ``on_nothing`` when a session reports work without
-    any change. ``fate`` has its aborts, if its fleet has any. The tokens of its claims are derived from ``key``, and
-    are empty without one. An approval is awaited for ``approval_ms``; 0 is for ever. Times are in milliseconds.
+    any change. ``conversation`` is the last one about the task, in a fleet whose agents have conversations. ``anew``:
+    a retry begins another one. ``fate`` has its aborts, if its fleet has any. The tokens of its claims are derived from
+    ``key``, and are empty without one. An approval is awaited for ``approval_ms``; 0 is for ever. Times are in
+    milliseconds.
     """
 
     identifiers: ClassVar[tuple[str, ...]] = ("epoch", "kept", "result")
@@ -265,6 +293,8 @@ class FleetTask(Task, frozen=True):
     fate: Fate | None = None
     key: str = ""
     removed: bool = False
+    anew: bool = False
+    conversation: KeptConversation | None = None
 
     def normal_form(self) -> Self:
         """Return the task without its reason, and without the fields that no rule reads once it is over."""
@@ -280,6 +310,7 @@ class FleetTask(Task, frozen=True):
                 blocked_by="",
                 waits_for_parts=False,
                 removed=False,
+                conversation=None,
             )
         return replace(self, reason="")
 
@@ -292,6 +323,11 @@ class FleetTask(Task, frozen=True):
     def token(self) -> str:
         """The token that the session of the current claim has to show."""
         return token_of(self.key, self.id, self.epoch)
+
+    def conversation_of(self, agent: str) -> KeptConversation | None:
+        """Return the conversation that this agent had about the task; None if the last one was another agent's."""
+        kept = self.conversation
+        return kept if kept is not None and kept.agent == agent else None
 
     @property
     def is_doomed(self) -> bool:

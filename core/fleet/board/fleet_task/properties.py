@@ -6,6 +6,7 @@ from lifefold.core.fleet.board.fleet_task.model import (
     MOST_SUBTASKS,
     Aborted,
     AbortWanted,
+    ConversationKept,
     DependencyBack,
     DependencyLost,
     Entrusted,
@@ -204,6 +205,19 @@ def stays_aborted(step: Transition) -> bool:
     return t.is_doomed is not isinstance(step.event, RetryGranted)
 
 
+def keeps_its_conversation(step: Transition) -> bool:
+    """The conversation of a task changes by its agent's report only, or ends by a failure if retries begin anew."""
+    if step.before is None:
+        return True
+    before: FleetTask = step.before.record
+    now: FleetTask = step.after.record
+    if isinstance(step.event, ConversationKept):
+        is_its = step.event.epoch == before.epoch or before.conversation_of(step.event.agent) is not None
+        return is_its and bool(now == replace(before, conversation=step.event.conversation))
+    is_over = now.anew and step.entered is State.FAILED
+    return now.conversation == (None if is_over else before.conversation)
+
+
 def _goes_on(now: FleetTask) -> bool:
     """Tell whether the task is open and has no blocker."""
     return (now.state, now.blocked_by, now.reason) == (State.OPEN, "", "")
@@ -298,6 +312,12 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
         "an owner can report an aborted tool",
         {(State.CLAIMED, State.IN_PROGRESS): (ToolAborted,)},
         when=lambda e: e.record.fate is not None,
+    ),
+    always_step("a task keeps the last conversation about it until a retry begins anew", keeps_its_conversation),
+    accepts(
+        "an agent can report its conversation until the task is over",
+        {(*CANCELLABLE, *NOT_NOW): (ConversationKept,)},
+        when=lambda e: bool(ConversationKept.examples_for(e.record)),
     ),
     leads_where(
         "refused work is FAILED, and approved work is DONE",

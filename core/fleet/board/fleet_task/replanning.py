@@ -31,6 +31,7 @@ TERMS: Final = (
     "level",
     "orphaned",
     "on_nothing",
+    "anew",
     "approval_ms",
     "retry",
     "always_needs_approval",
@@ -52,6 +53,7 @@ KEYS: Final = {
     "caps": "budget",
     "orphaned": "orphaned",
     "on_nothing": "on_nothing",
+    "anew": "on_retry",
 }
 """The keys of a fleet file, by the fields of a planned task."""
 
@@ -72,7 +74,7 @@ class Replanned(Event, frozen=True):
     """The plan has new terms for the task: ``to`` is the record that a new board would begin with.
 
     ``retries`` is the number of retries, if the plan changes it; granted retries are not added. ``what`` names the
-    changed keys, for operators.
+    changed keys, for operators; it is empty for a task that only has another number, because of other tasks.
     """
 
     opaque: ClassVar[tuple[str, ...]] = ("what",)

@@ -6,6 +6,7 @@ from lifefold.core.fleet.board.fleet_task.model import (
     MOST_SUBTASKS,
     Aborted,
     AbortWanted,
+    ConversationKept,
     DependencyBack,
     DependencyLost,
     Entrusted,
@@ -103,6 +104,11 @@ def lacks_it(t: FleetTask, e: DependencyBack) -> bool:
     return t.blocked_by == e.by
 
 
+def is_of_its_agent(t: FleetTask, e: ConversationKept) -> bool:
+    """The agent of the current claim reports it, or the one whose conversation is kept: its session ended late."""
+    return e.epoch == t.epoch or t.conversation_of(e.agent) is not None
+
+
 # Quiescence
 
 
@@ -155,7 +161,14 @@ def approval_expired(t: FleetTask, _e: ApprovalExpired) -> Step[FleetTask, Never
 
 
 def _failed(t: FleetTask) -> FleetTask:
-    return replace(t, stage=Stage.WORK, result=0, collected="", limit=retry_limit(t.max_retries, t.trouble, t.retry))
+    limit = retry_limit(t.max_retries, t.trouble, t.retry)
+    kept = None if t.anew else t.conversation
+    return replace(t, stage=Stage.WORK, result=0, collected="", limit=limit, conversation=kept)
+
+
+def converse(t: FleetTask, e: ConversationKept) -> Step[FleetTask, Never]:
+    """Keep the conversation, or forget it."""
+    return Step(replace(t, conversation=e.conversation))
 
 
 def grant(t: FleetTask, _e: RetryGranted) -> Step[FleetTask, Never]:

@@ -4,7 +4,7 @@ from typing import Any, ClassVar, Final, Self
 
 from lifefold.core.kernel import Event, Record, replace
 from lifefold.core.kernel import State as AnyLifecycleState
-from lifefold.core.lifecycles.task import Brief, OnDeath, Stage
+from lifefold.core.lifecycles.task import Brief, KeptConversation, OnDeath, Stage
 from lifefold.core.policy.ends import Diagnosed, Diagnosis
 from lifefold.core.policy.reasons import AbortReason
 
@@ -36,9 +36,10 @@ class WorkRequested(Event, frozen=True):
 
 
 class Assigned(Event, frozen=True):
-    """The board gives the worker a task."""
+    """The board gives the worker a task, and the conversation that its agent had about it, if there was one."""
 
     brief: Brief = Brief()
+    conversation: KeptConversation | None = None
 
     @classmethod
     def examples(cls) -> tuple["Assigned", ...]:

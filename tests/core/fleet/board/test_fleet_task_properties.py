@@ -52,6 +52,7 @@ SHORT: Final = Bounds(within={"worker_slot": short_record}, compared=COMPARED)
 
 ASKING: Final = fleet_task.FleetTask(max_retries=1, limit=1, needs_approval=True, approval_ms=3_600_000)
 ABORTING: Final = replace(ASKING, fate=fleet_task.Fate(AbortPolicy(tool_to_sibling=True)))
+TALKING: Final = fleet_task.FleetTask(max_retries=1, limit=1, anew=True)
 SPLITTING: Final = fleet_task.FleetTask(max_retries=1, limit=1, most_subtasks=2)
 
 
@@ -71,10 +72,14 @@ def starting(record: fleet_task.FleetTask, machine: Machine[Any] = fleet_task.ma
 
 @pytest.mark.campaign
 def test_a_task_on_a_board_has_all_its_properties() -> None:
-    """Whatever is said of it, by whomever; with every row used. Whether a fleet has aborts never changes."""
+    """Whatever is said of it, by whomever; with every row used but that of conversations.
+
+    Whether a fleet has aborts never changes.
+    """
     record = replace(ASKING, most_subtasks=2, level=AccessLevel.PROBATIONARY, fate=fleet_task.Fate())
     report = proven(starting(record), FEW)
-    assert [each for each in report.missing if "has_aborts" not in each] == []
+    never_used = ("has_aborts", "is_of_its_agent")
+    assert [each for each in report.missing if not any(name in each for name in never_used)] == []
     assert report.cut > 0
 
 
@@ -86,6 +91,29 @@ def test_a_task_that_may_be_aborted_has_its_properties_in_the_nearest_states() -
     """Among them those of a task that was aborted while it rests."""
     report = check(starting(ABORTING), bounds=replace(FEW, states=NEAREST_STATES, compared=0))
     assert report.broken() == (), report
+
+
+def test_a_task_with_conversations_has_its_properties_in_the_nearest_states() -> None:
+    """Among them those in which a conversation is kept, replaced, and forgotten."""
+    report = check(starting(TALKING), bounds=replace(FEW, states=NEAREST_STATES, compared=0))
+    assert report.broken() == (), report
+    assert [each for each in report.missing if "is_of_its_agent" in each] == []
+
+
+def _keeps_any(t: fleet_task.FleetTask, e: fleet_task.ConversationKept) -> Step[fleet_task.FleetTask, Any]:
+    return Step(replace(t, conversation=e.conversation))
+
+
+def _keeps_none(t: fleet_task.FleetTask, _e: fleet_task.ConversationKept) -> Step[fleet_task.FleetTask, Any]:
+    return Step(replace(t, conversation=None))
+
+
+def _fails_and_keeps_it(t: fleet_task.FleetTask, e: Failed) -> Step[fleet_task.FleetTask, Any]:
+    return Step(replace(rules.fail(t, e).record, conversation=t.conversation))
+
+
+def _is_deaf(_t: fleet_task.FleetTask, _e: fleet_task.ConversationKept) -> bool:
+    return False
 
 
 def _keeps_its_owner(t: fleet_task.FleetTask, e: fleet_task.Parked) -> Step[fleet_task.FleetTask, Any]:
@@ -241,6 +269,24 @@ MUTANTS: Final[Mutants] = {
     "a retried task stays aborted": (
         "until an operator retries it",
         lambda: _with(row(FAILED, fleet_task.RetryGranted, STAY, _keeps_the_abort), ABORTING),
+    ),
+    "a conversation of another claim is kept": (
+        "keeps the last conversation about it",
+        lambda: _with(row(WORKED_AT, fleet_task.ConversationKept, STAY, _keeps_any), TALKING),
+    ),
+    "a conversation is not kept": (
+        "keeps the last conversation about it",
+        lambda: _with(
+            row(WORKED_AT, fleet_task.ConversationKept, STAY, _keeps_none, when=rules.is_of_its_agent), TALKING
+        ),
+    ),
+    "no conversation is accepted": (
+        "can report its conversation",
+        lambda: _with(row(WORKED_AT, fleet_task.ConversationKept, STAY, when=_is_deaf), TALKING),
+    ),
+    "a retry begins with the conversation although it is to begin anew": (
+        "keeps the last conversation about it",
+        lambda: _with(row(State.CLAIMED, Failed, State.FAILED, _fails_and_keeps_it, when=task.is_owner), TALKING),
     ),
     "a failed task does not rest": (
         "opened again after its rest",

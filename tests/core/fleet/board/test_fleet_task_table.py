@@ -61,6 +61,15 @@ PENDING_APPROVAL     ApprovalRefused   -> FAILED
 PENDING_APPROVAL     ApprovalExpired   -> FAILED
 CLAIMED              ToolAborted       -> CLAIMED
 IN_PROGRESS          ToolAborted       -> IN_PROGRESS
+OPEN                 ConversationKept  -> OPEN
+CLAIMED              ConversationKept  -> CLAIMED
+IN_PROGRESS          ConversationKept  -> IN_PROGRESS
+BLOCKED              ConversationKept  -> BLOCKED
+WAITING_FOR_SUBTASKS ConversationKept  -> WAITING_FOR_SUBTASKS
+ORPHANED             ConversationKept  -> ORPHANED
+DONE                 ConversationKept  -> DONE
+PENDING_APPROVAL     ConversationKept  -> PENDING_APPROVAL
+FAILED               ConversationKept  -> FAILED
 OPEN                 AbortWanted       -> OPEN
 CLAIMED              AbortWanted       -> CLAIMED
 IN_PROGRESS          AbortWanted       -> IN_PROGRESS
@@ -107,6 +116,7 @@ RECORDS: Final = (
     replace(BASE, stage=Stage.MERGE, result=1),
     replace(BASE, needs_approval=False, most_subtasks=0, blocked_by="", retries=3),
     replace(BASE, fate=fleet_task.Fate()),
+    replace(BASE, anew=True),
 )
 """Records under which each guard holds, and under which it does not."""
 
@@ -144,7 +154,7 @@ def test_the_documents_rows_are_all_there_and_lead_where_they_did() -> None:
     document = [(row.source_label, row.event, row.target, row.when) for row in task.machine.rows]
     ours = [(row.source_label, row.event, row.target, row.when) for row in fleet_task.machine.rows]
     assert ours[: len(document)] == document
-    assert len(ours) == len(document) + 26
+    assert len(ours) == len(document) + 27
     assert fleet_task.machine.final == task.machine.final
     assert fleet_task.machine.detached == frozenset()
 
@@ -187,7 +197,7 @@ def test_three_things_are_waited_for_no_longer_than_they_may_last(
 def test_every_event_has_examples_of_its_own_type(kind: type[Event]) -> None:
     """For a record of any claim; what may not be split has none of a split, what takes no trust none that shows it.
 
-    And where a fleet has no aborts there is none of an abort.
+    And where a fleet has no aborts there is none of an abort, and without conversations none of one.
     """
     for record in RECORDS:
         examples = kind.examples_for(record)
@@ -196,5 +206,6 @@ def test_every_event_has_examples_of_its_own_type(kind: type[Event]) -> None:
             bool(examples)
             or (kind is fleet_task.Split and not record.most_subtasks)
             or (kind is fleet_task.Entrusted and not record.merges)
+            or (kind is fleet_task.ConversationKept and not record.anew)
             or (kind in {fleet_task.ToolAborted, fleet_task.AbortWanted, fleet_task.Aborted} and record.fate is None)
         )

@@ -7,7 +7,18 @@ import pytest
 
 from aggregate_hand import Hand
 from board_hand import ask, assigned, brief, close, fail, finish, go, park, rest, say, split, states
-from lifefold.core.fleet import AgentPlan, Budget, GatePlan, Plan, Preemption, ServicePlan, TaskPlan, opening, system
+from lifefold.core.fleet import (
+    AgentPlan,
+    Budget,
+    GatePlan,
+    Plan,
+    Preemption,
+    ServicePlan,
+    Talks,
+    TaskPlan,
+    opening,
+    system,
+)
 from lifefold.core.fleet.board import budget, fleet_task, service_slot, worker_slot
 from lifefold.core.fleet.dispatch import budgets
 from lifefold.core.fleet.system import plan_change, plan_enforcement
@@ -757,6 +768,12 @@ REFUSED: Final[dict[str, tuple[Plan, Callable[[Hand], Hand], Plan, list[tuple[st
         plan(t("T1"), approve_plan=True, gates=GatePlan(), restarts=Intensity(), orphaned=task.OnDeath.REQUEUE),
         [(f"fleet.{key}", FRESH) for key in ("approve_plan", "gates", "orphaned", "restart")],
     ),
+    "the conversations of the fleet, and of an agent": (
+        plan(t("T1")),
+        lambda of: of,
+        plan(t("T1"), anew=True, agents=(replace(ANN, talks=Talks(chooses=True, resumes=True)),)),
+        [("fleet.on_retry", FRESH), ("agents.ann.kind", ACCEPT)],
+    ),
     "a task that was cancelled": (
         plan(t("T1", needs_approval=True), t("T2")),
         lambda of: of.give("task:T1", task.Cancelled("no")),
@@ -816,11 +833,12 @@ def test_a_partial_change_is_refused_for_all_other_obstacles() -> None:
 
 
 def test_what_only_the_next_claim_or_a_split_asks_for_changes_while_an_agent_has_the_task() -> None:
-    """The present claim goes on: its number of parts, its wait for them, and its result without a change."""
+    """The present claim goes on: its parts, its wait for them, its result without a change, and its conversation."""
     old = plan(t("T1", most_subtasks=2))
-    new = plan(t("T1", most_subtasks=3, subtasks_ms=9, on_nothing=task.OnNothing.CLOSE))
+    new = plan(t("T1", most_subtasks=3, subtasks_ms=9, on_nothing=task.OnNothing.CLOSE, anew=True))
     of = accept(ask(begun(old)), old, new)
     assert (of.state("task:T1"), of.record("task:T1").epoch) == ("CLAIMED", 1)
+    assert of.record("task:T1").anew
     assert brief(ask(rest(fail(accept(of, new, plan(t("T1", max_retries=1, most_subtasks=3))), "T1"), "T1"))).epoch == 2
     parted = split(ask(begun(old)), "T1")
     assert why_not(parted, old, plan(t("T1", most_subtasks=3))) == [("tasks.T1.max_subtasks", FRESH)]

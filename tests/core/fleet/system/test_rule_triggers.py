@@ -96,7 +96,10 @@ CHECKED: Final = (
     "fleet-trusted",
     "fleet-quota",
     "fleet-orphans",
+    "fleet-turns",
     "fleet-changing",
+    "fleet-talking",
+    "fleet-asking",
 )
 
 

@@ -140,8 +140,10 @@ def test_an_answer_to_a_nudge_is_no_progress_and_moving_on_after_it_is() -> None
 
 DUE: Final[list[tuple[State, int, int, Event | int]]] = [
     (State.FRESH, 0, 5_000, 60_000),
-    (State.FRESH, 59_999, 0, 1),
-    (State.FRESH, 60_000, 0, Silent(60_000)),
+    (State.FRESH, 59_999, 59_999, 1),
+    (State.FRESH, 60_000, 60_000, Silent(60_000)),
+    (State.FRESH, 3_600_000, 1_000, 59_000),
+    (State.FRESH, 3_600_000, 60_000, Silent(60_000)),
     (State.WARNED, 60_500, 500, 29_500),
     (State.WARNED, 90_000, 29_000, 1_000),
     (State.WARNED, 90_000, 30_000, Silent(90_000)),

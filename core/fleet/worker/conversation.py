@@ -1,0 +1,343 @@
+"""The conversation of an agent about its task: what its program remembers from one session to the next.
+
+An agent program keeps a conversation under an identifier. Some programs accept an identifier that was *chosen*
+beforehand; others name their own. A conversation has *begun* when the program has named it. The next session then
+resumes it, if the program can. An identifier that no session has named is chosen once: the next session gets another
+one, because the program may have taken the first.
+
+*A conversation belongs to one claim at a time.* A new claim begins with the conversation that the board kept for the
+task and this agent, or with none. A conversation that the program cannot find any more is *lost*.
+
+*Costs.* Some programs report the cost of a session, others the total of the conversation, with its earlier sessions.
+``charged`` is the sum of what was charged for the conversation. A total adds only its difference to that sum. So the
+sum of all charges is the last total, over sessions, claims and runners.
+"""
+
+from hashlib import sha1
+from typing import Any, ClassVar, Final, Never
+
+from lifefold.core.kernel import (
+    STAY,
+    Event,
+    Machine,
+    Property,
+    Record,
+    Step,
+    Transition,
+    accepts,
+    always,
+    always_step,
+    anywhere,
+    replace,
+    row,
+    sometimes,
+)
+from lifefold.core.kernel import State as AnyLifecycleState
+from lifefold.core.lifecycles.session import Usage
+from lifefold.core.lifecycles.task import KeptConversation
+
+REF: Final = "conversation"
+
+
+class State(AnyLifecycleState):
+    """The three states of a conversation."""
+
+    UNNAMED = "Unnamed"
+    CHOSEN = "Chosen"
+    BEGUN = "Begun"
+
+
+class ClaimBegan(Event, frozen=True):
+    """The worker begins with claim ``epoch`` of a task. ``kept`` is the conversation to resume, if there is one."""
+
+    task: str = ""
+    epoch: int = 0
+    kept: KeptConversation | None = None
+
+    @classmethod
+    def examples(cls) -> tuple["ClaimBegan", ...]:
+        """Return a claim without a conversation, and one with a conversation that has cost something."""
+        return cls("T1", 1), cls("T1", 2, KeptConversation("ann", "C1", Usage(2)))
+
+
+class IdChosen(Event, frozen=True):
+    """An identifier is chosen for the conversation that the next session begins."""
+
+    opaque: ClassVar[tuple[str, ...]] = ("id",)
+
+    id: str = "chosen"
+
+
+class Began(Event, frozen=True):
+    """The program names its conversation while its session runs. A repetition changes nothing."""
+
+    id: str = "C1"
+
+    @classmethod
+    def examples_for(cls, record: Any) -> tuple["Began", ...]:
+        """Return the present name, and another one."""
+        return cls(record.named or "C1"), cls("C2")
+
+
+class SessionEnded(Event, frozen=True):
+    """A session of the claim is over.
+
+    ``conversation`` is the name that the program gave, or empty. ``is_total``: ``usage`` is the total of the whole
+    conversation. ``is_lost``: the program could not find the conversation, or could not use the chosen identifier.
+    """
+
+    conversation: str = ""
+    usage: Usage = Usage()
+    is_total: bool = False
+    is_lost: bool = False
+
+    @classmethod
+    def examples(cls) -> tuple["SessionEnded", ...]:
+        """Return those of a conversation of this name."""
+        return cls.examples_for(Conversation(named="C1"))
+
+    @classmethod
+    def examples_for(cls, record: Any) -> tuple["SessionEnded", ...]:
+        """Return ends with a total, a smaller one, a cost of the session, another name, no word, and a loss."""
+        name = record.named or "C1"
+        return (
+            cls(name, Usage(4, 1, 1), is_total=True),
+            cls(name, Usage(1), is_total=True),
+            cls(name, Usage(1)),
+            cls("C2", Usage(2), is_total=True),
+            cls(),
+            cls(is_lost=True),
+        )
+
+
+class Conversation(Record, frozen=True):
+    """The conversation of claim ``epoch`` of ``task``, under the name that the program gave, or a ``chosen`` one.
+
+    ``count`` is the number of identifiers that were chosen. ``charged`` is the sum of its charges. ``has_lost``: the
+    claim has lost a conversation. The program ``chooses``: it accepts an identifier. It ``resumes``: a later session
+    can continue.
+    """
+
+    identifiers: ClassVar[tuple[str, ...]] = ("epoch", "count")
+    opaque: ClassVar[tuple[str, ...]] = ("chosen",)
+
+    state: State = State.UNNAMED
+    chooses: bool = False
+    resumes: bool = False
+    task: str = ""
+    epoch: int = 0
+    named: str = ""
+    chosen: str = ""
+    count: int = 0
+    charged: Usage = Usage()
+    has_lost: bool = False
+
+    @property
+    def id(self) -> str:
+        """The identifier for the next session; empty if the program is to find its own."""
+        return self.named or self.chosen
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether the program has named the conversation: a session resumes it."""
+        return self.state is State.BEGUN
+
+
+def identifier(token: str, task: str, epoch: int, agent: str, count: int) -> str:
+    """Return the UUID (version 5, RFC 9562) of conversation number ``count`` of a claim; ``token`` is the claim's.
+
+    The token is secret and belongs to one log. So no identifier can be guessed, and no two logs choose the same.
+    """
+    name = f"{task} {epoch} {agent} {count}".encode()
+    digest = sha1(bytes.fromhex(token).ljust(16, b"\0") + name, usedforsecurity=False).digest()[:16]
+    number = int.from_bytes(digest)
+    number = number & ~(0xF000 << 64) | (5 << 76)
+    number = number & ~(0xC000 << 48) | (0x8000 << 48)
+    text = f"{number:032x}"
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+
+def charge(c: Conversation, e: SessionEnded) -> Usage:
+    """Return what a session is charged: its cost, or the difference of a total to the earlier charges; never less."""
+    if not e.is_total or not _goes_on(c, e.conversation):
+        return e.usage
+    return Usage(
+        max(0, e.usage.cost_microusd - c.charged.cost_microusd),
+        max(0, e.usage.input_tokens - c.charged.input_tokens),
+        max(0, e.usage.output_tokens - c.charged.output_tokens),
+    )
+
+
+def _goes_on(c: Conversation, name: str) -> bool:
+    """Tell whether a session with this name was one of the present conversation; a silent one was."""
+    return name in {"", c.named}
+
+
+# Guards
+
+
+def may_resume(c: Conversation, e: ClaimBegan) -> bool:
+    """There is a conversation to resume, and the program can."""
+    return e.kept is not None and c.resumes
+
+
+def accepts_a_choice(c: Conversation, _e: IdChosen) -> bool:
+    """The program accepts an identifier."""
+    return c.chooses
+
+
+def is_over(c: Conversation, e: SessionEnded) -> bool:
+    """The conversation is lost, or no later session can resume it."""
+    return e.is_lost or not c.resumes
+
+
+def is_named(_c: Conversation, e: SessionEnded) -> bool:
+    """The program has named the conversation."""
+    return bool(e.conversation)
+
+
+# Actions
+
+
+def take_up(c: Conversation, e: ClaimBegan) -> Step[Conversation, Never]:
+    """Continue the conversation of an earlier claim, with what it was charged."""
+    kept = e.kept or KeptConversation()
+    return Step(replace(_fresh(c, e), named=kept.id, charged=kept.charged))
+
+
+def begin(c: Conversation, e: ClaimBegan) -> Step[Conversation, Never]:
+    """Begin with no conversation."""
+    return Step(_fresh(c, e))
+
+
+def _fresh(c: Conversation, e: ClaimBegan) -> Conversation:
+    claim = replace(c, task=e.task, epoch=e.epoch)
+    return replace(claim, named="", chosen="", count=0, charged=Usage(), has_lost=False)
+
+
+def choose(c: Conversation, e: IdChosen) -> Step[Conversation, Never]:
+    """Keep the identifier."""
+    return Step(replace(c, chosen=e.id, count=c.count + 1))
+
+
+def name(c: Conversation, e: Began) -> Step[Conversation, Never]:
+    """Keep the name. Under another name it is another conversation, which was charged nothing yet."""
+    return Step(c if e.id == c.named else replace(c, named=e.id, chosen="", charged=Usage()))
+
+
+def count(c: Conversation, e: SessionEnded) -> Step[Conversation, Never]:
+    """Add the charge, to the conversation that the session was one of."""
+    before = c.charged if _goes_on(c, e.conversation) else Usage()
+    return Step(replace(c, named=e.conversation or c.named, chosen="", charged=before.plus(charge(c, e))))
+
+
+def forget(c: Conversation, e: SessionEnded) -> Step[Conversation, Never]:
+    """Forget the conversation: the next session begins another one."""
+    return Step(replace(c, named="", chosen="", charged=Usage(), has_lost=c.has_lost or e.is_lost))
+
+
+# Properties
+
+
+def is_consistent(c: Conversation) -> bool:
+    """A conversation has begun exactly if it has a name, and only a begun one was charged anything."""
+    has_its_id = (bool(c.named), bool(c.chosen)) == (c.state is State.BEGUN, c.state is State.CHOSEN)
+    return has_its_id and (c.is_begun or c.charged == Usage()) and (c.chooses or not c.chosen)
+
+
+def adds_up(step: Transition) -> bool:
+    """The charges of a conversation are its last total, or the sum of the costs of its sessions."""
+    if step.before is None or not isinstance(step.event, SessionEnded) or not step.after.record.is_begun:
+        return True
+    was: Conversation = step.before.record
+    now: Conversation = step.after.record
+    before = was.charged if now.named == was.named else Usage()
+    usage = step.event.usage
+    if not step.event.is_total:
+        return now.charged == before.plus(usage)
+    pairs = zip(_figures(usage), _figures(before), strict=True)
+    return _figures(now.charged) == tuple(max(total, charged) for total, charged in pairs)
+
+
+def is_never_charged_again(step: Transition) -> bool:
+    """What was charged for a conversation stays charged, over all sessions and claims that resume it."""
+    if step.before is None:
+        return True
+    was: Conversation = step.before.record
+    now: Conversation = step.after.record
+    if isinstance(step.event, ClaimBegan):
+        kept = step.event.kept
+        return not now.is_begun or (kept is not None and (now.named, now.charged) == (kept.id, kept.charged))
+    same = now.is_begun and now.named == was.named
+    return not same or all(a >= b for a, b in zip(_figures(now.charged), _figures(was.charged), strict=True))
+
+
+def _figures(usage: Usage) -> tuple[int, int, int]:
+    return usage.cost_microusd, usage.input_tokens, usage.output_tokens
+
+
+def begins_with_what_was_kept(step: Transition) -> bool:
+    """A claim resumes the conversation that was kept for it, if the program can, and begins no other."""
+    if step.before is None or not isinstance(step.event, ClaimBegan):
+        return True
+    now: Conversation = step.after.record
+    kept = step.event.kept if now.resumes else None
+    fresh = (now.count, now.has_lost) == (0, False)
+    return fresh and (now.task, now.epoch, now.named) == (
+        step.event.task,
+        step.event.epoch,
+        "" if kept is None else kept.id,
+    )
+
+
+def is_kept_until_it_is_lost(step: Transition) -> bool:
+    """A begun conversation goes on until it is lost, the program names another one, or no session can resume it."""
+    if step.before is None or not step.before.record.is_begun or isinstance(step.event, ClaimBegan):
+        return True
+    now: Conversation = step.after.record
+    if isinstance(step.event, SessionEnded) and (step.event.is_lost or not now.resumes):
+        return not now.id and now.has_lost is (step.before.record.has_lost or step.event.is_lost)
+    other = step.event.id if isinstance(step.event, Began) else getattr(step.event, "conversation", "")
+    return bool(now.named == (other or step.before.record.named))
+
+
+def is_chosen_once(step: Transition) -> bool:
+    """Every chosen identifier has a number of its own, and is kept until the program names the conversation."""
+    if step.before is None or isinstance(step.event, ClaimBegan):
+        return True
+    was: Conversation = step.before.record
+    now: Conversation = step.after.record
+    if isinstance(step.event, IdChosen):
+        return (now.chosen, now.count) == (step.event.id, was.count + 1)
+    return now.count == was.count and now.chosen in {"", was.chosen}
+
+
+PROPERTIES: Final[tuple[Property[Any], ...]] = (
+    always("a conversation has begun exactly if it has a name", lambda e: is_consistent(e.record)),
+    always_step("the sum of the charges of a conversation is its last total", adds_up),
+    always_step("a resumed conversation is never charged twice", is_never_charged_again),
+    always_step("a claim resumes the conversation that was kept for it", begins_with_what_was_kept),
+    always_step("a conversation is kept until it is lost", is_kept_until_it_is_lost),
+    always_step("an identifier is chosen for one conversation", is_chosen_once),
+    accepts("a claim can begin, and a session can end, at any time", {tuple(State): (ClaimBegan, SessionEnded)}),
+    accepts("a program can name its conversation at any time", {tuple(State): (Began,)}),
+    sometimes("a claim has lost a conversation", lambda e: e.record.has_lost),
+)
+
+machine: Machine[Any] = Machine(
+    REF,
+    Conversation(chooses=True, resumes=True),
+    about="the conversation of an agent program: chosen, begun, resumed by the next session, and charged once",
+    rows=(
+        row(tuple(State), ClaimBegan, State.BEGUN, take_up, when=may_resume),
+        row(tuple(State), ClaimBegan, State.UNNAMED, begin),
+        row((State.UNNAMED, State.CHOSEN), IdChosen, State.CHOSEN, choose, when=accepts_a_choice),
+        row(tuple(State), Began, State.BEGUN, name),
+        row(tuple(State), SessionEnded, State.UNNAMED, forget, when=is_over),
+        row((State.UNNAMED, State.CHOSEN), SessionEnded, State.BEGUN, count, when=is_named),
+        row((State.UNNAMED, State.CHOSEN), SessionEnded, STAY),
+        row(State.BEGUN, SessionEnded, STAY, count),
+    ),
+    properties=PROPERTIES,
+    rests=anywhere,
+)

@@ -1,0 +1,1 @@
+"""What an agent can do at its own task through ``lifefold mcp``: ask, split, report, read."""

@@ -1,0 +1,125 @@
+"""The MCP server of a session, over its standard input and output.
+
+Every tool acts on the task of the session's claim and on no other. ``permission`` answers in the form of Claude Code's
+``--permission-prompt-tool``: JSON in a text, without structured output. An error of the log becomes a refusal, so that
+an agent is told what is wrong and nothing is allowed by mistake.
+"""
+
+import json
+import sqlite3
+from collections.abc import Awaitable
+from functools import partial
+from typing import Any, Final
+from uuid import uuid4
+
+from anyio import to_thread
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+
+from lifefold.core.fleet.worker.question_model import (
+    MOST_CHARACTERS,
+    MOST_CHOICES,
+    Answer,
+    Kind,
+    QuestionAsked,
+    Verdict,
+)
+from lifefold.core.policy.standing import subject_of
+from lifefold.interpreters.cli import inside
+from lifefold.interpreters.cli.agent_tools import own_task
+from lifefold.interpreters.cli.agent_tools.asking import ask
+from lifefold.interpreters.cli.agent_tools.claim import Claim
+from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.engine import LogMismatchError
+from lifefold.interpreters.store import StoreError
+
+MOST_INPUT: Final = 2_000
+"""The most characters of a tool's input in the log; the tool itself gets all of it."""
+
+MOST_NAME: Final = 200
+"""The most characters of a tool's name, and of an identifier."""
+
+FAILURES: Final = (BadInput, StoreError, LogMismatchError, sqlite3.Error, OSError)
+"""What may be wrong with the log of a fleet, or with what an agent has given."""
+
+INSTRUCTIONS: Final = (
+    "Tools for the task that you work at. Use ask_operator when only a person can decide. "
+    "It may take long until an answer comes; wait for it."
+)
+
+
+class Tools:
+    """The tools of one claim. Those that return a text raise ``ToolError`` for a refusal."""
+
+    def __init__(self, claim: Claim) -> None:
+        """Make the tools of a claim."""
+        self._claim = claim
+
+    async def permission(self, tool_name: str, input: dict[str, Any], tool_use_id: str = "") -> str:  # noqa: A002 - the protocol's name
+        """Ask whether a tool may be used. Answers with JSON: behavior "allow" with the input, or "deny"."""
+        said = json.dumps(input, ensure_ascii=False, sort_keys=True)
+        subject = inside.hidden(subject_of(input))
+        event = QuestionAsked(
+            id=_identifier(tool_use_id),
+            kind=Kind.PERMISSION,
+            tool=inside.hidden(tool_name)[:MOST_NAME],
+            subject=subject[:MOST_CHARACTERS],
+            input=inside.hidden(said)[:MOST_INPUT],
+            is_cut=len(subject) > MOST_CHARACTERS or len(tool_name) > MOST_NAME,
+        )
+        answer = await self._answer(event)
+        if answer.verdict is Verdict.ALLOWED:
+            return json.dumps({"behavior": "allow", "updatedInput": input}, ensure_ascii=False)
+        return json.dumps({"behavior": "deny", "message": answer.text or "an operator has refused it"})
+
+    async def ask_operator(self, question: str, choices: list[str] | None = None, question_id: str = "") -> str:
+        """Ask the operator a question in words, perhaps with choices, and wait for the answer."""
+        given = [question, *(choices or ())]
+        if not question.strip() or any(len(each) > MOST_CHARACTERS for each in given) or len(given) > MOST_CHOICES + 1:
+            accepted = f"a text of 1 to {MOST_CHARACTERS} characters, and at most {MOST_CHOICES} choices"
+            raise ToolError(f"accepted: {accepted}")
+        text, *offered = map(inside.hidden, given)
+        answer = await self._answer(QuestionAsked(id=_identifier(question_id), text=text, choices=tuple(offered)))
+        if answer.verdict is Verdict.ANSWERED:
+            return answer.text
+        raise ToolError(f"there is no answer: {answer.text}")
+
+    async def _answer(self, event: QuestionAsked) -> Answer:
+        try:
+            return await ask(self._claim, event)
+        except FAILURES as error:
+            return Answer(Verdict.REFUSED, f"the question cannot be asked: {error}")
+
+    async def split(self, parts: list[dict[str, Any]]) -> str:
+        """Split your task into parts, each with "prompt", and perhaps "verify" and "files"; your session then ends."""
+        return await _said(to_thread.run_sync(partial(own_task.split, self._claim, parts)))
+
+    async def report(self, tool: str, reason: str = "") -> str:
+        """Report that a call of a tool was aborted; your session goes on."""
+        return await _said(to_thread.run_sync(partial(own_task.report, self._claim, tool, reason)))
+
+    async def task(self) -> str:
+        """Return your task as JSON: its prompt, how it is verified, its parts, and why it failed before."""
+        return await _said(to_thread.run_sync(partial(own_task.task, self._claim)))
+
+
+async def _said(work: Awaitable[str]) -> str:
+    """Return the answer of a tool. Raises ``ToolError`` with the reason of a refusal."""
+    try:
+        return await work
+    except FAILURES as error:
+        raise ToolError(str(error)) from error
+
+
+def _identifier(given: str) -> str:
+    """Return the identifier of a question; a new one if its asker has given none."""
+    return given[:MOST_NAME] or uuid4().hex
+
+
+def server_of(claim: Claim) -> MCPServer[Any]:
+    """Return the server with the tools of a claim."""
+    server: MCPServer[Any] = MCPServer("lifefold", instructions=INSTRUCTIONS, log_level="WARNING")
+    tools = Tools(claim)
+    for each in (tools.permission, tools.ask_operator, tools.split, tools.report, tools.task):
+        server.tool(structured_output=False)(each)
+    return server

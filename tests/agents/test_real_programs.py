@@ -1,0 +1,99 @@
+"""The real agent programs, against a model service on loopback, behave as their recordings say.
+
+A session is a real process. Its command line, its facts and its end are those of the program's adapter. ``make agents``
+installs the programs; the tests of one that is not there are skipped. A session costs nothing and leaves the machine
+alone: home, repository and model service are its own.
+"""
+
+import subprocess
+import time
+from collections.abc import Iterable
+from functools import reduce
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from agent_charges import charged
+from agent_outcomes import LIMITS, OUTCOMES, TOTALS, WORKS, last_total, limits, works
+from cases import CASES
+from dialects import Served
+from homes import environment, is_there
+from lifefold.core.policy.outcomes import Outcome
+from lifefold.interpreters.adapters import Tokens, adapter_of
+from record import without_places
+from sessions import Ground, Session
+
+EVERYDAY: Final = (
+    "resumed", "continued", "denied", "asked-and-allowed", "asked-and-refused", "limit", "overloaded",
+    "lost-conversation",
+)  # fmt: skip
+"""The cases of each day, with the cases before them: ``success`` and ``killed``. All others take some minutes more."""
+
+CHAINS: Final = [
+    pytest.param(
+        program, name, id=f"{program}-{name}", marks=pytest.mark.agents if name in EVERYDAY else pytest.mark.all_agents
+    )
+    for program, cases in CASES.items()
+    for name in cases
+    if name not in {case.after for case in cases.values()}
+]
+"""The last case of each chain of sessions in one home."""
+
+ROUNDING: Final = {"codex"}
+"""The programs that tell the end of a limit without its seconds."""
+
+SILENT: Final = {"gemini", "aider"}
+"""The programs that tell the cost of a killed session neither then nor after a resume."""
+
+
+@pytest.fixture(autouse=True)
+def program_is_there(program: str) -> None:
+    """Skip a test whose program is not installed."""
+    if not is_there(program):
+        pytest.skip(f"{program} is not there: make agents-all installs it")
+
+
+@pytest.mark.parametrize(("program", "name"), CHAINS)
+def test_a_real_program_does_what_its_recording_says(program: str, name: str, tmp_path: Path) -> None:
+    """Outcome, reason, totals, works and limits of each session, and the cost of all of them together."""
+    ground = Ground(program, tmp_path)
+    resets_at_s = (int(time.time()) // 60 + 150) * 60 + 37
+    sessions = ground.chain(name, resets_at_s=resets_at_s)
+    for each, session in sessions.items():
+        must_be_as_recorded(program, each, session, tmp_path, resets_at_s)
+    if sessions[name].end.outcome is Outcome.SUCCESS:
+        told = [each for key, each in sessions.items() if key != "killed" or program not in SILENT]
+        assert charged(told) == Tokens(*total(told))
+
+
+def total(sessions: Iterable[Session]) -> tuple[int, int, int, int]:
+    """Return the tokens that the model service has served: input, read and written cache, output."""
+    served = reduce(Served.plus, (each.served for each in sessions))
+    return served.input, served.cached, 0, served.output
+
+
+def must_be_as_recorded(program: str, name: str, session: Session, folder: Path, resets_at_s: int) -> None:
+    """Assert that a session ended as its recording did, with the same totals, works and limits."""
+    outcome, reason = OUTCOMES[program][name]
+    shown = without_places(session.end.reason.encode(), folder).decode()
+    assert session.end.outcome is outcome, f"{name}: {session.end}\n{session.output.decode(errors='replace')}"
+    if name != "limit":  # its reason has the time of its end
+        assert shown.startswith(reason), f"{name}: {shown}"
+    told_s = resets_at_s - resets_at_s % 60 if program in ROUNDING else resets_at_s
+    expected = [(None if until is None else told_s * 1000, scope) for until, scope in LIMITS.get((program, name), [])]
+    assert limits(session.facts) == expected
+    for (*place, counted), total in TOTALS.items():
+        if place == [program, name]:
+            assert last_total(session.facts, counted) == total
+    assert works(session.facts) == WORKS.get((program, name), works(session.facts))
+
+
+@pytest.mark.agents
+@pytest.mark.parametrize("program", CASES)
+def test_the_version_that_is_there_was_recorded(program: str, tmp_path: Path) -> None:
+    """``make agents`` installs a version that the adapter was tested with."""
+    adapter = adapter_of(program)
+    env = environment(program, tmp_path, "http://127.0.0.1:1")
+    shown = subprocess.run(adapter.version_argv, env=env, capture_output=True, text=True, check=True).stdout
+    assert any(version in shown for version in adapter.tested_versions)

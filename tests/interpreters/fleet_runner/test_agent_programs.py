@@ -1,0 +1,397 @@
+"""Agents by kind: a fleet runs what an adapter says, and believes the agent's own word about its end.
+
+The programs are scripts that print the recorded output of the real ones, and end as those did.
+"""
+
+import os
+import re
+import tracemalloc
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from agent_outcomes import OUTCOMES, TOTALS
+from agent_recordings import FOLDER, recordings
+from lifefold.core.fleet.worker import assignment, conversation, question
+from lifefold.core.kernel import Aggregate, Entity, PersistentMap
+from lifefold.core.lifecycles import session
+from lifefold.core.policy.outcomes import Outcome, diagnosis_of
+from lifefold.interpreters.adapters import Cost, Counted, Tokens, adapter_of
+from lifefold.interpreters.adapters.reading import SENTENCE_CHARS
+from lifefold.interpreters.fleet_file.model import Agent, AgentProgram
+from lifefold.interpreters.fleet_runner import agent_programs, session_outcome
+from lifefold.interpreters.fleet_runner.agent_programs import program_argv
+from lifefold.interpreters.fleet_runner.redaction import NO_SECRETS, Secrets
+from lifefold.interpreters.fleet_runner.session_facts import exited, last_words, told_by
+from lifefold.interpreters.fleet_runner.session_outcome import ANY_AGENT, LINE_CHARS
+from lifefold.interpreters.fleet_runner.variables import environment
+from lifefold.interpreters.processes import SessionExit, launch
+from program_ground import ProgramGround
+from session_ground import script
+
+TOTAL = Cost(Tokens(200, 80, 0, 14), 834)
+SUCCESS = FOLDER / "claude" / "success.txt"
+
+
+def is_limit(kind: str, recording: str) -> bool:
+    """Tell whether a recording is of a limit: its agent waits for the end of the limit."""
+    return OUTCOMES[kind][recording][0] is Outcome.LIMITED
+
+
+LIMITS = [(kind, name) for kind, found in OUTCOMES.items() for name in found if is_limit(kind, name)]
+
+
+class Run:
+    """A fleet that has run every recording of one program but limits, each as the only session of an agent."""
+
+    def __init__(self, folder: Path, kind: str) -> None:
+        self.kind = kind
+        self.ground = ProgramGround(folder)
+        self.ground.cast(*(self.ground.agent(kind, name) for name in recordings(kind) if not is_limit(kind, name)))
+        self.ground.run(code=1)
+        self.ends = self.ground.ends()
+        self.tasks = self.ground.tasks()
+
+
+@pytest.fixture(name="run", scope="module", params=OUTCOMES)
+def _run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return Run(tmp_path_factory.mktemp(request.param), request.param)
+
+
+def test_every_recorded_session_has_its_outcome_in_the_log_with_the_sentence_for_people(run: Run) -> None:
+    """A success closes the task; anything else fails it, also with status 0. A chosen conversation begins anew once."""
+    for recording, (outcome, reason) in OUTCOMES[run.kind].items():
+        if outcome is Outcome.LIMITED:
+            continue
+        name = recording.replace(".", "_")
+        ends = run.ends[name]
+        has_lost = outcome is Outcome.CONVERSATION_LOST and adapter_of(run.kind).chooses_conversation
+        assert len(ends) == (2 if has_lost else 1), name
+        end = ends[-1]
+        if outcome is Outcome.SUCCESS:
+            assert end["outcome"] == {"type": "Success"}, name
+            assert run.tasks[name]["state"] == "CLOSED", name
+            continue
+        said = end["outcome"]
+        assert said["type"] == "Error", name
+        assert said["message"].startswith(reason[:LINE_CHARS]), name
+        assert "{" not in said["message"], name
+        diagnosis = diagnosis_of(outcome, recordings(run.kind)[recording].status)
+        assert diagnosis is not None
+        assert said["diagnosis"]["trouble"] == diagnosis.trouble, name
+        assert run.tasks[name]["state"] == "FAILED", name
+
+
+def test_every_recorded_session_has_its_cost_in_the_log_once(run: Run) -> None:
+    """The total of the conversation is marked as one; without one, the total of the session."""
+    for (kind, recording, counted), cost in TOTALS.items():
+        if kind == run.kind and cost is not None and not is_limit(kind, recording):
+            (end,) = run.ends[recording.replace(".", "_")]
+            assert end["usage"] == usage(cost), recording
+            assert end.get("is_total", False) is (counted is Counted.CONVERSATION), recording
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("kind", "name"), LIMITS)
+async def test_every_recorded_limit_is_the_end_of_its_session_with_the_sentence_for_people(
+    tmp_path: Path, kind: str, name: str
+) -> None:
+    """It is no error."""
+    recording = recordings(kind)[name]
+    (tmp_path / "output.log").write_bytes(recording.output)
+    limited = ended(code=recording.status)
+    end = exited(limited, await told_by(adapter_of(kind), tmp_path, limited), NO_SECRETS, ANY_AGENT)
+    assert isinstance(end.outcome, session.Limited)
+    assert end.outcome.message.startswith(OUTCOMES[kind][name][1][:LINE_CHARS])
+
+
+def test_a_task_of_a_limited_agent_is_done_by_an_agent_of_another_account(tmp_path: Path) -> None:
+    """The limit counts no error and no failed attempt, and the agent is not stopped."""
+    ground = ProgramGround(tmp_path)
+    limited = ground.agent("claude", "limit", 'account = "one"')
+    head, _, task = ground.agent("claude", "success", 'account = "two"').partition("[[tasks]]")
+    both = [f"[[tasks]]{task.replace('success', name)}".replace(f'role = "{name}"', 'role = "limit"') for name in "ab"]
+    agents = limited.partition("[[tasks]]")[0], head.replace('roles = ["success"]', 'roles = ["limit"]')
+    ground.cast(*agents, *both).run()
+    ends = ground.ends()
+    assert [end["outcome"]["type"] for end in ends["limit"]] == ["Limited"]
+    assert [end["outcome"]["type"] for end in ends["success"]] == ["Success", "Success"]
+    assert [(each["state"], each["retries"]) for each in ground.tasks().values()] == [("CLOSED", 0)] * 2
+
+
+def test_a_session_names_its_conversation_in_the_log(run: Run) -> None:
+    """A later session can resume it."""
+    (end,) = run.ends["success"]
+    assert bool(end.get("conversation")) is (run.kind != "aider")
+
+
+def usage(cost: Cost) -> dict[str, Any]:
+    """Return a cost as the log has it: cached input is input."""
+    tokens = cost.tokens
+    read = tokens.input + tokens.cache_read + tokens.cache_write
+    return {"cost_microusd": cost.microusd or 0, "input_tokens": read, "output_tokens": tokens.output}
+
+
+HANGS = """#!/bin/sh
+cat {output}
+echo waits
+exec sleep 600
+"""
+
+
+def test_a_session_that_is_out_of_time_is_charged_what_it_had_printed(tmp_path: Path) -> None:
+    """Its end is the runner's, its cost is the agent's."""
+    ground = ProgramGround(tmp_path)
+    script = HANGS.format(output=FOLDER / "claude" / "killed.txt")
+    ground.cast(ground.agent("claude", "hang", script=script).replace('"60s"', '"2s"'))
+    ground.run(code=1)
+    (end,) = ground.ends()["hang"]
+    assert end["outcome"] == {"type": "Timeout", "message": "session_timeout of 2s is over"}
+    assert end["usage"] == usage(Cost(Tokens(100, 40, 0, 1)))
+    assert end["conversation"]
+
+
+def test_an_adopted_session_is_read_from_its_beginning(tmp_path: Path) -> None:
+    """A runner that was killed loses no fact, and the next one counts none twice."""
+    ground = ProgramGround(tmp_path)
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    script = f"#!/bin/sh\nhead -n 3 {SUCCESS}\nread word < {gate}\ntail -n +4 {SUCCESS}\necho done > adopted.txt\n"
+    ground.cast(ground.agent("claude", "adopted", script=script))
+    with ground.running() as run, gate.open("w") as opened:
+        run.process.kill()
+        run.process.wait()
+        opened.write("go\n")
+    ground.run()
+    (end,) = ground.ends()["adopted"]
+    assert (end["outcome"], end["is_total"]) == ({"type": "Success"}, True)
+    assert end["usage"] == usage(Cost(Tokens(100, 40, 0, 7), 417))
+
+
+def test_work_of_an_agent_program_is_merged_and_that_of_a_denied_one_is_not(tmp_path: Path) -> None:
+    """A denied session exits with 0; its task fails at once, with the reason, and without another try."""
+    ground = ProgramGround(tmp_path)
+    ground.cast(ground.agent("claude", "success"), ground.agent("claude", "denied"), repository=True)
+    ground.settle('id = "denied"\n', 'id = "denied"\nfiles = ["denied.txt"]\n')
+    printed = ground.run(code=1)
+    assert "Write: Claude requested permissions" in printed
+    assert ground.git("show", "main:success.txt") == "done\n"
+    assert "denied.txt" not in ground.git("ls-tree", "--name-only", "main").splitlines()
+    assert "Claude requested permissions" in ground.call("why", "denied").stdout
+
+
+def test_the_command_line_has_model_permissions_arguments_and_the_rest_of_the_budget(tmp_path: Path) -> None:
+    """All of it from the file, without placeholders."""
+    ground = ProgramGround(tmp_path)
+    lines = ('model = "opus"', 'permissions = "edit"', 'args = ["--add-dir={here}"]')
+    fleet = "[fleet.budget]\nusd = 5\nsession_usd = 2\n"
+    ground.cast(ground.agent("claude", "success", *lines), fleet=fleet)
+    ground.run()
+    *words, prompt = ground.argv("success")
+    chosen = words.pop(4)
+    assert re.fullmatch(r"--session-id=[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", chosen)
+    assert words == [
+        "-p", "--output-format", "stream-json", "--verbose", "--model=opus", "--permission-mode=acceptEdits",
+        "--max-budget-usd=2.000000", "--add-dir={here}", "--",
+    ]  # fmt: skip
+    assert "Write success.txt" in prompt
+
+
+CHANGES = """#!/bin/sh
+printf '%s\\0' "$@" > {folder}/counts/"$LIFEFOLD_TASK".argv
+[ "$LIFEFOLD_TASK" = gated ] && read word < {folder}/gate && cat {data}/codex/success.txt
+[ "$LIFEFOLD_TASK" = later ] && cat {data}/opencode/success.txt
+echo done > "$LIFEFOLD_TASK".txt
+"""
+
+
+def test_a_changed_kind_or_model_is_for_the_next_session(tmp_path: Path) -> None:
+    """The session under way is read by the adapter with which it began."""
+    ground = ProgramGround(tmp_path)
+    os.mkfifo(tmp_path / "gate")
+    script = CHANGES.format(folder=tmp_path, data=FOLDER)
+    agent = ground.agent("codex", "gated", 'model = "opus"', 'account = "one"', script=script)
+    later = agent.partition("[[tasks]]")[2].replace('id = "gated"', 'id = "later"\ndepends_on = ["gated"]')
+    ground.cast(agent, f"[[tasks]]{later.replace('gated.txt', 'later.txt')}")
+    with ground.running() as run:
+        with (tmp_path / "gate").open("w") as opened:
+            ground.settle('model = "opus"', 'model = "sonnet"').settle('kind = "codex"', 'kind = "opencode"')
+            printed = ground.call("plan", str(ground.fleet), "--accept").stdout
+            run.until("plan")
+            opened.write("go\n")
+        run.rest()
+    assert "agents.gated.model: was opus, is sonnet" in printed
+    assert "--model=opus" in ground.argv("gated")
+    assert ground.argv("later")[:2] == ["run", "--format"]
+    assert "--model=sonnet" in ground.argv("later")
+    assert [end["outcome"] for end in ground.ends()["gated"]] == [{"type": "Success"}] * 2
+
+
+def test_an_agent_program_gets_the_variables_that_it_logs_in_with_and_no_others() -> None:
+    """By name, and by its kind; a command gets none of them."""
+    around = {"ANTHROPIC_API_KEY": "a", "CLAUDE_CODE_OAUTH_TOKEN": "c", "OPENAI_API_KEY": "o", "GITHUB_TOKEN": "g"}
+    claude = Agent("a", ("claude",), (), program=AgentProgram("claude"))
+    codex = Agent("a", ("codex",), (), program=AgentProgram("codex"))
+    acme = Agent("a", ("acme",), (), program=AgentProgram("acme"))
+    assert sorted(environment(around, claude)) == ["ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"]
+    assert sorted(environment(around, codex)) == ["OPENAI_API_KEY"]
+    assert environment(around, acme) == environment(around, Agent("a", ("claude",), ())) == {}
+
+
+CHOSEN = conversation.Conversation(conversation.State.CHOSEN, chooses=True, resumes=True, chosen="c7")
+BEGUN = conversation.Conversation(conversation.State.BEGUN, chooses=True, resumes=True, named="c7")
+
+
+@pytest.mark.parametrize(
+    ("talk", "option"),
+    [
+        (None, None),
+        (conversation.Conversation(), None),
+        (CHOSEN, "--session-id=c7"),
+        (BEGUN, "--resume=c7"),
+    ],
+    ids=["no-entity", "unnamed", "chosen", "begun"],
+)
+def test_a_conversation_of_the_worker_is_begun_or_resumed(
+    talk: conversation.Conversation | None, option: str | None
+) -> None:
+    """Without one the session begins a conversation of its own."""
+    known = {"assignment": Entity[Any]("assignment", assignment.Assignment())}
+    if talk is not None:
+        known[conversation.REF] = Entity(conversation.REF, talk)
+    worker = Aggregate("worker/a", entities=PersistentMap(known))
+    words = program_argv(Agent("a", ("my",), ()), AgentProgram("claude"), "do it", worker)
+    assert words[0] == "my"
+    assert [each for each in words if "session" in each or "resume" in each] == ([option] if option else [])
+
+
+RESUMES = """#!/bin/sh
+printf '%s\\n' "$@" >> {folder}/counts/words
+if grep -q -e --resume= {folder}/counts/words
+then cat {data}/claude/resumed.txt; echo done > resumes.txt
+else cat {data}/claude/success.txt
+fi
+"""
+
+
+def test_a_retry_resumes_the_conversation_and_its_cost_counts_once(tmp_path: Path) -> None:
+    """The second session prints the total of the conversation, with the first session."""
+    ground = ProgramGround(tmp_path)
+    agent = ground.agent("claude", "resumes", script=RESUMES.format(folder=tmp_path, data=FOLDER))
+    fleet = "[fleet.budget]\nusd = 5\nsession_usd = 2\n"
+    ground.cast(agent.replace("max_retries = 0", "max_retries = 1"), fleet=fleet)
+    ground.run()
+    first, second = ground.ends()["resumes"]
+    assert (first["usage"], second["usage"]) == (usage(Cost(Tokens(100, 40, 0, 7), 417)), usage(TOTAL))
+    words = (tmp_path / "counts" / "words").read_text().splitlines()
+    (chosen,) = (each for each in words if each.startswith("--session-id="))
+    assert UUID(chosen.removeprefix("--session-id=")).version == 5
+    assert f"--resume={first['conversation']}" in words
+    assert first["conversation"] == second["conversation"]
+    (budget,) = ground.json("budget")
+    assert budget["spent"] == TOTAL.microusd
+
+
+@pytest.mark.parametrize(("asks", "package"), [(True, True), (True, False), (False, True)])
+def test_an_agent_program_gets_the_permission_tool_in_a_fleet_with_questions(
+    monkeypatch: pytest.MonkeyPatch, *, asks: bool, package: bool
+) -> None:
+    """If the package of its server is installed: a tool that is not there would deny everything."""
+    monkeypatch.setattr(agent_programs, "find_spec", lambda _name: object() if package else None)
+    known = {"assignment": Entity[Any]("assignment", assignment.Assignment())}
+    if asks:
+        known[question.REF] = Entity(question.REF, question.Questions())
+    worker = Aggregate("worker/a", entities=PersistentMap(known))
+    words = program_argv(Agent("a", ("my",), ()), AgentProgram("claude"), "do it", worker)
+    assert ("--permission-prompt-tool=mcp__lifefold__permission" in words) is (asks and package)
+    assert any(each.startswith("--mcp-config=") for each in words) is (asks and package)
+
+
+def ended(outcome: str = "exited", code: int | None = 0) -> SessionExit:
+    return SessionExit(outcome=outcome, at_ms=1_795_512_000_000, code=code, message="gone")  # type: ignore[arg-type]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("wrong", ["gone", "folder", "fifo"])
+async def test_an_output_that_cannot_be_read_is_judged_by_the_exit_status(tmp_path: Path, wrong: str) -> None:
+    """Agents can reach it."""
+    if wrong == "fifo":
+        os.mkfifo(tmp_path / "output.log")
+    elif wrong == "folder":
+        (tmp_path / "output.log").mkdir()
+    told = await told_by(adapter_of("claude"), tmp_path, ended(code=3))
+    end = exited(ended(code=3), told, NO_SECRETS, ANY_AGENT)
+    assert isinstance(end.outcome, session.Error)
+    assert end.outcome.message == "ended with status 3, without a result"
+    assert (end.usage, end.conversation, end.is_total) == (session.Usage(), "", False)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("how", ["ended", "killed", "lease-expired", "lost", "spawn-failed"])
+async def test_a_cause_of_the_runner_counts_before_the_word_of_the_agent(tmp_path: Path, how: str) -> None:
+    """What the session has cost counts all the same."""
+    (tmp_path / "output.log").write_bytes(recordings("claude")["success"].output)
+    end = exited(
+        ended(how, None), await told_by(adapter_of("claude"), tmp_path, ended(how, None)), NO_SECRETS, ANY_AGENT
+    )
+    assert isinstance(end.outcome, session.Error)
+    assert end.outcome.message == "gone"
+    assert end.usage == session.Usage(417, 140, 7)
+
+
+VALUE = "sk-secret-value-0123456789"
+
+
+@pytest.mark.anyio
+async def test_a_secret_in_the_sentence_is_hidden_also_if_it_is_cut(tmp_path: Path) -> None:
+    """A part of a value is no value, so the end of a cut sentence is left out."""
+    secrets = Secrets([("API_KEY", VALUE)])
+    for before in (0, 10, *range(SENTENCE_CHARS - len(VALUE) - 12, SENTENCE_CHARS + 1)):
+        line = {"type": "result", "is_error": True, "result": f"{'x' * before} {VALUE} {VALUE} {'y' * 500}"}
+        (tmp_path / "output.log").write_bytes(msgspec.json.encode(line) + b"\n")
+        end = exited(ended(code=1), await told_by(adapter_of("claude"), tmp_path, ended(code=1)), secrets, ANY_AGENT)
+        assert isinstance(end.outcome, session.Error)
+        assert end.outcome.message
+        assert "sk-s" not in end.outcome.message, before
+
+
+@pytest.mark.anyio
+async def test_a_refused_login_names_the_variables_that_the_agent_did_not_get(tmp_path: Path) -> None:
+    """So that the operator can pass them on."""
+    (tmp_path / "output.log").write_bytes(recordings("claude")["login"].output)
+    told = await told_by(adapter_of("claude"), tmp_path, ended(code=1))
+    lacking = session_outcome.Agent(lacks=lambda said: f"lacks {said[:7]}")
+    end = exited(ended(code=1), told, NO_SECRETS, lacking)
+    assert isinstance(end.outcome, session.Error)
+    assert end.outcome.message.endswith("(lacks Invalid)")
+
+
+@pytest.mark.anyio
+async def test_a_line_without_end_takes_no_memory(tmp_path: Path) -> None:
+    """The line is passed over, and what follows is read."""
+    success = recordings("claude")["success"].output
+    with (tmp_path / "output.log").open("wb") as file:
+        for _ in range(64):
+            file.write(b"x" * (1 << 20))
+        file.write(b"\n" + success)
+    tracemalloc.start()
+    told = await told_by(adapter_of("claude"), tmp_path, ended())
+    _, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert told.usage == session.Usage(417, 140, 7)
+    assert most_bytes < 16 << 20
+
+
+@pytest.mark.anyio
+async def test_the_last_words_of_a_session_are_the_sentence_that_its_adapter_reads(tmp_path: Path) -> None:
+    """Codex ends with a line of figures; its answer is before that. A session of a command has its last line."""
+    process = await launch(tmp_path / "run", replace(script(f"cat {FOLDER}/codex/success.txt"), kind="codex"))
+    assert (await process.wait()).code == 0
+    assert await last_words(tmp_path / "run", NO_SECRETS) == "done"
+    process = await launch(tmp_path / "other", script("echo well"))
+    await process.wait()
+    assert await last_words(tmp_path / "other", NO_SECRETS) == "well"
