@@ -7,15 +7,17 @@ class CheckOutWork(Activity, frozen=True):
     """Prepare a clean place for the task: a branch of its own in the agent's worktree, or a folder.
 
     ``epoch`` numbers the claims of the task, so that a branch belongs to exactly one of them. The place has the work of
-    the earlier claim ``result``, which is kept as ``commit``; without one it begins at the target branch.
+    the earlier claim ``result``, which is kept as ``commit``; without one it begins at the target branch. With
+    the conversation that the agent ``resumes`` the place also has the changes of its last claim of the task.
     """
 
-    opaque = ("result", "commit")
+    opaque = ("result", "commit", "resumes")
 
     task: str
     epoch: int
     result: int = 0
     commit: str = ""
+    resumes: str = ""
 
 
 class VerifyWork(Activity, frozen=True):

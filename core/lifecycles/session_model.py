@@ -163,25 +163,23 @@ class SessionExited(Event, frozen=True):
 
     @classmethod
     def examples(cls) -> tuple["SessionExited", ...]:
-        """Return one of each outcome."""
-        return cls(Success()), cls(Error("exit status 1")), cls(Timeout()), cls(Suspended()), cls(Suspended(asked=True))
+        """Return one of each outcome; a limit with a known end, and without."""
+        usual = (Success(), Error("exit status 1"), Timeout(), Suspended(), Suspended(asked=True))
+        return tuple(cls(each) for each in (*usual, Limited(), Limited(FAR_MS)))
 
     @classmethod
     def examples_for(cls, record: Any) -> tuple["SessionExited", ...]:
-        """Return one of each outcome, and those that exist only with conversations or with an account.
+        """Return one of each outcome. Only a session with an account is limited.
 
-        With conversations there are a total, a smaller one, and a loss. With an account there are limits with a known
-        end and without.
+        With conversations there are also a total, a smaller one, and a loss.
         """
-        talks: tuple[SessionExited, ...] = ()
-        limits: tuple[SessionExited, ...] = ()
-        if getattr(record, "talks", False):
-            lost = Error("no conversation found", Diagnosis(trouble=Trouble.LOST))
-            total = cls(Success(), Usage(2), "C1", is_total=True)
-            talks = (total, cls(Error("exit status 1"), Usage(1), "C1", is_total=True), cls(lost))
-        if getattr(record, "account", ""):
-            limits = (cls(Limited()), cls(Limited(FAR_MS)))
-        return (*cls.examples(), *talks, *limits)
+        has_account = bool(getattr(record, "account", ""))
+        found = tuple(each for each in cls.examples() if has_account or type(each.outcome) is not Limited)
+        if not getattr(record, "talks", False):
+            return found
+        lost = Error("no conversation found", Diagnosis(trouble=Trouble.LOST))
+        total = cls(Success(), Usage(2), "C1", is_total=True)
+        return (*found, total, cls(Error("exit status 1"), Usage(1), "C1", is_total=True), cls(lost))
 
 
 SUCCESS: Final = Pattern(SessionExited, "Success", lambda e: type(e.outcome) is Success)

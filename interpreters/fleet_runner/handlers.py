@@ -142,7 +142,9 @@ class Handlers:
         agent, task = context.origin.within.key, activity.task
         try:
             kept = (activity.result, activity.commit)
-            check_out = partial(self.workplace.check_out, agent, task, activity.epoch, kept)
+            check_out = partial(
+                self.workplace.check_out, agent, task, activity.epoch, kept, resumes=bool(activity.resumes)
+            )
             await self._placed(agent, f"check out {task}", check_out)
         except (WorkplaceError, OSError) as error:
             await context.report(assignment.CheckoutFailed(str(error)))

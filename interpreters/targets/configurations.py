@@ -201,7 +201,7 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
     ),
     "fleet-limited": CheckConfiguration(
         opening=openings.limited(),
-        bounds=_usual(commands=0),
+        bounds=_usual(commands=1, budget=little_left),
         crashes=_ONE_INPUT,
         of="fleet",
     ),
@@ -219,7 +219,7 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
     ),
     "fleet-quota": CheckConfiguration(
         opening=openings.quota(),
-        bounds=_usual(commands=1, budget=little_left),
+        bounds=_usual(commands=0),
         crashes=_ONE_INPUT_LARGE,
         of="fleet",
     ),

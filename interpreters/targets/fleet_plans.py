@@ -7,13 +7,14 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from lifefold.core import fleet
-from lifefold.core.fleet.worker import stall_detector
+from lifefold.core.fleet.worker import question, stall_detector
 from lifefold.core.lifecycles import process, session
 from lifefold.core.lifecycles.budget.amounts import Amounts
 from lifefold.core.lifecycles.task import OnDeath
 from lifefold.core.policy.abort import AbortPolicy
 from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
+from lifefold.core.policy.standing import StandingAnswer
 from lifefold.effects import Every
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -126,6 +127,13 @@ def stalling_plan(agents: int, tasks: int) -> fleet.Plan:
     ladders = cycle((stall_detector.Limits(nudge_ms=90 * SECOND_MS), stall_detector.Limits()))
     watched = tuple(msgspec.structs.replace(each, stall=stall) for each, stall in zip(of.agents, ladders, strict=False))
     return msgspec.structs.replace(of, name=f"stalling-{of.name}", agents=watched)
+
+
+def asking_plan(agents: int, tasks: int) -> fleet.Plan:
+    """Return such a plan whose sessions may ask operators; silence is a refusal after ten minutes."""
+    of = stalling_plan(agents, tasks)
+    terms = question.Terms(10 * MINUTE_MS, (StandingAnswer("Read", "a", allows=True),))
+    return msgspec.structs.replace(of, name=f"asking-{agents}x{tasks}", questions=terms)
 
 
 def turns_plan(agents: int, tasks: int) -> fleet.Plan:
@@ -300,6 +308,7 @@ KINDS: Final = {
     "limited-": limited_plan,
     "renewed-": renewed_plan,
     "stalling-": stalling_plan,
+    "asking-": asking_plan,
     "turns-": turns_plan,
     "restarts-": restarted_plan,
     "preempting-": preempting_plan,

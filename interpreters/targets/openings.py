@@ -209,7 +209,7 @@ def quota() -> Opening:
     limits = session.Limits(max_consecutive_errors=1, max_total_errors=1)
     agents = tuple(fleet.AgentPlan(name, limits, account=each) for name, each in (("ann", "left"), ("ben", "right")))
     tasks = (fleet.TaskPlan("T1", "do it", max_retries=0), fleet.TaskPlan("T2", "do it", max_retries=0, priority=1))
-    budget = fleet.Budget(fleet.Caps(sessions=3))
+    budget = fleet.Budget(fleet.Caps(sessions=2))
     plan = fleet.Plan("quota", agents, tasks, budget=budget, preemption=fleet.Preemption())
     waits = mailbox.Mailbox(mailbox.State.HOLDING, ("look",))
     return tuple(

@@ -7,6 +7,7 @@ sessions take minutes, and a process that is asked to end does so.
 - ``fleet-governed``, or ``fleet-governed-20x200``, has approvals; in ``fleet-trusted`` agents earn trust, too;
 - ``fleet-limited`` has budgets, and in ``fleet-renewed`` they are refilled;
 - in ``fleet-stalling`` sessions are watched, and some fall silent;
+- in ``fleet-asking`` sessions ask operators, too;
 - in ``fleet-turns`` the output of sessions is followed, and tells of tools and compactions;
 - in ``fleet-restarts`` agents that stop by their errors are restarted;
 - in ``fleet-orphans`` the work of dead sessions is verified;

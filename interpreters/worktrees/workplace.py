@@ -34,11 +34,14 @@ class Workplace(Protocol):
         """Make or repair the agent's folder. Raises InTheWayError, as other operations do, if that must wait."""
         ...
 
-    async def check_out(self, agent: str, task: str, epoch: int, kept: tuple[int, str] = NOTHING_KEPT) -> None:
+    async def check_out(
+        self, agent: str, task: str, epoch: int, kept: tuple[int, str] = NOTHING_KEPT, *, resumes: bool = False
+    ) -> None:
         """Clean the folder for this claim of the task; do nothing if that was done already.
 
         With ``kept``, an earlier claim and the commit of its work, the folder has that work. Raises WorkplaceError if
-        it is lost.
+        it is lost. With ``resumes`` the folder has the changes of the agent's last claim of the task, unless they
+        conflict with what was merged since.
         """
         ...
 
@@ -128,6 +131,8 @@ class FolderWorkplace:
         task: str,
         epoch: int,  # noqa: ARG002 - it is kept between attempts
         kept: tuple[int, str] = NOTHING_KEPT,  # noqa: ARG002 - it has the work already
+        *,
+        resumes: bool = False,  # noqa: ARG002 - as before
     ) -> None:
         """Make the task's folder, if there is none; anything else at that path is moved aside."""
         folder = self.folder(agent, task)

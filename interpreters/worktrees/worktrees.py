@@ -51,6 +51,7 @@ from lifefold.interpreters.worktrees.git import Git, path_name, remove_locks, sh
 from lifefold.interpreters.worktrees.hidden import changed_ns, changed_since
 from lifefold.interpreters.worktrees.locks import holding
 from lifefold.interpreters.worktrees.pinned import remove_pipes, repository_at
+from lifefold.interpreters.worktrees.salvage import Salvage, salvage_name
 from lifefold.interpreters.worktrees.survey import contradiction, survey
 from lifefold.interpreters.worktrees.target_branch import TargetBranch
 from lifefold.interpreters.worktrees.tenure import Tenure
@@ -77,6 +78,7 @@ class GitWorkplace:
         self._fleet = fleet
         forward = Forward(self._home, fleet, self._root / ".lock")
         self._target = TargetBranch(self._home, branch, forward, BranchGuard(self._home, self._root, branch))
+        self._salvaged = Salvage(self._home, fleet, self._target)
         self._lock = anyio.Lock()
         self._tenure: Tenure | None = None
 
@@ -122,10 +124,13 @@ class GitWorkplace:
         async with self._place(agent):
             pass
 
-    async def check_out(self, agent: str, task: str, epoch: int, kept: tuple[int, str] = NOTHING_KEPT) -> None:
+    async def check_out(
+        self, agent: str, task: str, epoch: int, kept: tuple[int, str] = NOTHING_KEPT, *, resumes: bool = False
+    ) -> None:
         """Salvage the work of an earlier claim in the agent's worktree, clean it, and check out the claim's branch.
 
-        The branch of kept work begins at its commit, and has the base of the claim that has done it.
+        The branch of kept work begins at its commit, and has the base of the claim that has done it. With ``resumes``
+        the salvage of the agent's last claim of the task comes back as changes that are not committed.
         """
         claim = Claim(self._fleet, task, epoch)
         async with self._place(agent) as worktree:
@@ -134,6 +139,9 @@ class GitWorkplace:
             is_empty = await self._vacate(worktree)
             place = worktree if is_empty else await self._replace(worktree.folder)
             await self._enter(place, claim, kept)
+            if resumes:
+                await self._bring_back(place, claim)
+            await place.run("symbolic-ref", CLAIM, claim.branch)
 
     async def differs(self, agent: str, task: str, epoch: int) -> bool:
         """Tell whether the worktree differs from the claim's base: by commits, by changes, or by new files.
@@ -227,7 +235,7 @@ class GitWorkplace:
             if (await worktree.target_of("HEAD")).startswith(branches):
                 await worktree.detach()
         for name in await self._home.references(branches):
-            await self._keep("earlier", _salvage_name(name), await self._home.commit_at(name))
+            await self._salvaged.keep("earlier", salvage_name(name), await self._home.commit_at(name))
         for name in await self._home.references(branches, *(f"refs/lifefold/{fleet}/{kind}/" for kind in _KINDS)):
             await self._home.run("update-ref", "-d", name)
 
@@ -282,7 +290,7 @@ class GitWorkplace:
         async with self._alone():
             for known in await self._home.worktrees():
                 if Path(known["worktree"]) == _real(folder.parent) / folder.name:
-                    await self._keep_lost(folder.name, known.get("HEAD", ""))
+                    await self._salvaged.keep_lost(folder.name, known.get("HEAD", ""))
             set_aside(folder, self._root / ".aside")
             add = (*LOGGED, "worktree", "add", "--quiet", "--force", "--force", "--detach")
             await self._home.run(*add, str(folder), await self._target.tip())
@@ -290,15 +298,6 @@ class GitWorkplace:
         if made is None:
             raise WorkplaceError("The new worktree was taken away at once", folder, "See what else works there.")
         return made
-
-    async def _keep_lost(self, owner: str, head: str) -> None:
-        """Keep the last commit of a worktree that is not sound any more, if it is known and can be read."""
-        try:
-            if head.strip("0") and await self._home.commit_at(head):
-                await self._keep(owner, "lost", head)
-        except GitError as error:
-            if not error.damaged:
-                raise
 
     async def _remove(self, name: str, head: str) -> None:
         """Salvage and remove a worktree of the fleet; leave one that is not sound or cannot be emptied.
@@ -317,7 +316,7 @@ class GitWorkplace:
                     return
                 move_into(self._gone, folder)
             else:
-                await self._keep_lost(name, head)
+                await self._salvaged.keep_lost(name, head)
             async with self._alone():
                 await self._home.run("worktree", "remove", "--force", "--force", str(folder))
 
@@ -335,27 +334,15 @@ class GitWorkplace:
 
     async def _salvage(self, worktree: Git) -> None:
         claimed = await worktree.target_of(CLAIM)
-        name = _salvage_name(claimed) or "unclaimed"
+        name = salvage_name(claimed) or "unclaimed"
         if not await worktree.is_clean():
             await worktree.detach()  # the agent may have switched to a branch of the user's
             await worktree.commit_all(f"Salvage of {name}, left by {worktree.folder.name}")
         head = await worktree.commit_at("HEAD")
         if head:
-            await self._keep(worktree.folder.name, name, head)
+            await self._salvaged.keep(worktree.folder.name, name, head)
         if claimed:
             await worktree.run("symbolic-ref", "--delete", CLAIM)
-
-    async def _keep(self, owner: str, name: str, commit: str) -> None:
-        """Keep a commit as salvage of a worktree, unless it is kept already, or is in the target branch."""
-        if await self._home.is_ancestor(commit, await self._target.tip()):
-            return
-        salvage = f"refs/lifefold/{path_name(self._fleet)}/salvage/{owner}/"
-        if await self._home.references(f"--points-at={commit}", salvage):
-            return
-        place = f"{salvage}{name}"
-        if await self._home.commit_at(place):  # the same claim has left something before
-            place = f"{place}.{commit}"
-        await self._home.set_ref(place, commit)
 
     async def _base(self, claim: Claim, kept: tuple[int, str]) -> str:
         """Return the commit at which a claim begins; of kept work that of its claim."""
@@ -378,7 +365,18 @@ class GitWorkplace:
         async with self._alone():
             checkout = (*LOGGED, "checkout", "--quiet", "--force", claim.branch.removeprefix("refs/heads/"), "--")
             await worktree.run(*checkout)
-        await worktree.run("symbolic-ref", CLAIM, claim.branch)
+
+    async def _bring_back(self, worktree: Git, claim: Claim) -> None:
+        """Apply the salvage of the agent's last claim of the task; leave out what conflicts with the target branch.
+
+        An agent that resumes its conversation knows its changes, and does not make them again.
+        """
+        left = await self._salvaged.last_of(worktree.folder.name, claim)
+        if not left:
+            return
+        tree, conflicts = await worktree.merged_tree(claim.branch, left)
+        if not conflicts:
+            await worktree.run("read-tree", "-m", "-u", "HEAD", tree)
 
     async def _collect(self, worktree: Git, claim: Claim, title: str) -> str:
         """Commit the contents of the worktree, and return that commit."""
@@ -415,7 +413,7 @@ class GitWorkplace:
             return
         branch = await self._home.commit_at(claim.branch)
         if branch and not await self._home.is_ancestor(branch, head):
-            await self._keep(worktree.folder.name, _salvage_name(claim.branch), branch)
+            await self._salvaged.keep(worktree.folder.name, salvage_name(claim.branch), branch)
         await self._home.set_ref(claim.branch, head)
         await worktree.run("symbolic-ref", "HEAD", claim.branch)
 
@@ -446,8 +444,3 @@ class GitWorkplace:
 def _real(path: Path) -> Path:
     """Return a path without links, as git lists it."""
     return Path(os.path.realpath(path))
-
-
-def _salvage_name(branch: str) -> str:
-    """Return ``TASK-EPOCH`` of the name of a claim's branch."""
-    return "-".join(branch.split("/")[-2:])

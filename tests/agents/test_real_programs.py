@@ -5,13 +5,13 @@ installs the programs; the tests of one that is not there are skipped. A session
 alone: home, repository and model service are its own.
 """
 
-import subprocess
 import time
 from collections.abc import Iterable
 from functools import reduce
 from pathlib import Path
 from typing import Final
 
+import anyio
 import pytest
 
 from agent_charges import charged
@@ -21,6 +21,7 @@ from dialects import Served
 from homes import environment, is_there
 from lifefold.core.policy.outcomes import Outcome
 from lifefold.interpreters.adapters import Tokens, adapter_of
+from lifefold.interpreters.doctor.programs import AgentProgram, examined
 from record import without_places
 from sessions import Ground, Session
 
@@ -91,9 +92,8 @@ def must_be_as_recorded(program: str, name: str, session: Session, folder: Path,
 
 @pytest.mark.agents
 @pytest.mark.parametrize("program", CASES)
-def test_the_version_that_is_there_was_recorded(program: str, tmp_path: Path) -> None:
-    """``make agents`` installs a version that the adapter was tested with."""
-    adapter = adapter_of(program)
+def test_the_doctor_finds_the_program_in_a_version_that_was_recorded(program: str, tmp_path: Path) -> None:
+    """``make agents`` installs a version that the adapter was tested with, and the program tells it."""
     env = environment(program, tmp_path, "http://127.0.0.1:1")
-    shown = subprocess.run(adapter.version_argv, env=env, capture_output=True, text=True, check=True).stdout
-    assert any(version in shown for version in adapter.tested_versions)
+    found = anyio.run(examined, AgentProgram(adapter_of(program), program, env))
+    assert (found.is_tested, found.version) == (True, adapter_of(program).tested_versions[-1])

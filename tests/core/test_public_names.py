@@ -14,7 +14,7 @@ KERNEL = (
     " possible_of projected react replace restarted row rule sent_in sometimes strongly subject_of weakly"
 ).split()
 
-FLEET = ("AgentPlan Budget Caps GatePlan Plan Preemption ServicePlan TaskPlan opening system").split()
+FLEET = ("AgentPlan Budget Caps GatePlan Plan Preemption ServicePlan Talks TaskPlan opening system").split()
 
 
 def test_the_kernel_exports_these_names_and_all_of_them_exist() -> None:
@@ -42,6 +42,8 @@ def test_the_system_that_is_shipped_has_a_board_workers_and_services() -> None:
             "preemption_request",
             "service_slot",
             "change",
+            "account",
+            "mailbox",
         ],
         "worker": [
             "session",
@@ -51,8 +53,11 @@ def test_the_system_that_is_shipped_has_a_board_workers_and_services() -> None:
             "usage_meter",
             "stall_detector",
             "supervisor",
+            "conversation",
+            "quota",
             "output",
             "turn",
+            "questions",
         ],
         "service": ["process", "invocation", "inbox", "trigger", "desired_state"],
     }

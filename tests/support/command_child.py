@@ -1,8 +1,10 @@
 """The command line as forks of one process, which has loaded what the commands need: most of a short command is that.
 
 Standard input is a socket. A packet is JSON, ``[folder, *arguments]``, and brings where to write standard output and
-standard error; what is sent back is the exit code. A command is as when the program is started by itself, but that its
-process does not tidy up its memory in the end.
+standard error; what is sent back is the exit code. A packet may bring a socket as well: then the command is the leader
+of a process group of its own, its process identifier and its exit code are sent to that socket, and the next command
+need not wait for its end. A command is as when the program is started by itself, but that its process does not tidy up
+its memory in the end.
 """
 
 import gc
@@ -12,7 +14,7 @@ import pkgutil
 import socket
 import sys
 from importlib import import_module
-from typing import Final
+from typing import Final, NoReturn
 
 import anyio
 import anyio.lowlevel
@@ -27,30 +29,61 @@ def main() -> int:
     """Fork for every packet, as nobody's child; return, in the fork, what the command returns, and else 0."""
     if os.fork():
         os._exit(0)
-    for each in pkgutil.iter_modules(commands.__path__, f"{commands.__name__}."):
-        import_module(each.name)
+    for module in pkgutil.iter_modules(commands.__path__, f"{commands.__name__}."):
+        import_module(module.name)
     anyio.run(anyio.lowlevel.checkpoint)
     gc.freeze()
     with socket.socket(fileno=os.dup(0)) as asked:
         while True:
-            packet, (*outputs,), _, _ = socket.recv_fds(asked, MOST_BYTES, 2)
+            packet, descriptors, _, _ = socket.recv_fds(asked, MOST_BYTES, 3)
             if not packet:
                 return 0
+            outputs, told = descriptors[:2], descriptors[2:]
             pid = os.fork()
             if pid == 0:
                 break
-            for each_output in outputs:
-                os.close(each_output)
-            asked.send(str(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])).encode())
+            for each in descriptors:
+                os.close(each)
+            code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            if not told:
+                asked.send(str(code).encode())
+    for each in told:
+        _watched(each)
+    return _run(packet, outputs, to_pipe=bool(told))
+
+
+def _run(packet: bytes, outputs: list[int], *, to_pipe: bool) -> NoReturn:
+    """Run the command of a packet as this process."""
     folder, *arguments = json.loads(packet)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for place, descriptor in enumerate((nothing, *outputs)):
         os.dup2(descriptor, place)
         os.close(descriptor)
+    if to_pipe:  # the streams were made for files, and a pipe has no place to seek
+        sys.stdout = os.fdopen(1, "w", closefd=False)
+        sys.stderr = os.fdopen(2, "w", buffering=1, errors="backslashreplace", closefd=False)
     os.chdir(folder)
     code = app.main(arguments)
     sys.stdout.flush()
     os._exit(code)
+
+
+def _watched(descriptor: int) -> None:
+    """Go on as a fork with a process group of its own, and leave it to another one to tell of its beginning and end.
+
+    A process whose identifier is told is not waited for before that was heard, so the identifier is still its own.
+    """
+    if os.fork():
+        os._exit(0)
+    with socket.socket(fileno=descriptor) as told:
+        pid = os.fork()
+        if pid:
+            told.send(str(pid).encode())
+            told.recv(1)
+            code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            told.send(str(code).encode())
+            os._exit(0)
+    os.setsid()
 
 
 if __name__ == "__main__":

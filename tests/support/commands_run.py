@@ -1,15 +1,17 @@
-"""Commands of the command line, run to their end: where nothing speaks against it, in forks of one process."""
+"""Commands of the command line, begun or run to their end: where nothing speaks against it, in forks of one process."""
 
 import atexit
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Final
+from typing import IO, Final, Self
 
 import command_child
 
@@ -26,12 +28,72 @@ def run_command(folder: Path, *arguments: str, timeout_s: float, **env: str) -> 
     """
     packet = json.dumps([str(folder), *arguments]).encode()
     nursery = _nursery()
-    if env or len(packet) > command_child.MOST_BYTES or nursery.environment != _environment():
+    if env or not nursery.takes(packet):
         command, environment = [*LIFEFOLD, *arguments], {**os.environ, **env}
         return subprocess.run(
             command, check=False, capture_output=True, text=True, cwd=folder, env=environment, timeout=timeout_s
         )
     return nursery.run(packet, arguments, timeout_s)
+
+
+def start_command(folder: Path, *arguments: str) -> "Fork | subprocess.Popen[str]":
+    """Start a command in a folder, as the leader of a process group of its own; all that it prints is in ``stdout``."""
+    packet = json.dumps([str(folder), *arguments]).encode()
+    if _nursery().takes(packet):
+        return Fork(packet, arguments)
+    return subprocess.Popen(
+        [*LIFEFOLD, *arguments],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+class Fork:
+    """A command at work in a fork; it has what tests use of ``subprocess.Popen``."""
+
+    def __init__(self, packet: bytes, arguments: tuple[str, ...]) -> None:
+        ours, theirs = os.pipe()
+        self._told: Final = _nursery().begin(packet, theirs)
+        os.close(theirs)
+        self._command: Final = [*LIFEFOLD, *arguments]
+        self.stdout: Final[IO[str] | None] = os.fdopen(ours)
+        self.pid: Final = int(self._told.recv(command_child.MOST_BYTES))
+        self._process: Final = os.pidfd_open(self.pid)
+        self._told.send(b".")
+        self.returncode: int | None = None
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal to the command, if it has not ended."""
+        if self.returncode is None:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._process, number)
+
+    def kill(self) -> None:
+        """Kill the command, if it has not ended."""
+        self.send_signal(signal.SIGKILL)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the end; return the exit code."""
+        if self.returncode is None:
+            self._told.settimeout(timeout)
+            try:
+                self.returncode = int(self._told.recv(command_child.MOST_BYTES))
+            except TimeoutError as late:
+                raise subprocess.TimeoutExpired(self._command, timeout or 0) from late
+            os.close(self._process)
+            self._told.close()
+        return self.returncode
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if self.stdout is not None:
+            self.stdout.close()
+        self.wait()
 
 
 class _Nursery:
@@ -43,6 +105,17 @@ class _Nursery:
         with answers:
             command = [sys.executable, command_child.__file__]
             subprocess.run(command, check=True, stdin=answers.fileno(), stdout=subprocess.DEVNULL)
+
+    def takes(self, packet: bytes) -> bool:
+        """Tell whether a command would be the same as one that is started by itself."""
+        return len(packet) <= command_child.MOST_BYTES and self.environment == _environment()
+
+    def begin(self, packet: bytes, output: int) -> socket.socket:
+        """Have a command begun; return where its process and its end are told."""
+        told, tells = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with tells:
+            socket.send_fds(self._asks, [packet], [output, output, tells.fileno()])
+        return told
 
     def run(self, packet: bytes, arguments: tuple[str, ...], timeout_s: float) -> "subprocess.CompletedProcess[str]":
         """Have a command run to its end."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import anyio
 
-from commands_run import LIFEFOLD, run_command
+from commands_run import Fork, run_command, start_command
 from lifefold.core.kernel import Envelope, Event, encode
 from lifefold.interpreters.store import SqliteStore
 
@@ -117,6 +117,8 @@ class Ground:
         self.folder = folder
         self.fleet = folder / "fleet.toml"
         self.log = folder / ".lifefold" / "ground.db"
+        self.runners: list[int] = []
+        """The processes of runners that were started here: the words of some do not tell."""
 
     def prepare(
         self,
@@ -219,15 +221,8 @@ class Ground:
     @contextmanager
     def running(self, *options: str) -> Generator["Run"]:
         """Start the fleet in a process group of its own; whatever is left of it is killed in the end."""
-        process = subprocess.Popen(
-            [*LIFEFOLD, "run", str(self.fleet), "--no-live", *options],
-            cwd=self.folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-        with process:
+        with start_command(self.folder, "run", str(self.fleet), "--no-live", *options) as process:
+            self.runners.append(process.pid)
             try:
                 yield Run(process)
             finally:
@@ -256,7 +251,8 @@ class Ground:
                     environment = (entry / "environ").read_bytes().decode("utf-8", "replace")
                 except OSError:
                     continue
-                if words and (str(self.folder) in words or f"COUNTS={self.folder}/" in environment):
+                is_runner = int(entry.name) in self.runners and "command_child" in words
+                if words and (is_runner or str(self.folder) in words or f"COUNTS={self.folder}/" in environment):
                     found[int(entry.name)] = words
         return found
 
@@ -278,7 +274,7 @@ def _ends(pid: int, within_s: float, number: signal.Signals | None = None) -> bo
 class Run:
     """A runner at work."""
 
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
+    def __init__(self, process: "Fork | subprocess.Popen[str]") -> None:
         self.process = process
         self.seen: list[str] = []
 

@@ -34,6 +34,7 @@ from lifefold.core.kernel import (
 )
 from lifefold.core.lifecycles import session, session_profiles, task
 from service_conduct import Runs, accompany
+from talk_conduct import TalkConduct, is_fair, overhear
 from worker_conduct import Conduct, observe
 
 Claims = frozenset[tuple[str, int]]
@@ -379,6 +380,11 @@ OF: Final[Mapping[str, tuple[Property[Aggregate], ...]]] = {
         always(
             "what becomes of work whose session dies is what its task says", lambda w: not w.views["conduct"].astray
         ),
+        always("a conversation hears of the end of each session", lambda w: w.views["talk"].untold is None),
+        always(
+            "the first loss of a conversation fails no work, and any other error does",
+            lambda w: is_fair(w.views["talk"]),
+        ),
         always("no session is ended for its silence that has not stalled", lambda w: not w.views["conduct"].hasty),
         always(
             "a turn completes with merged or parked work, and fails otherwise",
@@ -417,6 +423,7 @@ WITNESSES: Final[Mapping[str, Mapping[str, View]]] = {
         "run": View(Run(), remember_runs),
         "diary": View(Diary(), remember),
         "conduct": View(Conduct(), observe),
+        "talk": View(TalkConduct(), overhear),
     },
     service.KIND: {"dismissed": View(0, remember_dismissal), "runs": View(Runs(), accompany)},
     board.NAME: {

@@ -221,6 +221,9 @@ _AGAIN: Final = (
 _BY_TESTS: Final = "no property states it; the tests of the rules find it"
 
 EXPLAINED: Final[Mapping[str, str]] = {
+    "questions: _may_be_asked: `{session.State.SPAWNING, session.State.RUNNING}` has SESSION_COMPLETE too": (
+        "the assignment leaves Working in the same macrostep, and closes the questions one rule action later"
+    ),
     "worker: leave: `worker.record('desired_state').reason or ": _TEXT,
     "does not ask `work.sessions == 1`": _ENDLESS,
     "has no case `assignment.Dropped(reason=reason)`": _GONE,
@@ -257,10 +260,6 @@ EXPLAINED: Final[Mapping[str, str]] = {
             "abandon: `YieldWanted(recalled.within_ms) if recalled.within_ms else urgent` is the other way round",
             "usage: spent: ",
             "usage: is_used_up: ",
-            "conversations: listen",
-            "conversations: begins_anew: ",
-            "conversations: _ended: ",
-            "conversations: choose on assignment: is triggered without event=",
         ),
         _BY_TESTS,
     ),
@@ -271,6 +270,7 @@ EXPLAINED: Final[Mapping[str, str]] = {
     "begin_anew: `yield Tell('board', f'worker_slot:{worker.key}', worker_slot.RestartDone())` is asked for twice": (
         "the board gets it again before any other message, when no permit is held; the tests of the rules find it"
     ),
+    "conversations: choose": "which identifier is chosen decides nothing; the tests of the rules find it",
     "_overlapping: `(path, *folders(path))` begins with the other one": "the order has no meaning",
     "folders: `yield path` is asked for twice": "a worker that is found twice counts once",
     "does not ask `board.entities[ref].state is not worker_slot.State.GONE`": "a worker that is gone has stopped",

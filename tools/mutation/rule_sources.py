@@ -93,7 +93,8 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         name="turns",
         changed=(output, turns),
         names=(
-            "keep_following RUNS OVER NONE begin_turn launch_turn run_turn follow_work verify_turn end_turn reap_turn"
+            "keep_following stop_following reap_when_gone RUNS OVER NONE"
+            " begin_turn launch_turn run_turn follow_work verify_turn end_turn reap_turn"
             " is_left of_sessions _begin_of _end_of"
         ).split(),
     ): featured_fleets.TURNS,

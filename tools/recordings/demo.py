@@ -4,8 +4,8 @@
 loopback answers by the scripts of this folder, so nothing leaves the machine and nothing costs money. At the end the
 demo compares what the log has with what the service has served. Its exit status is 0 if both are the same.
 
-Claude Code is limited for some seconds, and asks the permission tool of ``permission_server``. While Codex waits for
-an answer, the runner is killed, and a new one takes over. opencode works beside them.
+Claude Code is limited for some seconds, and asks for permissions, which the operator of the demo gives. While Codex
+waits for an answer of its model, the runner is killed, and a new one takes over. opencode works beside them.
 """
 
 import argparse
@@ -18,21 +18,23 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from threading import Event, Thread
+from typing import Any, Final, Self
 
 import anyio
 import msgspec
 
 from homes import MODELS, environment, is_there
 from lifefold.interpreters.store import SqliteStore
-from permission_server import NAME, TOOL, config
 from scripted_service import ScriptedService, scripts
 
 PATIENCE_S: Final = 240
 """The longest time of the fleet."""
 
-ASKED: Final = "asked.txt"
-"""The file with the tools that leave was asked for."""
+LOOK_S: Final = 0.5
+"""The pause between two looks of the operator."""
+
+LIFEFOLD: Final = (sys.executable, "-m", "lifefold.interpreters.cli")
 
 PROMPTS: Final = {
     "claude-words": "Write words.py with a function words(text), and try it.",
@@ -47,6 +49,9 @@ VERIFIED: Final = {
 HEAD: Final = """[fleet]
 name = "agents-demo"
 repository = "repo"
+
+[fleet.questions]
+timeout = "2m"
 """
 
 AGENT: Final = """
@@ -95,7 +100,7 @@ def write_fleet(folder: Path, service: ScriptedService) -> Path:
                 program=program,
                 place=json.dumps(program),
                 env=", ".join(f"{name} = {json.dumps(value)}" for name, value in env.items()),
-                more="\n".join(_keys(program, folder / ASKED)),
+                more="\n".join(_keys(program)),
                 task=task,
                 prompt=prompt,
                 verify=json.dumps(VERIFIED[task]),
@@ -106,16 +111,11 @@ def write_fleet(folder: Path, service: ScriptedService) -> Path:
     return file
 
 
-def _keys(program: str, asked: Path) -> Iterator[str]:
-    """Yield what is said of an agent besides: what it may do, and whom it asks."""
+def _keys(program: str) -> Iterator[str]:
+    """Yield the model of an agent, and what it may do without asking."""
     if program in MODELS:
         yield f"model = {json.dumps(MODELS[program])}"
-    if program == "claude":
-        asks = [f"--mcp-config={config('allow', asked)}", f"--permission-prompt-tool=mcp__{NAME}__{TOOL}"]
-        yield 'permissions = "edit"'
-        yield f"args = {json.dumps(asks)}"
-    else:
-        yield 'permissions = "all"'
+    yield f'permissions = "{"edit" if program == "claude" else "all"}"'
 
 
 class Runner:
@@ -123,7 +123,7 @@ class Runner:
 
     def __init__(self, file: Path) -> None:
         """Begin or continue the fleet of a file."""
-        argv = [sys.executable, "-m", "lifefold.interpreters.cli", "run", str(file), "--no-live"]
+        argv = [*LIFEFOLD, "run", str(file), "--no-live"]
         self._process: Final = subprocess.Popen(argv, cwd=file.parent, env=_plain_environment())  # noqa: S603  # ours
 
     @property
@@ -145,6 +145,41 @@ class Runner:
             return 1
 
 
+class Operator:
+    """An operator who approves every question, in a thread; ``approved`` has what was asked."""
+
+    def __init__(self, file: Path) -> None:
+        """Look at the fleet of a file."""
+        self.approved: Final[dict[str, str]] = {}
+        self._file: Final = file
+        self._is_over: Final = Event()
+        self._thread: Final = Thread(target=self._answer_all, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_args: object) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def _answer_all(self) -> None:
+        while not self._is_over.wait(LOOK_S):
+            shown = _lifefold(self._file, "status", "--json")
+            waiting: list[dict[str, Any]] = json.loads(shown.stdout)["waiting"] if shown.returncode == 0 else []
+            for each in waiting:
+                if each["about"] == "question":
+                    name: str = each["names"][0]
+                    self.approved[name] = each["reason"]
+                    _lifefold(self._file, "approve", name)
+
+
+def _lifefold(file: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
+    """Give a command of an operator in the folder of the fleet."""
+    argv = [*LIFEFOLD, *words]
+    return subprocess.run(argv, cwd=file.parent, env=_plain_environment(), capture_output=True, check=False)  # noqa: S603  # ours
+
+
 def _plain_environment() -> dict[str, str]:
     """Return this environment without the variables of a fleet around it."""
     return {name: value for name, value in os.environ.items() if not name.startswith("LIFEFOLD_")}
@@ -152,8 +187,7 @@ def _plain_environment() -> dict[str, str]:
 
 def told(file: Path) -> dict[str, Told]:
     """Return what the log has of each task."""
-    argv = [sys.executable, "-m", "lifefold.interpreters.cli", "tasks", "--json"]
-    shown = subprocess.run(argv, cwd=file.parent, env=_plain_environment(), capture_output=True, check=True)  # noqa: S603  # ours
+    shown = _lifefold(file, "tasks", "--json")
     conversations = _conversations(file.parent / ".lifefold" / "agents-demo.db")
     return {
         each["id"]: Told(
@@ -192,12 +226,11 @@ def differences(log: dict[str, Told], service: ScriptedService) -> list[str]:
     return found
 
 
-def skipped(folder: Path, service: ScriptedService) -> list[str]:
+def skipped(service: ScriptedService, operator: Operator) -> list[str]:
     """Return the troubles that did not happen."""
-    asked = folder / ASKED
     happened = {
         "no account was limited": service.limits.total(),
-        "no leave was asked for": asked.exists() and asked.read_text(),
+        "no permission was asked for": operator.approved,
         "no answer was held back": service.held.is_set(),
     }
     return [sentence for sentence, has_happened in happened.items() if not has_happened]
@@ -216,17 +249,20 @@ def main() -> int:
         folder.mkdir(exist_ok=True)
         file = write_fleet(folder, service)
         began = time.monotonic()
-        runner = Runner(file)
-        while runner.is_at_work and not service.held.wait(1):
-            pass
-        if runner.is_at_work:
-            runner.kill()
-            print("demo: the runner is killed, and a new one takes over")
+        with Operator(file) as operator:
             runner = Runner(file)
-        service.release()
-        code = runner.wait()
+            while runner.is_at_work and not service.held.wait(1):
+                pass
+            if runner.is_at_work:
+                runner.kill()
+                print("demo: the runner is killed, and a new one takes over")
+                runner = Runner(file)
+            service.release()
+            code = runner.wait()
         print(f"\ndemo: {round(time.monotonic() - began)} s, exit code {code}")
-        wrong = [*differences(told(file), service), *skipped(folder, service)]
+        wrong = [*differences(told(file), service), *skipped(service, operator)]
+        for name, question in operator.approved.items():
+            print(f"approved {name}: {question}")
         for task, served in service.spent.items():
             limits = f", {service.limits[task]} limit" if service.limits[task] else ""
             print(f"{task}: {service.answers[task]} answers{limits}, {sum(served):,} tokens")

@@ -1,13 +1,10 @@
-"""A server of the Model Context Protocol with one tool, which gives or refuses leave.
+"""A server of the Model Context Protocol with one tool, which gives or refuses leave: ``permission_server.py allow``.
 
-``permission_server.py ANSWER FILE`` with the answer ``allow`` or ``deny`` notes each tool that leave is asked for in a
-line of the file. It speaks JSON-RPC in lines on its standard input and output, as far as an agent program needs that.
+It speaks JSON-RPC in lines on its standard input and output, as far as an agent program needs that for one tool.
 """
 
 import json
-import os
 import sys
-from pathlib import Path
 from typing import Any, Final
 
 NAME: Final = "lifefold"
@@ -15,13 +12,13 @@ TOOL: Final = "permission"
 REFUSAL: Final = "the operator refuses it"
 
 
-def config(answer: str, asked: Path = Path(os.devnull)) -> str:
-    """Return the configuration of this server for an agent program, as JSON; it notes in the file ``asked``."""
-    return json.dumps({"mcpServers": {NAME: {"command": sys.executable, "args": [__file__, answer, str(asked)]}}})
+def config(answer: str) -> str:
+    """Return the configuration of this server for an agent program, as JSON."""
+    return json.dumps({"mcpServers": {NAME: {"command": sys.executable, "args": [__file__, answer]}}})
 
 
-def result(request: dict[str, Any], answer: str, asked: Path) -> dict[str, Any]:
-    """Return the result of a request, and note a tool that leave is asked for."""
+def result(request: dict[str, Any], answer: str) -> dict[str, Any]:
+    """Return the result of a request."""
     parameters: dict[str, Any] = request.get("params") or {}
     match request["method"]:
         case "initialize":
@@ -32,10 +29,7 @@ def result(request: dict[str, Any], answer: str, asked: Path) -> dict[str, Any]:
             schema = {"type": "object", "properties": {"tool_name": {"type": "string"}, "input": {"type": "object"}}}
             return {"tools": [{"name": TOOL, "description": "Ask the operator for leave.", "inputSchema": schema}]}
         case "tools/call":
-            arguments: dict[str, Any] = parameters.get("arguments", {})
-            wanted = arguments.get("input", {})
-            with asked.open("a") as file:
-                file.write(f"{arguments.get('tool_name', '')}\n")
+            wanted = parameters.get("arguments", {}).get("input", {})
             allowed = {"behavior": "allow", "updatedInput": wanted}
             verdict = allowed if answer == "allow" else {"behavior": "deny", "message": REFUSAL}
             return {"content": [{"type": "text", "text": json.dumps(verdict)}]}
@@ -48,11 +42,7 @@ def main() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         if "id" in request and "method" in request:
-            answered = {
-                "jsonrpc": "2.0",
-                "id": request["id"],
-                "result": result(request, sys.argv[1], Path(sys.argv[2])),
-            }
+            answered = {"jsonrpc": "2.0", "id": request["id"], "result": result(request, sys.argv[1])}
             print(json.dumps(answered), flush=True)
 
 

@@ -316,14 +316,14 @@ machine: Machine[Any] = Machine(
 
 
 def keep_following(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
-    """The output of a session is followed as long as the session runs."""
-    if REF not in worker.entities:
-        return
-    runs = worker.record("session").state is session.State.RUNNING
-    followed = worker.record(REF).state is State.FOLLOWED
-    if runs and not followed:
+    """The output of a session is followed from its start on, unless an interruption waited for the start."""
+    if REF in worker.entities and worker.record("session").state is session.State.RUNNING:
         yield Dispatch(REF, SessionRuns())
-    elif followed and not runs:
+
+
+def stop_following(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
+    """The output of a session that no longer runs is not followed any more."""
+    if REF in worker.entities and worker.record(REF).state is State.FOLLOWED:
         yield Dispatch(REF, SessionOver())
 
 

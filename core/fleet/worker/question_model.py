@@ -121,6 +121,17 @@ class QuestionAsked(Event, frozen=True):
     asked_ms: int = 0
 
     @classmethod
+    def examples(cls) -> tuple["QuestionAsked", ...]:
+        """Return two permissions and a question of a first claim, and one without an identifier."""
+        first = cls("T1", 1, id="a", kind=Kind.PERMISSION, tool="Bash", subject="make")
+        return (
+            first,
+            replace(first, id="s", tool="Read", subject="a"),
+            cls("T1", 1, id="b", text="which?"),
+            cls("T1", 1),
+        )
+
+    @classmethod
     def examples_for(cls, record: Any) -> tuple["QuestionAsked", ...]:
         """Return a permission, a question, one with a standing answer, and one with a forged token."""
         mine = cls(record.task, record.epoch, record.token)
@@ -137,6 +148,12 @@ class QuestionAnswered(Event, frozen=True):
 
     number: int = 0
     answer: Answer = Answer(Verdict.REFUSED)
+
+    @classmethod
+    def examples(cls) -> tuple["QuestionAnswered", ...]:
+        """Return every verdict on the first three questions."""
+        verdicts = (Verdict.ANSWERED, Verdict.ALLOWED, Verdict.REFUSED)
+        return tuple(cls(number, Answer(verdict, "so")) for number in (1, 2, 3) for verdict in verdicts)
 
     @classmethod
     def examples_for(cls, record: Any) -> tuple["QuestionAnswered", ...]:

@@ -243,6 +243,11 @@ def reap_turn(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
         yield Dispatch(REF, turn.AgentReaped(_number(worker)))
 
 
+def reap_when_gone(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """Reap a turn whose last activity has ended."""
+    yield from reap_turn(worker, transition)
+
+
 def is_left(worker: Aggregate) -> bool:
     """Tell whether a process of the session is left, or an activity is still being ended."""
     return worker.record("session").state in session.SESSION_LIVES or shutdown.is_ending(worker)
@@ -263,10 +268,10 @@ def of_sessions(agent: Machine[Any]) -> tuple[Rule, ...]:
         rule(on=agent, enters=session.State.SPAWNING)(launch_turn),
         rule(on=agent, enters=session.State.RUNNING)(run_turn),
         rule(on=agent, enters=session.State.RUNNING)(output.keep_following),
-        rule(on=agent, leaves=session.State.RUNNING)(output.keep_following),
+        rule(on=agent, leaves=session.State.RUNNING)(output.stop_following),
         rule(on=agent, leaves=session.SESSION_LIVES)(reap_turn),
         *(
-            rule(on=each, event=ActivityEnded)(reap_turn)
+            rule(on=each, event=ActivityEnded)(reap_when_gone)
             for each in (agent, assignment.machine, stall_detector.machine, output.machine)
         ),
         rule(on=machine, enters=OVER)(reap_turn),

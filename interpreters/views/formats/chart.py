@@ -6,7 +6,8 @@ A table becomes a chart with the same transitions by these rules:
   table has one order. So a row from any state can stand with the region ``ANY``, around all states that are not final.
   That is correct only if no later row of the same event stands further in; otherwise the row is repeated in every
   state.
-- *Staying is not entering again.* A row to its own state begins and ends nothing, so it has no target.
+- *Staying is not entering again.* A row to its own state begins and ends nothing, so it has no target. A row that
+  restarts timers enters its state again, if only timers of that state alone are declared there.
 - *A final state ends a chart.* Rows from any state never leave a final state, and their effects there are omitted.
 - *Guards, actions and computed durations are names.* The host of the chart supplies their functions.
 - *Activities whose states overlap without nesting* begin again in each of their states, timers too.
@@ -33,12 +34,16 @@ from lifefold.interpreters.views.outline import (
 
 
 class Arm(msgspec.Struct, frozen=True):
-    """A transition out of a node. ``target`` None stays; ``guard`` None is no condition."""
+    """A transition out of a node. ``target`` None stays; ``guard`` None is no condition.
+
+    It ``reenters`` if it goes from a state to the same state, and begins the timers of that state again.
+    """
 
     event: str
     guard: str | None
     target: str | None
     effects: tuple[str, ...]
+    reenters: bool = False
 
 
 class Timer(msgspec.Struct, frozen=True):
@@ -83,8 +88,11 @@ class Chart(msgspec.Struct, frozen=True):
 
 
 def chart(machine: Machine[Any]) -> Chart:
-    """Return the machine as a statechart. Raises ``ValueError`` for one with a row that restarts timers."""
-    restarting = next((row for row in machine.rows if row.restart), None)
+    """Return the machine as a statechart.
+
+    Raises ``ValueError`` for a row that restarts timers where an activity, or a timer of several states, goes on.
+    """
+    restarting = next((row for row in machine.rows if row.restart and not _may_reenter(machine, row)), None)
     if restarting is not None:
         message = f"machine {machine.name!r}: {restarting} has no equal in a statechart; its table can be printed"
         raise ValueError(message)
@@ -148,7 +156,10 @@ class _Drawing:
             guard = self.names.of(("guard", test, row.when), of + condition_of(row))
             self.guards.setdefault(guard, row)
         target = None if row.target is None or row.target is state else self.names[row.target]
-        return Arm(name_of(row.event), guard, target, tuple(effect.__name__ for effect in row.effects))
+        effects = tuple(effect.__name__ for effect in row.effects)
+        if row.restart and state is not None:
+            return Arm(name_of(row.event), guard, self.names[state], effects, reenters=True)
+        return Arm(name_of(row.event), guard, target, effects)
 
     def timer(self, region: Region, timer: After[Any]) -> Timer:
         identifier = self.names.of(("timer", timer.slot, region.states), timer.slot)
@@ -170,6 +181,12 @@ class _Drawing:
         """Return the initial node: the one with the machine's initial state in it, or else the first."""
         wanted = self.names[self.machine.initial.state]
         return next((node.id for node in nodes if wanted in ids(node)), nodes[0].id)
+
+
+def _may_reenter(machine: Machine[Any], row: Row[Any]) -> bool:
+    """Tell whether entering the states of the row again restarts their timers, and nothing else."""
+    there = [span for span in machine.spans.values() if row.sources is None or span.states & row.sources]
+    return row.sources is not None and all(isinstance(each.during, After) and len(each.states) == 1 for each in there)
 
 
 def ids(node: Node) -> frozenset[str]:

@@ -56,7 +56,12 @@ def _by(key: Callable[[Arm], str], arms: list[Arm]) -> dict[str, list[Json]]:
 
 
 def _transition(arm: Arm) -> Json:
-    parts = {"target": f"#{arm.target}" if arm.target else None, "guard": arm.guard, "actions": list(arm.effects)}
+    parts = {
+        "target": f"#{arm.target}" if arm.target else None,
+        "reenter": arm.reenters,
+        "guard": arm.guard,
+        "actions": list(arm.effects),
+    }
     return {key: value for key, value in parts.items() if value}
 
 

@@ -16,12 +16,13 @@ from agreement import fold_with_ledger, fold_with_react
 from alone import NAME, alone, birth, next_inputs
 from lifefold.core.fleet.board import fleet_task, worker_slot
 from lifefold.core.fleet.service import inbox
-from lifefold.core.fleet.worker import assignment, stall_detector
+from lifefold.core.fleet.worker import assignment, question, stall_detector
 from lifefold.core.kernel import Aggregate, Codec, Event, IllegalTransition, Machine, Record, Row, Step, encode
 from lifefold.core.lifecycles import process, runtime, session, session_profiles, session_windowed
 from lifefold.core.policy import access
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.store import Entry
+from lifefold.interpreters.targets.openings import TERMS
 from lifefold.interpreters.views import machines
 
 MACHINES = machines()
@@ -45,6 +46,7 @@ NEAR: dict[str, Record] = {
     "worker_slot": worker_slot.WorkerSlot(trust=access.Trust()),
     "inbox": inbox.Inbox(takes_messages=True),
     "stall_detector": stall_detector.StallDetector(limits=stall_detector.Limits(nudge_ms=90_000)),
+    "questions": question.Questions(terms=TERMS),
     "process": RESTARTING,
     "process-promptise-1.5": RESTARTING,
     **{
@@ -55,6 +57,11 @@ NEAR: dict[str, Record] = {
 }
 """Initial records whose limits are near, for machines that would need many events to come to theirs."""
 
+OTHERS: dict[str, Record] = {
+    "session-supervised": session_profiles.SupervisedSession(limits=SOON, account="claude"),
+}
+"""Further initial records of machines that differ by a part of their record."""
+
 EXPLORED = 1_500
 """How many records of a machine are visited at most, nearest first."""
 
@@ -64,7 +71,8 @@ EXAMPLES = settings().max_examples // 4
 
 def explored(machine: Machine[Any]) -> list[Record]:
     """Return records that the reducer can reach by the events' examples, nearest first."""
-    found, seen = [machine.initial], {encode(machine.initial)}
+    found = [machine.initial, *([OTHERS[machine.name]] if machine.name in OTHERS else [])]
+    seen = {encode(each) for each in found}
     for record in found:
         for event in (each for kind in machine.events for each in kind.examples()):
             step = machine.step(record, event)

@@ -109,8 +109,14 @@ def test_a_session_that_moves_after_its_answer_is_not_ended() -> None:
 
 def test_a_runner_that_comes_back_ends_no_session_before_its_time_to_answer() -> None:
     """Silent for an hour, and nobody has watched: each step lasts as long as the ladder says."""
-    said, _looks = watching(lambda _now_s: -3_600, 10_000)
+    said, _looks = watching(lambda _now_s: -3_600, 10_000, on_step_ms=3_600_000)
     assert [at_s for at_s, _ in said] == [0, 30, 60]
+
+
+def test_the_silence_before_a_watch_does_not_count() -> None:
+    """The session has waited for an operator's answer for an hour: it is warned of a minute after the answer."""
+    said, _looks = watching(lambda _now_s: -3_600, 10_000)
+    assert [at_s for at_s, _ in said] == [60, 90, 120]
 
 
 def test_a_step_keeps_its_time_when_a_runner_comes_back() -> None:

@@ -12,7 +12,8 @@ from lifefold.interpreters.targets.simulation_targets import fleet_of
 from lost_rules import BOARD, WORKER, without
 
 TARGET = fleet_of(3, 9)
-SEEDS = range(12)
+SEEDS = (1, 2, 3, 6, 10)
+"""With each rule lost, these find two mistakes planted in the monitor wherever one of the seeds 0 to 11 does."""
 
 
 NEAR = tuple(each for each in fleet_properties.PROPERTIES if each.localized is not None)

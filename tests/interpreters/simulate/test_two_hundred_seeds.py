@@ -8,7 +8,7 @@ from lifefold.interpreters.targets.simulation_targets import fleet_of
 SEEDS = 25
 """How many are tried at a time."""
 
-ALWAYS = 50
+ALWAYS = 25
 """How many are tried always; the others in campaigns."""
 
 EVENTS = 25_000

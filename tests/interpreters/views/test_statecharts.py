@@ -167,14 +167,16 @@ def test_activities_and_timers_begin_and_end_as_the_kernel_derives(nested_machin
             now = document.going_on(id_of[step.record.state])
             begun = {effect.slot for effect in step.effects if isinstance(effect, Begin | StartTimer)}
             ended = {effect.slot for effect in step.effects if isinstance(effect, End | CancelTimer)}
-            assert set(now) - set(before) - optional == begun - optional
+            again = begun & set(before)
+            assert set(now) - set(before) - optional == begun - again - optional
             # What is over by its own last event needs no end from the kernel; leaving the state does no harm.
             assert set(before) - set(now) - ended <= {
                 slot for slot, last in machine.last.items() if type(event) in last
             }
             transition = document.transition(id_of[record.state], record, event)
             left: set[str] = set() if transition is None else document.left(id_of[record.state], transition)
-            assert not {slot for slot in set(before) & set(now) if before[slot] in left}, "restarted"
+            restarted_there = {slot for slot in set(before) & set(now) if before[slot] in left}
+            assert restarted_there - optional == again - optional
 
 
 def test_every_timer_sent_is_cancelled_in_the_same_state(machine: Machine[Any]) -> None:
@@ -258,14 +260,32 @@ def test_a_fixed_delay_is_a_number(form: Callable[[Machine[Any]], str], awkward:
     assert '"1500' in form(awkward)
 
 
+def restarted(state: session.State) -> Machine[Any]:
+    """Return a session with a row that restarts the timers of a state."""
+    again: Row[Any] = row(state, session.UrgentMessage, state, restart=True)
+    return session.machine.with_rows(again)
+
+
 @pytest.mark.parametrize("form", [scxml, xstate])
-def test_a_row_that_restarts_timers_has_no_statechart_and_is_printed_in_the_table(
+def test_a_row_that_restarts_timers_beside_an_activity_has_no_statechart_and_is_printed_in_the_table(
     form: Callable[[Machine[Any]], str],
 ) -> None:
-    """A statechart would leave them as they are."""
-    again: Row[Any] = row(session.State.COOLING_DOWN, session.UrgentMessage, session.State.COOLING_DOWN, restart=True)
-    machine = session.machine.with_rows(again)
-    with pytest.raises(ValueError, match=r"row\(CoolingDown, UrgentMessage, CoolingDown, restart\) has no equal"):
+    """A statechart would begin the activity again, too."""
+    machine = restarted(session.State.INTERRUPTING)
+    with pytest.raises(ValueError, match=r"row\(Interrupting, UrgentMessage, Interrupting, restart\) has no equal"):
         form(machine)
     (printed,) = [line for line in plain(machine).splitlines() if "timers again" in line]
-    assert "CoolingDown" in printed
+    assert "Interrupting" in printed
+
+
+def test_a_row_that_restarts_timers_alone_enters_its_state_again() -> None:
+    """The entry begins the timers again."""
+    machine = restarted(session.State.COOLING_DOWN)
+    (again,) = [
+        each
+        for each in Document(machine).root.iter(f"{W3C}transition")
+        if each.get("event") == "UrgentMessage" and each.get("target") == "CoolingDown"
+    ]
+    assert again.get("type", "external") == "external"
+    (state, *_) = Configuration(machine).paths["CoolingDown"]
+    assert state["on"]["UrgentMessage"] == [{"target": "#CoolingDown", "reenter": True}]

@@ -248,6 +248,52 @@ async def test_a_check_out_can_be_cut_off_at_any_command(scene: GitScene, faults
     assert 5 < cut < 99
 
 
+async def test_an_agent_that_resumes_its_conversation_finds_its_changes_again(scene: GitScene) -> None:
+    """They are on the present target branch, not committed, also after the agent was at another task."""
+    await scene.workplace.check_out("a", "T1", 1)
+    commit(scene.place(), committed="c")
+    write(scene.place(), shared="changed", untracked="u")
+    (scene.place() / "other").unlink()
+    await scene.workplace.check_out("a", "T2", 1)
+    write(scene.place(), done="d")
+    await scene.merge("a", "T2", 1, "do")
+    await scene.workplace.check_out("a", "T1", 2, resumes=True)
+    found = {name: (scene.place() / name).read_text() for name in ("committed", "shared", "untracked", "done")}
+    assert found == {"committed": "c", "shared": "changed", "untracked": "u", "done": "d"}
+    assert not (scene.place() / "other").exists()
+    assert git(scene.place(), "rev-parse", "HEAD") == scene.git("rev-parse", "HEAD")
+    await scene.merge("a", "T1", 2, "do")
+    assert scene.git("show", "HEAD:committed", "HEAD:shared", "HEAD:untracked") == "cchangedu"
+
+
+async def test_changes_that_conflict_with_what_was_merged_since_are_not_brought_back(scene: GitScene) -> None:
+    """The agent does them anew on the present target branch; they stay in the salvage."""
+    await scene.workplace.check_out("a", "T1", 1)
+    write(scene.place(), shared="mine")
+    await scene.workplace.check_out("b", "T2", 1)
+    write(scene.place("b"), shared="theirs")
+    await scene.merge("b", "T2", 1, "do")
+    await scene.workplace.check_out("a", "T1", 2, resumes=True)
+    assert (scene.place() / "shared").read_text() == "theirs"
+    assert git(scene.place(), "status", "--porcelain") == ""
+    assert list(scene.salvaged()) == ["a/T1-1"]
+
+
+async def test_a_resumption_can_be_cut_off_at_any_command(scene: GitScene, faults: Faults) -> None:
+    """Performed again, the agent finds its changes once."""
+    cut = 0
+    for cut in range(100):
+        await scene.workplace.check_out("a", f"T{cut}", 1)
+        write(scene.place(), left="behind")
+        ended = await faults.crash(partial(scene.workplace.check_out, "a", f"T{cut}", 2, resumes=True), after=cut)
+        await scene.again().check_out("a", f"T{cut}", 2, resumes=True)
+        assert (scene.place() / "left").read_text() == "behind"
+        assert git(scene.place(), "symbolic-ref", "HEAD") == f"refs/heads/lifefold/fleet/T{cut}/2"
+        if ended:
+            break
+    assert 5 < cut < 99
+
+
 async def test_work_that_was_merged_is_not_salvaged(scene: GitScene) -> None:
     """Salvage is what would otherwise be lost, nothing else."""
     await scene.workplace.check_out("a", "T1", 1)

@@ -240,10 +240,11 @@ class Assignment(Record, frozen=True):
 
     ``is_orphan``: the session has died of ``death`` with ``diagnosis``, and its work is not verified yet. ``guarded``:
     there is a target branch. ``collected`` is the commit to merge. ``found`` is the commit that an agent has moved the
-    target branch to, and ``accepted`` the commit that the operator accepts.
+    target branch to, and ``accepted`` the commit that the operator accepts. The agent ``resumes``
+    this conversation about the task, if there is one.
     """
 
-    opaque: ClassVar[tuple[str, ...]] = ("collected",)
+    opaque: ClassVar[tuple[str, ...]] = ("collected", "resumes")
 
     state: State = State.IDLE
     brief: Brief = Brief()
@@ -256,12 +257,13 @@ class Assignment(Record, frozen=True):
     collected: str = ""
     found: str = ""
     accepted: str = ""
+    resumes: str = ""
 
     def normal_form(self) -> "Assignment":
         """Return the record without a task that is over, and without the fields that only sessions need."""
         if self.state in {State.IDLE, State.WANTING}:
             gone = replace(self, brief=Brief(), sessions=0, is_orphan=False, death="", diagnosis=None)
-            return replace(gone, collected="", found="", accepted="")
+            return replace(gone, collected="", found="", accepted="", resumes="")
         if self.state in ON_ITS_WAY:
             return replace(self, brief=replace(self.brief, failure="", kept=0), sessions=0)
         return self

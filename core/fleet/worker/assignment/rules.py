@@ -98,7 +98,8 @@ def adopt(a: Assignment, _e: Verified) -> Step[Assignment, Never]:
 def take(a: Assignment, e: Assigned) -> Step[Assignment, Never]:
     """Begin with the task."""
     fresh = replace(a, brief=e.brief, sessions=0, is_orphan=False, death="", diagnosis=None)
-    return Step(replace(fresh, collected=e.brief.collected, found="", accepted=""))
+    resumes = "" if e.conversation is None else e.conversation.id
+    return Step(replace(fresh, collected=e.brief.collected, found="", accepted="", resumes=resumes))
 
 
 def collect(a: Assignment, e: Collected) -> Step[Assignment, Never]:
@@ -122,10 +123,13 @@ def count(a: Assignment, _e: Prompted) -> Step[Assignment, Never]:
 
 
 def check_out(a: Assignment) -> CheckOutWork:
-    """Return the activity of Preparing; kept work is checked out as it is, to be verified again."""
+    """Return the activity of Preparing; kept work is checked out as it is, to be verified again.
+
+    An agent that resumes its conversation finds its changes again: it knows them, and would not make them anew.
+    """
     if a.brief.stage is Stage.REVERIFY:
         return CheckOutWork(a.brief.task, a.brief.epoch, a.brief.result, a.brief.collected)
-    return CheckOutWork(a.brief.task, a.brief.epoch)
+    return CheckOutWork(a.brief.task, a.brief.epoch, resumes=a.resumes)
 
 
 def inspect(a: Assignment) -> InspectWork:

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import pytest
+
 from aggregate_hand import Hand
 from board_hand import ask, assigned, close, fail, finish, go, make, opened, say, states
-from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening
+from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening, system
 from lifefold.core.fleet.board import account, fleet_task, worker_slot
 from lifefold.core.fleet.dispatch import accounts, preemption
 from lifefold.core.fleet.system import plan_change, plan_difference
@@ -12,6 +14,9 @@ from lifefold.core.fleet.worker import quota
 from lifefold.core.kernel import Aggregate, Created, Opened, replace
 from lifefold.core.lifecycles import task
 from lifefold.core.lifecycles.approval import ApprovalGranted
+from lifefold.interpreters.simulate import simulate
+from lifefold.interpreters.targets.simulation_targets import fleet_of
+from lost_rules import without
 
 HOUR_MS = 3_600_000
 TOLD = account.LimitReported(HOUR_MS, 2 * HOUR_MS, "five_hour")
@@ -223,3 +228,46 @@ def put(of: Hand, ref: str, **fields: Any) -> Aggregate:
     entity = of.entity(ref)
     record = replace(entity.record, **fields)
     return replace(of.aggregate, entities=of.aggregate.entities.set(ref, replace(entity, record=record)))
+
+
+def test_an_agent_without_an_account_is_given_tasks_while_others_rest() -> None:
+    """No account has to admit it."""
+    of = limit(ask(board(make("T1"), ann="left", dan=""), "ann"), "ann")
+    assert assigned(ask(of, "dan")) == [("worker/dan", "T1")]
+
+
+def test_a_limit_has_its_name_or_the_words_of_the_agent() -> None:
+    """For messages."""
+    assert accounts.reason_of(account.Account(scope="five_hour", message="limit reached")) == "five_hour limit"
+    assert accounts.reason_of(account.Account(message="limit reached")) == "limit reached"
+
+
+QUOTA = fleet_of(3, 9, kind="quota-")
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", ["quota-", ""], ids=["with accounts", "without"])
+def test_fleets_keep_their_properties(kind: str, seed: int) -> None:
+    """Sessions with an account meet limits at any time, and runners die at any time."""
+    fleet = fleet_of(3, 9, kind=kind)
+    assert simulate(system, opening=fleet.opening, environment=fleet.environment, seed=seed).found is None
+
+
+LOST = {
+    ("board", "admit"): (1, "every claim is admitted by the account of its agent"),
+    ("board", "leave_account"): (1, "every agent that uses an account is at a task"),
+    ("board", "tell_workers"): (5, "with no message in flight, every agent knows whether its account rests"),
+    ("worker", "ask_account"): (1, "no session begins while its worker knows that the account rests"),
+    ("worker", "report_limit"): (5, "a worker whose account rests has given its task back"),
+}
+"""By rule: a seed with which a fleet without it breaks a property."""
+
+
+@pytest.mark.parametrize(("kind", "name"), LOST, ids=[name for _, name in LOST])
+def test_a_fleet_without_one_of_these_rules_breaks_a_property(kind: str, name: str) -> None:
+    """Each rule is needed."""
+    seed, prop = LOST[kind, name]
+    lost = without(name, kind)
+    found = simulate(lost, opening=QUOTA.opening, environment=QUOTA.environment, seed=seed).found
+    assert found is not None
+    assert found.prop == prop

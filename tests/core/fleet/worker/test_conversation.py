@@ -25,7 +25,7 @@ from lifefold.core.fleet.worker.conversation import (
     charge,
     identifier,
 )
-from lifefold.core.kernel import STAY, Event, Machine, Record, Step, replace, row
+from lifefold.core.kernel import STAY, Event, Machine, Projection, Record, Step, replace, row
 from lifefold.core.lifecycles import session, session_profiles, task
 from lifefold.core.lifecycles.budget.amounts import Amounts
 from lifefold.core.lifecycles.session import Usage
@@ -469,3 +469,47 @@ def test_a_fleet_has_its_properties_in_the_nearest_states(talks: Talks) -> None:
     """For every kind of program; ``fleet-talking`` has all states of one of them."""
     report = check(system, opening=small(talks), bounds=replace(NEAR, compared=300))
     assert [each.name for each in report.broken()] == []
+
+
+def _talks(
+    *, worker: KeptConversation | None, board: KeptConversation | None, current: bool = True, epoch: int = 2
+) -> Any:
+    """Return a fleet in which a worker and the board have these conversations about claim 2 of a task."""
+    of_worker = conversations.Ledger((conversations.Talk("T1", 2, "ann", worker),))
+    agent = "" if board is None else board.agent
+    of_board = conversations.Ledger((conversations.Talk("T1", epoch, agent, board, current),), is_board=True)
+    return Projection({"worker/ann": of_worker, "board": of_board, "service/web": None}, 0)
+
+
+C1: Final = KeptConversation("ann", "C1", Usage(5))
+DEARER: Final = KeptConversation("ann", "C1", Usage(7))
+OF_BEN: Final = KeptConversation("ben", "C2", Usage(7))
+
+
+@pytest.mark.parametrize(
+    ("fleet", "agrees"),
+    [
+        (_talks(worker=C1, board=C1), True),
+        (_talks(worker=None, board=None), True),
+        (_talks(worker=C1, board=DEARER), False),
+        (_talks(worker=C1, board=None), False),
+        (_talks(worker=None, board=C1), False),
+        (_talks(worker=None, board=OF_BEN), True),
+        (_talks(worker=C1, board=None, current=False), True),
+        (_talks(worker=C1, board=DEARER, current=False), False),
+        (_talks(worker=C1, board=OF_BEN, epoch=3), True),
+        (_talks(worker=C1, board=DEARER, epoch=3), False),
+    ],
+)
+def test_the_board_and_the_worker_agree_about_a_conversation(fleet: Any, agrees: bool) -> None:  # noqa: FBT001
+    """About one of the current claim always, and about another one as long as the board keeps it."""
+    assert conversations.board_keeps_what_was_charged(fleet) is agrees
+    in_flight = Projection(fleet.aggregates, 1)
+    assert conversations.board_keeps_what_was_charged(in_flight)
+
+
+def test_a_kept_conversation_is_one_of_a_claim_that_stands() -> None:
+    """Not one of a task that is over."""
+    assert conversations.is_kept(_talks(worker=None, board=C1))
+    assert not conversations.is_kept(_talks(worker=C1, board=None))
+    assert not conversations.is_kept(_talks(worker=C1, board=C1, current=False))

@@ -201,9 +201,10 @@ def test_a_mistake_in_the_reading_breaks_a_property(name: str) -> None:
 
 
 @pytest.mark.no_cover
-def test_a_rule_that_is_lost_breaks_a_property() -> None:
-    """Without it a running session is not followed."""
-    lost = without("keep_following")
+@pytest.mark.parametrize("name", ["keep_following", "stop_following"])
+def test_a_rule_that_is_lost_breaks_a_property(name: str) -> None:
+    """Without it a running session is not followed, or one that is over is."""
+    lost = without(name)
     report = check(lost, opening=named("fleet-turns").opening, bounds=Bounds(states=2_000, compared=0))
     assert "the output of a session is followed exactly" in str([each.name for each in report.broken()])
 

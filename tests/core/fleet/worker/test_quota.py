@@ -11,6 +11,7 @@ from lifefold.core.fleet.worker import assignment, desired_state, mailbox, quota
 from lifefold.core.kernel import Record
 from lifefold.core.lifecycles import session, session_profiles, task
 from lifefold.core.lifecycles.session_limits import LimitReached
+from lifefold.interpreters.check import check
 
 ONE_ERROR: Final = session.Limits(max_consecutive_errors=1, max_total_errors=1)
 UNKNOWN: Final = ("board", "account:claude", account.LimitReported(None, 0, "five_hour", "limit"))
@@ -144,3 +145,8 @@ def test_a_worker_without_an_account_reports_no_limit(outcome: session.Limited |
     exit_with(start(of.report("assignment", "CheckOutWork", assignment.CheckedOut())), outcome)
     assert of.state("session") == "CoolingDown"
     assert [type(event) for _, _, event in of.told()] == [task.Failed]
+
+
+def test_a_quota_has_its_properties() -> None:
+    """They hold in every state that it can come to."""
+    assert check(quota.machine).ok

@@ -285,7 +285,16 @@ def test_a_mistake_in_the_following_turn_breaks_a_property(name: str) -> None:
     is_found(MUTANTS[name])
 
 
-RULES: Final = ("begin_turn", "launch_turn", "run_turn", "follow_work", "verify_turn", "end_turn", "reap_turn")
+RULES: Final = (
+    "begin_turn",
+    "launch_turn",
+    "run_turn",
+    "follow_work",
+    "verify_turn",
+    "end_turn",
+    "reap_turn",
+    "reap_when_gone",
+)
 
 
 @pytest.mark.no_cover
