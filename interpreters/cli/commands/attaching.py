@@ -183,7 +183,8 @@ def _variables(store: SqliteStore, name: str) -> dict[str, str]:
         fleet = load(Path(store.meta("source") or ""), watch=True)
     except (FleetFileError, OSError):
         return {}
-    return next((of_program(each) for each in fleet.agents if each.name == name), {})
+    agent = next((each for each in fleet.agents if each.name == name), None)
+    return {} if agent is None else of_program(agent)
 
 
 def _run(attached: Attached) -> int:
