@@ -6,7 +6,7 @@ is a value of bounded size, so that a restarted runner can read the output again
 """
 
 from enum import StrEnum
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -127,3 +127,17 @@ class Adapter(Protocol[State]):
     def finish(self, state: State, status: int | None) -> Ended:
         """Return the end of the session by its exit status: -n is a death by signal n, None is unknown."""
         ...
+
+
+@runtime_checkable
+class Attachable(Protocol):
+    """An adapter whose program a person can use at a terminal. It is optional, and pure like the rest."""
+
+    def resume_argv(self, conversation: Conversation) -> tuple[str, ...]:
+        """Return the command that resumes a conversation at a terminal, without a prompt."""
+        ...
+
+
+def resume_argv(adapter: Adapter[Any], conversation: Conversation) -> tuple[str, ...]:
+    """Return the command that resumes a conversation at a terminal; empty if the adapter has none."""
+    return adapter.resume_argv(conversation) if isinstance(adapter, Attachable) else ()

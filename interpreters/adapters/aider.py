@@ -82,6 +82,10 @@ class Aider:
             words.append("--yes-always")
         return (*words, *brief.arguments, f"--message={brief.prompt}")
 
+    def resume_argv(self, conversation: Conversation) -> tuple[str, ...]:  # noqa: ARG002 - the worktree has one chat
+        """Return the command that restores the chat of the worktree; the fleet commits what is left there."""
+        return ("aider", "--restore-chat-history", "--no-auto-commits", "--no-dirty-commits")
+
     def read(self, state: Reading, line: bytes, now: Now) -> Step:
         """Return the facts of one line; a line that repeats the one before has none."""
         text = hostile.plain(line)

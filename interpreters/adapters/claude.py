@@ -114,6 +114,10 @@ class Claude:
             words.append(f"--max-turns={brief.turns}")
         return (*words, *brief.arguments, "--", brief.prompt)
 
+    def resume_argv(self, conversation: Conversation) -> tuple[str, ...]:
+        """Return the command that resumes a conversation at a terminal."""
+        return ("claude", f"--resume={conversation.id}")
+
     def read(self, state: Reading, line: bytes, now: Now) -> Step:
         """Return the facts of one line."""
         found = hostile.decoded(_DECODER, line)

@@ -81,6 +81,10 @@ class Codex:
             words += ["resume", conversation.id]
         return (*words, "--", "-\n" if brief.prompt == "-" else brief.prompt)
 
+    def resume_argv(self, conversation: Conversation) -> tuple[str, ...]:
+        """Return the command that resumes a thread at a terminal."""
+        return ("codex", "resume", conversation.id)
+
     def read(self, state: Reading, line: bytes, now: Now) -> Step:
         """Return the facts of one line."""
         found = hostile.decoded(_DECODER, line)

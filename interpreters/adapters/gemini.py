@@ -89,6 +89,10 @@ class Gemini:
             words.append(f"--approval-mode={mode}")
         return (*words, *brief.arguments, f"--prompt={brief.prompt}")
 
+    def resume_argv(self, conversation: Conversation) -> tuple[str, ...]:
+        """Return the command that resumes a conversation at a terminal."""
+        return ("gemini", f"--resume={conversation.id}")
+
     def read(self, state: Reading, line: bytes, now: Now) -> Step:
         """Return the facts of one line."""
         found = hostile.decoded(_DECODER, line)

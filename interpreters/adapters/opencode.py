@@ -80,6 +80,10 @@ class Opencode:
             words.append("--auto")
         return (*words, *brief.arguments, "--", brief.prompt)
 
+    def resume_argv(self, conversation: Conversation) -> tuple[str, ...]:
+        """Return the command that resumes a session at a terminal."""
+        return ("opencode", f"--session={conversation.id}")
+
     def read(self, state: Reading, line: bytes, now: Now) -> Step:
         """Return the facts of one line."""
         found = hostile.decoded(_DECODER, line)

@@ -13,7 +13,7 @@ from lifefold.interpreters.store import SqliteStore, StoreError
 def found_earlier(store: SqliteStore, unknown: UnknownName) -> BadInput:
     """Return the error about an unknown name; for a task of an earlier log, with its state there and the command."""
     for log in logs.earlier_logs(store.path):
-        state = _state_in(log, unknown.name) if unknown.what == "task" else ""
+        state = _state_in(log, unknown.name) if unknown.what.endswith("task") else ""
         if state:
             there = f"lifefold why {shlex.quote(unknown.name)} --db {shlex.quote(str(log))}"
             said = f"{unknown.name} is not in {store.path}: it is {state} in the earlier log {log}; {there} explains it"

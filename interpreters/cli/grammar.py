@@ -129,12 +129,19 @@ def _add_choosing(log: argparse.ArgumentParser) -> None:
 
 def _add_telling(commands: _Commands) -> None:
     send = _add(
-        commands, "send", "telling:send", "send an agent an operator message; an urgent one interrupts its session"
+        commands, "send", "telling:send", "send an operator message to an agent or for a task; it interrupts a session"
     )
-    send.add_argument("agent", metavar="AGENT", help="the agent's name, or 'all'")
+    send.add_argument("agent", metavar="AGENT|TASK", help="the name of an agent or of a task, or 'all'")
     send.add_argument("text", metavar="TEXT", help="the message")
     send.add_argument("--no-interrupt", action="store_true", help="deliver it with the next prompt")
     _log_option(send)
+
+    attach = _add(
+        commands, "attach", "attaching:attach", "pause an agent, and continue its conversation by hand in its worktree"
+    )
+    attach.add_argument("name", metavar="AGENT|TASK", help="the agent's name, or that of its task")
+    attach.add_argument("--exec", action="store_true", help="run the agent program in this terminal")
+    _log_option(attach)
 
     stop = _add(commands, "stop", "telling:stop", "stop agents for good: their sessions end, and no run restarts them")
     how = stop.add_mutually_exclusive_group()

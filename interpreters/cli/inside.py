@@ -45,7 +45,9 @@ def must_be_permitted(arguments: Namespace) -> None:
         must_be_outside("task add" if function == "add" else function)
 
 
-_OF_OPERATORS: Final = frozenset({"answering", "branching", "deciding", "releasing", "telling", "trusting"})
+_OF_OPERATORS: Final = frozenset(
+    {"answering", "attaching", "branching", "deciding", "releasing", "telling", "trusting"}
+)
 """The modules with commands for operators only."""
 
 _RAISES: Final = ("add_usd", "add_tokens", "add_time", "add_sessions")

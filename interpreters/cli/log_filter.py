@@ -71,7 +71,7 @@ def concerned(aggregate: str, reaction: Reaction, step: Transition) -> tuple[fro
 def _tasks_on_board(step: Transition) -> Iterator[str]:
     machine, _, key = step.entity.partition(":")
     match machine:
-        case "task":
+        case "task" | "mailbox":
             yield key
         case "worker_slot":
             yield from (each.task for each in _records(step))

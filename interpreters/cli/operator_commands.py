@@ -41,7 +41,7 @@ TEXT_CHARACTERS: Final = 10_000
 class Said(msgspec.Struct, frozen=True):
     """An event for an entity of the aggregate ``to``; ``name`` is the agent or task as operators call it.
 
-    ``done`` is printed when the event is accepted.
+    ``done`` is printed when the event is accepted; nothing is printed of an event that only ``prepares`` another one.
     """
 
     name: str
@@ -49,6 +49,7 @@ class Said(msgspec.Struct, frozen=True):
     entity: str
     event: Event
     done: str = ACCEPTED
+    prepares: bool = False
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -106,6 +107,8 @@ def _given(store: SqliteStore, judge: Judge) -> Iterator[tuple[str, bool]]:
         # Another command was decided first; now the reason is known.
         answers |= {each.name: each.why for each in judge(_fleet(store)) if isinstance(each, Refused)}
     for each in judged:
+        if isinstance(each, Said) and each.prepares:
+            continue
         answer = each.why if isinstance(each, Refused) else answers[each.name]
         words = answer.replace(ACCEPTED, each.done, 1) if isinstance(each, Said) else answer
         line = plain(f"{each.name}: {' '.join(logs.typed(words, store).split())}".encode())

@@ -18,6 +18,7 @@ from lifefold.interpreters.fleet_file.gates import CLAIM, GATES, MERGE
 from lifefold.interpreters.fleet_file.interpreters import InterpreterKeys
 from lifefold.interpreters.fleet_file.keys import Key, Section, said, said_but_defaults
 from lifefold.interpreters.fleet_file.model import DEFAULT_LEASE_MS, DEFAULT_VERIFY_TIMEOUT_MS, Fleet
+from lifefold.interpreters.fleet_file.prices import PriceKeys
 from lifefold.interpreters.fleet_file.questions import (
     QUESTIONS,
     AnswerKeys,
@@ -162,6 +163,7 @@ class FileKeys(Section):
     agents = AgentKeys
     tasks = TaskKeys
     answers = AnswerKeys
+    prices = PriceKeys
     interpreters = InterpreterKeys
 
 

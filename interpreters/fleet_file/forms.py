@@ -159,6 +159,24 @@ MONEY = Form(
 """Money, as a whole number of millionths of a dollar."""
 
 
+def _price(value: object) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return round(value * _MICROUSD) if 0 <= value <= _MOST_PRICE_USD else None
+
+
+_MOST_PRICE_USD = 100_000
+
+PRICE = Form(
+    "a price in US dollars from 0 to 100,000",
+    "dollars",
+    {"type": "number", "minimum": 0, "maximum": _MOST_PRICE_USD},
+    _price,
+    lambda microusd: microusd / _MICROUSD,
+)
+"""A price, as a whole number of millionths of a dollar."""
+
+
 def duration(least_ms: int) -> Form[int]:
     """Accept a duration of at least ``least_ms`` and at most a year, and return its milliseconds."""
     least = f' at least "{format_duration(least_ms)}" and' if least_ms else ""

@@ -15,6 +15,7 @@ from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.policy.retry import RetryPolicy
 from lifefold.effects.service import Source
 from lifefold.interpreters.adapters import Permissions, adapter_of
+from lifefold.interpreters.adapters.prices import Price
 from lifefold.interpreters.fleet_file.budget import with_time
 
 DEFAULT_LEASE_MS = 60_000
@@ -110,8 +111,10 @@ class Fleet(msgspec.Struct, frozen=True):
 
     ``env`` and ``env_pass`` are for all processes, verification commands included. ``redact`` names further secrets.
 
+    ``prices`` turn the tokens of agent programs into money.
+
     ``meaning`` is the content of the file as JSON, the same for files with the same meaning. It has no environment
-    variables, and the options of interpreters only as digests. ``fingerprint`` is its digest.
+    variables and no prices, and the options of interpreters only as digests. ``fingerprint`` is its digest.
     """
 
     name: str
@@ -140,6 +143,7 @@ class Fleet(msgspec.Struct, frozen=True):
     env_pass: tuple[str, ...] = ()
     redact: tuple[str, ...] = ()
     anew: bool = False
+    prices: dict[str, Price] = msgspec.field(default_factory=dict[str, Price])
 
     def place_of(self, service: Service) -> Path:
         """Return the folder in which a service runs."""
@@ -209,3 +213,8 @@ def _talks(program: AgentProgram | None) -> Talks | None:
         return None
     adapter = adapter_of(program.adapter)
     return Talks(adapter.chooses_conversation, adapter.resumable) if adapter.resumable else None
+
+
+def model_of(known: Agent | Service | None) -> str:
+    """Return the model of an agent's program; empty if it has none."""
+    return known.program.model if isinstance(known, Agent) and known.program is not None else ""

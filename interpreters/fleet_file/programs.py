@@ -124,14 +124,16 @@ def report_unpriced(root: Table, fleet: Fleet, agents: Iterable[Agent], tasks: I
     """Report the agent programs that name no money, although a budget in US dollars limits them.
 
     A program that reports nothing at all is charged its reservation with ``unreported = "share"``. One that reports
-    tokens is not silent, so no rule gives it a cost in dollars.
+    tokens is not silent: the price of the agent's model turns them into dollars.
     """
     limits_all = any(caps.microusd is not None for caps in (fleet.budget.caps, *(each.caps for each in tasks)))
     limited = [each for each in agents if limits_all or each.caps.microusd is not None]
-    for name in dict.fromkeys(each.program.adapter for each in limited if each.program is not None):
+    found = [(each.program.adapter, each.program.model) for each in limited if each.program is not None]
+    for name, of_model in dict.fromkeys(found):
         match adapter_of(name).reports:
-            case Reports.TOKENS:
-                why = "reports tokens and no money; accepted: a budget of tokens, time or sessions"
+            case Reports.TOKENS if of_model not in fleet.prices:
+                priced = f"[[prices]] for model = {shown(of_model)}" if of_model else "a model with [[prices]]"
+                why = f"reports tokens and no money; accepted: {priced}, or a budget of tokens, time or sessions"
             case Reports.NOTHING if not fleet.budget.charges_the_silent:
                 why = 'reports no cost; accepted: unreported = "share" under [fleet.budget], or a budget without usd'
             case _:

@@ -32,6 +32,7 @@ from lifefold.interpreters.adapters import (
     cut,
     remaining,
 )
+from lifefold.interpreters.adapters.prices import Prices, priced
 from lifefold.interpreters.adapters.reading import SENTENCE_CHARS
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.redaction import Secrets
@@ -67,6 +68,11 @@ class Told(msgspec.Struct, frozen=True):
                 return msgspec.structs.replace(self, limited=fact)
             case _:
                 return self
+
+    def priced(self, prices: Prices, model: str) -> "Told":
+        """Return the facts with the money of their tokens, as far as the model has a price."""
+        totals = [each and priced(each, prices, model) for each in (self.by_session, self.by_conversation)]
+        return msgspec.structs.replace(self, by_session=totals[0], by_conversation=totals[1])
 
     @property
     def usage(self) -> session.Usage:

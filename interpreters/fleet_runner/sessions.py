@@ -25,6 +25,7 @@ from lifefold.effects import CancelSession, ForceStopSession, RunSession, StoreP
 from lifefold.interpreters.engine import ActivityContext, EffectContext, Unreached, handles
 from lifefold.interpreters.fleet_file import Fleet
 from lifefold.interpreters.fleet_file.command import is_python_command
+from lifefold.interpreters.fleet_file.model import model_of
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.notices import Notices
 from lifefold.interpreters.fleet_runner.obstacles import Obstacles
@@ -150,7 +151,7 @@ class Sessions:
         lacks = _no_hint if known is None else partial(hint, os.environ, known)
         adapter = adapter_of_start(directory)
         if adapter is not None:
-            told = await told_by(adapter, directory, ended)
+            told = (await told_by(adapter, directory, ended)).priced(self._fleet().prices, model_of(known))
             return exited(ended, told, self._secrets, Agent(lacks=lacks, limit_ms=activity.timeout_ms))
         order = read_order(directory)
         command = known.command if known is not None else () if order is None else order.argv

@@ -66,6 +66,11 @@ def _login(of: Agent | Service | Fleet) -> tuple[str, ...]:
         return ()
 
 
+def of_program(agent: Agent) -> dict[str, str]:
+    """Return the variables in ``env`` by which the agent's program finds its settings and conversations; no secrets."""
+    return {name: value for name, value in agent.env.items() if name in _login(agent) and not is_secret(name)}
+
+
 def _is_passed(name: str, named: Iterable[str]) -> bool:
     return matches(name, named) or (matches(name, PASSED) and not is_secret(name))
 

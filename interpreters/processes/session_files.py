@@ -134,6 +134,7 @@ class SessionOrder(msgspec.Struct, frozen=True):
 
     argv: tuple[str, ...]
     kind: str = ""
+    cwd: str = ""
 
 
 def read_order(directory: Path) -> SessionOrder | None:

@@ -65,7 +65,7 @@ def limited() -> Opening:
 def talking() -> Opening:
     """Return the opening of a fleet of one agent whose program names and resumes conversations, with one task.
 
-    The task has one retry, and money is limited, so every session is charged.
+    The task has one retry and a mailbox, and money is limited, so every session is charged.
     """
     limits = session.Limits(max_consecutive_errors=2, max_total_errors=3)
     plan = fleet.Plan(
@@ -74,7 +74,12 @@ def talking() -> Opening:
         (fleet.TaskPlan("T1", "do it", max_retries=1),),
         budget=fleet.Budget(fleet.Caps(microusd=4), Amounts(microusd=2, sessions=1)),
     )
-    return tuple(fleet.opening(plan, 0))
+    return tuple(
+        (name, replace(each, event=Opened({**each.event.records, "mailbox:T1": mailbox.Mailbox()})))
+        if name == "board" and isinstance(each.event, Opened)
+        else (name, each)
+        for name, each in fleet.opening(plan, 0)
+    )
 
 
 def trusted() -> Opening:

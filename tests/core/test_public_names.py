@@ -43,6 +43,7 @@ def test_the_system_that_is_shipped_has_a_board_workers_and_services() -> None:
             "service_slot",
             "change",
             "account",
+            "mailbox",
         ],
         "worker": [
             "session",

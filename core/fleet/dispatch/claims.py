@@ -12,10 +12,10 @@ from collections.abc import Iterator
 
 from lifefold.core.fleet.board import adaptive_timeout, budget, fleet_task, preemption_request, worker_slot
 from lifefold.core.fleet.board.fleet_task import FleetTask
-from lifefold.core.fleet.dispatch import accounts, budgets
+from lifefold.core.fleet.dispatch import accounts, budgets, task_messages
 from lifefold.core.fleet.dispatch.task_index import CLAIMED, work_of
-from lifefold.core.fleet.worker import assignment
-from lifefold.core.kernel import Aggregate, Dispatch, Transition, rule
+from lifefold.core.fleet.worker import assignment, prompt
+from lifefold.core.kernel import Aggregate, Dispatch, Transition, replace, rule
 from lifefold.core.lifecycles import task
 from lifefold.core.lifecycles.budget.amounts import Amounts
 from lifefold.core.lifecycles.task import Stage
@@ -84,7 +84,8 @@ def hand_over(board: Aggregate, transition: Transition) -> Iterator[Dispatch | T
     """Give a task that was claimed or handed over to its new owner."""
     record: FleetTask = transition.after.record
     yield Dispatch(f"worker_slot:{record.owner}", worker_slot.TaskGiven(record.id))
-    brief = brief_of(record, budgets.share_of(board, record), adaptive_timeout.limit_ms(board, record))
+    told = replace(record, prompt=prompt.with_messages(record.prompt, task_messages.messages_of(board, record.id)))
+    brief = brief_of(told, budgets.share_of(board, record), adaptive_timeout.limit_ms(board, record))
     yield Tell(f"worker/{record.owner}", "assignment", assignment.Assigned(brief, record.conversation_of(record.owner)))
 
 

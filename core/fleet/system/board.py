@@ -35,13 +35,14 @@ from lifefold.core.fleet.dispatch import (
     plan_approval,
     preemption,
     restarts,
+    task_messages,
     trust,
 )
 from lifefold.core.fleet.dispatch.task_index import TaskIndex, fold, work_of
 from lifefold.core.fleet.system import plan_change, plan_enforcement
 from lifefold.core.fleet.system.board_properties import PROPERTIES
 from lifefold.core.fleet.system.completion import finished, lacks_money, nothing_is_left
-from lifefold.core.fleet.worker import desired_state
+from lifefold.core.fleet.worker import desired_state, mailbox
 from lifefold.core.kernel import Aggregate, AggregateType, Transition, View, rule
 from lifefold.core.lifecycles import approval, task
 from lifefold.effects import Tell
@@ -102,6 +103,7 @@ aggregate = AggregateType(
         service_slot.machine,
         plan_change.machine,
         account.machine,
+        mailbox.machine,
     ),
     rules=(
         # The rules of a transition see one aggregate, and their actions are done in this order. The comments name the
@@ -137,6 +139,11 @@ aggregate = AggregateType(
         preemption.use_room,
         preemption.leave_room,
         claims.hand_over,
+        task_messages.take_messages,
+        task_messages.pass_on_message,
+        task_messages.deliver_messages,
+        task_messages.close_task_mailbox,
+        task_messages.close_late_mailbox,
         claims.recall,
         claims.release,
         dependencies.retry_granted,
@@ -193,6 +200,7 @@ aggregate = AggregateType(
         service_slot.machine.name: (),
         plan_change.machine.name: (plan_change.ChangeAccepted,),
         account.machine.name: (account.RestLifted,),
+        mailbox.machine.name: (mailbox.OperatorMessageArrived,),
     },
     properties=(*PROPERTIES, *plan_enforcement.PROPERTIES),
 )

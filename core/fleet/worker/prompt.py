@@ -18,10 +18,19 @@ def compose(brief: Brief, messages: tuple[str, ...], *, continued: bool, repeate
         first = "first" if repeated == 1 else f"first {repeated}"
         parts.append(f"An earlier session had the {first} of your messages too; it was not completed.")
     if messages:
-        parts.append("\n".join(["You have messages:", *(f"- {message}" for message in messages)]))
+        parts.append(_listed("You have messages:", messages))
     return "\n\n".join(parts)
 
 
 def after_failure(prompt: str, failure: str) -> str:
     """Return the prompt of a task, with the failure of an earlier attempt, if there was one."""
     return f"{prompt}\n\nAn earlier attempt at this task failed: {failure}" if failure else prompt
+
+
+def with_messages(prompt: str, messages: tuple[str, ...]) -> str:
+    """Return the prompt of a task, with the operator messages for the task."""
+    return f"{prompt}\n\n{_listed('There are messages about this task:', messages)}" if messages else prompt
+
+
+def _listed(head: str, messages: tuple[str, ...]) -> str:
+    return "\n".join([head, *(f"- {message}" for message in messages)])

@@ -12,11 +12,12 @@ from lifefold.core.fleet.system import worker
 from lifefold.core.fleet.worker import desired_state, mailbox, shutdown
 from lifefold.core.kernel import Aggregate, Event, replace
 from lifefold.interpreters.cli import operator_commands
+from lifefold.interpreters.cli.addressees import addressee, agent_names
 from lifefold.interpreters.cli.commands.resting import lift_rest
 from lifefold.interpreters.cli.logs import LOG
 from lifefold.interpreters.cli.names import must_be_there
 from lifefold.interpreters.cli.operator_commands import Refused, Said
-from lifefold.interpreters.cli.wording import by_number
+from lifefold.interpreters.cli.task_mail import for_task, naming_task
 from lifefold.interpreters.engine import REFUSED
 
 ALL: Final = "all"
@@ -31,11 +32,20 @@ _STOPS: Final = (
 
 
 def send(arguments: Namespace) -> int:
-    """Send an operator message to one agent or to all. A service runs once for it, after the inputs that wait."""
+    """Send an operator message to one agent, to all, or for a task. A service runs once for it, in its turn."""
     operator_commands.must_be_text("the text", arguments.text)
     event = mailbox.OperatorMessageArrived(arguments.text, urgent=not arguments.no_interrupt)
     message = _to_all("mailbox", event, "accepted; its next prompt has it")
-    return _tell(arguments.db, [arguments.agent], message, partial(_takes_no_message, arguments.text))
+
+    def judge(there: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
+        found = None if arguments.agent == ALL else addressee(there, arguments.agent)
+        if found is not None and found.is_task:
+            return for_task(there, found.name, event)
+        names = agent_names(there) if found is None else [found.name]
+        judged = _judged(there, names, message, partial(_takes_no_message, arguments.text))
+        return (naming_task(there, each) for each in judged)
+
+    return operator_commands.say(arguments.db, judge, "status")
 
 
 def stop(arguments: Namespace) -> int:
@@ -128,6 +138,11 @@ _DRAINS: Final = (
 )
 
 
+def obstacle_to_pause(of: Aggregate, name: str) -> str:
+    """Return why an agent cannot be paused; empty if it can."""
+    return _paused(of).replace(NAME, shlex.quote(name))
+
+
 def _paused(of: Aggregate) -> str:
     wanted: desired_state.DesiredState = of.record("desired_state")
     if wanted.state is desired_state.State.STOP or _is_gone(of):
@@ -149,15 +164,22 @@ def _not_paused(of: Aggregate) -> str:
 def _tell(db: str | None, wanted: Sequence[str], said: Said, obstacle: Obstacle) -> int:
     """Give one command to each of the agents named."""
 
-    def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
-        for name in _agents(aggregates, wanted):
-            to = f"{service.KIND}/{name}" if f"{service.KIND}/{name}" in aggregates else f"{worker.KIND}/{name}"
-            why = obstacle(aggregates[to])
-            done = said.done.replace(NAME, shlex.quote(name))
-            refused = Refused(name, why.replace(NAME, shlex.quote(name)))
-            yield refused if why else _put(replace(said, name=name, to=to, done=done))
+    def judge(there: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
+        return _judged(there, _agents(there, wanted), said, obstacle)
 
     return operator_commands.say(db, judge, "status")
+
+
+def _judged(
+    there: Mapping[str, Aggregate], names: Sequence[str], said: Said, obstacle: Obstacle
+) -> Iterator[Said | Refused]:
+    """Yield the command for each of these agents, or its refusal."""
+    for name in names:
+        to = f"{service.KIND}/{name}" if f"{service.KIND}/{name}" in there else f"{worker.KIND}/{name}"
+        why = obstacle(there[to])
+        done = said.done.replace(NAME, shlex.quote(name))
+        refused = Refused(name, why.replace(NAME, shlex.quote(name)))
+        yield refused if why else _put(replace(said, name=name, to=to, done=done))
 
 
 def _put(said: Said) -> Said:
@@ -168,12 +190,9 @@ def _put(said: Said) -> Said:
     return said
 
 
-_AGENTS: Final = frozenset({worker.KIND, service.KIND})
-
-
 def _agents(aggregates: Mapping[str, Aggregate], wanted: Sequence[str]) -> list[str]:
     """Return the agents named, each once; all agents if none or ``all`` is named."""
-    there = sorted((each.key for each in aggregates.values() if each.kind in _AGENTS), key=by_number)
+    there = agent_names(aggregates)
     if not wanted or ALL in wanted:
         return there
     must_be_there("agent", wanted, there)

@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from lifefold.core.fleet.board import fleet_task
+from lifefold.core.fleet.dispatch.task_messages import MAILBOX
 from lifefold.core.fleet.system import board
 from lifefold.core.fleet.system.plan_enforcement import look_anew
 from lifefold.core.fleet.worker import assignment, desired_state, mailbox, output, question
@@ -56,6 +57,8 @@ class Story(msgspec.Struct, frozen=True):
 def tell(story: Story, aggregate: str, transition: Transition) -> Story:
     """Take a transition of an aggregate into account."""
     if aggregate == board.NAME:
+        if transition.entity == f"{MAILBOX}{story.task}":
+            return _of_mailbox(story, transition)
         return _of_task(story, transition) if transition.entity == f"task:{story.task}" else story
     if isinstance(transition.event, assignment.Assigned):
         owner = aggregate if transition.event.brief.task == story.task else _unless(aggregate, story.owner)
@@ -85,6 +88,13 @@ def _of_task(story: Story, transition: Transition) -> Story:
     words = OF_TASK.get(type(event), _as_it_is)(event, transition)
     to = event.owner if isinstance(event, task.Claimed) else ""
     return _told(story, Line(transition.at_ms, who(transition.actor), words, to)) if words else story
+
+
+def _of_mailbox(story: Story, transition: Transition) -> Story:
+    event = transition.event
+    if not isinstance(event, mailbox.OperatorMessageArrived):
+        return story
+    return _told(story, Line(transition.at_ms, who(transition.actor), f"sent a message for it{because(event.text)}"))
 
 
 def _of_owner(story: Story, transition: Transition) -> Story:

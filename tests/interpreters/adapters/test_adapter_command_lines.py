@@ -5,6 +5,7 @@ import json
 import pytest
 
 from lifefold.interpreters.adapters import Brief, Conversation, Permissions, adapter_of
+from lifefold.interpreters.adapters.adapter import resume_argv
 from lifefold.interpreters.adapters.mcp_config import PERMISSION_TOOL, SERVER, mcp_config
 
 NEW = Conversation("0b5f8f4e-3c1d-4c58-9a51-000000000001")
@@ -126,3 +127,19 @@ def test_the_server_of_a_session_gets_its_variables_by_name() -> None:
     assert (server["command"], server["args"]) == ("python", ["-m", "lifefold", "mcp"])
     assert server["env"] == {"LIFEFOLD_TOKEN": "${LIFEFOLD_TOKEN:-}"}
     assert f"mcp__{SERVER}__permission" == PERMISSION_TOOL
+
+
+@pytest.mark.parametrize(
+    ("name", "argv"),
+    [
+        ("claude", ("claude", f"--resume={NEW.id}")),
+        ("codex", ("codex", "resume", NEW.id)),
+        ("opencode", ("opencode", f"--session={NEW.id}")),
+        ("gemini", ("gemini", f"--resume={NEW.id}")),
+        ("aider", ("aider", "--restore-chat-history", "--no-auto-commits", "--no-dirty-commits")),
+        ("command", ()),
+    ],
+)
+def test_a_person_resumes_a_conversation_at_a_terminal(name: str, argv: tuple[str, ...]) -> None:
+    """Without the options of unattended sessions; a plain command has no conversation."""
+    assert resume_argv(adapter_of(name), BEGUN) == argv

@@ -11,9 +11,10 @@ from fleet_ground import HANG_S, Ground
 from fleet_log import ME, FleetLog, folded, said
 from lifefold.core.fleet import AgentPlan, ServicePlan, TaskPlan
 from lifefold.core.fleet.service import inbox
-from lifefold.core.fleet.worker import desired_state, mailbox
+from lifefold.core.fleet.worker import assignment, desired_state, mailbox
 from lifefold.core.kernel import Envelope, Reaction, Refusal, encode
 from lifefold.core.lifecycles import process, session
+from lifefold.core.lifecycles.task import Brief
 from lifefold.interpreters.cli import operator_commands
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.fleet_file import load
@@ -78,6 +79,51 @@ def test_who_stops_an_agent_is_told_what_becomes_of_it(log: Path, capsys: pytest
         tell(log, capsys, "send", "ann", "look") == "ann: accepted; its next prompt has it; the next run acts on it\n"
     )
     assert tell(log, capsys, "stop") == f"ann: {STOPS.format(log)}; the next run acts on it\n"
+
+
+def test_a_message_for_a_task_waits_for_its_next_claim(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first one creates the mailbox of the task, and a full mailbox refuses."""
+    FleetLog(log, T1)
+    waits = "T1: accepted; no agent works at it (it is OPEN), and the prompt of its next claim has the message"
+    for typed, text in (("T1", "one"), ("task:T1", "two")):
+        assert tell(log, capsys, "send", typed, text) == f"{waits}; the next run acts on it\n"
+    assert folded(log).record("board", "mailbox:T1").messages == ("one", "two")
+    for _ in range(6):
+        tell(log, capsys, "send", "T1", "x" * 10_000)
+    assert "T1: refused: its mailbox is full" in tell(log, capsys, "send", "T1", "x" * 10_000, code=2)
+
+
+def test_a_message_for_a_task_at_work_names_the_agent_that_gets_it(
+    log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The owner gets it with the name of the task."""
+    FleetLog(log, T1).claimed("T1")
+    has_it = "T1: accepted; ann has the task, and its next prompt has the message"
+    assert tell(log, capsys, "send", "T1", "look") == f"{has_it}; the next run acts on it\n"
+
+
+def test_a_message_for_an_agent_names_its_task(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An agent without a task has the message in its next prompt, whatever the task will be."""
+    of = FleetLog(log, T1, agents=PAIR).reported("worker/ann", "session", session.WorktreeReady())
+    of.happens("worker/ann", "assignment", assignment.Assigned(Brief("T1", 1, "do it")))
+    assert tell(log, capsys, "send", "all", "look").splitlines() == [
+        "ann: accepted; its next prompt has it, at the task T1; the next run acts on it",
+        "bob: accepted; its next prompt has it; the next run acts on it",
+    ]
+
+
+def test_a_message_needs_an_addressee_that_can_read_it(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A task that is over has no later prompt; a name of two things, or of none, is refused with what is accepted."""
+    FleetLog(log, T1, TaskPlan("ann", "x"))
+    tell(log, capsys, "cancel", "T1")
+    over = "T1: refused: it is CANCELLED, and no prompt will have the message\n"
+    assert tell(log, capsys, "send", "T1", "look", code=2).startswith(over)
+    assert "accepted: agent:ann for the agent, task:ann for the task" in tell(log, capsys, "send", "ann", "x", code=2)
+    assert "no agent or task 'anne'; did you mean ann?" in tell(log, capsys, "send", "anne", "x", code=2)
+    for typed in ("agent:ann", "task:ann"):
+        assert "accepted" in tell(log, capsys, "send", typed, "look")
+    assert folded(log).record("board", "mailbox:ann").messages == ("look",)
+    assert folded(log).record("worker/ann", "mailbox").messages == ("look",)
 
 
 @pytest.mark.parametrize("command", ["pause", "resume", "stop", "stop --drain", "stop --kill", "send"])

@@ -83,6 +83,7 @@ def small(key: str = "", path: tuple[str, ...] = ()) -> dict[str, Any]:
             "questions": {},
         },
         "answers": [{"tool": "Bash", "answer": "allow"}],
+        "prices": [{"model": "gpt", "input": 1, "output": 2}],
         "agents": [{"name": "coder", "roles": ["review"], "restart": {}, "budget": {}, **runs}],
         "tasks": [{"id": "T1", "budget": {}, **prompt}],
         "interpreters": [{"use": "pager"}],

@@ -296,6 +296,20 @@ def test_a_retry_resumes_the_conversation_and_its_cost_counts_once(tmp_path: Pat
     assert budget["spent"] == TOTAL.microusd
 
 
+def test_the_price_of_its_model_turns_the_tokens_of_an_agent_into_money(tmp_path: Path) -> None:
+    """The log, and the budget in US dollars, have the money."""
+    ground = ProgramGround(tmp_path)
+    ground.cast(ground.agent("codex", "success", 'model = "gpt"'), fleet="[fleet.budget]\nusd = 5\nsession_usd = 1\n")
+    with ground.fleet.open("a") as file:
+        file.write('\n[[prices]]\nmodel = "gpt"\ninput = 3\ncached_input = 1\noutput = 10\n')
+    ground.run()
+    money = 3 * 200 + 1_000 + 10 * 7  # fresh input, cached input, output
+    (end,) = ground.ends()["success"]
+    assert end["usage"] == {"cost_microusd": money, "input_tokens": 1_200, "output_tokens": 7}
+    (budget,) = ground.json("budget")
+    assert budget["spent"] == money
+
+
 @pytest.mark.parametrize(("asks", "package"), [(True, True), (True, False), (False, True)])
 def test_an_agent_program_gets_the_permission_tool_in_a_fleet_with_questions(
     monkeypatch: pytest.MonkeyPatch, *, asks: bool, package: bool

@@ -1,0 +1,41 @@
+"""Operator messages for tasks on the command line: their events, and the words about whom they reach."""
+
+from collections.abc import Iterator, Mapping
+
+from lifefold.core.fleet.board.fleet_task import FleetTask
+from lifefold.core.fleet.dispatch.task_messages import AT_WORK, MAILBOX, OVER
+from lifefold.core.fleet.system import board, worker
+from lifefold.core.fleet.worker import mailbox
+from lifefold.core.kernel import Aggregate, Created, replace
+from lifefold.interpreters.cli.operator_commands import Refused, Said
+from lifefold.interpreters.engine import REFUSED
+from lifefold.interpreters.explain import status
+
+
+def for_task(
+    there: Mapping[str, Aggregate], name: str, event: mailbox.OperatorMessageArrived
+) -> Iterator[Said | Refused]:
+    """Yield the events of a message for a task; the first message creates the mailbox of the task."""
+    of, ref = there[board.NAME], f"{MAILBOX}{name}"
+    record: FleetTask = of.record(f"task:{name}")
+    if record.state in OVER:
+        yield Refused(name, f"{REFUSED}it is {record.state}, and no prompt will have the message")
+        return
+    if ref in of.entities:
+        if not mailbox.has_room(of.record(ref), event):
+            yield Refused(name, f"{REFUSED}{mailbox.FULL}")
+            return
+    else:
+        yield Said(f"mailbox of {name}", board.NAME, ref, Created(mailbox.Mailbox()), prepares=True)
+    has_it = f"accepted; {record.owner} has the task, and its next prompt has the message"
+    waits = f"accepted; no agent works at it (it is {record.state}), and the prompt of its next claim has the message"
+    yield Said(name, board.NAME, ref, event, has_it if record.state in AT_WORK else waits)
+
+
+def naming_task(there: Mapping[str, Aggregate], said: Said | Refused) -> Said | Refused:
+    """Return a message for an agent that names the task which it will reach, if the agent has one."""
+    of = there.get(said.to) if isinstance(said, Said) else None
+    if not isinstance(said, Said) or of is None or of.kind != worker.KIND:
+        return said
+    task = status.task_in_hand(of.record("assignment"))
+    return replace(said, done=f"{said.done}, at the task {task}") if task else said

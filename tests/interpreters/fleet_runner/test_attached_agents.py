@@ -1,0 +1,147 @@
+"""An operator continues the conversation of an agent by hand, and gives it back: nothing of it is lost."""
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agent_recordings import FOLDER
+from fleet_log import FleetLog, said
+from lifefold.core.fleet import AgentPlan, ServicePlan, TaskPlan
+from lifefold.core.fleet.system.plan import Talks
+from lifefold.core.fleet.worker import assignment
+from lifefold.core.lifecycles import session
+from lifefold.core.lifecycles.task import Brief
+from lifefold.interpreters.cli.app import main
+from program_ground import ProgramGround
+
+TALKS = """#!/bin/sh
+case " $* " in
+*" -p "*"--resume="*) printf '%s\\n' "$@" > {counts}/resumed; cat {data}/claude/resumed.txt; cp by_hand talks.txt ;;
+*" -p "*) echo $$ > {counts}/pid; cat {data}/claude/success.txt | head -n 3; exec sleep 600 ;;
+*) echo "$PWD $*" > by_hand; echo "at the terminal with $CLAUDE_CONFIG_DIR"; exit {status} ;;
+esac
+"""
+"""A program that hangs in its first session, works by hand, and succeeds in the session that resumes it."""
+
+
+def talking(folder: Path, *, status: int = 0) -> ProgramGround:
+    """Return a fleet of one agent, and a task, with such a program."""
+    ground = ProgramGround(folder)
+    script = TALKS.format(counts=shlex.quote(str(folder / "counts")), data=shlex.quote(str(FOLDER)), status=status)
+    agent = ground.agent("claude", "talks", script=script)
+    return ground.cast(agent.replace("env = { ", 'env = { CLAUDE_CONFIG_DIR = "/its own", '), repository=True)
+
+
+def begun(ground: ProgramGround) -> str:
+    """Wait until the agent has begun its conversation; return its identifier."""
+    while True:
+        (found,) = ground.json("status")["agents"]
+        if found["conversation"].startswith("resumes "):
+            return str(found["conversation"]).removeprefix("resumes conversation ")
+
+
+def test_an_attached_conversation_goes_on_by_hand_and_then_with_the_agent(tmp_path: Path) -> None:
+    """The session is over when the command is printed; it runs in the worktree; the next session resumes the same."""
+    ground = talking(tmp_path)
+    with ground.running() as run:
+        run.until("Spawning -> Running")
+        conversation = begun(ground)
+        printed = ground.call("attach", "agent:talks").stdout.splitlines()
+        pid = (tmp_path / "counts" / "pid").read_text().strip()
+        assert not Path("/proc", pid).exists()
+        worktree = tmp_path / ".lifefold" / "ground.db.files" / "worktrees" / "talks"
+        program = tmp_path / "programs" / "talks"
+        command = f"CLAUDE_CONFIG_DIR='/its own' {program} --resume={conversation}"
+        assert printed == [
+            "talks: paused, until lifefold resume talks",
+            f"cd {worktree} && {command}",
+            "lifefold resume talks gives it back: the next session resumes the conversation",
+        ]
+        again = ground.call("attach", "task:talks", "--exec").stdout.splitlines()
+        assert again == ["talks: is paused already", printed[1], "at the terminal with /its own", printed[2]]
+        assert (worktree / "by_hand").read_text() == f"{worktree} --resume={conversation}\n"
+        ground.call("resume", "talks")
+        run.rest()
+    assert f"--resume={conversation}" in (tmp_path / "counts" / "resumed").read_text().splitlines()
+    assert ground.tasks()["talks"]["state"] == "CLOSED"
+    assert ground.git("show", "main:talks.txt") == f"{worktree} --resume={conversation}\n"
+
+
+def test_the_end_of_the_program_is_that_of_the_command(tmp_path: Path) -> None:
+    """A program that fails by hand makes the command fail with 1, and the agent stays paused."""
+    ground = talking(tmp_path, status=7)
+    with ground.running() as run:
+        run.until("Spawning -> Running")
+        begun(ground)
+        assert "gives it back" in ground.call("attach", "agent:talks", "--exec", code=1).stdout
+        (found,) = ground.json("status")["agents"]
+        assert found["desired_state"] == "Pause"
+
+
+def test_a_session_without_a_runner_is_not_attached(tmp_path: Path) -> None:
+    """Its process still works at the conversation. When the process is gone, the conversation is attached."""
+    ground = talking(tmp_path)
+    with ground.running() as run:
+        run.until("Spawning -> Running")
+        begun(ground)
+        run.process.kill()
+        run.process.wait()
+    pid = (tmp_path / "counts" / "pid").read_text().strip()
+    refused = ground.call("attach", "agent:talks", code=2).stderr
+    assert f"talks: the session still runs as process {pid}, without a runner" in refused
+    ground.kill_all()
+    assert "is paused already" in ground.call("attach", "agent:talks").stdout
+
+
+TALKER = AgentPlan("ann", talks=Talks(chooses=False, resumes=True))
+
+
+def unchanged(log: FleetLog) -> FleetLog:
+    """Let nothing happen."""
+    return log
+
+
+def claimed(log: FleetLog) -> FleetLog:
+    """Let ann claim T1, and not know of it yet."""
+    return log.claimed("T1")
+
+
+def assigned(log: FleetLog) -> FleetLog:
+    """Give T1 to ann, who has not begun a session at it."""
+    log.reported("worker/ann", "session", session.WorktreeReady())
+    return log.happens("worker/ann", "assignment", assignment.Assigned(Brief("T1", 1, "do it")))
+
+
+@pytest.mark.parametrize(
+    ("made", "name", "what"),
+    [
+        (claimed, "agent:bob", "bob is no agent program with conversations"),
+        (unchanged, "ann", "ann has no task now"),
+        (assigned, "ann", "ann has not begun its conversation about T1 yet"),
+        (unchanged, "T1", "no agent has the task T1 now"),
+        (unchanged, "web", "web is a service"),
+        (unchanged, "bob", "accepted: agent:bob for the agent, task:bob for the task"),
+        (unchanged, "task:bo", "there is no task 'bo'; did you mean bob?"),
+        (unchanged, "agent:bo", "there is no agent 'bo'; did you mean bob?"),
+        (unchanged, "anne", "there is no agent or task 'anne'; did you mean ann?"),
+    ],
+    ids=["command", "idle", "not-begun", "open", "service", "two-meanings", "no-task", "no-agent", "unknown"],
+)
+def test_an_agent_without_a_conversation_is_refused_before_it_is_paused(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    made: Callable[[FleetLog], FleetLog],
+    name: str,
+    what: str,
+) -> None:
+    """Exit code 2, with what is accepted; nothing is written."""
+    log = tmp_path / "fleet.db"
+    tasks = (TaskPlan("T1", "do it"), TaskPlan("bob", "do it"))
+    made(FleetLog(log, *tasks, agents=(TALKER, AgentPlan("bob")), services=(ServicePlan("web"),)))
+    assert main(["attach", name, "--db", str(log)]) == 2
+    error = capsys.readouterr().err
+    assert what in error
+    assert "accepted: " in error or "did you mean" in error
+    assert said(log) == []

@@ -1,0 +1,24 @@
+"""Operator messages for tasks, from the command line to the prompts of sessions."""
+
+from pathlib import Path
+
+from fleet_ground import Ground
+
+
+def test_a_message_for_a_task_is_in_its_prompt_at_once_or_with_the_next_claim(tmp_path: Path) -> None:
+    """The session of the task at work is interrupted; the other task has no agent yet, and its first prompt has it."""
+    ground = Ground(tmp_path).prepare("slow", "later").demand("later", 'depends_on = ["slow"]')
+    with ground.running() as run:
+        run.until("Spawning -> Running")
+        waits = ground.call("send", "later", "in German").stdout
+        assert waits.startswith("later: accepted; no agent works at it (it is OPEN)")
+        has_it = ground.call("send", "slow", "hurry").stdout
+        assert has_it.startswith("slow: accepted; agent has the task")
+        run.rest()
+    assert "- About slow: hurry" in ground.git("show", "main:slow.txt")
+    assert "There are messages about this task:\n- in German" in ground.git("show", "main:later.txt")
+    assert "sent a message for it: in German" in ground.call("why", "later").stdout
+    logged = ground.call("log", "--task", "later").stdout
+    assert "OperatorMessageArrived: urgent, in German" in logged
+    assert "hurry" not in logged
+    assert {each["state"] for each in ground.json("tasks")} == {"CLOSED"}
