@@ -89,8 +89,9 @@ Follow: TypeAlias = Callable[[Aggregate, Transition], Iterable[RuleAction]]
 class Rule(msgspec.Struct, frozen=True, gc=False):
     """What follows, inside the aggregate, from transitions of the machine it is ``on``. Made by ``rule``.
 
-    ``events``, ``leaves`` and ``enters`` are its triggers. An empty one does not narrow them. ``follow`` is the bare
-    function, which relies on them; a call of the rule itself asks for nothing where it is not triggered.
+    ``events``, ``leaves`` and ``enters`` are its triggers. An empty one does not narrow them. ``beside`` is an entity
+    without which the rule does not exist. ``follow`` is the bare function, which relies on them; a call of the rule
+    itself asks for nothing where it is not triggered.
     """
 
     name: str
@@ -99,17 +100,23 @@ class Rule(msgspec.Struct, frozen=True, gc=False):
     events: tuple[type[Event], ...] = ()
     leaves: frozenset[State] = frozenset()
     enters: frozenset[State] = frozenset()
+    beside: str = ""
 
     def __repr__(self) -> str:
         """Return its name, its machine and its triggers."""
         parts = ["event " + "/".join(each.__name__ for each in self.events)] if self.events else []
         parts += ["leaves " + "/".join(sorted(self.leaves))] if self.leaves else []
         parts += ["enters " + "/".join(sorted(self.enters))] if self.enters else []
+        parts += [f"beside {self.beside}"] if self.beside else []
         return shown(f"Rule {self.name} on {self.on}: {', '.join(parts) or 'every transition'}")
 
     def __call__(self, aggregate: Aggregate, transition: Transition) -> Iterable[RuleAction]:
         """Return what follows from a transition; nothing from one that does not trigger the rule."""
-        return self.follow(aggregate, transition) if self.is_triggered(transition) else ()
+        return self.follow(aggregate, transition) if self.is_in(aggregate) and self.is_triggered(transition) else ()
+
+    def is_in(self, aggregate: Aggregate) -> bool:
+        """Tell whether the aggregate has the entity that the rule needs."""
+        return not self.beside or self.beside in aggregate.entities
 
     def is_triggered(self, transition: Transition) -> bool:
         """Tell whether a transition triggers the rule: by its machine, the type of its event, and both states."""
@@ -126,6 +133,7 @@ def rule(
     event: type[Event] | tuple[type[Event], ...] | None = None,
     leaves: State | Iterable[State] | None = None,
     enters: State | Iterable[State] | None = None,
+    beside: str = "",
 ) -> Callable[[Follow], Rule]:
     """Make a rule of a function ``(aggregate, transition) -> rule actions``, with what triggers it.
 
@@ -137,6 +145,8 @@ def rule(
     - ``enters``: a change of state into this state, or into one of several. A new entity enters its first state.
 
     A transition that stays in its state neither leaves nor enters it.
+
+    ``beside`` is the reference of an optional entity: an aggregate without it does not have the rule.
 
     Raises ``ValueError``, with the name of the rule, for an event or a state that the machine does not have, and for an
     empty trigger.
@@ -160,7 +170,7 @@ def rule(
         if event == ():
             raise ValueError(f"{name}: event= names no event")
         left, entered = _states(name, on, "leaves", leaves), _states(name, on, "enters", enters)
-        return Rule(follow.__name__, on.name, follow, events, left, entered)
+        return Rule(follow.__name__, on.name, follow, events, left, entered, beside)
 
     return made
 

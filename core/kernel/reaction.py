@@ -342,6 +342,8 @@ class _Run:
         """Add what rules ask for after a transition, each with the rule's name. Raises ``DecisionError``."""
         aggregate = self.aggregate
         for each in self.of.triggered(transition):
+            if each.beside and each.beside not in self.entities:
+                continue
             before = len(actions)
             try:
                 for action in each.follow(aggregate, transition):

@@ -65,7 +65,8 @@ class Wire(NamedTuple):
         parts = [" or ".join(each.__name__ for each in self.rule.events)] if self.rule.events else []
         parts += [f"leaves {_or(self.rule.leaves)}"] if self.rule.leaves else []
         parts += [f"enters {_or(self.rule.enters)}"] if self.rule.enters else []
-        return ", ".join(parts) or "every transition"
+        where = [f"with {self.rule.beside}"] if self.rule.beside else []
+        return ", ".join([", ".join(parts) or "every transition", *where])
 
 
 def wiring(system: System) -> tuple[Wire, ...]:

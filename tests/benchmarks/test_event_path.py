@@ -7,7 +7,7 @@ import pytest
 from benchmarks import event_path
 
 FUNCTIONS: Final = 88
-FILES: Final = 26
+FILES: Final = 25
 
 
 @pytest.fixture(scope="module")

@@ -213,7 +213,7 @@ def nothing_is_open_without_money(board: Aggregate) -> bool:
     return all(out_of_money(board, name) is None for name in waiting)
 
 
-def is_blocked_by_its_own_purse(board: Aggregate) -> bool:
+def is_blocked_by_its_own_budget(board: Aggregate) -> bool:
     """A task that is blocked by a budget needs that budget."""
     blocked = (
         each for each in tasks_of(board) if each.state is task.State.BLOCKED and each.blocked_by.startswith("budget:")
@@ -224,6 +224,6 @@ def is_blocked_by_its_own_purse(board: Aggregate) -> bool:
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     always("every claim has a reservation in each of its budgets", workers_have_their_share),
     always("every holder of a reservation is at a task", shares_have_a_worker),
-    always("a task is blocked only by a budget that it needs", is_blocked_by_its_own_purse),
+    always("a task is blocked only by a budget that it needs", is_blocked_by_its_own_budget),
     always("no open task waits for a budget that only an operator can raise", nothing_is_open_without_money),
 )

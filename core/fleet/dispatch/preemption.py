@@ -199,17 +199,17 @@ def has_let_go(board: Aggregate) -> bool:
     at_work = {each.owner for each in tasks_of(board) if each.state in CLAIMED}
     worker_slots = {name: board.entities.get(f"worker_slot:{name}") for name in asked}
     return not at_work & asked.keys() and all(
-        slot is None or slot.record.task in {"", asked[name].of} or _is_brought_home(board, slot.record.task)
+        slot is None or slot.record.task in {"", asked[name].of} or _is_handed_over(board, slot.record.task)
         for name, slot in worker_slots.items()
     )
 
 
-def _is_brought_home(board: Aggregate, name: str) -> bool:
+def _is_handed_over(board: Aggregate, name: str) -> bool:
     """Tell whether a task was given out only to be verified or merged."""
     return board.record(f"task:{name}").stage is not task.Stage.WORK
 
 
-def nobody_is_kept_waiting(board: Aggregate) -> bool:
+def no_task_is_kept_waiting(board: Aggregate) -> bool:
     """While a task waits without a request, no worker that may take it works at a later task."""
     return not work_of(board).is_preempting or claims.next_pair(board) is not None or next_asked(board) is None
 
@@ -265,7 +265,7 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
         whole_board,
         always("only a task of strictly lower priority is preempted", first_comes_first),
         always("at most one worker is preempted for a task", asks_one),
-        always("no worker keeps a later task while a task waits that it may take", nobody_is_kept_waiting),
+        always("no worker keeps a later task while a task waits that it may take", no_task_is_kept_waiting),
     ),
     always("no preempted worker waits for a task that it may not take", nobody_waits_in_his_room),
     always("a preempted worker has lost its task and works at nothing", has_let_go),

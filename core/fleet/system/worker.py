@@ -187,8 +187,8 @@ def report(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
         return
     before, brief = transition.before.state, transition.after.record.brief
     to = f"task:{brief.task}"
-    yield from orphans.told(transition)
-    yield from nothing_done.told(transition)
+    yield from orphans.reports(transition)
+    yield from nothing_done.reports(transition)
     match transition.event:
         case assignment.WorkFinished(took_ms=took_ms):
             yield Tell("board", to, task.Completed(brief.epoch, took_ms))
@@ -252,7 +252,7 @@ aggregate = AggregateType(
     ),
     rules=(
         # Before `measuring`: the next session, which `go_on` begins at once, gets the conversation as it is now.
-        rule(on=agent, event=session.SessionExited)(conversations.listen),
+        rule(on=agent, event=session.SessionExited, beside=conversation.REF)(conversations.listen),
         conversations.keep,
         conversations.take_up,
         conversations.choose,
@@ -261,8 +261,8 @@ aggregate = AggregateType(
         quota.reporting(agent),
         usage.measuring(agent),
         # Before `keep_watch`, which asks whether a question waits.
-        *(rule(on=each)(question.keep_open) for each in (agent, assignment.machine)),
-        *(rule(on=each)(stall_detector.keep_watch) for each in (agent, question.machine)),
+        *(rule(on=each, beside=question.REF)(question.keep_open) for each in (agent, assignment.machine)),
+        *(rule(on=each, beside=stall_detector.REF)(stall_detector.keep_watch) for each in (agent, question.machine)),
         # Before `work_ends`: the end of a session ends its tool, and the turn can then be verified.
         *turns.of_sessions(agent),
         *turns.OF_CLAIMS,
@@ -275,12 +275,12 @@ aggregate = AggregateType(
         work_begins,
         deliver,
         work_ends,
-        rule(on=agent)(orphans.bury),
-        rule(on=assignment.machine, enters=assignment.State.ORPHANED)(orphans.bury),
+        rule(on=agent)(orphans.begin_inspection),
+        rule(on=assignment.machine, enters=assignment.State.ORPHANED)(orphans.begin_inspection),
         # Before `next_round` and `go_on`: the board gets the outcome of a claim before the worker's next request. No
         # other order of these rules is known to matter.
         report,
-        usage.told,
+        usage.clear_meter,
         next_round,
         *(
             rule(on=each)(go_on)

@@ -52,27 +52,25 @@ def of(worker: Aggregate) -> Conversation | None:
     return None if found is None else found.record
 
 
-@rule(on=assignment.machine, event=assignment.Assigned, enters=assignment.State.PREPARING)
-def take_up(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+@rule(on=assignment.machine, event=assignment.Assigned, enters=assignment.State.PREPARING, beside=REF)
+def take_up(_worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Begin a claim with the conversation that the board kept for it."""
-    if of(worker) is not None:
-        assigned = cast("assignment.Assigned", transition.event)
-        yield Dispatch(REF, ClaimBegan(assigned.brief.task, assigned.brief.epoch, assigned.conversation))
+    assigned = cast("assignment.Assigned", transition.event)
+    yield Dispatch(REF, ClaimBegan(assigned.brief.task, assigned.brief.epoch, assigned.conversation))
 
 
-@rule(on=assignment.machine, event=assignment.Prompted)
+@rule(on=assignment.machine, event=assignment.Prompted, beside=REF)
 def choose(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
     """Choose the identifier of a new conversation, if the program accepts one."""
-    found = of(worker)
-    if found is not None and found.chooses and not found.is_begun:
+    found: Conversation = worker.record(REF)
+    if found.chooses and not found.is_begun:
         brief: task.Brief = worker.record("assignment").brief
         yield Dispatch(REF, IdChosen(identifier(brief.token, brief.task, brief.epoch, worker.key, found.count + 1)))
 
 
-def listen(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+def listen(_worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Take in what the end of a session tells of its conversation."""
-    if of(worker) is not None:
-        yield Dispatch(REF, _ended(cast("session.SessionExited", transition.event)))
+    yield Dispatch(REF, _ended(cast("session.SessionExited", transition.event)))
 
 
 @rule(on=machine, event=(Began, SessionEnded))

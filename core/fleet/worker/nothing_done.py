@@ -18,7 +18,7 @@ MOST_HIDDEN: Final = 5
 """How many ignored files a message names at most."""
 
 
-def told(transition: Transition) -> Iterator[Tell]:
+def reports(transition: Transition) -> Iterator[Tell]:
     """Yield the message to the board about a task whose living session has changed nothing."""
     if transition.before is None or transition.entered is not assignment.State.IDLE:
         return

@@ -61,7 +61,7 @@ def has_died(transition: Transition) -> bool:
             return False
 
 
-def bury(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
+def begin_inspection(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
     """Let the inspection of an orphan begin when no process of its session is left."""
     if worker.record("assignment").state is assignment.State.ORPHANED and not _is_alive(worker):
         yield Dispatch("assignment", assignment.SessionGone())
@@ -71,7 +71,7 @@ def _is_alive(worker: Aggregate) -> bool:
     return any(part.slot == RunSession.__name__ for part in worker.entities["session"].running)
 
 
-def told(transition: Transition) -> Iterator[Tell]:
+def reports(transition: Transition) -> Iterator[Tell]:
     """Yield the messages to the board about an orphan, under the epoch of its claim."""
     if transition.before is None:
         return

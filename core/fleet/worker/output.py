@@ -317,13 +317,13 @@ machine: Machine[Any] = Machine(
 
 def keep_following(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
     """The output of a session is followed from its start on, unless an interruption waited for the start."""
-    if REF in worker.entities and worker.record("session").state is session.State.RUNNING:
+    if worker.record("session").state is session.State.RUNNING:
         yield Dispatch(REF, SessionRuns())
 
 
 def stop_following(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
     """The output of a session that no longer runs is not followed any more."""
-    if REF in worker.entities and worker.record(REF).state is State.FOLLOWED:
+    if worker.record(REF).state is State.FOLLOWED:
         yield Dispatch(REF, SessionOver())
 
 

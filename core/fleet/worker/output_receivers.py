@@ -22,11 +22,10 @@ def interrupt_at_a_limit(worker: Aggregate, transition: Transition) -> Iterator[
         yield Dispatch("session", LimitReached(seen.until_ms, seen.scope, seen.message))
 
 
-@rule(on=output.machine, event=output.ConversationSeen)
-def name_conversation(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+@rule(on=output.machine, event=output.ConversationSeen, beside=conversation.REF)
+def name_conversation(_worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Keep the name that the program gives its conversation while the session runs: a later session resumes it."""
-    if conversation.REF in worker.entities:
-        yield Dispatch(conversation.REF, conversation.Began(cast("output.ConversationSeen", transition.event).id))
+    yield Dispatch(conversation.REF, conversation.Began(cast("output.ConversationSeen", transition.event).id))
 
 
 RULES: Final[tuple[Rule, ...]] = (interrupt_at_a_limit, name_conversation)

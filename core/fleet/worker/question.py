@@ -187,9 +187,7 @@ def _may_be_asked(worker: Aggregate) -> bool:
 
 
 def keep_open(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
-    """Questions are accepted as long as a session works at a claim, if the fleet has questions."""
-    if REF not in worker.entities:
-        return
+    """Questions are accepted as long as a session works at a claim."""
     may_be, is_open = _may_be_asked(worker), worker.record(REF).state is not State.CLOSED
     if may_be and not is_open:
         brief = worker.record("assignment").brief

@@ -132,10 +132,10 @@ machine: Machine[Any] = Machine(
 def counting(agent: Machine[Any]) -> Rule:
     """Return the rule that asks the account for each session of this lifecycle."""
 
-    @rule(on=agent)
-    def ask_account(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    @rule(on=agent, beside=REF)
+    def ask_account(_worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         """Record the beginning and the end of a session, and its limit, with what is known of its account."""
-        if REF not in worker.entities or transition.before is None:
+        if transition.before is None:
             return
         lived = transition.before.state in session.SESSION_LIVES
         lives = transition.after.state in session.SESSION_LIVES
@@ -152,14 +152,14 @@ def counting(agent: Machine[Any]) -> Rule:
 def reporting(agent: Machine[Any]) -> Rule:
     """Return the rule that reports the limits of this lifecycle's sessions."""
 
-    @rule(on=agent, event=(session.SessionExited, LimitReached))
+    @rule(on=agent, event=(session.SessionExited, LimitReached), beside=REF)
     def report_limit(worker: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
         """Report a limit to the account, and give the task back: another account may be open.
 
         The account learns of it first, so that the task is not given to another agent of the account.
         """
         limit = limit_of(transition.event)
-        if REF not in worker.entities or limit is None or transition.entered is None:
+        if limit is None or transition.entered is None:
             return
         to = f"{account.REF}:{account_of(worker)}"
         rest_ms = account.told_rest_ms(limit.until_ms, transition.at_ms)

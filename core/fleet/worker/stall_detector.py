@@ -345,9 +345,7 @@ def _is_to_be_watched(worker: Aggregate) -> bool:
 
 
 def keep_watch(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
-    """A session is watched as long as it runs and waits for no answer, if the fleet wants that."""
-    if REF not in worker.entities:
-        return
+    """A session is watched as long as it runs and waits for no answer."""
     runs = _is_to_be_watched(worker)
     watched = worker.record(REF).state in WATCHED
     if runs and not watched:

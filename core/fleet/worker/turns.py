@@ -138,11 +138,11 @@ machine = in_fleet.starting(FleetTurn(), REF)
 # The rules
 
 
-@rule(on=assignment.machine, event=assignment.Assigned)
+@rule(on=assignment.machine, event=assignment.Assigned, beside=REF)
 def begin_turn(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Begin the turn of a claim that is to be worked at."""
     assigned = cast("assignment.Assigned", transition.event)
-    if REF in worker.entities and assigned.brief.stage is task.Stage.WORK:
+    if assigned.brief.stage is task.Stage.WORK:
         t: turn.Turn = worker.record(REF)
         number = t.number + 1 if t.state is State.REAPED else t.number
         yield Dispatch(REF, turn.TaskClaimed(number, task=assigned.brief.task))
@@ -160,7 +160,7 @@ def run_turn(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
         yield Dispatch(REF, turn.AgentSpawned(_number(worker)))
 
 
-@rule(on=output.machine)
+@rule(on=output.machine, beside=REF)
 def follow_work(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Bring a running turn into the phase that the output tells.
 
@@ -189,17 +189,17 @@ def _end_of(phase: State, number: int) -> turn.ToolCompleted | turn.VerifyReques
     return turn.ToolCompleted(number) if phase is State.TOOL_USE else turn.VerifyRequested(number)
 
 
-@rule(on=assignment.machine, leaves=assignment.State.WORKING, enters=assignment.ON_ITS_WAY)
+@rule(on=assignment.machine, leaves=assignment.State.WORKING, enters=assignment.ON_ITS_WAY, beside=REF)
 def verify_turn(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
     """Report that the work of the claim is to be verified."""
     if _is_in(worker, State.RUNNING):
         yield Dispatch(REF, turn.VerifyRequested(_number(worker)))
 
 
-@rule(on=assignment.machine, enters=assignment.State.IDLE)
+@rule(on=assignment.machine, enters=assignment.State.IDLE, beside=REF)
 def end_turn(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Complete or fail the turn with its claim."""
-    if REF not in worker.entities or worker.record(REF).state in NONE | OVER:
+    if worker.record(REF).state in NONE | OVER:
         return
     if isinstance(transition.event, assignment.Merged | assignment.Parked):
         yield Dispatch(REF, turn.TaskCompleted(_number(worker)))
@@ -254,7 +254,7 @@ def is_left(worker: Aggregate) -> bool:
 
 
 def _is_in(worker: Aggregate, *states: State) -> bool:
-    return REF in worker.entities and worker.record(REF).state in states
+    return worker.record(REF).state in states
 
 
 def _number(worker: Aggregate) -> int:
@@ -265,13 +265,13 @@ def _number(worker: Aggregate) -> int:
 def of_sessions(agent: Machine[Any]) -> tuple[Rule, ...]:
     """Return the rules that sessions of this lifecycle drive a turn by, and those by which a turn is reaped."""
     return (
-        rule(on=agent, enters=session.State.SPAWNING)(launch_turn),
-        rule(on=agent, enters=session.State.RUNNING)(run_turn),
-        rule(on=agent, enters=session.State.RUNNING)(output.keep_following),
-        rule(on=agent, leaves=session.State.RUNNING)(output.stop_following),
-        rule(on=agent, leaves=session.SESSION_LIVES)(reap_turn),
+        rule(on=agent, enters=session.State.SPAWNING, beside=REF)(launch_turn),
+        rule(on=agent, enters=session.State.RUNNING, beside=REF)(run_turn),
+        rule(on=agent, enters=session.State.RUNNING, beside=output.REF)(output.keep_following),
+        rule(on=agent, leaves=session.State.RUNNING, beside=output.REF)(output.stop_following),
+        rule(on=agent, leaves=session.SESSION_LIVES, beside=REF)(reap_turn),
         *(
-            rule(on=each, event=ActivityEnded)(reap_when_gone)
+            rule(on=each, event=ActivityEnded, beside=REF)(reap_when_gone)
             for each in (agent, assignment.machine, stall_detector.machine, output.machine)
         ),
         rule(on=machine, enters=OVER)(reap_turn),

@@ -11,10 +11,10 @@ from lifefold.core.lifecycles.budget.amounts import Amounts, Caps, Resource
 def measuring(agent: Machine[session.Session]) -> Rule:
     """Return the rule that counts the sessions of this lifecycle."""
 
-    @rule(on=agent)
+    @rule(on=agent, beside=usage_meter.REF)
     def measure(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         """Count a session from its start to its end, or until it is given up."""
-        if usage_meter.REF not in worker.entities or transition.before is None:
+        if transition.before is None:
             return
         lived = transition.before.state in session.SESSION_LIVES
         lives = transition.after.state in session.SESSION_LIVES
@@ -40,11 +40,10 @@ def _most_ms(limits: session.Limits) -> int | None:
     return None if limits.session_timeout_ms is None else limits.session_timeout_ms + limits.grace_ms
 
 
-@rule(on=assignment.machine, event=assignment.WorkRequested)
-def told(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
-    """Reset the account when it goes to the board with a request for work, so that costs are reported once."""
-    if usage_meter.REF in worker.entities:
-        yield Dispatch(usage_meter.REF, usage_meter.UsageReported())
+@rule(on=assignment.machine, event=assignment.WorkRequested, beside=usage_meter.REF)
+def clear_meter(_worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
+    """Clear the meter when its figures go to the board with a request for work, so that costs are reported once."""
+    yield Dispatch(usage_meter.REF, usage_meter.UsageReported())
 
 
 def spent(worker: Aggregate) -> tuple[Amounts, bool]:

@@ -32,7 +32,7 @@ NOT_SEEN = {
 OF_PEOPLE = frozenset({"retry_granted", "divide", "gather", "lose_role", "cancel_parts", "decide"})
 """Rules of what only a fleet has whose plan a person approves, whose tasks take roles and may be split."""
 
-OF_BUDGETS = frozenset({"reserve", "settle", "go_without", "go_on_with_more", "measure", "told", "step_back"})
+OF_BUDGETS = frozenset({"reserve", "settle", "go_without", "go_on_with_more", "measure", "clear_meter", "step_back"})
 """Rules of what only a fleet has whose sessions are limited."""
 
 RENEWED = frozenset({"reopen"})
@@ -55,7 +55,7 @@ OF_ABORTS = frozenset({"spread", "catch_up"})
 OF_SERVICES = frozenset({"close_down"})
 """Rules of a fleet that has services."""
 
-OF_ORPHANS = frozenset({"bury"})
+OF_ORPHANS = frozenset({"begin_inspection"})
 """Rules of what only a fleet has that verifies what dead sessions have left."""
 
 TAKES_LONG = frozenset(

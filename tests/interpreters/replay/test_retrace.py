@@ -142,7 +142,7 @@ def _stirred_for_ever(declared: Property[Any]) -> Retrace:
     [((), False), (weakly(oven.Stirred), False), (weakly(oven.Bake), True), (strongly(oven.Baked), True)],
     ids=["nobody has to", "what is done", "who could all the time", "who could again and again"],
 )
-def test_a_round_counts_only_if_nobody_is_kept_waiting_unfairly(given: Any, *, is_kept: bool) -> None:
+def test_a_round_counts_only_if_no_task_is_kept_waiting_unfairly(given: Any, *, is_kept: bool) -> None:
     """An activity that could be over at any moment, and is said to be in the end, is not stirred for ever."""
     assert _stirred_for_ever(_bread(given=given)).keeps("a fire leads to bread", of="oven") is is_kept
 

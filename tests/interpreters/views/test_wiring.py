@@ -41,7 +41,7 @@ def watched(system: System, seen: Seen) -> System:
                 seen.add(((kind, each.on, each.name), event, lead_of(kind, action)))
                 yield action
 
-        return Rule(each.name, each.on, follow, each.events, each.leaves, each.enters)
+        return Rule(each.name, each.on, follow, each.events, each.leaves, each.enters, each.beside)
 
     types = [
         AggregateType(

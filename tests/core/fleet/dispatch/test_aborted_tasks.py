@@ -214,7 +214,7 @@ def test_what_rests_below_a_task_that_is_aborted_is_cancelled_by_its_own_abort()
     assert of.record("task:T1+2").reason.startswith("parent_aborted")
 
 
-def test_what_is_done_is_brought_home_all_the_same() -> None:
+def test_what_is_done_is_handed_over_all_the_same() -> None:
     """But if it is not accepted, it is not tried again (E16)."""
     of = finish(parts(max_retries=2), "T1+2")
     of.give("task:T1+1", SIBLING)

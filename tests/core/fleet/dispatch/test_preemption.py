@@ -178,7 +178,7 @@ def test_a_request_that_nobody_needs_any_more_is_harmless() -> None:
     assert asked(of) == {}
 
 
-def test_what_is_done_is_brought_home_and_makes_no_room() -> None:
+def test_what_is_done_is_handed_over_and_makes_no_room() -> None:
     """Its owner is free soon (E16)."""
     of = add(finish(busy(2, worker_slots=("ann",)), "L1"), "X", 1)
     assert (asked(of), states(of, "L1")) == ({}, ["DONE"])

@@ -24,7 +24,7 @@ NARROWED: Final = frozenset(
         ("worker_slot", "trust_again"),
         ("worker_slot", "withdraw"),
         ("assignment", "leave_to_others"),
-        ("assignment", "bury"),
+        ("assignment", "begin_inspection"),
         ("assignment", "drained"),
     }
 )
@@ -57,6 +57,8 @@ class Spied:
         def follow(aggregate: Aggregate, transition: Transition) -> Iterable[RuleAction]:
             if isinstance(transition.event, Created) and Created not in of.events and of.events:
                 return ()  # an event of the machine is what lets the function look at the record before
+            if not of.is_in(aggregate):
+                return ()  # the function looks at the entity beside which it is a rule
             actions = list(of.follow(aggregate, transition))
             self.asked[key] += 1
             self.answered[key] += bool(actions)

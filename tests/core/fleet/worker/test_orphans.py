@@ -330,7 +330,7 @@ def test_a_task_says_it_itself_or_its_plan_does(own: OnDeath | None, plans: OnDe
 def test_nothing_is_told_of_an_assignment_that_begins() -> None:
     """It cannot be an orphan yet."""
     (begun,) = create(assignment.machine, "assignment", assignment.machine.initial, 0, "worker").transitions
-    assert list(orphans.told(begun)) == []
+    assert list(orphans.reports(begun)) == []
 
 
 # Properties
@@ -384,7 +384,7 @@ def _buries_alive(of: Aggregate, _transition: Transition) -> Any:
 @rule(on=assignment.machine)
 def _keeps_it_to_himself(of: Aggregate, transition: Transition) -> Any:
     """Report all but what became of orphans."""
-    mute = list(orphans.told(transition))
+    mute = list(orphans.reports(transition))
     yield from (wish for wish in worker.report(of, transition) if wish not in mute)
 
 
@@ -393,7 +393,7 @@ SMALL: Final = Bounds(states=2_000, compared=0)
 LOST: Final[dict[str, tuple[str, Callable[[], System]]]] = {
     "it is looked at while the session lives": (
         "inspected after its process has ended",
-        lambda: _replaced("bury", *(rule(on=each)(_buries_alive) for each in (worker.agent, assignment.machine))),
+        lambda: _replaced("begin_inspection", *(rule(on=each)(_buries_alive) for each in (worker.agent, assignment.machine))),
     ),
     "the board does not hear of it": (
         "every orphan is with its worker",
@@ -416,7 +416,7 @@ def test_an_orphan_without_an_inspection_stays_one() -> None:
     """And its fleet comes to no end."""
     opened, more = small(OnDeath.VERIFY), orphans.AT_LAST
     for prop in ("no task stays an orphan", "every task is settled at last"):
-        is_broken(prop, without("bury"), FEW, opening=opened, properties=more)
+        is_broken(prop, without("begin_inspection"), FEW, opening=opened, properties=more)
 
 
 STATE: Final = assignment.State

@@ -125,7 +125,7 @@ def test_a_begun_stage_is_finished_although_the_worker_stops(make: Callable[[], 
     assert of.part("assignment", slot).slot == slot
 
 
-def test_no_session_begins_while_what_is_left_of_a_task_is_brought_home() -> None:
+def test_no_session_begins_while_what_is_left_of_a_task_is_handed_over() -> None:
     """Neither by a pause that is over, nor by anything else."""
     for of in (whole_verifying(), given(MERGE)):
         of.give("desired_state", desired_state.PauseWanted()).give("desired_state", desired_state.ResumeWanted())
