@@ -1,12 +1,14 @@
 """Operator messages for tasks on the command line: their events, and the words about whom they reach."""
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.fleet.dispatch.task_messages import AT_WORK, MAILBOX, OVER
 from lifefold.core.fleet.system import board, worker
 from lifefold.core.fleet.worker import mailbox
 from lifefold.core.kernel import Aggregate, Created, replace
+from lifefold.core.lifecycles import task
 from lifefold.interpreters.cli.operator_commands import Refused, Said
 from lifefold.interpreters.engine import REFUSED
 from lifefold.interpreters.explain import status
@@ -27,9 +29,22 @@ def for_task(
             return
     else:
         yield Said(f"mailbox of {name}", board.NAME, ref, Created(mailbox.Mailbox()), prepares=True)
-    has_it = f"accepted; {record.owner} has the task, and its next prompt has the message"
-    waits = f"accepted; no agent works at it (it is {record.state}), and the prompt of its next claim has the message"
-    yield Said(name, board.NAME, ref, event, has_it if record.state in AT_WORK else waits)
+    yield Said(name, board.NAME, ref, event, f"accepted; {_reaches(record)}")
+
+
+def _reaches(record: FleetTask) -> str:
+    """Return which prompt has a message for a task."""
+    if record.state in AT_WORK:
+        return f"{record.owner} has the task, and its next prompt has the message"
+    if record.state in _WORKED:
+        return f"its work is over for now (it is {record.state}), and only a later try has the message"
+    return f"no agent works at it (it is {record.state}), and the prompt of its next claim has the message"
+
+
+_WORKED: Final = frozenset(
+    {task.State.DONE, task.State.PENDING_APPROVAL, task.State.ORPHANED, task.State.WAITING_FOR_SUBTASKS}
+)
+"""In these states a task has been worked at, and its next step is no session."""
 
 
 def naming_task(there: Mapping[str, Aggregate], said: Said | Refused) -> Said | Refused:
@@ -37,5 +52,5 @@ def naming_task(there: Mapping[str, Aggregate], said: Said | Refused) -> Said | 
     of = there.get(said.to) if isinstance(said, Said) else None
     if not isinstance(said, Said) or of is None or of.kind != worker.KIND:
         return said
-    task = status.task_in_hand(of.record("assignment"))
-    return replace(said, done=f"{said.done}, at the task {task}") if task else said
+    name = status.task_in_hand(of.record("assignment"))
+    return replace(said, done=f"{said.done}, at the task {name}") if name else said

@@ -33,6 +33,7 @@ from lifefold.interpreters.adapters import (
     WorkStarted,
     login_of,
 )
+from lifefold.interpreters.adapters.adapter import resume_argv
 from lifefold.interpreters.adapters.facts import TEXT_CHARS
 
 NOW: Final = Now(1_795_500_000_000, 60)
@@ -273,6 +274,16 @@ def a_login_is_told_by_names(bench: AdapterBench) -> None:
         assert not {"", "~", ".."} & {*path.split("/")}, f"{path!r} is not in the home folder"
 
 
+def a_person_resumes_the_conversation_of_the_session(bench: AdapterBench) -> None:
+    """The optional ``resume_argv`` runs the same program, and names the conversation if a session names it."""
+    words = resume_argv(bench.adapter, CONVERSATIONS[-1])
+    session = bench.adapter.argv(bench.asked("Write"), CONVERSATIONS[-1])
+    assert all(words), f"an empty word: {words!r}"
+    assert words[:1] in {(), session[:1]}, f"a session runs {session[0]!r}, and a person {words!r}"
+    is_named = any(CHOSEN in word for word in session)
+    assert not words or not is_named or any(CHOSEN in word for word in words), f"no identifier: {words!r}"
+
+
 ADAPTER_CHECKS: Final[tuple[AdapterCheck, ...]] = (
     a_command_line_has_no_empty_word,
     a_prompt_is_no_option,
@@ -286,6 +297,7 @@ ADAPTER_CHECKS: Final[tuple[AdapterCheck, ...]] = (
     the_end_is_the_last_fact,
     facts_are_bounded,
     a_login_is_told_by_names,
+    a_person_resumes_the_conversation_of_the_session,
 )
 
 

@@ -13,7 +13,7 @@ from lifefold.core.fleet import AgentPlan, ServicePlan, TaskPlan
 from lifefold.core.fleet.service import inbox
 from lifefold.core.fleet.worker import assignment, desired_state, mailbox
 from lifefold.core.kernel import Envelope, Reaction, Refusal, encode
-from lifefold.core.lifecycles import process, session
+from lifefold.core.lifecycles import process, session, task
 from lifefold.core.lifecycles.task import Brief
 from lifefold.interpreters.cli import operator_commands
 from lifefold.interpreters.cli.app import main
@@ -100,6 +100,13 @@ def test_a_message_for_a_task_at_work_names_the_agent_that_gets_it(
     FleetLog(log, T1).claimed("T1")
     has_it = "T1: accepted; ann has the task, and its next prompt has the message"
     assert tell(log, capsys, "send", "T1", "look") == f"{has_it}; the next run acts on it\n"
+
+
+def test_a_message_for_finished_work_waits_for_another_try(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The work is verified and merged without another prompt."""
+    FleetLog(log, T1).claimed("T1").happens("board", "task:T1", task.Completed(1))
+    later = "T1: accepted; its work is over for now (it is DONE), and only a later try has the message"
+    assert tell(log, capsys, "send", "T1", "look").startswith(later)
 
 
 def test_a_message_for_an_agent_names_its_task(log: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,8 @@ from lifefold.interpreters.adapters import (
     Counted,
     Ended,
     Fact,
+    Login,
+    LoginFile,
     Now,
     Permissions,
     Reports,
@@ -183,6 +185,20 @@ class KeepsEverything(Crow):
         return super().decoded(state, line, now)
 
 
+class NamesAFileOfAnywhere(Crow):
+    login = Login(files=(LoginFile("..", "login.json"),))
+
+
+class ResumesAnyConversation(Crow):
+    def resume_argv(self, conversation: Conversation) -> tuple[str, ...]:  # noqa: ARG002  # the mistake
+        return "crow", "--resume"
+
+
+class RunsAnotherProgram(Crow):
+    def resume_argv(self, conversation: Conversation) -> tuple[str, ...]:
+        return "raven", f"--resume={conversation.id}"
+
+
 class Raises(Crow):
     def decoded(self, state: Reading, line: Line, now: Now) -> Step:
         if not isinstance(line.kind, str):
@@ -204,6 +220,9 @@ FOUND: Final[dict[type[Crow], str]] = {
     TakesADeathForSuccess: "the_end_is_the_last_fact",
     SaysControlCharacters: "facts_are_bounded",
     KeepsEverything: "facts_are_bounded",
+    NamesAFileOfAnywhere: "a_login_is_told_by_names",
+    ResumesAnyConversation: "a_person_resumes_the_conversation_of_the_session",
+    RunsAnotherProgram: "a_person_resumes_the_conversation_of_the_session",
 }
 
 
