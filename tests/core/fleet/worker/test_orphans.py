@@ -393,7 +393,9 @@ SMALL: Final = Bounds(states=2_000, compared=0)
 LOST: Final[dict[str, tuple[str, Callable[[], System]]]] = {
     "it is looked at while the session lives": (
         "inspected after its process has ended",
-        lambda: _replaced("begin_inspection", *(rule(on=each)(_buries_alive) for each in (worker.agent, assignment.machine))),
+        lambda: _replaced(
+            "begin_inspection", *(rule(on=each)(_buries_alive) for each in (worker.agent, assignment.machine))
+        ),
     ),
     "the board does not hear of it": (
         "every orphan is with its worker",
