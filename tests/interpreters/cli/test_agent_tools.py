@@ -21,7 +21,7 @@ pytest.importorskip("mcp")
 
 from mcp.server.mcpserver.exceptions import ToolError
 
-from lifefold.interpreters.cli.agent_tools.server import MOST_INPUT, Tools
+from lifefold.interpreters.cli.agent_tools.server import MOST_INPUT, Tools, server_of
 
 AROUND = {"LIFEFOLD_AGENT": "ann", "LIFEFOLD_TASK": "T1", "LIFEFOLD_TOKEN": "1-", "LIFEFOLD_DB": "fleet.db"}
 ALLOW_ALL = Terms(0, (StandingAnswer("*", "", allows=True),))
