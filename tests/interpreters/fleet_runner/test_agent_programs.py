@@ -328,7 +328,8 @@ def test_an_agent_program_gets_the_permission_tool_in_a_fleet_with_questions(
     monkeypatch: pytest.MonkeyPatch, *, asks: bool, package: bool
 ) -> None:
     """If the package of its server is installed: a tool that is not there would deny everything."""
-    monkeypatch.setattr(agent_programs, "find_spec", lambda _name: object() if package else None)
+    found = {"mcp": object()} if package else {}
+    monkeypatch.setattr(agent_programs, "find_spec", found.get)
     known = {"assignment": Entity[Any]("assignment", assignment.Assignment())}
     if asks:
         known[question.REF] = Entity(question.REF, question.Questions())
