@@ -7,7 +7,7 @@ from itertools import groupby
 from lifefold.core.fleet.system import board
 from lifefold.core.kernel import Aggregate, replace
 from lifefold.interpreters.cli.promotion import agent_to_promote
-from lifefold.interpreters.cli.wording import age, as_typed, by_number, clock_time
+from lifefold.interpreters.cli.wording import age, as_typed, by_number, clock_time, moment
 from lifefold.interpreters.explain import status
 from lifefold.interpreters.explain.status import Awaited, Waiting
 from lifefold.interpreters.explain.why.phrases import brief, count, enumerated, in_brackets
@@ -41,14 +41,14 @@ def lines(waiting: Sequence[Waiting], paused_by: Mapping[str, str], log: str = "
         match each.about:
             case Awaited.QUESTION:
                 (name,) = map(shlex.quote, each.names)
-                until = f" (refused at {_moment(each.until_ms)})" if each.until_ms else ""
+                until = f" (refused by itself at {moment(each.until_ms)})" if each.until_ms else ""
                 command = f"{each.command} {name}" if each.command == "approve" else f'{each.command} {name} "..."'
                 yield _line(f"{each.reason}{until}", f"{command}{log}, or lifefold reject {name}{log}")
             case Awaited.PLAN:
                 yield _line(f"the plan waits for your approval ({count(len(each.names), 'task')})", f"approve{log}")
             case Awaited.TASK:
                 (name,) = each.names
-                until = f", until {_moment(each.until_ms)}" if each.until_ms else ""
+                until = f", until {moment(each.until_ms)}" if each.until_ms else ""
                 yield _line(f"{name} is done and waits for your approval{until}", f"approve {name}{log}")
             case Awaited.TRUST:
                 (name,) = each.names
@@ -59,7 +59,7 @@ def lines(waiting: Sequence[Waiting], paused_by: Mapping[str, str], log: str = "
                 yield _line(f"{enumerated(each.names)}: {each.reason}", f"{each.command}{log}")
             case Awaited.ACCOUNT:
                 (name,) = each.names
-                until = _moment(each.until_ms).removesuffix(":00")
+                until = moment(each.until_ms).removesuffix(":00")
                 yield _line(
                     f"account {name} rests until {until}{in_brackets(each.reason)}; sooner", f"{each.command}{log}"
                 )
@@ -110,7 +110,3 @@ def _why(each: Waiting, paused_by: Mapping[str, str]) -> str:
     by = paused_by.get(each.names[0], "")
     said = ", ".join(filter(None, (f"by {by}" if by else "", brief(each.reason))))
     return f" ({said})" if said else ""
-
-
-def _moment(at_ms: int) -> str:
-    return clock_time(at_ms / 1_000).rpartition(".")[0]

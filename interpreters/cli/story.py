@@ -10,11 +10,11 @@ from typing import Final
 import msgspec
 
 from lifefold.core.fleet.board import fleet_task, worker_slot
-from lifefold.core.fleet.worker import assignment, desired_state, mailbox, question
+from lifefold.core.fleet.worker import assignment, desired_state, mailbox, output, question
 from lifefold.core.kernel import Event, LifecycleEvent, Reaction, describe, journal, replace
-from lifefold.core.lifecycles import session, task
+from lifefold.core.lifecycles import session, session_limits, task
 from lifefold.core.policy.reasons import AbortReason
-from lifefold.interpreters.cli.wording import clock_time, cut_in_the_middle, spent
+from lifefold.interpreters.cli.wording import clock_time, cut_in_the_middle, moment, spent
 from lifefold.interpreters.explain import questions
 from lifefold.interpreters.explain.why.phrases import because
 from lifefold.interpreters.processes.command import plain
@@ -110,8 +110,10 @@ def _cause(event: Event, entry: LifecycleEvent) -> str:
             says = f"claim {epoch}, into {len(tasks)} {'part' if len(tasks) == 1 else 'parts'}"
         case fleet_task.Replanned(what=what):
             says = what
-        case session.SessionExited():
-            says = _exited(event)
+        case (
+            session.SessionExited() | session_limits.LimitReached() | output.WorkSeen() | fleet_task.ConversationKept()
+        ):
+            says = _of_program(event)
         case mailbox.OperatorMessageArrived(text=text, urgent=urgent):
             says = f"{'urgent' if urgent else 'for the next prompt'}, {text}"
         case question.QuestionsOpened() | question.QuestionAsked() | question.QuestionAnswered():
@@ -125,16 +127,44 @@ def _cause(event: Event, entry: LifecycleEvent) -> str:
     return f"{entry.metadata['event']}: {says}" if says else str(entry.metadata["event"])
 
 
+def _of_program(
+    event: session.SessionExited | session_limits.LimitReached | output.WorkSeen | fleet_task.ConversationKept,
+) -> str:
+    """Return what an agent program has reported."""
+    match event:
+        case session.SessionExited():
+            return _exited(event)
+        case session_limits.LimitReached(until_ms=until_ms, scope=scope, message=message):
+            return _limited(session.Limited(until_ms, scope, message))
+        case output.WorkSeen(works=works):
+            return ", ".join(map(_work, works)) or "nothing is under way"
+        case fleet_task.ConversationKept(agent=agent, conversation=kept):
+            return f"{agent}, conversation {kept.id}" if kept is not None else f"{agent}, none"
+
+
 def _exited(event: session.SessionExited) -> str:
     """Return the end of a session, with its conversation and its cost, or the total of the conversation."""
     bare = replace(event, usage=session.Usage(), conversation="", is_total=False)
-    total = " in all of it" if event.is_total else ""
+    outcome = event.outcome
+    ended = _limited(outcome) if isinstance(outcome, session.Limited) else _without("is_total False", describe(bare))
+    total = " in the whole conversation" if event.is_total else ""
     parts = (
-        _without("is_total False", describe(bare)),
+        ended,
         f"conversation {event.conversation}" if event.conversation else "",
         f"{spent(event.usage)}{total}" if event.usage != session.Usage() else "",
     )
     return ", ".join(filter(None, parts))
+
+
+def _limited(outcome: session.Limited) -> str:
+    """Return a limit of an account: its name, its end, and the agent's sentence."""
+    scope = f" {outcome.scope}" if outcome.scope else ""
+    until = "" if outcome.until_ms is None else f" until {moment(outcome.until_ms)}"
+    return f"the limit{scope} of its account is reached{until}{because(outcome.message)}"
+
+
+def _work(of: output.Doing) -> str:
+    return "compacts its context" if of.work is output.Work.COMPACTION else f"runs {of.name or 'a tool'}"
 
 
 def _without(last: str, says: str) -> str:

@@ -135,6 +135,11 @@ def clock_time(timestamp_s: float) -> str:
     return date + then.strftime("%H:%M:%S.%f")[:-3]
 
 
+def moment(at_ms: int) -> str:
+    """Return the local time of day of a Unix time in milliseconds, to the second."""
+    return clock_time(at_ms / 1_000).rpartition(".")[0]
+
+
 def columns(rows: Sequence[Sequence[str]]) -> str:
     """Return rows as aligned columns."""
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]

@@ -106,6 +106,16 @@ def of_agent(of: Aggregate) -> Iterator[Asked]:
         yield Asked(of.key, each, 0 if place else until_ms)
 
 
+def is_short(name: str) -> bool:
+    """Tell whether a name is a number without an agent, as ``Q3``."""
+    return "/" not in name and _NAME.fullmatch(name) is not None
+
+
+def numbered(aggregates: Mapping[str, Aggregate], name: str) -> list[str]:
+    """Return the full names of the questions that wait and have this short name."""
+    return [each.name for each in waiting(aggregates) if f"Q{each.question.number}" == name]
+
+
 def meant(aggregates: Mapping[str, Aggregate], name: str) -> tuple[str, int] | None:
     """Return the agent and the number of a question that a name stands for; None if it stands for none.
 

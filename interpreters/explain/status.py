@@ -22,7 +22,6 @@ from lifefold.core.fleet.service import inbox, invocation, trigger
 from lifefold.core.fleet.system import board, plan_change, worker
 from lifefold.core.fleet.worker import (
     assignment,
-    conversations,
     desired_state,
     mailbox,
     question,
@@ -164,14 +163,14 @@ def agent_status(of: Aggregate) -> AgentStatus:
         total_errors=record.total_errors,
         messages=len(box.messages) - undelivered,
         processes=_processes(entity),
-        timer=_session_timer(entity, is_held=question.waits(of)) or (_timer(supervised) if supervised else None),
+        timer=_session_timer(entity, was_held=_was_held(of)) or (_timer(supervised) if supervised else None),
         reason=(supervised.record.why_quarantined if supervised else "") or wanted.reason,
         stall_detector=of.record(stall_detector.REF).state if stall_detector.REF in of.entities else "",
         silent_since_ms=_silent_since_ms(of.entities.get(stall_detector.REF)),
         supervisor=supervised.state if supervised else "",
         undelivered=undelivered,
         prompted=box.taken if record.state in session.SESSION_LIVES else 0,
-        conversation=conversing(conversations.of(of)) if task_in_hand(assigned) else "",
+        conversation=conversing(of) if task_in_hand(assigned) else "",
         appearance=appearance(of),
         turn=turn_status(of),
     )
@@ -225,10 +224,16 @@ def _silent_since_ms(entity: Entity[stall_detector.StallDetector] | None) -> int
     return entity.entered_ms - entity.record.limits.steps_ms[entity.record.steps_taken - 1]
 
 
-def _session_timer(entity: Entity[session.Session], *, is_held: bool) -> Timer | None:
-    """Return the next timer of a session: one of the lifecycle, or its time limit, unless that is held."""
+def _was_held(of: Aggregate) -> bool:
+    """Tell whether a question of the running session waits or has waited. The log does not have how long."""
+    asked = of.entities.get(question.REF)
+    return question.waits(of) or (asked is not None and asked.entered_ms > of.entities["session"].entered_ms)
+
+
+def _session_timer(entity: Entity[session.Session], *, was_held: bool) -> Timer | None:
+    """Return the next timer of a session: one of the lifecycle, or its time limit, unless that stood still."""
     running = running_session(entity)
-    if running is None or running.timeout_ms is None or is_held or entity.state is not session.State.RUNNING:
+    if running is None or running.timeout_ms is None or was_held or entity.state is not session.State.RUNNING:
         return _timer(entity)
     return _timer(entity, Timer("SessionTimeout", entity.entered_ms + running.timeout_ms))
 

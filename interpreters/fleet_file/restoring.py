@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lifefold.core.fleet.system.plan_places import parts_of
+from lifefold.interpreters.fleet_file.questions import ANSWERS, QUESTIONS
 from lifefold.interpreters.fleet_file.values import as_array, as_table
 
 
@@ -16,6 +17,8 @@ def former_text(old: str, new: str, what: str) -> tuple[str, ...]:
     """
     before, after = json.loads(old), json.loads(new)
     kind, name, key = parts_of(what)
+    if kind == "fleet" and key == QUESTIONS:
+        return tuple(_questions(before[kind].get(key), after[kind].get(key)))
     if kind == "fleet":
         return tuple(_keys("[fleet]", before[kind], after[kind], key))
     kind = "services" if name in before.get("services", {}) else kind
@@ -26,6 +29,23 @@ def former_text(old: str, new: str, what: str) -> tuple[str, ...]:
     if now is None:
         return (header, named, *(f"{each} = {_toml(value)}" for each, value in was.items() if value not in (None, [])))
     return tuple(_keys(f"{header} {named}", was, now, key))
+
+
+def _questions(was: Mapping[str, Any] | None, now: Mapping[str, Any] | None) -> Iterator[str]:
+    """Yield the tables of the questions. The standing answers have tables of their own, and their order counts."""
+    header = f"[fleet.{QUESTIONS}]"
+    if was is None:
+        yield f"without {header} and [[{ANSWERS}]]"
+        return
+    terms, others = ({key: each for key, each in (of or {}).items() if key != ANSWERS} for of in (was, now))
+    yield from _keys(header, terms, others, "")
+    answers = was.get(ANSWERS, [])
+    if not answers and now is None and not terms:
+        yield header
+    if answers != (now or {}).get(ANSWERS, []):
+        yield from () if answers else (f"without [[{ANSWERS}]]",)
+        for each in answers:
+            yield from (f"[[{ANSWERS}]]", *(f"{key} = {_toml(value)}" for key, value in each.items()))
 
 
 def _keys(header: str, was: Mapping[str, Any], now: Mapping[str, Any], only: str) -> Iterator[str]:

@@ -8,6 +8,7 @@ import msgspec
 
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.inside import token_parts
+from lifefold.interpreters.explain.why.phrases import enumerated
 
 NEEDED: Final = ("LIFEFOLD_AGENT", "LIFEFOLD_TASK", "LIFEFOLD_TOKEN", "LIFEFOLD_DB")
 """The variables that name a claim; each session of a fleet has them."""
@@ -33,7 +34,8 @@ def claim_of(around: Mapping[str, str]) -> Claim:
     missing = [name for name in NEEDED if not around.get(name)]
     if missing:
         raise BadInput(
-            f"lifefold mcp is for the session of an agent; {', '.join(missing)} of its environment is missing here"
+            f"lifefold mcp is for the session of an agent, whose environment has {enumerated(NEEDED)};"
+            f" here it lacks {enumerated(missing)}"
         )
     agent, task, token, log = (around[name] for name in NEEDED)
     return Claim(agent, task, *token_parts(token), Path(log))

@@ -9,6 +9,7 @@ import json
 import sqlite3
 from collections.abc import Awaitable
 from functools import partial
+from importlib.metadata import version
 from typing import Any, Final
 from uuid import uuid4
 
@@ -118,7 +119,9 @@ def _identifier(given: str) -> str:
 
 def server_of(claim: Claim) -> MCPServer[Any]:
     """Return the server with the tools of a claim."""
-    server: MCPServer[Any] = MCPServer("lifefold", instructions=INSTRUCTIONS, log_level="WARNING")
+    server: MCPServer[Any] = MCPServer(
+        "lifefold", version=version("lifefold"), instructions=INSTRUCTIONS, log_level="WARNING"
+    )
     tools = Tools(claim)
     for each in (tools.permission, tools.ask_operator, tools.split, tools.report, tools.task):
         server.tool(structured_output=False)(each)

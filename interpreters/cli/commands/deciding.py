@@ -83,7 +83,11 @@ def _decide(arguments: Namespace, decide: Decide, answer: Answer | None = None) 
         of = aggregates[board.NAME]
         tasks = {each.id: each for each in sorted(tasks_of(of), key=lambda each: each.ordinal)}
         asked = {name: questions.meant(aggregates, name) for name in arguments.tasks if answer and name not in tasks}
-        must_be_there("task", [name for name in arguments.tasks if not asked.get(name)], tasks)
+        unknown = [name for name in arguments.tasks if not asked.get(name)]
+        for name in unknown:
+            if name in asked:
+                answering.must_be_clear(aggregates, name)
+        must_be_there("task", unknown, tasks)
         for name in dict.fromkeys(arguments.tasks):
             if answer is not None and (question := asked.get(name)) is not None:
                 yield answering.answered(aggregates, question, answer)
@@ -103,6 +107,8 @@ PLAN: Final = "plan"
 def _decide_plan(arguments: Namespace, event: Event, done: str) -> int:
     def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
         why = _why_no_plan(aggregates[board.NAME], event)
+        asked = [each.name for each in questions.waiting(aggregates)] if why else []
+        why += f"; name the questions that wait: {' '.join(asked)}" if asked else ""
         yield Refused(PLAN, f"{REFUSED}{why}") if why else Said(PLAN, board.NAME, PLAN, event, done)
 
     return operator_commands.say(arguments.db, judge, "tasks")

@@ -13,6 +13,7 @@ from lifefold.core.fleet.worker import assignment, conversation, desired_state, 
 from lifefold.core.kernel import Aggregate, Entity, replace
 from lifefold.core.lifecycles.session import Session
 from lifefold.interpreters.explain import status
+from lifefold.interpreters.explain.conversing import conversing
 from lifefold.interpreters.explain.questions import Asked, of_agent
 from lifefold.interpreters.explain.turn_status import TurnStatus, turn_status
 
@@ -90,10 +91,11 @@ class FleetView(msgspec.Struct, frozen=True):
         record: supervisor.Supervisor = self._of(agent, supervisor.REF, supervisor.Supervisor())
         return record
 
-    def conversation(self, agent: str) -> conversation.Conversation | None:
-        """Return the conversation of an agent about this task; None if it has none."""
+    def conversing(self, agent: str) -> str:
+        """Return what an agent does about the conversation of this task; empty if it has none."""
         found: conversation.Conversation | None = self._of(agent, conversation.REF, None)
-        return found if found is not None and found.task == self.name else None
+        is_its = found is not None and found.task == self.name
+        return conversing(self.aggregates[f"{worker.KIND}/{agent}"]) if is_its else ""
 
     def turn(self, agent: str) -> TurnStatus | None:
         """Return the turn of an agent; None without one."""

@@ -11,7 +11,6 @@ from lifefold.core.kernel import Entity
 from lifefold.core.lifecycles import task, turn
 from lifefold.core.lifecycles.session import State as SessionState
 from lifefold.core.lifecycles.task import Stage, State
-from lifefold.interpreters.explain.conversing import conversing
 from lifefold.interpreters.explain.why.chain import (
     MISSING,
     chain,
@@ -40,7 +39,7 @@ def sentence(view: FleetView) -> str:
     """Return the state of a task, and why it is in it."""
     said = SENTENCES[view.task.state](view)
     aborted = f" {_aborted(view)}" if view.task.is_doomed and view.task.state is not State.CANCELLED else ""
-    return f"{view.name} {said}{'' if said.endswith('…') else '.'}{aborted}"
+    return f"{view.name} {said}{'' if said.endswith(('…', '?')) else '.'}{aborted}"
 
 
 def _aborted(view: FleetView) -> str:
@@ -235,7 +234,7 @@ def _at(view: FleetView) -> str:
     if asked := view.questions(owner):
         return f"; {asked[0].sentence()}"
     does = _DOING[view.session(owner).state] or _works(view, owner)
-    doing = enumerated([each for each in (does, conversing(view.conversation(owner))) if each])
+    doing = enumerated([each for each in (does, view.conversing(owner)) if each])
     return f"; {owner} {doing}" if doing else ""
 
 

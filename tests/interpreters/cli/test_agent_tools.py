@@ -2,6 +2,7 @@
 
 import json
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import anyio
@@ -20,7 +21,7 @@ pytest.importorskip("mcp")
 
 from mcp.server.mcpserver.exceptions import ToolError
 
-from lifefold.interpreters.cli.agent_tools.server import MOST_INPUT, Tools
+from lifefold.interpreters.cli.agent_tools.server import MOST_INPUT, Tools, server_of
 
 AROUND = {"LIFEFOLD_AGENT": "ann", "LIFEFOLD_TASK": "T1", "LIFEFOLD_TOKEN": "1-", "LIFEFOLD_DB": "fleet.db"}
 ALLOW_ALL = Terms(0, (StandingAnswer("*", "", allows=True),))
@@ -40,10 +41,16 @@ def test_the_claim_is_that_of_the_environment() -> None:
     """Each missing variable is named."""
     assert claim_of(AROUND) == Claim("ann", "T1", 1, "", Path("fleet.db"))
     assert claim_of(AROUND).actor == "session:ann"
-    with pytest.raises(BadInput, match="LIFEFOLD_TASK, LIFEFOLD_DB of its environment is missing here"):
+    with pytest.raises(BadInput, match=r"here it lacks LIFEFOLD_TASK and LIFEFOLD_DB$"):
         claim_of({**AROUND, "LIFEFOLD_TASK": "", "LIFEFOLD_DB": ""})
     with pytest.raises(BadInput, match="accepted: the token of a claim"):
         claim_of({**AROUND, "LIFEFOLD_TOKEN": "x"})
+
+
+def test_the_server_names_itself_with_its_version() -> None:
+    """A client shows both."""
+    server = server_of(claim_of(AROUND))
+    assert (server.name, server.version) == ("lifefold", version("lifefold"))
 
 
 def test_outside_a_session_the_command_says_what_it_is_for(capsys: pytest.CaptureFixture[str]) -> None:

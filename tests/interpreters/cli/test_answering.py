@@ -10,6 +10,8 @@ from fleet_log import ME, FleetLog, folded, said
 from lifefold.core.fleet.worker.question import REF, Answer, QuestionAnswered, Terms, Verdict
 from lifefold.core.kernel import replace
 from lifefold.interpreters.cli.app import main
+from lifefold.interpreters.cli.commands.answering import must_be_clear
+from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.explain import questions
 
 
@@ -52,10 +54,14 @@ def test_an_operator_answers_by_the_name_of_a_question(log: Path, words: list[st
         (["approve", "ann/Q2"], "ann/Q2: refused: it asks for an answer in words: answer or reject it"),
         (["answer", "ann/Q1", "yes"], "ann/Q1: refused: it asks for a permission: approve or reject it"),
         (["approve", "ann/Q9"], "ann/Q9: refused: there is no such question now"),
-        (["answer", "Q9", "yes"], "there is no question that waits 'Q9'"),
-        (["approve", "Q9"], "there is no task 'Q9'"),
+        (
+            ["answer", "Q9", "yes"],
+            "it may be answered, or its session is over; there are ann/Q1 and ann/Q2",
+        ),
+        (["approve", "Q9"], "no question Q9 waits for an answer"),
         (["approve", "ben/Q1"], "there is no task 'ben/Q1'"),
         (["answer", "ann/Q2", " "], "the answer must have"),
+        (["approve"], "; name the questions that wait: ann/Q1 ann/Q2"),
         (["reject", "T1"], "the reason must have"),
         (["reject", "ann/Q1", "--reason", " "], "the reason must have"),
     ],
@@ -117,7 +123,7 @@ def test_what_waits_comes_first_with_the_commands_that_help(log: Path, capsys: p
     assert (second["names"], second["command"]) == (["ann/Q2"], "answer")
     assert main(["why", "T1", "--db", str(log)]) == 0
     told = capsys.readouterr().out
-    assert "; ann asks: may it run `rm -rf build`?." in told
+    assert "; ann asks: may it run `rm -rf build`?\n" in told
     assert "T1 goes on when an operator answers ann/Q1." in told
     assert f"lifefold approve ann/Q1 {option}" in told
 
@@ -127,8 +133,8 @@ def test_silence_is_announced_where_it_is_a_refusal(tmp_path: Path, capsys: pyte
     log = at_work(tmp_path / "fleet.db", LEAVE, WORDS, terms=Terms(timeout_ms=3_600_000))
     assert main(["status", "--db", str(log.path)]) == 0
     first, second = (line for line in capsys.readouterr().out.splitlines() if line.startswith("!"))
-    assert "(refused at " in first
-    assert "(refused at " not in second
+    assert "(refused by itself at " in first
+    assert "(refused by itself at " not in second
 
 
 def test_the_log_has_questions_in_words_and_no_token(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -154,6 +160,28 @@ def test_a_question_of_two_agents_needs_its_full_name(tmp_path: Path) -> None:
     assert questions.meant(both, "Q1") is None
     assert questions.meant(both, "ben/Q1") == ("ben", 1)
     assert [each.name for each in questions.waiting(both)] == ["ann/Q1", "ben/Q1"]
+    with pytest.raises(BadInput, match=r"^Q1 is the name of several questions; say ann/Q1 or ben/Q1$"):
+        must_be_clear(both, "Q1")
+    must_be_clear(both, "T1")
+
+
+@pytest.mark.parametrize(
+    ("first", "why"),
+    [
+        (["reject", "Q1", "--reason", "no"], "the question was rejected already: no; an answer is final"),
+        (["approve", "Q1"], "the permission was given already; an answer is final"),
+    ],
+)
+def test_an_answered_question_is_refused_with_its_answer(
+    log: Path, capsys: pytest.CaptureFixture[str], first: list[str], why: str
+) -> None:
+    """Its full name is known, and its short name no longer."""
+    assert main([*first, "--db", str(log)]) == 0
+    capsys.readouterr()
+    assert main(["reject", "ann/Q1", "--db", str(log)]) == 2
+    assert capsys.readouterr().out == f"ann/Q1: refused: {why}\n"
+    assert main(["approve", "Q1", "--db", str(log)]) == 2
+    assert "no question Q1 waits for an answer" in capsys.readouterr().err
 
 
 def test_what_is_asked_is_said_in_one_short_line() -> None:

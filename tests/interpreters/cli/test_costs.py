@@ -60,7 +60,7 @@ def test_the_end_of_a_session_tells_a_total_from_a_cost() -> None:
     exited = session.SessionExited(session.Success(), Usage(120_000), "C1", is_total=True)
     ended = Transition("session", entity, entity, exited, 0, "", ())
     (happening,) = told("worker/ann", Reaction(Aggregate("worker/ann"), transitions=(ended,)))
-    assert happening.cause == "SessionExited: Success, conversation C1, $0.12 in all of it"
+    assert happening.cause == "SessionExited: Success, conversation C1, $0.12 in the whole conversation"
 
 
 def test_new_terms_of_a_task_are_named_by_their_keys_in_the_log() -> None:

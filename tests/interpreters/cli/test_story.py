@@ -1,13 +1,45 @@
 """The lines of transitions: why a session was interrupted."""
 
+from typing import Final
+
 import pytest
 
 from fleet_driver import Driver
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan
+from lifefold.core.fleet.board.fleet_task import ConversationKept
 from lifefold.core.fleet.worker import assignment, desired_state
-from lifefold.core.kernel import Envelope, Event, Reaction
+from lifefold.core.fleet.worker.output import Doing, Output, Work, WorkSeen
+from lifefold.core.kernel import Aggregate, Entity, Envelope, Event, Reaction, Transition
+from lifefold.core.lifecycles import session
 from lifefold.core.lifecycles.session import SessionStarted
+from lifefold.core.lifecycles.session_limits import LimitReached
+from lifefold.core.lifecycles.task import KeptConversation
 from lifefold.interpreters.cli.story import told
+from lifefold.interpreters.cli.wording import moment
+
+UNTIL_MS: Final = 1_795_600_800_000
+LIMIT: Final = f"the limit five_hour of its account is reached until {moment(UNTIL_MS)}: no more"
+FACTS: Final = {
+    "WorkSeen: runs Bash, compacts its context": WorkSeen(2, (Doing(name="Bash"), Doing(Work.COMPACTION)), 1, 1),
+    "WorkSeen: nothing is under way": WorkSeen(2, (), 1),
+    "ConversationKept: ann, conversation C1": ConversationKept(1, "ann", KeptConversation("ann", "C1")),
+    "ConversationKept: ann, none": ConversationKept(1, "ann"),
+    f"LimitReached: {LIMIT}": LimitReached(UNTIL_MS, "five_hour", "no more"),
+    f"SessionExited: {LIMIT}, 3 tokens in, 0 out in the whole conversation": session.SessionExited(
+        session.Limited(UNTIL_MS, "five_hour", "no more"), session.Usage(input_tokens=3), is_total=True
+    ),
+    "SessionExited: the limit of its account is reached": session.SessionExited(session.Limited()),
+}
+
+
+@pytest.mark.parametrize("cause", FACTS)
+def test_what_an_agent_program_reports_is_told_in_words(cause: str) -> None:
+    """Not by the structs of an event, nor by times in milliseconds."""
+    of = Entity("output", Output())
+    transition = Transition("output", of, of, FACTS[cause], 0, "", ())
+    (happening,) = told("worker/ann", Reaction(Aggregate("worker/ann"), transitions=(transition,)))
+    assert happening.cause == cause
+
 
 PLAN = Plan("plan", (AgentPlan("bob"),), (TaskPlan("T1", "do it"),))
 

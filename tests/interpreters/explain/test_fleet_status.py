@@ -11,7 +11,9 @@ from lifefold.core.fleet.board import budget, fleet_task, intake, worker_slot
 from lifefold.core.fleet.dispatch import budgets, plan_approval
 from lifefold.core.fleet.system import plan_change
 from lifefold.core.fleet.system.plan_difference import TaskChange
-from lifefold.core.fleet.worker import desired_state, mailbox
+from lifefold.core.fleet.worker import desired_state, mailbox, question
+from lifefold.core.fleet.worker.conversation import Began
+from lifefold.core.fleet.worker.question import Answer, Kind, QuestionAnswered, QuestionAsked, Terms, Verdict
 from lifefold.core.kernel import Entity, Envelope, Opened, Reaction, Record, RunnerRecovered
 from lifefold.core.lifecycles import approval, session, task
 from lifefold.core.lifecycles.budget.account import Account
@@ -67,6 +69,10 @@ def test_a_working_agent_shows_the_conversation_that_its_session_has() -> None:
     driver = Driver(Plan("plan", (talks,), PLAN.tasks)).run(until=lambda driver: bob_state(driver) == "Running")
     chosen = driver.record("worker/bob", "conversation").id
     assert bob(driver).conversation == f"begins conversation {chosen}"
+    driver.deliver("worker/bob", Envelope("conversation", Began("C1"), driver.now_ms + 1))
+    assert bob(driver).conversation == "begins conversation C1"
+    driver.deliver("worker/bob", Envelope("session", session.UrgentMessage(), driver.now_ms + 2))
+    assert bob(driver).conversation == "resumes conversation C1"
     assert bob(stopped_when("Running")).conversation == ""
     assert bob(driver.run()).conversation == ""
 
@@ -137,6 +143,24 @@ def test_why_says_of_a_changed_time_limit_that_it_is_not_that_of_the_present_ses
     assert onward(view()).endswith("has ended; each is ended after 1 min at the latest.")
     driver.deliver("worker/bob", Envelope("session", LimitsChanged(Limits(session_timeout_ms=90_000)), driver.now_ms))
     assert onward(view()).endswith("has ended; the present one is ended after 1 min at the latest.")
+
+
+def test_a_session_whose_question_has_waited_shows_no_time_limit() -> None:
+    """The log does not have how long the limit has stood still."""
+    limited = AgentPlan("bob", Limits(session_timeout_ms=60_000))
+    driver = Driver(Plan("plan", (limited,), PLAN.tasks, questions=Terms())).run(
+        until=lambda now: bob_state(now) == "Running"
+    )
+    shown = bob(driver).timer
+    assert shown is not None
+    assert shown.event == "SessionTimeout"
+    q = driver.record("worker/bob", question.REF)
+    asked = QuestionAsked(q.task, q.epoch, q.token, "a", Kind.QUESTION, text="Which?")
+    assert isinstance(driver.deliver("worker/bob", Envelope(question.REF, asked, driver.now_ms + 1)), Reaction)
+    assert bob(driver).timer is None
+    answer = QuestionAnswered(1, Answer(Verdict.ANSWERED, "this"))
+    assert isinstance(driver.deliver("worker/bob", Envelope(question.REF, answer, driver.now_ms + 2)), Reaction)
+    assert bob(driver).timer is None
 
 
 def test_agents_come_by_name_and_tasks_in_the_order_of_the_plan() -> None:

@@ -65,6 +65,34 @@ def test_a_changed_key_is_printed_with_its_table(what: str) -> None:
     assert (place, tomllib.loads(text)) == (table, expected)
 
 
+ALLOW: Final = {"tool": "Bash", "matches": "make*", "answer": "allow"}
+DENY: Final = {"tool": "WebFetch", "answer": "deny"}
+TERMS: Final = '[fleet.questions]:  timeout = "30m"'
+TABLES: Final = (
+    "[[answers]]", 'tool = "Bash"', 'matches = "make*"', 'answer = "allow"',
+    "[[answers]]", 'tool = "WebFetch"', 'answer = "deny"',
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "said"),
+    [
+        ({"answers": [ALLOW, DENY]}, {"answers": [ALLOW]}, TABLES),
+        ({"answers": [ALLOW, DENY]}, None, TABLES),
+        ({"timeout": "30m", "answers": [ALLOW, DENY]}, None, (TERMS, *TABLES)),
+        ({"timeout": "30m"}, {"timeout": "1m"}, (TERMS,)),
+        ({}, {"timeout": "1m"}, ("[fleet.questions]:  without timeout",)),
+        ({}, {"answers": [DENY]}, ("without [[answers]]",)),
+        ({}, None, ("[fleet.questions]",)),
+        (None, {"answers": [DENY]}, ("without [fleet.questions] and [[answers]]",)),
+    ],
+)
+def test_standing_answers_are_printed_as_the_tables_of_a_file(was: object, now: object, said: tuple[str, ...]) -> None:
+    """All of them, since their order counts; the terms have a table of their own."""
+    old, new = (json.dumps(BEFORE | {"fleet": {} if of is None else {"questions": of}}) for of in (was, now))
+    assert former_text(old, new, "fleet.questions") == said
+
+
 def test_a_key_that_was_not_there_is_to_be_removed() -> None:
     """There is no text to put back."""
     said = former_text(meaning(), meaning(tasks__T1__files=["a"]), "tasks.T1.files")
