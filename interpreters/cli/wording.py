@@ -230,8 +230,9 @@ _DOWN: Final = {"Asking": "Stopped, restarting", "Resting": "Stopped, restarting
 
 
 COMMANDS: Final = (
-    "abort|approve|branch|budget|cancel|check|demo|diagram|finish|init|log|machines|pause|plan|reject|release|resume"
-    "|retry|run|schema|send|simulate|split|status|stop|table|task|tasks|trust|why"
+    "abort|answer|approve|attach|branch|budget|cancel|check|demo|diagram|doctor|finish|init|log|machines"
+    "|mcp|pause|plan|reject|release|resume|retry|run|schema|send|simulate|split|status|stop|table|task"
+    "|tasks|trust|why"
 )
 """The commands that messages name, as a pattern."""
 

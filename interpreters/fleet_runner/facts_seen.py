@@ -41,7 +41,7 @@ class FactsSeen:
         self._state: Any = adapter.initial
         self._cutter = Cutter()
         self._position = known.position
-        self._reported = known.works
+        self._reported: tuple[Doing, ...] = known.works
         self._works: dict[str, Doing] = {}
         self._begun = {Work.TOOL: 0, Work.COMPACTION: 0}
         self._seen_at = 0

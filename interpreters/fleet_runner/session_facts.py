@@ -140,9 +140,14 @@ def exited(ended: SessionExit, told: Told, secrets: Secrets, agent: Agent) -> se
 def called_of(
     told: Told, status: int | None, said: str, agent: Agent
 ) -> session.Success | session.Limited | session.Error:
-    """Return the outcome of a session that ended by itself, by the agent's own word."""
+    """Return the outcome of a session that ended by itself, by the agent's own word.
+
+    A tool that was refused to an agent that asks was refused on purpose. Its agent knows that, and its word counts.
+    """
     match told.ended.outcome:
         case Outcome.SUCCESS:
+            return session.Success()
+        case Outcome.DENIED if agent.asks and status == 0:
             return session.Success()
         case Outcome.LIMITED:
             limit = told.limited or Limited(None)

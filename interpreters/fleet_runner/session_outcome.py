@@ -37,11 +37,13 @@ class Agent(msgspec.Struct, frozen=True):
 
     ``program`` gives exit statuses their meaning; that of a cooperative agent may mean that it is suspended. ``lacks``
     returns a missing variable, judged by the output of a session that ended by itself. ``limit_ms`` is the time limit.
+    ``asks``: operators, or the standing answers of the fleet file, decide about its tools.
     """
 
     program: ends.Program = ends.Program.ANY
     lacks: Callable[[str], str] = _nothing
     limit_ms: int | None = None
+    asks: bool = False
 
 
 ANY_AGENT: Final = Agent()

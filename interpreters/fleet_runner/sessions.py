@@ -142,17 +142,18 @@ class Sessions:
             return
         if ended is found and ended.outcome != "spawn-failed":
             await _say_that_it_runs(activity, context)
-        await context.report(await self._exited(ended, activity, context.origin.within.key))
+        await context.report(await self._exited(ended, activity, context.origin.within))
 
-    async def _exited(self, ended: SessionExit, activity: RunSession, agent: str) -> session.SessionExited:
+    async def _exited(self, ended: SessionExit, activity: RunSession, within: Aggregate) -> session.SessionExited:
         """Return the end of a session: by the adapter with which it began, or by exit status and last words."""
+        agent, asks = within.key, question.REF in within.entities
         directory = self._folder.last_start(agent, activity.attempt)
         known = self._fleet().named(agent)  # a plan change may have removed it before this runner began
         lacks = _no_hint if known is None else partial(hint, os.environ, known)
         adapter = adapter_of_start(directory)
         if adapter is not None:
             told = (await told_by(adapter, directory, ended)).priced(self._fleet().prices, model_of(known))
-            return exited(ended, told, self._secrets, Agent(lacks=lacks, limit_ms=activity.timeout_ms))
+            return exited(ended, told, self._secrets, Agent(lacks=lacks, limit_ms=activity.timeout_ms, asks=asks))
         order = read_order(directory)
         command = known.command if known is not None else () if order is None else order.argv
         program = program_of(command, cooperative=is_python_command(command))

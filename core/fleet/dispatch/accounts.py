@@ -190,7 +190,7 @@ def are_told(fleet: Projection) -> bool:
     """With no message in flight, each worker knows whether its account rests."""
     if fleet.under_way:
         return True
-    knows = {name.partition("/")[2] for name, each in fleet.aggregates.items() if each.rests}
+    knows = frozenset(name.partition("/")[2] for name, each in fleet.aggregates.items() if each.rests)
     every = frozenset[str]().union(*(each.every for each in fleet.aggregates.values()))
     resting = frozenset[str]().union(*(each.resting for each in fleet.aggregates.values()))
     return knows & every == resting

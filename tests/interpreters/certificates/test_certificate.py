@@ -329,7 +329,7 @@ def test_the_code_of_a_lifecycle_is_its_own_and_the_kernels() -> None:
     found = code_of(named("turn"))
     assert {"lifefold.core.lifecycles.turn", "lifefold.core.kernel.machine", "lifefold.effects.base"} <= found.keys()
     assert not any("task" in name or "fleet" in name or "interpreters" in name for name in found)
-    assert {"lifefold.core.lifecycles.turn"}.isdisjoint(code_of(named("fleet")))
+    assert {"lifefold.core.lifecycles.runtime"}.isdisjoint(code_of(named("fleet")))
     assert {"lamps", "wiring"} <= code_of(named("lamps:machine")).keys()
 
 
@@ -338,7 +338,7 @@ def test_the_code_of_a_lifecycle_is_its_own_and_the_kernels() -> None:
     [
         (
             "sesion",
-            "unknown target 'sesion'; did you mean 'session'?",
+            "unknown target 'sesion'; did you mean 'session' or 'questions'?",
         ),
         ("fleet2x2", "did you mean 'fleet-2x2' or 'fleet-2x3' or 'fleet'?"),
         ("nothing like it", "unknown target 'nothing like it'; `lifefold machines` lists what there is"),

@@ -84,7 +84,7 @@ def ends_of(of: Ground, *tasks: str) -> dict[str, set[str]]:
     """Return tasks with the agents that have claimed them, as ``aborted`` does."""
     claims = [each for each in of.json("log") if each["metadata"]["event"] == "Claimed" and each["entity_id"] in tasks]
     owners = {each["reason"].split(",")[0] for each in claims}
-    return {"task": {*tasks}, "session": owners, "assignment": owners}
+    return {"task": {*tasks}, "session": owners, "assignment": owners, "turn": owners}
 
 
 def test_a_tool_takes_siblings_along_if_the_fleet_file_says_so_and_the_caller_goes_on(tmp_path: Path) -> None:

@@ -109,6 +109,19 @@ async def test_every_recorded_limit_is_the_end_of_its_session_with_the_sentence_
     assert end.outcome.message.startswith(OUTCOMES[kind][name][1][:LINE_CHARS])
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize(("asks", "outcome"), [(True, session.Success), (False, session.Error)])
+async def test_a_refusal_fails_a_session_only_if_no_operator_has_decided(
+    tmp_path: Path, *, asks: bool, outcome: type[session.Outcome]
+) -> None:
+    """An operator who refuses a tool wants the agent to go on without it."""
+    (tmp_path / "output.log").write_bytes(recordings("claude")["asked-and-refused"].output)
+    end = ended(code=0)
+    agent = replace(ANY_AGENT, asks=asks)
+    called = exited(end, await told_by(adapter_of("claude"), tmp_path, end), NO_SECRETS, agent).outcome
+    assert type(called) is outcome
+
+
 def test_a_task_of_a_limited_agent_is_done_by_an_agent_of_another_account(tmp_path: Path) -> None:
     """The limit counts no error and no failed attempt, and the agent is not stopped."""
     ground = ProgramGround(tmp_path)
@@ -315,7 +328,8 @@ def test_an_agent_program_gets_the_permission_tool_in_a_fleet_with_questions(
     monkeypatch: pytest.MonkeyPatch, *, asks: bool, package: bool
 ) -> None:
     """If the package of its server is installed: a tool that is not there would deny everything."""
-    monkeypatch.setattr(agent_programs, "find_spec", lambda _name: object() if package else None)
+    found = {"mcp": object()} if package else {}
+    monkeypatch.setattr(agent_programs, "find_spec", found.get)
     known = {"assignment": Entity[Any]("assignment", assignment.Assignment())}
     if asks:
         known[question.REF] = Entity(question.REF, question.Questions())

@@ -23,7 +23,7 @@ from lifefold.effects import IncrementSession
 from lifefold.interpreters.engine import EffectContext, Interpreter
 from lifefold.interpreters.explain import status
 from lifefold.interpreters.fleet_file import load
-from lifefold.interpreters.fleet_runner import FleetFolder, Runner, Verdict, handlers, retry_until, specs
+from lifefold.interpreters.fleet_runner import FleetFolder, Runner, Verdict, handlers, retry_until, sessions, specs
 from lifefold.interpreters.processes import (
     ProcessIdentity,
     SurvivorsError,
@@ -191,7 +191,7 @@ def test_an_end_is_confirmed_only_when_it_is_certain(
     agent = killed_at_work(ground, begun, "one")
     ground.call("stop")
     error = SurvivorsError("processes live on")
-    monkeypatch.setattr(handlers, "adopt", _failing_twice(adopt, error))
+    monkeypatch.setattr(sessions, "adopt", _failing_twice(adopt, error))
     monkeypatch.setattr(retry_until, "PAUSE_S", 0.01)
     verdict, notices = anyio.run(partial(_run, ground), backend=backend)
     assert (verdict, notices[1:]) == (Verdict.SOME_FAILED, [("agent", f"waits to end what is left: {error}")])
