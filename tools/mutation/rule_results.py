@@ -237,7 +237,6 @@ EXPLAINED: Final[Mapping[str, str]] = {
     "does not tell kept": _OPAQUE,
     "does not tell result": _OPAQUE,
     "has `yield Tell('board', f'worker_slot:{worker.key}', worker_slot` before": _ORDER,
-    "keep_watch on session: comes after work_begins": _ORDER,
     "begin_inspection on assignment: comes after report": _ORDER,
     "next_asked: `if not work.at: return None` is done never": (
         "without a worker at work no preemption is needed, and a worker that gives back then gets the first task anyway"
