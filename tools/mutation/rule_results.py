@@ -226,6 +226,7 @@ EXPLAINED: Final[Mapping[str, str]] = {
     ),
     "worker: leave: `worker.record('desired_state').reason or ": _TEXT,
     "does not ask `work.sessions == 1`": _ENDLESS,
+    "work_begins: `work.state is assignment.State.WORKING and work.sessions == 1` has the other junction": _ENDLESS,
     "has no case `assignment.Dropped(reason=reason)`": _GONE,
     "`before is not assignment.State.WANTING`": _GONE,
     "report: `assignment.State.WANTING` is PREPARING": _GONE,
@@ -236,7 +237,6 @@ EXPLAINED: Final[Mapping[str, str]] = {
     "does not tell kept": _OPAQUE,
     "does not tell result": _OPAQUE,
     "has `yield Tell('board', f'worker_slot:{worker.key}', worker_slot` before": _ORDER,
-    "keep_watch on session: comes after work_begins": _ORDER,
     "begin_inspection on assignment: comes after report": _ORDER,
     "next_asked: `if not work.at: return None` is done never": (
         "without a worker at work no preemption is needed, and a worker that gives back then gets the first task anyway"

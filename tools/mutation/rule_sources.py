@@ -62,7 +62,7 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         *(orphans, worker),
         name="orphans",
         changed=(orphans,),
-        names="ending has_died bury _is_alive told _ADOPTED _found".split(),
+        names="ending has_died begin_inspection _is_alive reports _ADOPTED _found".split(),
     ): featured_fleets.ORPHANS,
     Source(
         *(worker_restarts, shutdown, worker),
@@ -111,7 +111,7 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         *(usage, shutdown, worker),
         name="usage",
         changed=(usage,),
-        names="measuring measure _most_ms told spent is_counting is_used_up".split(),
+        names="measuring measure _most_ms clear_meter spent is_counting is_used_up".split(),
     ): featured_fleets.LIMITED,
     Source(
         *(conversations, worker),

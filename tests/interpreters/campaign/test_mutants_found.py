@@ -26,6 +26,11 @@ NOT_SEEN = {
     "enforce": "in a simulation no operator changes the plan; the check of fleet-changing finds it",
     "look_anew": "the same",
     "gain_role": "the same, and in a check no change adds an agent; tests/core/fleet/test_changing.py finds it",
+    "listen": "worker and board agree that nothing is charged; tests/core/fleet/worker/test_conversation.py finds it",
+    "interrupt_at_a_limit": "no simulated output tells of a limit; tests/core/fleet/worker/test_output.py finds it",
+    "name_conversation": "no simulated output names a conversation; tests/core/fleet/worker/test_output.py finds it",
+    "take_messages": "no simulated operator writes to a task; tests/core/fleet/dispatch/test_task_messages.py finds it",
+    **dict.fromkeys(("pass_on_message", "deliver_messages", "close_task_mailbox", "close_late_mailbox"), "the same"),
 }
 """Rules without which the fleet keeps what it promises."""
 
@@ -58,6 +63,25 @@ OF_SERVICES = frozenset({"close_down"})
 OF_ORPHANS = frozenset({"begin_inspection"})
 """Rules of what only a fleet has that verifies what dead sessions have left."""
 
+OF_ACCOUNTS = frozenset(
+    {"leave_account", "admit", "open_after_probe", "tell_workers", "ask_account", "report_limit"},
+)
+"""Rules of a fleet whose agents share accounts."""
+
+OF_CONVERSATIONS = frozenset({"listen", "keep", "take_up", "choose"})
+"""Rules of a fleet whose agents have conversations."""
+
+OF_QUESTIONS = frozenset({"keep_open"})
+"""Rules of a fleet whose sessions may ask operators."""
+
+OF_TURNS = frozenset(
+    {
+        *("launch_turn", "run_turn", "reap_turn", "reap_when_gone", "follow_work", "begin_turn", "end_turn"),
+        *("verify_turn", "keep_following", "stop_following", "interrupt_at_a_limit", "name_conversation"),
+    }
+)
+"""Rules of a fleet that follows the output of its sessions."""
+
 TAKES_LONG = frozenset(
     {
         *("recall", "release", "abandon", "retry_granted", "divide", "gather", "look_again", "lose_role"),
@@ -71,7 +95,7 @@ HARD_TO_MAKE_SMALL = frozenset({"take_away", "use_room", "give_up"})
 """Rules without which a fleet goes round for long whatever is left out."""
 
 
-FINDS = {"cancel_parts": 162, "catch_up": 271, "release": 203}
+FINDS = {"cancel_parts": 162, "catch_up": 271, "release": 203, "keep": 37, "open_after_probe": 37}
 """Which of the thousand seeds has found a rule, where it is a late one. After another change another seed may."""
 
 
@@ -83,7 +107,9 @@ def concerned(name: str) -> Target:
     kinds |= dict.fromkeys(OF_PREEMPTION, "preempting-")
     kinds |= dict.fromkeys(OF_ABORTS, "aborts-")
     kinds |= dict.fromkeys(OF_SERVICES, "serving-")
-    kinds |= dict.fromkeys(OF_ORPHANS, "orphans-")
+    kinds |= {**dict.fromkeys(OF_ORPHANS, "orphans-"), **dict.fromkeys(OF_ACCOUNTS, "quota-")}
+    kinds |= {**dict.fromkeys(OF_CONVERSATIONS, "talking-"), **dict.fromkeys(OF_QUESTIONS, "asking-")}
+    kinds |= dict.fromkeys(OF_TURNS, "turns-")
     return named(f"fleet-{kinds.get(name, '')}2x3")
 
 
@@ -136,8 +162,14 @@ def test_a_rule_that_is_lost_is_found(name: str, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("size", ["fleet-2x3", "fleet-governed-2x3"])
-@pytest.mark.parametrize("name", NOT_SEEN)
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [
+        (name, size)
+        for name in NOT_SEEN
+        for size in dict.fromkeys(("fleet-2x3", "fleet-governed-2x3", concerned(name).name))
+    ],
+)
 def test_what_is_said_of_rules_that_are_not_missed_is_so(name: str, size: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As soon as something is promised of them, they are to be found like the others, most of which 16 seeds find."""
     monkeypatch.setattr(fleet, "system", without(name))
