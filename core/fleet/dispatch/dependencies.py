@@ -149,6 +149,7 @@ def divide(_board: Aggregate, transition: Transition) -> Iterator[Create]:
             most_subtasks=whole.most_subtasks // 2,
             fate=whole.fate and fleet_task.Fate(whole.fate.policy),
             subtasks_ms=whole.subtasks_ms,
+            approval_ms=whole.approval_ms,
             retry=whole.retry,
             orphaned=whole.orphaned,
             on_nothing=whole.on_nothing,

@@ -249,8 +249,9 @@ def reap_when_gone(worker: Aggregate, transition: Transition) -> Iterator[Dispat
 
 
 def is_left(worker: Aggregate) -> bool:
-    """Tell whether a process of the session is left, or an activity is still being ended."""
-    return worker.record("session").state in session.SESSION_LIVES or shutdown.is_ending(worker)
+    """Tell whether a process of the session is left, or an activity goes on or is still being ended."""
+    lives = worker.record("session").state in session.SESSION_LIVES
+    return lives or worker.record(output.REF).state is output.State.FOLLOWED or shutdown.is_ending(worker)
 
 
 def _is_in(worker: Aggregate, *states: State) -> bool:

@@ -140,6 +140,7 @@ def test_the_parts_of_a_task_are_tasks_with_what_it_has() -> None:
                 ordinal=7,
                 most_subtasks=5,
                 subtasks_ms=9,
+                approval_ms=11,
                 needs_approval=True,
             ),
             worker_slots={"ann": ("tester",)},
@@ -150,6 +151,7 @@ def test_the_parts_of_a_task_are_tasks_with_what_it_has() -> None:
     assert (part.state, part.prompt, part.verify, part.files) == (task.State.OPEN, "part 2", proof, ("a",))
     assert (part.parent, part.role, part.priority, part.ordinal) == ("T1", "tester", 1, 7)
     assert (part.max_retries, part.limit, part.subtasks_ms, part.needs_approval) == (2, 2, 9, False)
+    assert part.approval_ms == 11
     assert part.most_subtasks == 2
 
 

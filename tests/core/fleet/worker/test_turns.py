@@ -9,7 +9,7 @@ from aggregate_hand import Hand
 from declared import Mutants, is_found, proven, rebuilt
 from fleet_worker import BRIEF, exit_with, following, start
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening
-from lifefold.core.fleet.worker import assignment, desired_state, mailbox, output, stall_detector, turns
+from lifefold.core.fleet.worker import assignment, desired_state, mailbox, output, quota, stall_detector, turns
 from lifefold.core.fleet.worker.output import Doing, Work, WorkSeen
 from lifefold.core.kernel import Entity, Transition, replace, row
 from lifefold.core.lifecycles import session, task, turn
@@ -141,8 +141,30 @@ def test_a_handover_of_done_work_has_no_turn(stage: task.Stage) -> None:
     if stage is not task.Stage.MERGE:
         of.report("assignment", "CheckOutWork", assignment.CheckedOut())
         of.report("assignment", "VerifyWork", assignment.Verified())
+    assert turns.is_in_phase(of.aggregate)
     of.report("assignment", "MergeWork", assignment.Merged("c0ffee"))
     assert of.record(turns.REF) == turns.FleetTurn(agent="ann")
+
+
+def test_a_turn_whose_session_does_not_run_is_not_to_be_verified() -> None:
+    """The rule asks for nothing that the document's table refuses."""
+    of = claimed()
+    transition = of.reaction.transitions[0]
+    assert list(turns.verify_turn.follow(of.aggregate, transition)) == []
+
+
+def test_a_turn_is_reaped_when_its_output_is_not_read_any_more() -> None:
+    """A limited session is over with its claim, in one step; the reading of its output ends after that."""
+    of = following(account="one", more={quota.REF: quota.Quota()})
+    of.hear("board", "assignment", assignment.Assigned(BRIEF))
+    of.report("assignment", "CheckOutWork", assignment.CheckedOut())
+    start(of)
+    of.report("session", "RunSession", session.SessionExited(session.Limited(60_000)))
+    assert phase(of) is State.FAILED
+    assert turns.has_no_process(of.aggregate)
+    of.confirm(output.REF, FollowOutput.__name__)
+    assert phase(of) is State.REAPED
+    assert turns.has_no_process(of.aggregate)
 
 
 def failed(of: Hand) -> tuple[str, TransitionReason | None, AbortReason | None]:
