@@ -1,12 +1,17 @@
 """An operator continues the conversation of an agent by hand, and gives it back: nothing of it is lost."""
 
 import shlex
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
+import anyio
+import msgspec
 import pytest
 
 from agent_recordings import FOLDER
+from fleet_ground import HANG_S
 from fleet_log import FleetLog, said
 from lifefold.core.fleet import AgentPlan, ServicePlan, TaskPlan
 from lifefold.core.fleet.system.plan import Talks
@@ -14,7 +19,11 @@ from lifefold.core.fleet.worker import assignment
 from lifefold.core.lifecycles import session
 from lifefold.core.lifecycles.task import Brief
 from lifefold.interpreters.cli.app import main
+from lifefold.interpreters.store import SqliteStore
 from program_ground import ProgramGround
+
+LOOK_S: Final = 0.1
+"""The time between two looks at a log."""
 
 TALKS = """#!/bin/sh
 case " $* " in
@@ -35,11 +44,17 @@ def talking(folder: Path, *, status: int = 0) -> ProgramGround:
 
 
 def begun(ground: ProgramGround) -> str:
-    """Wait until the agent has begun its conversation; return its identifier."""
-    while True:
-        (found,) = ground.json("status")["agents"]
-        if found["conversation"].startswith("resumes "):
-            return str(found["conversation"]).removeprefix("resumes conversation ")
+    """Wait until the log has the name of the agent's conversation, and return it."""
+    patience = time.monotonic() + HANG_S
+    while time.monotonic() < patience:
+        with SqliteStore.peek(ground.log) as store:
+            entries = anyio.run(store.read)
+        events = [msgspec.json.decode(each.envelope)["event"] for each in entries]
+        for event in events:
+            if event["type"] == "ConversationSeen":
+                return str(event["id"])
+        time.sleep(LOOK_S)
+    raise AssertionError("the agent has never named its conversation")
 
 
 def test_an_attached_conversation_goes_on_by_hand_and_then_with_the_agent(tmp_path: Path) -> None:
