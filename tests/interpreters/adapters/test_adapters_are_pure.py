@@ -9,7 +9,7 @@ import pytest
 from lifefold.interpreters import adapters
 
 FOLDER = Path(adapters.__file__).parent
-ALLOWED = {"collections.abc", "datetime", "decimal", "difflib", "enum", "msgspec", "re", "typing"}
+ALLOWED = {"collections.abc", "datetime", "decimal", "difflib", "enum", "functools", "msgspec", "re", "typing"}
 OUTSIDE = {"registry.py": {"importlib.metadata"}}
 """The registry alone looks at what is installed."""
 
