@@ -62,7 +62,7 @@ ALIVE, GONE = (Evidence(7, alive=alive, observed_ms=0) for alive in (True, False
 def test_the_process_of_a_session_is_missing_only_if_it_is_not_just_being_started(
     state: str, evidence: Evidence | None, *, runs: bool, said: str
 ) -> None:
-    """A runner at work starts the session that the log has; without one nobody does."""
+    """A runner at work starts the session that the log has; without a runner no session starts."""
     agent = AgentStatus("ann", "Run", state, 0, "T1", "Working", 0, 1, 0, 0, 0, 1, None, "")
     assert plain_state(agent, evidence, runs=runs) == said
     is_gone = is_missing(agent, evidence, runs=runs)

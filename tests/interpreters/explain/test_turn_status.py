@@ -34,7 +34,7 @@ def turn(of: Hand) -> TurnStatus:
 
 
 def test_an_agent_without_a_claim_has_no_turn() -> None:
-    """Nor has one whose sessions nobody follows."""
+    """Nor has an agent whose sessions are not followed."""
     assert turn_status(following().aggregate) is None
     assert turn_status(running().aggregate) is None
 
@@ -89,7 +89,7 @@ def _told(story: Story, of: Hand) -> Story:
 
 
 def test_the_looks_of_an_agent_come_from_the_log_and_its_process() -> None:
-    """A silent session is shown as stalled, and one whose work nobody does as idle."""
+    """A silent session is shown as stalled, and one without work as idle."""
     agent = agent_status(at_work().aggregate)
     moving, silent = (Evidence(9, alive=True, observed_ms=NOW_MS, silent_ms=each) for each in (1_000, 300_001))
     running_ = looks(agent, moving, NOW_MS, runs=True)

@@ -139,7 +139,7 @@ SHARE_ALONE = "budget = {session_usd = 1}"
 def test_a_budget_in_dollars_needs_a_program_that_reports_dollars(
     here: Path, kind: str, fleet: str, agent: str, task: str
 ) -> None:
-    """Whoever has the budget: the fleet, the agent, or a task."""
+    """The budget is that of the fleet, the agent, or a task."""
     with pytest.raises(FleetFileError, match=f"agents: a budget limits kind {kind} in US dollars, .*accepted: "):
         read(here, f'kind = "{kind}"\ncount = 2\n{agent}', fleet=fleet, task=task)
 

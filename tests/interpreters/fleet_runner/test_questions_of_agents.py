@@ -195,7 +195,7 @@ def test_the_time_limit_of_a_session_stands_still_while_its_question_waits(tmp_p
 
 
 def test_a_question_is_dropped_with_its_session(tmp_path: Path) -> None:
-    """Nobody can answer it any more."""
+    """No operator can answer it any more."""
     of = prepared(tmp_path, (permission("make", "a"),))
     with of.running() as run:
         run.until("may it run `make`?")

@@ -28,7 +28,7 @@ def report(of: Hand, epoch: int, kept: KeptConversation | None, agent: str = "an
 
 
 def handed(of: Hand) -> KeptConversation | None:
-    """Return the conversation that the last reaction has given to somebody with the task."""
+    """Return the conversation that the last reaction has given to an agent with the task."""
     (found,) = [e.conversation for _, _, e in of.told() if isinstance(e, assignment.Assigned)]
     return found
 
@@ -72,7 +72,7 @@ def test_a_retry_begins_anew_where_the_plan_says_so() -> None:
 
 
 def test_the_late_report_of_an_earlier_claim_counts_as_long_as_its_conversation_is_kept() -> None:
-    """Its session ended after the claim. Nobody else's conversation is replaced by it."""
+    """Its session ended after the claim. It replaces no conversation of another agent."""
     of = say(at_work(), "T1", task.Released, reason="preempted")
     ask(of, "bob")
     later = KeptConversation("ann", "C1", Usage(45))

@@ -103,7 +103,7 @@ def test_a_permission_is_wanted_until_it_is_denied_or_the_agent_works_again() ->
 
 
 def test_a_limit_is_handed_on_and_changes_no_work() -> None:
-    """Whoever decides about limits receives the event."""
+    """The session receives the event, and decides about limits."""
     of = tell(tell(followed(), WorkSeen(1, (BASH,), 1)), LimitSeen(2, 5_000, "five_hour", "limit reached"))
     assert (of.record(output.REF).position, of.record(output.REF).works) == (2, (BASH,))
 
