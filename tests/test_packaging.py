@@ -6,6 +6,7 @@ is not a package.
 
 import subprocess
 import sys
+from collections import Counter
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -20,6 +21,13 @@ def test_every_folder_is_a_package(root: str) -> None:
     assert folders
     assert [str(folder) for folder in sorted(folders) if not (folder / "__init__.py").is_file()] == []
     assert (ROOT / root / "py.typed").is_file()
+
+
+def test_no_two_test_modules_have_one_name() -> None:
+    """pytest imports a test module by its bare name, and refuses the second of that name when it collects both."""
+    names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
+    assert names
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_the_command_is_declared_and_loads() -> None:
