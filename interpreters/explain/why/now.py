@@ -117,7 +117,7 @@ def _money(view: FleetView) -> str:
     whose = "the fleet's" if found.ref == budgets.FLEET else "its"
     if found.state is budget.State.HELD:
         return f"all that is left of {whose} budget is reserved for tasks in progress"
-    return f"{whose} budget is spent{_refill(view, found)}"
+    return f"{whose} budget {budgets.shortage_of(found)}{_refill(view, found)}"
 
 
 def empty_budget(view: FleetView, agent: str = "") -> Entity[budget.Budget] | None:
@@ -182,7 +182,7 @@ def whereabouts(view: FleetView, agent: str) -> str:
         return f"{agent} is preempted for {preempted_for}" if preempted_for else f"{agent} is at {slot.task}"
     spent = empty_budget(view, agent)
     if spent is not None:
-        return f"{agent}'s own budget is spent{_refill(view, spent)}"
+        return f"{agent}'s own budget {budgets.shortage_of(spent)}{_refill(view, spent)}"
     resting = resting_account(view, agent)
     if resting is not None:
         return f"{agent}'s {_limited(view, resting)}"
