@@ -1,16 +1,14 @@
 """Inputs in the queue of an engine, and the protocol through which the engine's parts see it."""
 
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import anyio
 
 from lifefold.core.kernel import Envelope, Reaction, Refusal
 from lifefold.interpreters.engine.clock import Clock
+from lifefold.interpreters.engine.failures import Failures
 from lifefold.interpreters.engine.ledger import Ledger
-
-if TYPE_CHECKING:
-    from lifefold.interpreters.engine.retrying import Failures
 
 
 class Input:
@@ -52,7 +50,7 @@ class Host(Protocol):
         ...
 
     @property
-    def failures(self) -> "Failures":
+    def failures(self) -> Failures:
         """The failed attempts of handlers that the log records."""
         ...
 
