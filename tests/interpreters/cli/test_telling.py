@@ -288,7 +288,7 @@ def test_a_runner_whose_agents_are_all_paused_leaves_at_once(tmp_path: Path) -> 
         with anyio.fail_after(HANG_S):
             verdict = await runner.run()
         runner.close()
-        return verdict, runner.aggregates["worker/agent"].record("desired_state").state, runner.refused.total()
+        return verdict, runner.aggregates["worker/agent"].record("desired_state").state, runner.refused.counts.total()
 
     assert anyio.run(run) == (Verdict.LEFT, desired_state.State.PAUSE, 0)
 
@@ -315,7 +315,7 @@ def test_who_is_resumed_while_the_runner_leaves_is_held_again(tmp_path: Path) ->
         with anyio.fail_after(HANG_S):
             verdict = await runner.run()
         runner.close()
-        return verdict, runner.aggregates["worker/agent"].record("desired_state").state, runner.refused.total()
+        return verdict, runner.aggregates["worker/agent"].record("desired_state").state, runner.refused.counts.total()
 
     assert anyio.run(run) == (Verdict.LEFT, desired_state.State.HOLD, 0)
     assert ground.sessions("hang-1") == 0
