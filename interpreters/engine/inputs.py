@@ -14,13 +14,13 @@ from lifefold.interpreters.engine.ledger import Ledger
 class Input:
     """An envelope in the engine's queue, and its outcome."""
 
-    __slots__ = ("aggregate", "done", "envelope", "outcome", "post")
+    __slots__ = ("aggregate", "command", "done", "envelope", "outcome")
 
-    def __init__(self, aggregate: str, envelope: Envelope, post: int = 0, *, awaited: bool = False) -> None:
-        """Address an envelope. ``post`` is the number of the operator command that contained it, or 0."""
+    def __init__(self, aggregate: str, envelope: Envelope, command: int = 0, *, awaited: bool = False) -> None:
+        """Address an envelope. ``command`` is the number of the operator command that contained it, or 0."""
         self.aggregate = aggregate
         self.envelope = envelope
-        self.post = post
+        self.command = command
         self.done = anyio.Event() if awaited else None
         self.outcome: Reaction | Refusal | None = None
 
