@@ -62,7 +62,7 @@ def family(board: Aggregate, name: str) -> Parents:
 
 def is_to_end(record: FleetTask) -> bool:
     """Tell whether an abort has anything to do at a task: it is not over, nor aborted already."""
-    return not fleet_task.is_over(record) and not record.is_doomed
+    return not fleet_task.is_over(record) and not record.is_aborted
 
 
 def _why(target: Target, by: FleetTask, said: fleet_task.ToolAborted | fleet_task.AbortWanted) -> str:
@@ -82,13 +82,13 @@ def _what(by: FleetTask, said: fleet_task.AbortWanted) -> str:
 
 def nobody_works_at_it(board: Aggregate) -> bool:
     """An aborted task is not claimed, does not wait, and is not given out."""
-    return not any(each.is_doomed and each.state in fleet_task.CANCELLABLE for each in tasks_of(board))
+    return not any(each.is_aborted and each.state in fleet_task.CANCELLABLE for each in tasks_of(board))
 
 
 def reaches_what_is_below(board: Aggregate) -> bool:
     """All parts below an aborted task are over or aborted (E36)."""
     tasks = {each.id: each for each in tasks_of(board)}
-    return all(_are_reached(tasks, each.parts_of_it()) for each in tasks.values() if each.is_doomed)
+    return all(_are_reached(tasks, each.parts_of_it()) for each in tasks.values() if each.is_aborted)
 
 
 def reaches_whom_it_was_said_of(board: Aggregate) -> bool:
@@ -112,7 +112,7 @@ def _meant(tasks: dict[str, FleetTask], record: FleetTask, fate: Fate) -> Iterab
 def _are_reached(tasks: dict[str, FleetTask], names: Iterable[str]) -> bool:
     """Tell whether all existing tasks of these are over, aborted, or retried by an operator."""
     there = (tasks[each] for each in names if each in tasks)
-    return all(each.is_doomed or fleet_task.is_over(each) or bool(each.fate and each.fate.wanted) for each in there)
+    return all(each.is_aborted or fleet_task.is_over(each) or bool(each.fate and each.fate.wanted) for each in there)
 
 
 def is_aborted_by_its_family(step: Transition) -> bool:
@@ -139,7 +139,7 @@ def is_aborted_once(step: Transition) -> bool:
 
 def _again(step: Transition) -> bool:
     """Tell whether a task that was marked as aborted is cancelled by this step."""
-    opened = step.before is not None and step.before.record.is_doomed and step.before.state in fleet_task.CANCELLABLE
+    opened = step.before is not None and step.before.record.is_aborted and step.before.state in fleet_task.CANCELLABLE
     return opened and step.entered is task.State.CANCELLED
 
 

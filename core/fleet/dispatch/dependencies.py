@@ -174,7 +174,7 @@ def cancel_parts(board: Aggregate, transition: Transition) -> Iterator[Dispatch]
         for each in _records(board, record.parts_of_it()):
             if each.state in _CANCELLABLE:
                 yield _cancelled(each, with_=record)
-    elif record.parent and not record.is_doomed:
+    elif record.parent and not record.is_aborted:
         whole: FleetTask = board.record(f"task:{record.parent}")
         if whole.state is task.State.CANCELLED:
             yield _cancelled(record, with_=whole)

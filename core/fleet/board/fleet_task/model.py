@@ -330,7 +330,7 @@ class FleetTask(Task, frozen=True):
         return kept if kept is not None and kept.agent == agent else None
 
     @property
-    def is_doomed(self) -> bool:
+    def is_aborted(self) -> bool:
         """Whether the task is aborted: cancelled now, or as soon as it is opened again."""
         return self.fate is not None and self.fate.aborted is not None
 

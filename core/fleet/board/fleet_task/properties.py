@@ -198,11 +198,11 @@ def is_cancelled_by_an_abort(step: Transition) -> bool:
 
 def stays_aborted(step: Transition) -> bool:
     """Only a granted retry lifts the abort of a task."""
-    was = step.before is not None and step.before.record.is_doomed
+    was = step.before is not None and step.before.record.is_aborted
     t: FleetTask = step.after.record
     if not was or t.state is State.CLOSED:
         return True
-    return t.is_doomed is not isinstance(step.event, RetryGranted)
+    return t.is_aborted is not isinstance(step.event, RetryGranted)
 
 
 def keeps_its_conversation(step: Transition) -> bool:
