@@ -124,7 +124,7 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         name="trust",
         changed=(task_index, claims, trust),
         names=(
-            "earn earned frees trust_again withdraw IN_HAND is_allowed _claim abilities somebody_may is_distrusting"
+            "earn earned frees trust_again withdraw IN_HAND is_allowed _claim abilities any_agent_may is_distrusting"
             " _distrust"
         ).split(),
     ): featured_fleets.TRUSTED,

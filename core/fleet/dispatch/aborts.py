@@ -80,7 +80,7 @@ def _what(by: FleetTask, said: fleet_task.AbortWanted) -> str:
 # The properties
 
 
-def nobody_works_at_it(board: Aggregate) -> bool:
+def no_agent_is_at_an_aborted_task(board: Aggregate) -> bool:
     """An aborted task is not claimed, does not wait, and is not given out."""
     return not any(each.is_aborted and each.state in fleet_task.CANCELLABLE for each in tasks_of(board))
 
@@ -153,7 +153,7 @@ def parts_have_the_same_policy(board: Aggregate) -> bool:
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     *localized(
         on_board,
-        always("an aborted task is neither worked at nor given out", nobody_works_at_it),
+        always("an aborted task is neither worked at nor given out", no_agent_is_at_an_aborted_task),
         always("an abort reaches all parts below a task", reaches_what_is_below),
         always("an abort reaches every task in its scope", reaches_whom_it_was_said_of),
         always("a part has the abort policy of its whole", parts_have_the_same_policy),

@@ -15,7 +15,7 @@ from typing import cast
 from lifefold.core.fleet.board import fleet_task, worker_slot
 from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.fleet.dispatch import budgets
-from lifefold.core.fleet.dispatch.task_index import Requirement, abilities, is_lost, somebody_may, tasks_of, work_of
+from lifefold.core.fleet.dispatch.task_index import Requirement, abilities, any_agent_may, is_lost, tasks_of, work_of
 from lifefold.core.kernel import Aggregate, Create, Created, Dispatch, Entity, Transition, rule
 from lifefold.core.lifecycles import task
 from lifefold.core.policy.access import AccessLevel
@@ -198,13 +198,13 @@ _CANCELLABLE = frozenset(
 
 def is_unmanned(board: Aggregate, asked: Requirement) -> bool:
     """Tell whether a task requires a role or a trust level that no remaining worker has."""
-    return asked != ("", AccessLevel.UNTRUSTED) and not somebody_may(work_of(board), *asked)
+    return asked != ("", AccessLevel.UNTRUSTED) and not any_agent_may(work_of(board), *asked)
 
 
 def unmanned(board: Aggregate, asked: Requirement) -> tuple[str, str]:
     """Return the missing role or level, and a phrase about it that follows the name of a task."""
     role, level = asked
-    if role and not somebody_may(work_of(board), role, AccessLevel.UNTRUSTED):
+    if role and not any_agent_may(work_of(board), role, AccessLevel.UNTRUSTED):
         return f"{fleet_task.ROLE}{role}", f"asks for the role {role}, and no worker is left that has it"
     whom = f"with the role {role} " if role else ""
     return f"{fleet_task.LEVEL}{level.word}", f"takes an agent {whom}that is {level.word}, and there is none"

@@ -103,7 +103,7 @@ def parts_go_with_their_whole(board: Aggregate) -> bool:
     )
 
 
-def nobody_waits_beside_work(board: Aggregate) -> bool:
+def no_agent_waits_beside_work(board: Aggregate) -> bool:
     """While a worker waits, no task is ready that it may take."""
     return claims.next_pair(board) is None
 
@@ -212,7 +212,7 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     *aborts.PROPERTIES,
     *adaptive_timeout.PROPERTIES,
     *task_messages.PROPERTIES,
-    *localized(whole_board, always("no worker waits beside a ready task that it may take", nobody_waits_beside_work)),
+    *localized(whole_board, always("no worker waits beside a ready task that it may take", no_agent_waits_beside_work)),
     always("a closed task counts as a success of its author", successes_are_counted),
     always("the task index agrees with tasks and worker slots", view_agrees),
     sometimes("every task is closed", lambda b: all(each.state is task.State.CLOSED for each in tasks_of(b))),

@@ -93,7 +93,7 @@ def check_properties(aggregates: Mapping[str, Aggregate], name: str, reaction: R
 def check_claims(name: str, reaction: Reaction) -> None:
     """Nobody waits while there is something ready: claims are made at once."""
     if name == "board":
-        assert board_properties.nobody_waits_beside_work(reaction.aggregate)
+        assert board_properties.no_agent_waits_beside_work(reaction.aggregate)
 
 
 def finished(driver: Driver) -> None:
