@@ -23,7 +23,7 @@ from lifefold.core.lifecycles.session_model import SUCCESS
 from lifefold.effects import InspectWork, MergeWork, ParkWork, RunSession, VerifyWork
 
 
-def wishes_are_obeyed(worker: Aggregate) -> bool:
+def desired_states_take_effect(worker: Aggregate) -> bool:
     """An agent that is to stop has stopped, and a session that is to hold is being interrupted."""
     agent_now = worker.entities["session"]
     match worker.record("desired_state").state:
@@ -93,7 +93,7 @@ def has_erred(s: session.Session) -> bool:
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     *restarts.OF_WORKERS,
     *shutdown.PROPERTIES,
-    always("stop and hold take effect at once", wishes_are_obeyed),
+    always("stop and hold take effect at once", desired_states_take_effect),
     always("a stopped agent has no work to do", stopped_has_no_work),
     always("no session runs without a task", sessions_have_a_task),
     always("no task is requested while an activity is being ended", wants_when_all_is_over),
