@@ -68,7 +68,7 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         *(worker_restarts, shutdown, worker),
         name="restarts",
         changed=(worker_restarts,),
-        names="comes_back fall dismiss ask begin_anew".split(),
+        names="comes_back on_agent_stopped dismiss ask begin_anew".split(),
     ): featured_fleets.RESTARTED,
     Source(
         *(restarts, board),
