@@ -332,7 +332,7 @@ def test_messages_of_a_system_are_steps_that_must_be_under_way() -> None:
         module=POTTERY,
     )
     text = _test_of(_emitted("pottery"))
-    assert "    run = Retrace(*pottery())\n" in text
+    assert "    run = Replay(*pottery())\n" in text
     assert '    run.message(Counted(), "kiln/a", "tally")\n' in text
     assert _tested()[0] == "failed"
     _written(prop, ("MOST = 3", "MOST = 2"), module=POTTERY)
@@ -377,7 +377,7 @@ def test_a_machine_begins_as_it_did_when_it_was_checked() -> None:
     target = msgspec.structs.replace(named("session"), subject=false, record=record, bounds=bounds)
     text, _ = emitted([(target, check(false, bounds=bounds))])
     began = 'machines()["session"].starting(Session(name="ann", limits=Limits(max_total_errors=2)))'
-    assert f"    run = Retrace({began})\n" in text
+    assert f"    run = Replay({began})\n" in text
     assert "from lifefold.core.lifecycles.session_model import " in text
     Path("test_found.py").write_text(text)
     assert _tested() == ("skipped", "session does not have this property any more: it never builds")
@@ -394,7 +394,7 @@ def test_properties_that_a_configuration_adds_are_in_the_test_that_is_written(mo
     target = named("turn")
     written, without = emitted([(target, check(target.subject))])
     assert without == ()
-    assert 'Retrace(machines()["turn"].with_properties(*MORE))' in written
+    assert 'Replay(machines()["turn"].with_properties(*MORE))' in written
     Path("test_found.py").write_text(written)
     assert _tested()[0] == "failed"
 
@@ -418,7 +418,7 @@ def test_properties_that_a_configuration_adds_to_a_system_are_in_the_test_that_i
     (broken,) = (each for each in report.verdicts if each.name == "nobody hears anything")
     written, without = emitted([(target, msgspec.structs.replace(report, verdicts=(broken,)))])
     assert without == ()
-    assert 'Retrace(systems()["fleet"].with_properties(*MORE), [' in written
+    assert 'Replay(systems()["fleet"].with_properties(*MORE), [' in written
     Path("test_found.py").write_text(written)
     assert _tested()[0] == "failed"
 
