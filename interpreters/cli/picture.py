@@ -294,15 +294,16 @@ def _said(agent: AgentStatus, now_ms: int, *, wide: bool) -> Text:
     doing = agent.state
     if agent.doing in {"Preparing", "Verifying", "Merging", "Disputed"}:
         doing = f"{agent.state} · {agent.doing}" if wide else agent.doing
-    if agent.state == "Running" and agent.turn is not None and agent.turn.state in _SHOWN:
-        doing = f"{agent.state} · {agent.turn.in_words()}" if wide else agent.turn.state
+    asks = agent.turn is not None and bool(agent.turn.questions)
+    if agent.state == "Running" and agent.turn is not None and (asks or agent.turn.state in _SHOWN):
+        doing = f"{agent.state} · {agent.turn.in_words()}" if wide else "asks" if asks else agent.turn.state
     if agent.silent_since_ms:
         doing = f"{agent.state} · silent {age(now_ms - agent.silent_since_ms)}" if wide else "silent"
     ending = " (ending)" if agent.state == "Stopped" and agent.processes else ""
     rests = _RESTS.get(agent.desired_state, "preempted" if agent.preempted_for else "")
     if rests:
         return Text(f"{doing} · {rests}" if wide else rests, "yellow")
-    return Text(doing + ending, "yellow" if agent.silent_since_ms else STYLES.get(agent.state, ""))
+    return Text(doing + ending, "yellow" if agent.silent_since_ms or asks else STYLES.get(agent.state, ""))
 
 
 _SHOWN: Final = {"TOOL_USE", "COMPACTING"}
