@@ -147,11 +147,7 @@ def simulate(  # noqa: PLR0913 - what may be chosen, each with its name
     choices, around, given = Choices(seed, but=but), environment or Environment(), faults or Faults()
     rates = Faults({**around.rates, **given.rates}, given.swarm).of(choices)
     return _Simulation(
-        target,
-        tuple(opening),
-        tuple(properties),
-        Chance(around, choices, rates),
-        limits or Limits(),
+        target, tuple(opening), tuple(properties), Chance(around, choices, rates), limits or Limits()
     ).run(seed)
 
 

@@ -24,7 +24,7 @@ from lifefold.core.fleet.board import fleet_task
 from lifefold.core.fleet.board.fleet_task import Fate, FleetTask
 from lifefold.core.fleet.dispatch.locality import on_board
 from lifefold.core.fleet.dispatch.task_index import CLAIMED, tasks_of, whole_of, work_of
-from lifefold.core.kernel import Aggregate, Dispatch, Property, Transition, always, always_step, localized, rule
+from lifefold.core.kernel import Aggregate, Dispatch, Event, Property, Transition, always, always_step, localized, rule
 from lifefold.core.lifecycles import task
 from lifefold.core.policy.abort import AbortScope, Parents, Target, affected, escalated
 from lifefold.core.policy.reasons import AbortReason
@@ -117,7 +117,7 @@ def _are_reached(tasks: dict[str, FleetTask], names: Iterable[str]) -> bool:
 
 def is_aborted_by_its_family(step: Transition) -> bool:
     """A task that aborts its siblings, and their parent, go on: only tasks in the scope are aborted (E36)."""
-    if step.before is None or not isinstance(step.event, fleet_task.Aborted):
+    if not isinstance(step.event, fleet_task.Aborted):
         return True
     name, by, whole = step.after.record.id, step.event.by, step.event.by.rpartition("+")[0]
     reason = step.event.abort_reason
@@ -131,9 +131,7 @@ def is_aborted_by_its_family(step: Transition) -> bool:
 
 def is_aborted_once(step: Transition) -> bool:
     """No task is aborted twice, or after it is over (E36). A marked task is cancelled when it is opened."""
-    if step.before is None or not isinstance(step.event, fleet_task.Aborted):
-        return True
-    before: FleetTask = step.before.record
+    before: FleetTask = step.was
     return is_to_end(before) or _again(step)
 
 
@@ -158,6 +156,6 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
         always("an abort reaches every task in its scope", reaches_whom_it_was_said_of),
         always("a part has the abort policy of its whole", parts_have_the_same_policy),
     ),
-    always_step("an abort of siblings spares the caller and their parent", is_aborted_by_its_family),
-    always_step("no task is aborted twice, nor after it is over", is_aborted_once),
+    always_step("an abort of siblings spares the caller and their parent", is_aborted_by_its_family, on=Event),
+    always_step("no task is aborted twice, nor after it is over", is_aborted_once, on=fleet_task.Aborted),
 )

@@ -185,13 +185,7 @@ def _cancelled(part: FleetTask, *, with_: FleetTask) -> Dispatch:
 
 
 _CANCELLABLE = frozenset(
-    {
-        task.State.OPEN,
-        task.State.CLAIMED,
-        task.State.IN_PROGRESS,
-        task.State.BLOCKED,
-        task.State.WAITING_FOR_SUBTASKS,
-    }
+    {task.State.OPEN, task.State.CLAIMED, task.State.IN_PROGRESS, task.State.BLOCKED, task.State.WAITING_FOR_SUBTASKS}
 )
 """In these states a task can be cancelled. Done and failed tasks cannot (E16)."""
 

@@ -247,9 +247,9 @@ def view_agrees(board: Aggregate) -> bool:
 
 def is_no_failure(step: Transition) -> bool:
     """A released task has not failed: it is open, with as many retries as before."""
-    if step.before is None or not isinstance(step.event, task.Released) or step.entered is None:
+    if step.entered is None:
         return True
-    before: FleetTask = step.before.record
+    before: FleetTask = step.was
     now: FleetTask = step.after.record
     same = (now.retries, now.limit, now.failure, now.kept) == (
         before.retries,
@@ -270,7 +270,7 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     always("no preempted worker waits for a task that it may not take", a_preempted_worker_has_lost_its_task),
     always("a preempted worker has lost its task and works at nothing", has_let_go),
     always("a preempted worker is not gone", is_there),
-    always_step("a released task has not failed by its release", is_no_failure),
+    always_step("a released task has not failed by its release", is_no_failure, on=task.Released),
 )
 
 

@@ -115,11 +115,6 @@ def merges_what_was_agreed(step: Transition) -> bool:
     return not step.after.record.needs_approval or step.before.record.stage is Stage.MERGE
 
 
-def fails_by_its_worker(step: Transition) -> bool:
-    """Only the owner of a task reports that it has failed. A worker that leaves gives its task back."""
-    return not isinstance(step.event, task.Failed) or not step.actor.startswith("rule:")
-
-
 def view_agrees(board: Aggregate) -> bool:
     """The task index agrees with the tasks and worker slots."""
     work, tasks = work_of(board), tasks_of(board)
@@ -204,7 +199,11 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
         always("the parts of a cancelled task are not worked at", parts_go_with_their_whole),
     ),
     always_step("work that needs approval is merged only after it", merges_what_was_agreed),
-    always_step("a task does not fail because its owner is gone", fails_by_its_worker),
+    always_step(
+        "a task does not fail because its owner is gone",
+        lambda step: not step.actor.startswith("rule:"),
+        on=task.Failed,
+    ),
     *OF_TASKS,
     *budgets.PROPERTIES,
     *accounts.PROPERTIES,

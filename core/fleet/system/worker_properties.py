@@ -36,11 +36,6 @@ def desired_states_take_effect(worker: Aggregate) -> bool:
             return True
 
 
-def stopped_has_no_work(worker: Aggregate) -> bool:
-    """A stopped agent has no work except finished work on its way to the target branch."""
-    return not _is_stopped(worker) or worker.record("assignment").state in _LEFT
-
-
 _LEFT: Final = frozenset({assignment.State.IDLE, *assignment.ON_ITS_WAY})
 """The states of work that a stopped agent may still have."""
 
@@ -94,7 +89,10 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     *restarts.OF_WORKERS,
     *shutdown.PROPERTIES,
     always("stop and hold take effect at once", desired_states_take_effect),
-    always("a stopped agent has no work to do", stopped_has_no_work),
+    always(
+        "a stopped agent has no work to do",
+        lambda worker: not _is_stopped(worker) or worker.record("assignment").state in _LEFT,
+    ),
     always("no session runs without a task", sessions_have_a_task),
     always("no task is requested while an activity is being ended", wants_when_all_is_over),
     always("an agent goes on when its work is merged", goes_on_when_home),

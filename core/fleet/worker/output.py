@@ -260,16 +260,16 @@ def follow(_o: Output) -> FollowOutput:
 
 def counts_each_fact_once(step: Transition) -> bool:
     """A fact is beyond all facts before it, and the last position is that of the last fact."""
-    if step.before is None or not isinstance(step.event, Seen):
+    if not isinstance(step.event, Seen):
         return True
-    return bool(step.before.record.position < step.event.position == step.after.record.position)
+    return bool(step.was.position < step.event.position == step.after.record.position)
 
 
 def shows_the_last_snapshot(step: Transition) -> bool:
     """The works under way are those of the last snapshot, and every tool that it reports counts."""
-    if step.before is None or not isinstance(step.event, WorkSeen):
+    if not isinstance(step.event, WorkSeen):
         return True
-    was, now, seen = step.before.record, step.after.record, step.event
+    was, now, seen = step.was, step.after.record, step.event
     counted = (now.tools - was.tools, now.condensed - was.condensed)
     return now.works == seen.works and counted == (seen.tools, seen.compactions)
 
@@ -281,16 +281,15 @@ def does_nothing_unseen(step: Transition) -> bool:
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("each fact counts once, in the order of the output", counts_each_fact_once),
-    always_step("the works under way are those of the last snapshot", shows_the_last_snapshot),
+    always_step("each fact counts once, in the order of the output", counts_each_fact_once, on=Event),
+    always_step("the works under way are those of the last snapshot", shows_the_last_snapshot, on=Event),
     always_step("a session that is over does nothing", does_nothing_unseen),
     leads_where(
         "a start and an end of a session begin and end the reading",
         {SessionRuns: (State.FOLLOWED,), SessionOver: (State.UNFOLLOWED,)},
     ),
     accepts(
-        "starts and ends of sessions are accepted",
-        {State.UNFOLLOWED: (SessionRuns,), State.FOLLOWED: (SessionOver,)},
+        "starts and ends of sessions are accepted", {State.UNFOLLOWED: (SessionRuns,), State.FOLLOWED: (SessionOver,)}
     ),
     goes_on(FollowOutput.__name__, State.FOLLOWED),
     asks_once(),

@@ -147,6 +147,5 @@ def every_share_has_a_claim(fleet: Projection) -> bool:
 
 
 OF_FLEETS: Final[tuple[Property[SystemState], ...]] = projected(
-    shares,
-    always("with no message in flight, no resting worker keeps a reservation", every_share_has_a_claim),
+    shares, always("with no message in flight, no resting worker keeps a reservation", every_share_has_a_claim)
 )

@@ -124,11 +124,7 @@ class ConversationKept(Event, frozen=True):
             return ()
         kept = KeptConversation("worker", "C1", Usage(2))
         other = replace(kept, agent="other")
-        return (
-            cls(record.epoch, "worker", kept),
-            cls(record.epoch + 1, "other", other),
-            cls(record.epoch, "worker"),
-        )
+        return (cls(record.epoch, "worker", kept), cls(record.epoch + 1, "other", other), cls(record.epoch, "worker"))
 
 
 class Subtask(msgspec.Struct, frozen=True):
