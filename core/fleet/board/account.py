@@ -9,7 +9,7 @@ Each claim of a task is admitted by the account of its worker, before the worker
 agents that were admitted and have not reported back. An agent that was admitted before a limit may still work.
 """
 
-from typing import Any, ClassVar, Final, Never
+from typing import Any, ClassVar, Final, Never, Self
 
 from lifefold.core.kernel import (
     STAY,
@@ -93,48 +93,31 @@ class RestLifted(Event, frozen=True):
     reason: str = ""
 
 
-class Admitted(Event, frozen=True):
+class _OfAgent(Event, frozen=True):
+    """Base of the reports about an agent of the account."""
+
+    agent: str = FIRST
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Return two agents."""
+        return cls(), cls("A2")
+
+
+class Admitted(_OfAgent, frozen=True):
     """An agent of the account begins with a task."""
 
-    agent: str = FIRST
 
-    @classmethod
-    def examples(cls) -> tuple["Admitted", ...]:
-        """Return two agents."""
-        return cls(), cls("A2")
-
-
-class Succeeded(Event, frozen=True):
+class Succeeded(_OfAgent, frozen=True):
     """A session of the agent has completed."""
 
-    agent: str = FIRST
 
-    @classmethod
-    def examples(cls) -> tuple["Succeeded", ...]:
-        """Return two agents."""
-        return cls(), cls("A2")
-
-
-class Left(Event, frozen=True):
+class Left(_OfAgent, frozen=True):
     """The agent has no task any more."""
 
-    agent: str = FIRST
 
-    @classmethod
-    def examples(cls) -> tuple["Left", ...]:
-        """Return two agents."""
-        return cls(), cls("A2")
-
-
-class GaveUp(Event, frozen=True):
+class GaveUp(_OfAgent, frozen=True):
     """The agent with the probe has no task any more, and its session has not completed."""
-
-    agent: str = FIRST
-
-    @classmethod
-    def examples(cls) -> tuple["GaveUp", ...]:
-        """Return two agents."""
-        return cls(), cls("A2")
 
 
 class Account(Record, frozen=True):

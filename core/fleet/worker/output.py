@@ -13,7 +13,7 @@ A fact decides nothing here. ``turns`` lets the turn follow the works; ``output_
 
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Any, ClassVar, Final, Never
+from typing import Any, ClassVar, Final, Never, Self
 
 import msgspec
 
@@ -85,7 +85,15 @@ class SessionOver(Event, frozen=True):
 class Seen(Event, frozen=True):
     """Base of facts. ``position`` is the offset of the fact's line in the output, with the number of the fact in it."""
 
+    example: ClassVar[tuple[str, ...]] = ()
+    """Its other fields, for an example."""
+
     position: int = 1
+
+    @classmethod
+    def examples_for(cls, record: Any) -> tuple[Self, ...]:
+        """Return a new fact, and an old one."""
+        return cls(record.position + 1, *cls.example), cls(record.position)
 
 
 class WorkSeen(Seen, frozen=True):
@@ -96,7 +104,7 @@ class WorkSeen(Seen, frozen=True):
     compactions: int = 0
 
     @classmethod
-    def examples_for(cls, record: Any) -> tuple["WorkSeen", ...]:
+    def examples_for(cls, record: Any) -> tuple[Self, ...]:
         """Return each kind of work, both at once, a tool that is over already, nothing, and an old report."""
         new, tool, compaction = record.position + 1, Doing(), Doing(Work.COMPACTION)
         return (
@@ -113,30 +121,22 @@ class PermissionWanted(Seen, frozen=True):
     """The agent asks for leave to use a tool, and waits for the answer."""
 
     opaque: ClassVar[tuple[str, ...]] = ("id", "tool", "question")
+    example: ClassVar[tuple[str, ...]] = ("1", "Bash")
 
     id: str = ""
     tool: str = ""
     question: str = ""
-
-    @classmethod
-    def examples_for(cls, record: Any) -> tuple["PermissionWanted", ...]:
-        """Return a new question, and an old one."""
-        return cls(record.position + 1, "1", "Bash"), cls(record.position)
 
 
 class PermissionDenied(Seen, frozen=True):
     """The agent may not use a tool, and goes on without it."""
 
     opaque: ClassVar[tuple[str, ...]] = ("id", "tool", "reason")
+    example: ClassVar[tuple[str, ...]] = ("1", "Bash")
 
     id: str = ""
     tool: str = ""
     reason: str = ""
-
-    @classmethod
-    def examples_for(cls, record: Any) -> tuple["PermissionDenied", ...]:
-        """Return a new refusal, and an old one."""
-        return cls(record.position + 1, "1", "Bash"), cls(record.position)
 
 
 class LimitSeen(Seen, frozen=True):
@@ -148,23 +148,14 @@ class LimitSeen(Seen, frozen=True):
     scope: str = ""
     message: str = ""
 
-    @classmethod
-    def examples_for(cls, record: Any) -> tuple["LimitSeen", ...]:
-        """Return a new limit without a time, and an old one."""
-        return cls(record.position + 1), cls(record.position)
-
 
 class ConversationSeen(Seen, frozen=True):
     """The agent names its conversation; a session that resumes one names it, too."""
 
     opaque: ClassVar[tuple[str, ...]] = ("id",)
+    example: ClassVar[tuple[str, ...]] = ("c",)
 
     id: str = ""
-
-    @classmethod
-    def examples_for(cls, record: Any) -> tuple["ConversationSeen", ...]:
-        """Return the name of a conversation, and an old one."""
-        return cls(record.position + 1, "c"), cls(record.position)
 
 
 FACTS: Final = (WorkSeen, PermissionWanted, PermissionDenied, LimitSeen, ConversationSeen)
