@@ -66,7 +66,7 @@ class Trace(msgspec.Struct, frozen=True):
     in_flight: tuple[tuple[str, str, str, Any], ...] = _NO_MESSAGES
 
     @property
-    def scene(self) -> SystemState:
+    def system_state(self) -> SystemState:
         """The final system state."""
         return SystemState(self.aggregates, self.in_flight)
 

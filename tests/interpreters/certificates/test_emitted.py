@@ -311,7 +311,7 @@ def pottery() -> "tuple[System, list[tuple[str, Envelope]]]":
         "pottery",
         AggregateType("kiln", machines=(machine,), rules=(tell_pots,)),
         AggregateType("tally", machines=(tally,), commands={"tally": ()}),
-        properties=(always("messages do not pile up", lambda scene: len(scene.in_flight) < 9),),
+        properties=(always("messages do not pile up", lambda system_state: len(system_state.in_flight) < 9),),
     )
     records = {"tally": Tally()}, {"kiln": Kiln()}
     names = "tally", "kiln/a"
@@ -346,7 +346,7 @@ def test_messages_of_a_system_are_steps_that_must_be_under_way() -> None:
 @pytest.mark.usefixtures("folder")
 def test_a_system_without_a_function_is_opened_by_what_is_written() -> None:
     """Each envelope, with the records in it; as many words of operators as were allowed."""
-    silent: Property[SystemState] = always("nobody says anything", lambda scene: not scene.in_flight)
+    silent: Property[SystemState] = always("nobody says anything", lambda system_state: not system_state.in_flight)
     system = System("pottery", *kiln.system.aggregates.values(), properties=(silent,))
     bounds = Bounds(commands=1, states=200, depth=4)
     target = Target("pottery", system, tuple(kiln.opened(0)), bounds, ("kiln", "system"), "system")
@@ -404,7 +404,7 @@ def test_properties_that_a_configuration_adds_to_a_system_are_in_the_test_that_i
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As those of a machine are."""
-    declared = 'always("nobody hears anything", lambda scene: not scene.in_flight)'
+    declared = 'always("nobody hears anything", lambda system_state: not system_state.in_flight)'
     Path("kilns.py").write_text(f"from lifefold.core.kernel import always\n\nMORE = ({declared},)\n")
     monkeypatch.setattr(sys, "path", [str(Path.cwd()), *sys.path])
     shipped = named("fleet")

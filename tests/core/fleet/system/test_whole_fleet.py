@@ -85,8 +85,8 @@ def check_properties(aggregates: Mapping[str, Aggregate], name: str, reaction: R
         projection, localized = each.projection, each.localized
         assert projection is not None
         part = localized(SystemState(aggregates), name, reaction.transitions) if localized is not None else None
-        for scene in (SystemState(aggregates), *([part] if part is not None else [])):
-            seen = {of: projection(aggregate) for of, aggregate in scene.aggregates.items()}
+        for system_state in (SystemState(aggregates), *([part] if part is not None else [])):
+            seen = {of: projection(aggregate) for of, aggregate in system_state.aggregates.items()}
             assert each.holds(Projection(seen, under_way)), each.name
 
 
