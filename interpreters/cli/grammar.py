@@ -15,13 +15,7 @@ from lifefold.interpreters.cli.grammar_of_operators import (
     add_telling,
     add_trusting,
 )
-from lifefold.interpreters.cli.grammar_parts import (
-    Commands,
-    add_command,
-    live_option,
-    log_option,
-    rest_option,
-)
+from lifefold.interpreters.cli.grammar_parts import Commands, add_command, live_option, log_option, rest_option
 
 
 def parser() -> argparse.ArgumentParser:

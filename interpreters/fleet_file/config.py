@@ -88,9 +88,7 @@ class AbortKeys(Section, header="[fleet.aborts]"):
         default=False,
     )
     sibling_to_session = Key(
-        forms.BOOLEAN,
-        "whether an abort of siblings aborts their common task, with all its parts",
-        default=False,
+        forms.BOOLEAN, "whether an abort of siblings aborts their common task, with all its parts", default=False
     )
 
 
@@ -113,10 +111,7 @@ class FleetKeys(Section, header="[fleet]"):
     verify_timeout = Key(forms.duration(1), "the longest time of one verification command", DEFAULT_VERIFY_TIMEOUT_MS)
     approve_plan = Key(forms.BOOLEAN, "whether an operator must approve the plan before any task begins", default=False)
     approval_timeout = Key(
-        forms.duration(1),
-        "how long a merge waits for its approval; then it is refused",
-        0,
-        absent="without limit",
+        forms.duration(1), "how long a merge waits for its approval; then it is refused", 0, absent="without limit"
     )
     orphaned = Key(
         ON_DEATH,
@@ -139,14 +134,10 @@ class FleetKeys(Section, header="[fleet]"):
     )
     env = Key[dict[str, str]](forms.VARIABLES, "variables of all agents, services and verification commands", {})
     env_pass = Key[tuple[str, ...]](
-        forms.VARIABLE_NAMES,
-        "further variables of the runner that all of them get; see below",
-        (),
+        forms.VARIABLE_NAMES, "further variables of the runner that all of them get; see below", ()
     )
     redact = Key[tuple[str, ...]](
-        forms.VARIABLE_NAMES,
-        "further variables that are secrets; no record has their values; see below",
-        (),
+        forms.VARIABLE_NAMES, "further variables that are secrets; no record has their values; see below", ()
     )
     retry = RetryKeys
     budget = FleetBudgetKeys
@@ -253,10 +244,7 @@ def written_in(fleet: Fleet, table: Table) -> dict[str, object]:
         }
     )
     restart = (
-        {
-            RestartKeys.max_restarts: fleet.restarts.max_restarts,
-            RestartKeys.window: fleet.restarts.window_ms,
-        }
+        {RestartKeys.max_restarts: fleet.restarts.max_restarts, RestartKeys.window: fleet.restarts.window_ms}
         if fleet.restarts
         else {}
     )

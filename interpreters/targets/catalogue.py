@@ -85,11 +85,7 @@ MACHINES: tuple[Entry[Machine[Any]], ...] = (
         "session, but writing a prompt may fail, and a session may suspend itself, or stall",
         session_profiles.in_fleet,
     ),
-    Entry(
-        "session-supervised",
-        session_profiles.supervised.about,
-        session_profiles.supervised,
-    ),
+    Entry("session-supervised", session_profiles.supervised.about, session_profiles.supervised),
     Entry("process", process.machine.about, process.machine),
     Entry("process-promptise-1.5", "process, but a failed one can be stopped", process.promptise_1_5),
     Entry("process-by-hand", process.by_hand.about, process.by_hand),

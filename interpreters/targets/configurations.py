@@ -99,11 +99,7 @@ _ONE_INPUT_LARGE: Final = msgspec.structs.replace(_ONE_INPUT, states=1_000_000)
 _PROCESS: Final = CheckConfiguration(
     process.Process(
         limits=process.Limits(
-            restart_policy="always",
-            max_restarts=1,
-            max_consecutive_failures=2,
-            idle_timeout_ms=1,
-            max_lifetime_ms=1,
+            restart_policy="always", max_restarts=1, max_consecutive_failures=2, idle_timeout_ms=1, max_lifetime_ms=1
         )
     ),
     bounds=Bounds(compared=500),
@@ -170,28 +166,16 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
     "restart_permit": CheckConfiguration(bounds=Bounds(within={"restart_permit": few_uses})),
     "fleet": CheckConfiguration(opening=openings.small(1, 1, retries=1), bounds=_usual(commands=5), crashes=_ONE_INPUT),
     "fleet-governed": CheckConfiguration(
-        opening=openings.governed(),
-        bounds=_usual(commands=3),
-        crashes=_ONE_INPUT_LARGE,
-        of="fleet",
+        opening=openings.governed(), bounds=_usual(commands=3), crashes=_ONE_INPUT_LARGE, of="fleet"
     ),
     "fleet-restarts": CheckConfiguration(
-        opening=openings.restarted(),
-        bounds=_usual(commands=2, restart_permit=few_uses),
-        crashes=_ONE_INPUT,
-        of="fleet",
+        opening=openings.restarted(), bounds=_usual(commands=2, restart_permit=few_uses), crashes=_ONE_INPUT, of="fleet"
     ),
     "fleet-preempting": CheckConfiguration(
-        opening=openings.preempting(),
-        bounds=_usual(commands=1),
-        crashes=_ONE_INPUT,
-        of="fleet",
+        opening=openings.preempting(), bounds=_usual(commands=1), crashes=_ONE_INPUT, of="fleet"
     ),
     "fleet-aborts": CheckConfiguration(
-        opening=openings.aborting(),
-        bounds=_usual(commands=2),
-        crashes=_ONE_INPUT_LARGE,
-        of="fleet",
+        opening=openings.aborting(), bounds=_usual(commands=2), crashes=_ONE_INPUT_LARGE, of="fleet"
     ),
     "fleet-drained": CheckConfiguration(
         opening=openings.small(1, 1, retries=0),
@@ -200,10 +184,7 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
         of="fleet",
     ),
     "fleet-limited": CheckConfiguration(
-        opening=openings.limited(),
-        bounds=_usual(commands=1, budget=little_left),
-        crashes=_ONE_INPUT,
-        of="fleet",
+        opening=openings.limited(), bounds=_usual(commands=1, budget=little_left), crashes=_ONE_INPUT, of="fleet"
     ),
     "fleet-talking": CheckConfiguration(
         opening=openings.talking(),
@@ -218,28 +199,16 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
         usage_meter.UsageMeter(keeps_time=True), bounds=Bounds(within={"usage_meter": little_spent})
     ),
     "fleet-quota": CheckConfiguration(
-        opening=openings.quota(),
-        bounds=_usual(commands=0),
-        crashes=_ONE_INPUT_LARGE,
-        of="fleet",
+        opening=openings.quota(), bounds=_usual(commands=0), crashes=_ONE_INPUT_LARGE, of="fleet"
     ),
     "fleet-trusted": CheckConfiguration(
-        opening=openings.trusted(),
-        bounds=_usual(commands=2),
-        crashes=_ONE_INPUT_LARGE,
-        of="fleet",
+        opening=openings.trusted(), bounds=_usual(commands=2), crashes=_ONE_INPUT_LARGE, of="fleet"
     ),
     "fleet-stalling": CheckConfiguration(
-        opening=openings.stalling(),
-        bounds=_usual(commands=1),
-        crashes=_ONE_INPUT_LARGE,
-        of="fleet",
+        opening=openings.stalling(), bounds=_usual(commands=1), crashes=_ONE_INPUT_LARGE, of="fleet"
     ),
     "fleet-turns": CheckConfiguration(
-        opening=openings.turning(),
-        bounds=_usual(commands=1),
-        crashes=_ONE_INPUT_LARGE,
-        of="fleet",
+        opening=openings.turning(), bounds=_usual(commands=1), crashes=_ONE_INPUT_LARGE, of="fleet"
     ),
     "fleet-2x3": CheckConfiguration(
         opening=openings.small(2, 3, retries=0, errors=1),
@@ -271,10 +240,7 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
         of="fleet",
     ),
     "fleet-changing": CheckConfiguration(
-        opening=openings.changing(),
-        bounds=_usual(commands=2),
-        crashes=_NO_INPUT,
-        of="fleet",
+        opening=openings.changing(), bounds=_usual(commands=2), crashes=_NO_INPUT, of="fleet"
     ),
     "fleet-2x2": CheckConfiguration(
         opening=openings.small(2, 2, retries=0),

@@ -191,10 +191,7 @@ def preempting() -> Opening:
     The task of higher priority has one retry. After its rest, the agent works at the other task and is preempted.
     """
     limits = session.Limits(max_consecutive_errors=2, max_total_errors=2)
-    tasks = (
-        fleet.TaskPlan("T1", "do it", max_retries=0),
-        fleet.TaskPlan("T2", "do it", max_retries=1, priority=1),
-    )
+    tasks = (fleet.TaskPlan("T1", "do it", max_retries=0), fleet.TaskPlan("T2", "do it", max_retries=1, priority=1))
     plan = fleet.Plan("preempting", (fleet.AgentPlan("ann", limits),), tasks, preemption=fleet.Preemption(1))
     return tuple(fleet.opening(plan, 0))
 

@@ -51,14 +51,7 @@ from lifefold.interpreters.targets import check_targets
 from lifefold.interpreters.targets.fleet_plans import KINDS, MINUTE_MS, SECOND_MS, plan
 from lifefold.interpreters.targets.target import Target, UnusableTarget
 
-__all__ = [
-    "ALONE",
-    "FLEET",
-    "fleet_of",
-    "named",
-    "plan",
-    "target",
-]
+__all__ = ["ALONE", "FLEET", "fleet_of", "named", "plan", "target"]
 
 MOST_AGENTS: Final = 9_999
 MOST_TASKS: Final = 99_999

@@ -128,12 +128,7 @@ PROPERTIES: tuple[Property[SystemState], ...] = (
             lambda fleet: not _waits(fleet),
             given=WORK_ENDS,
         ),
-        leads_to(
-            "a fleet without tasks left ends, if activities end",
-            is_finished,
-            is_over,
-            given=WORK_ENDS,
-        ),
+        leads_to("a fleet without tasks left ends, if activities end", is_finished, is_over, given=WORK_ENDS),
         sometimes("a fleet closes all its tasks and ends", is_done),
         leads_to("every message arrives", lambda fleet: fleet.under_way > 0, lambda fleet: not fleet.under_way),
     ),

@@ -295,7 +295,7 @@ aggregate = AggregateType(
         ),
         rule(on=assignment.machine, enters=shutdown.NOT_BEGUN)(shutdown.drained),
         rule(on=desired_state.machine, enters=desired_state.State.DRAIN)(shutdown.drained),
-        rule(on=agent, enters=session.State.STOPPED)(restarts.fall),
+        rule(on=agent, enters=session.State.STOPPED)(restarts.on_agent_stopped),
         restarts.dismiss,
         rule(on=supervisor.machine, enters=supervisor.State.ASKING)(restarts.ask),
         rule(on=assignment.machine, enters=assignment.State.IDLE)(restarts.ask),

@@ -48,7 +48,7 @@ OF_TRUST = frozenset({"earn", "trust_again", "withdraw"})
 
 OF_SILENCE = frozenset({"keep_watch", "give_up"})
 """Rules of what only a fleet has whose sessions are watched."""
-OF_RESTARTS = frozenset({"fall", "ask", "begin_anew", "grant", "spend"})
+OF_RESTARTS = frozenset({"on_agent_stopped", "ask", "begin_anew", "grant", "spend"})
 """Rules of a fleet whose agents are restarted."""
 
 OF_PREEMPTION = frozenset({"preempt", "take_away", "use_request", "drop_request"})
