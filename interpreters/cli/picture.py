@@ -30,8 +30,10 @@ from lifefold.interpreters.cli.wording import (
     next_of,
     work_of,
 )
-from lifefold.interpreters.explain import status
-from lifefold.interpreters.explain.status import AgentStatus, TaskStatus, Waiting
+from lifefold.interpreters.explain import status, task_status
+from lifefold.interpreters.explain.pending import Waiting
+from lifefold.interpreters.explain.status import AgentStatus
+from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.fleet_runner import Runner
 from lifefold.interpreters.fleet_runner.agent_looks import Looks, looks, style
 from lifefold.interpreters.fleet_runner.process_evidence import Evidence, look
@@ -102,7 +104,7 @@ class Picture:
         entries = sum(each.version for each in there.values())
         if self._known is None or self._known.entries != entries:
             agents = sorted(status.agents(there), key=lambda agent: by_number(agent.name))
-            tasks = status.counted(self._account.claimed(status.tasks(there)))
+            tasks = task_status.counted(self._account.claimed(task_status.tasks(there)))
             if not awaited.goes_on(there):
                 tasks = tuple(replace(each, timer=None) for each in tasks)
             self._known = _Known(entries, tasks, agents, awaited.waiting(there))

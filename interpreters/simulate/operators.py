@@ -104,7 +104,7 @@ class Operators:
             likely = both if any(both) else harmless
         kind = kinds[choices.one_of(("what", number), likely)]
         alike = [each for each in said if (each.entity, type(each.event)) == kind]
-        self._runner.post(name, alike[choices.any_way(("which", number), len(alike))])
+        self._runner.submit(name, alike[choices.any_way(("which", number), len(alike))])
 
     def _says_keenly(self, number: int) -> bool:
         """Give an accepted command of those that come often, if there is one now; tell whether it was given."""
