@@ -65,7 +65,8 @@ class Environment(msgspec.Struct, frozen=True):
     process that is asked to end.
 
     ``unusual`` are reports that no orderly activity makes on its way. ``creates`` yields the entities that an operator
-    may create in an aggregate, each as the input with its ``Created``. ``keen`` are events of operators that come often.
+    may create in an aggregate, each as the input with its ``Created``. ``keen`` are the events of commands that come
+    often.
 
     The other fields are times. They are those of a message, between two opportunities of operators, of the
     confirmation of an end, of a transaction in a slow store, and until the next runner. A run is healed after one of

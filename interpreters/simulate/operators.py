@@ -118,7 +118,7 @@ class Operators:
             return False
         kind = kinds[choices.any_way(("what keenly", number), len(kinds))]
         alike = [(name, each) for name, each in found if type(each.event) is kind]
-        self._runner.post(*alike[choices.any_way(("which", number), len(alike))])
+        self._runner.submit(*alike[choices.any_way(("which", number), len(alike))])
         return True
 
     def _is_taken(self, name: str, envelope: Envelope) -> bool:

@@ -188,7 +188,7 @@ _AROUND: Final[Mapping[str, Environment]] = {
         keen=(question.QuestionAsked, question.QuestionAnswered, Created, mailbox.OperatorMessageArrived),
     ),
 }
-"""The environments of fleets whose sessions ask operators, and whose operators write to tasks; others have ``FLEET``."""
+"""The environments of fleets whose sessions ask operators, or whose operators write to tasks; others have ``FLEET``."""
 
 
 ALONE: Final = Environment(

@@ -27,7 +27,7 @@ NOT_SEEN = {
     "look_anew": "the same",
     "gain_role": "the same, and in a check no change adds an agent; tests/core/fleet/test_changing.py finds it",
     "listen": "worker and board agree that nothing is charged; tests/core/fleet/worker/test_conversation.py finds it",
-    "interrupt_at_a_limit": "a session may wait for as long as it likes; tests/core/fleet/worker/test_output.py finds it",
+    "interrupt_at_a_limit": "a session may wait long at its limit; tests/core/fleet/worker/test_output.py finds it",
 }
 """Rules without which the fleet keeps what it promises."""
 
