@@ -113,10 +113,11 @@ class Operators:
             return False
         said = [(name, each) for name in self._runner.aggregates for each in self.sayable(name)]
         found = [(name, each) for name, each in said if isinstance(each.event, keen) and self._is_taken(name, each)]
-        kinds = list(dict.fromkeys(type(each.event) for _, each in found))
+        kinds = [kind for kind in keen if any(type(each.event) is kind for _, each in found)]
         if not kinds:
             return False
-        kind = kinds[choices.any_way(("what keenly", number), len(kinds))]
+        others = (place for place in range(len(kinds) - 1) if not choices.way(("what keenly", number, place), 2, 0.5))
+        kind = kinds[next(others, len(kinds) - 1)]
         alike = [(name, each) for name, each in found if type(each.event) is kind]
         self._runner.submit(*alike[choices.any_way(("which", number), len(alike))])
         return True

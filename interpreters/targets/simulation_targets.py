@@ -180,12 +180,12 @@ FLEET: Final = Environment(
 """The environment of a fleet: sessions take minutes, tests less, git takes seconds."""
 
 _AROUND: Final[Mapping[str, Environment]] = {
-    "asking-": msgspec.structs.replace(FLEET, keen=(question.QuestionAsked, question.QuestionAnswered)),
-    "messages-": msgspec.structs.replace(FLEET, creates=task_mailboxes, keen=(Created, mailbox.OperatorMessageArrived)),
+    "asking-": msgspec.structs.replace(FLEET, keen=(question.QuestionAnswered, question.QuestionAsked)),
+    "messages-": msgspec.structs.replace(FLEET, creates=task_mailboxes, keen=(mailbox.OperatorMessageArrived, Created)),
     "mixed-": msgspec.structs.replace(
         FLEET,
         creates=task_mailboxes,
-        keen=(question.QuestionAsked, question.QuestionAnswered, Created, mailbox.OperatorMessageArrived),
+        keen=(question.QuestionAnswered, question.QuestionAsked, mailbox.OperatorMessageArrived, Created),
     ),
 }
 """The environments of fleets whose sessions ask operators, or whose operators write to tasks; others have ``FLEET``."""
