@@ -33,7 +33,7 @@ from lifefold.interpreters.fleet_runner.obstacles import Obstacles
 from lifefold.interpreters.fleet_runner.plan_changes import joined
 from lifefold.interpreters.fleet_runner.redaction import secrets_of, variables_of
 from lifefold.interpreters.fleet_runner.retry_until import patiently, pause
-from lifefold.interpreters.fleet_runner.session_facts import said_of_work
+from lifefold.interpreters.fleet_runner.session_outcome import said_of_work
 from lifefold.interpreters.fleet_runner.sessions import Sessions
 from lifefold.interpreters.fleet_runner.stall import Watcher
 from lifefold.interpreters.fleet_runner.triggers import Attendant

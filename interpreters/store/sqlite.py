@@ -25,6 +25,7 @@ import anyio
 import msgspec
 from anyio import to_thread
 
+from lifefold.interpreters.store import descriptors
 from lifefold.interpreters.store.base import Base
 from lifefold.interpreters.store.chain import Anchor, linked
 from lifefold.interpreters.store.errors import damaged, translated
@@ -75,6 +76,7 @@ class SqliteStore:
         self._epoch: Final = epoch
         self._patient: Final = patient
         self._turn: Final = anyio.CapacityLimiter(1)
+        descriptors.opened(self)
 
     @classmethod
     def create(cls, path: Path, meta: Mapping[str, str]) -> Self:
@@ -140,6 +142,7 @@ class SqliteStore:
         self._connection.close()
         if self._base is not None:
             self._base.close()
+        descriptors.closed(self)
         while self._locks:
             os.close(self._locks.pop())
 
