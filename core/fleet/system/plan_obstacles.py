@@ -306,6 +306,7 @@ def _of_fleet(board: Aggregate, change: FleetChange) -> Iterator[Obstacle]:
         "aborts",
         "anew",
         "questions",
+        "notify",
     ):
         if getattr(was, field) != getattr(now, field) and not (field == "approve_plan" and was.approve_plan):
             key = {"restarts": "restart", "anew": "on_retry"}.get(field, field)
