@@ -259,7 +259,7 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
     ),
     "fleet-telling": CheckConfiguration(
         opening=openings.telling(),
-        bounds=_usual(commands=1),
+        bounds=_usual(commands=2),
         crashes=_ONE_INPUT_LARGE,
         of="fleet",
     ),

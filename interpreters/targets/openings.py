@@ -132,18 +132,17 @@ def telling() -> Opening:
     """Return the opening of a fleet of one agent that may ask, with one task without retries, and two notifiers.
 
     The first notifier hears of everything and tries once, the second hears of closed tasks and tries twice. The work
-    needs an approval.
+    needs an approval, and the task has a budget of one session.
     """
     limits = session.Limits(max_consecutive_errors=1, max_total_errors=1)
-    kind = NotificationKind
-    heard = (kind.APPROVAL, kind.QUESTION, kind.FAILED, kind.CLOSED, kind.STOPPED, kind.OVER)
+    everything, closed = tuple(NotificationKind), (NotificationKind.CLOSED,)
     plan = fleet.Plan(
         "telling",
         (fleet.AgentPlan("ann", limits),),
-        (fleet.TaskPlan("T1", "do it", max_retries=0, needs_approval=True),),
+        (fleet.TaskPlan("T1", "do it", max_retries=0, needs_approval=True, caps=fleet.Caps(sessions=1)),),
         approval_ms=3_600_000,
         questions=TERMS,
-        notify=(fleet.NotifierPlan("all", heard, retries=0), fleet.NotifierPlan("closed", (kind.CLOSED,), retries=1)),
+        notify=(fleet.NotifierPlan("all", everything, retries=0), fleet.NotifierPlan("closed", closed, retries=1)),
     )
     return tuple(fleet.opening(plan, 0))
 

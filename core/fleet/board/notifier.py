@@ -145,9 +145,9 @@ class Notifier(Record, frozen=True):
         return dict(self.accepted).get(kind, 0)
 
     def normal_form(self) -> "Notifier":
-        """Return the record without what is only displayed; the number of closed tasks is what a property reads."""
-        closed = tuple(each for each in self.accepted if each[0] is NotificationKind.CLOSED)
-        return replace(self, failed=0, failures=(), accepted=closed)
+        """Return the record without what is only displayed. Properties read which kinds there were, and one count."""
+        counts = tuple((kind, each if kind is NotificationKind.CLOSED else 1) for kind, each in self.accepted)
+        return replace(self, failed=0, failures=(), accepted=counts)
 
 
 def listens(n: Notifier, e: Announced) -> bool:

@@ -52,8 +52,7 @@ def announce_task(board: Aggregate, transition: Transition) -> Iterator[Dispatch
     by a plan change is an operator's own.
     """
     of: fleet_task.FleetTask = transition.after.record
-    passes = of.state is task.State.FAILED and not of.exhausted
-    if passes or of.blocked_by.startswith((fleet_task.BUDGET, fleet_task.PLAN)):
+    if not _is_news(of):
         return
     said = {
         task.State.CLOSED: f"{of.id} is closed",
@@ -63,6 +62,12 @@ def announce_task(board: Aggregate, transition: Transition) -> Iterator[Dispatch
     }
     agent = of.owner or of.author
     yield from _announce(board, Notification(_TASKS[of.state], said[of.state], of.id, agent))
+
+
+def _is_news(of: fleet_task.FleetTask) -> bool:
+    """Tell whether people are told of a task in its state. They are not told of a failure that is retried."""
+    passes = of.state is task.State.FAILED and not of.exhausted
+    return not passes and not of.blocked_by.startswith((fleet_task.BUDGET, fleet_task.PLAN))
 
 
 @rule(on=plan_approval.machine, event=Created, beside=notifier.FIRST)
@@ -112,8 +117,7 @@ def announce_service(board: Aggregate, transition: Transition) -> Iterator[Dispa
 
 def _announce_end(board: Aggregate) -> Iterator[Dispatch]:
     """Announce the end of the fleet if no agent and no service is left."""
-    serves = any(each.state is service_slot.State.ON for _, each in service_slot.service_slots(board))
-    if serves or work_of(board).present:
+    if not _is_over(board):
         return
     every = [each for each in tasks_of(board) if not each.removed]
     closed = sum(each.state is task.State.CLOSED for each in every)
@@ -121,16 +125,51 @@ def _announce_end(board: Aggregate) -> Iterator[Dispatch]:
     yield from _announce(board, Notification(NotificationKind.OVER, said))
 
 
+def _is_over(board: Aggregate) -> bool:
+    """Tell whether no agent and no service is left."""
+    serves = any(each.state is service_slot.State.ON for _, each in service_slot.service_slots(board))
+    return not serves and not work_of(board).present
+
+
 # The properties
 
 
 def closed_tasks_are_announced(board: Aggregate) -> bool:
     """A notifier has had one notification for each closed task, if it listens to them."""
-    closed = sum(each.state is task.State.CLOSED for each in tasks_of(board))
     kind = NotificationKind.CLOSED
-    return all(each.record.count(kind) == closed for each in notifiers(board) if kind in each.record.kinds)
+    listening = [each.record for each in notifiers(board) if kind in each.record.kinds]
+    closed = sum(each.state is task.State.CLOSED for each in tasks_of(board)) if listening else 0
+    return all(each.count(kind) == closed for each in listening)
+
+
+def what_waits_is_announced(board: Aggregate) -> bool:
+    """A notifier has had a notification of each of its kinds of which something waits now, or holds now."""
+    listening = [each.record for each in notifiers(board)]
+    present = frozenset(_present(board)) if listening else frozenset()
+    return all(each.count(kind) for each in listening for kind in present.intersection(each.kinds))
+
+
+def _present(board: Aggregate) -> Iterator[NotificationKind]:
+    """Yield the kinds of which something waits now, or holds now."""
+    for ref, each in board.entities.items():
+        match ref.partition(":")[0], each.state:
+            case "task", state if state in _TASKS and _is_news(each.record):
+                yield _TASKS[state]
+            case plan_approval.REF, plan_approval.State.PROPOSED:
+                yield NotificationKind.PLAN
+            case account.REF, account.State.RESTING:
+                yield NotificationKind.LIMIT
+            case "budget", budget.State.SPENT:
+                yield NotificationKind.BUDGET
+            case service_slot.REF, service_slot.State.GONE if each.record.failed:
+                yield NotificationKind.SERVICE
+            case _:
+                pass
+    if _is_over(board):
+        yield NotificationKind.OVER
 
 
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     always("each closed task is announced once to each notifier that listens", closed_tasks_are_announced),
+    always("what waits for people was announced to each notifier that listens", what_waits_is_announced),
 )
