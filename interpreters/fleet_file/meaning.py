@@ -28,7 +28,7 @@ from lifefold.interpreters.fleet_file.values import LONGEST_SHOWN, as_table, sho
 _DIGEST = "digest "
 
 
-def meaning(
+def meaning(  # noqa: PLR0913, PLR0917 - the parts of a file, each with its name
     fleet: Mapping[str, object],
     agents: Sequence[Agent],
     tasks: Sequence[TaskPlan],

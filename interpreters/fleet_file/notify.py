@@ -49,7 +49,9 @@ LONGEST_TIMEOUT_MS: Final = 600_000
 MOST_RETRIES: Final = 20
 """The most retries of a delivery."""
 
-_PLACEHOLDER_FORM: Final = f"{', '.join(f'{{{each}}}' for each in PLACEHOLDERS)}; a brace itself is written {{{{ or }}}}"
+_PLACEHOLDER_FORM: Final = (
+    f"{', '.join(f'{{{each}}}' for each in PLACEHOLDERS)}; a brace itself is written {{{{ or }}}}"
+)
 _ARGUMENT: Final = rf"^(?:[^{{}}]|\{{\{{|\}}\}}|\{{(?:{'|'.join(PLACEHOLDERS)})\}})*$"
 _HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
@@ -134,6 +136,7 @@ HEADERS: Final = Form(
     _headers,
 )
 
+
 def _timeout(value: object) -> int | None:
     """Return a duration of at most ten minutes: a fleet that is over waits for its last try."""
     timeout_ms = _DURATION.convert(value)
@@ -142,7 +145,7 @@ def _timeout(value: object) -> int | None:
 
 _DURATION: Final = forms.duration(1)
 TIMEOUT: Final = Form(
-    'a duration, at most "10m"', "a duration up to `\"10m\"`", _DURATION.schema, _timeout, _DURATION.write
+    'a duration, at most "10m"', 'a duration up to `"10m"`', _DURATION.schema, _timeout, _DURATION.write
 )
 
 ON: Final = forms.one_or_several(tuple(KINDS))

@@ -74,9 +74,7 @@ class Handlers:
         self._obstacles: Final = Obstacles(self.operator)
         self.sessions: Final = Sessions(lambda: self.fleet, self.present, folder, workplace, self.operator)
         self.when_blocked: Callable[[Notification, str], None] = _ignore
-        self._merging: Final = Merging(
-            workplace, self._obstacles.waits, self._put_off, self.tell, lambda told, key: self.when_blocked(told, key)
-        )
+        self._merging: Final = Merging(workplace, self._obstacles.waits, self._put_off, self.tell, self._is_blocked)
         self._watcher: Final = Watcher(folder, self.operator)
         self._follower: Final = Follower(folder, self._kind_of, self.operator)
         self._notifying: Final = Notifying(self.present, folder, self.secrets, run)
@@ -215,6 +213,10 @@ class Handlers:
             await context.report(assignment.ParkingFailed(str(error)))
         else:
             await context.report(assignment.Parked(commit))
+
+    def _is_blocked(self, notification: Notification, key: str) -> None:
+        """Report a blocked merge to the runner."""
+        self.when_blocked(notification, key)
 
     async def _put_off(self, agent: str) -> None:
         """Pause a blocked merge; meanwhile a runner may leave."""

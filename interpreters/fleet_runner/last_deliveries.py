@@ -1,4 +1,4 @@
-"""The notifications of a run that only a runner sees, and how long it waits for the last ones when its fleet is over."""
+"""Notifications of what only a runner sees, and how long it waits for the last ones when its fleet is over."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final

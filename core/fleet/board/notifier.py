@@ -191,7 +191,7 @@ def append(n: Notifier, e: Announced) -> Step[Notifier, Never]:
 
 
 def overflow(n: Notifier, e: Announced) -> Step[Notifier, Never]:
-    """Count a notification that finds no room as failed; its number is 0."""
+    """Count a notification that finds no room as failed; its number is 0, and it is not accepted."""
     return Step(_failed(n, Failure(0, e.notification, f"{n.most_waiting} notifications wait already")))
 
 
@@ -291,7 +291,9 @@ def is_told_once(step: Transition) -> bool:
         case DeliveryFailed():
             return (now.number, now.tries) in {(was.number + 1, 0), (was.number, was.tries + 1)}
         case _:
-            return (now.number, now.tries) == ((was.number, was.tries) if was.waiting else (was.number + bool(now.waiting), 0))
+            return (now.number, now.tries) == (
+                (was.number, was.tries) if was.waiting else (was.number + bool(now.waiting), 0)
+            )
 
 
 def counts_what_it_accepts(step: Transition) -> bool:
@@ -327,7 +329,10 @@ def listens_only(n: Notifier) -> bool:
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always("a notifier is idle exactly while nothing waits", lambda e: (e.state is State.IDLE) is not bool(e.record.waiting)),
+    always(
+        "a notifier is idle exactly while nothing waits",
+        lambda e: (e.state is State.IDLE) is not bool(e.record.waiting),
+    ),
     always("a notifier has notifications of its kinds only", lambda e: listens_only(e.record)),
     always_step("notifications are delivered in order, one at a time", goes_in_order),
     always_step("no notification is delivered again after its delivery", is_told_once),

@@ -60,7 +60,8 @@ def announce_task(board: Aggregate, transition: Transition) -> Iterator[Dispatch
         task.State.BLOCKED: f"{of.id} is blocked: {of.reason}",
         task.State.FAILED: f"{of.id} has failed: {of.reason}",
     }
-    agent = of.owner or of.author
+    before = "" if transition.before is None else transition.was.owner
+    agent = of.owner or before or of.author
     yield from _announce(board, Notification(_TASKS[of.state], said[of.state], of.id, agent))
 
 
@@ -151,10 +152,9 @@ def what_waits_is_announced(board: Aggregate) -> bool:
 
 def _present(board: Aggregate) -> Iterator[NotificationKind]:
     """Yield the kinds of which something waits now, or holds now."""
+    yield from (_TASKS[each.state] for each in tasks_of(board) if each.state in _TASKS and _is_news(each))
     for ref, each in board.entities.items():
         match ref.partition(":")[0], each.state:
-            case "task", state if state in _TASKS and _is_news(each.record):
-                yield _TASKS[state]
             case plan_approval.REF, plan_approval.State.PROPOSED:
                 yield NotificationKind.PLAN
             case account.REF, account.State.RESTING:

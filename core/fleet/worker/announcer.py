@@ -12,6 +12,7 @@ from lifefold.core.fleet.board import notifier
 from lifefold.core.fleet.worker import question, stall_detector
 from lifefold.core.fleet.worker.question_model import Kind
 from lifefold.core.kernel import (
+    STAY,
     Aggregate,
     Dispatch,
     Event,
@@ -21,7 +22,6 @@ from lifefold.core.kernel import (
     Transition,
     accepts,
     always_step,
-    STAY,
     row,
     rule,
 )
