@@ -33,6 +33,7 @@ from lifefold.interpreters.fleet_runner.notices import About, Notices
 from lifefold.interpreters.fleet_runner.notifying import Notifying
 from lifefold.interpreters.fleet_runner.obstacles import Obstacles
 from lifefold.interpreters.fleet_runner.plan_changes import joined
+from lifefold.interpreters.fleet_runner.quoting import without
 from lifefold.interpreters.fleet_runner.redaction import secrets_of, variables_of
 from lifefold.interpreters.fleet_runner.retry_until import patiently, pause
 from lifefold.interpreters.fleet_runner.session_facts import said_of_work
@@ -216,7 +217,7 @@ class Handlers:
 
     def _is_blocked(self, notification: Notification, key: str) -> None:
         """Report a blocked merge to the runner."""
-        self.when_blocked(notification, key)
+        self.when_blocked(without(notification, self.secrets), key)
 
     async def _put_off(self, agent: str) -> None:
         """Pause a blocked merge; meanwhile a runner may leave."""

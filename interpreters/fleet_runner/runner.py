@@ -24,7 +24,6 @@ from lifefold.core.fleet.worker import assignment, desired_state, shutdown
 from lifefold.core.kernel import Aggregate, Envelope, Event, Phase, Reaction, Refusal, System
 from lifefold.core.lifecycles import process, session, task
 from lifefold.core.policy.reasons import AbortReason
-from lifefold.effects import Notification
 from lifefold.interpreters.engine import STOP, Clock, Engine, Interpreter, Observer, WallClock
 from lifefold.interpreters.explain import status, task_status
 from lifefold.interpreters.fleet_file import Fleet, FleetFileError, load
@@ -32,7 +31,7 @@ from lifefold.interpreters.fleet_runner import quarantines
 from lifefold.interpreters.fleet_runner.custom import RunContext, composed, found
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.handlers import Handlers
-from lifefold.interpreters.fleet_runner.last_deliveries import LastDeliveries, observations
+from lifefold.interpreters.fleet_runner.last_deliveries import LastDeliveries
 from lifefold.interpreters.fleet_runner.log_owner import (
     CLAIM_KEY,
     NONE_BEFORE,
@@ -45,7 +44,7 @@ from lifefold.interpreters.fleet_runner.log_owner import (
     written_of,
 )
 from lifefold.interpreters.fleet_runner.notices import About, Notice
-from lifefold.interpreters.fleet_runner.quoting import quoting, without
+from lifefold.interpreters.fleet_runner.quoting import quoting
 from lifefold.interpreters.fleet_runner.refused_events import RefusedEvents
 from lifefold.interpreters.fleet_runner.resumption import continuing
 from lifefold.interpreters.processes.private import make_private
@@ -96,9 +95,9 @@ class Runner:
         self.folder: Final = handlers.folder
         self.handlers: Final = handlers
         self.engine: Final = Engine(rules, store, interpreter, clock=clock, observer=self._observe, on_error=STOP)
-        self._last_deliveries: Final = LastDeliveries(self.engine.clock.now_ms)
+        self._last_deliveries: Final = LastDeliveries(self.engine)
         handlers.when_put_off = self.engine.wake
-        handlers.when_blocked = self._tell_of_blocked
+        handlers.when_blocked = self._last_deliveries.observe
         handlers.sessions.when_unknown = self._stop_removed
         store.when_displaced = self._leave_a_displaced_log
 
@@ -323,11 +322,6 @@ class Runner:
     def _say(self, name: str, ref: str, event: Event) -> None:
         self.engine.offer(name, Envelope(ref, event, self.engine.clock.now_ms(), "runner"))
 
-    def _tell_of_blocked(self, notification: Notification, key: str) -> None:
-        """Tell the notifiers of a blocked merge that they do not know yet."""
-        for ref, event in observations(self.aggregates, without(notification, self.handlers.secrets), key):
-            self._say(board.NAME, ref, event)
-
     def _is_over(self, engine: Engine) -> bool:
         workers = [engine.aggregates[name] for name in self._workers()]
         if len(workers) < len(self.fleet.agents) + len(self.fleet.services):
@@ -336,12 +330,12 @@ class Runner:
             return not self.handlers.sessions.live
         waits = self.waits_for_operators or not engine.has_heard
         is_held = not self.leaving and not waits and waits_for_operators(engine.aggregates)
-        if is_held and self._last_deliveries.are_done(engine.aggregates):
+        if is_held and self._last_deliveries.are_done():
             self._is_held = True
             self.leave()
         if self.leaving:
             return all(_is_quiet(each) or self._only_waits(each) for each in workers)
-        return is_over(engine.aggregates) and self._last_deliveries.are_done(engine.aggregates)
+        return is_over(engine.aggregates) and self._last_deliveries.are_done()
 
     def _only_waits(self, each: Aggregate) -> bool:
         """Tell whether a worker has no running activity except a blocked merge, which the next run can perform."""

@@ -113,6 +113,8 @@ aggregate = AggregateType(
         # The rules of a transition see one aggregate, and their actions are done in this order. The comments name the
         # orders that are known to matter; each has a test.
         #
+        # Before what follows from a task, so that people hear of a failure before they hear of what it blocks.
+        notifications.announce_task,
         # Before `match`: a worker without a task does not use its account. This makes no task ready.
         accounts.leave_account,
         # Before the others, so that the pair is still right when it is done: `settle` may make other tasks ready.
@@ -176,8 +178,6 @@ aggregate = AggregateType(
         *(rule(on=each)(send_home) for each in (fleet_task.machine, intake.machine)),
         rule(on=plan_change.machine, enters=plan_change.State.IN_FORCE)(send_home),
         close_down,
-        # After all others: a notification follows from what is decided, and nothing follows from it.
-        notifications.announce_task,
         notifications.announce_plan,
         notifications.announce_limit,
         notifications.announce_budget,
