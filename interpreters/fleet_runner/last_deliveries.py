@@ -9,7 +9,7 @@ from lifefold.core.kernel import Envelope
 from lifefold.effects import Notification
 from lifefold.interpreters.engine import Engine
 
-LONGEST_MS: Final = 60_000
+LONGEST_MS: Final = 30_000
 """How long a runner waits, when its fleet is over, for notifications; the next run delivers the others."""
 
 
