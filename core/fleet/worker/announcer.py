@@ -8,6 +8,8 @@ notifier, so it arrives once and in order.
 from collections.abc import Iterator
 from typing import Any, Final, cast
 
+import msgspec
+
 from lifefold.core.fleet.board import notifier
 from lifefold.core.fleet.worker import question, stall_detector
 from lifefold.core.fleet.worker.question_model import Kind
@@ -17,11 +19,15 @@ from lifefold.core.kernel import (
     Dispatch,
     Event,
     Machine,
+    Projection,
     Property,
     Record,
+    SystemState,
     Transition,
     accepts,
+    always,
     always_step,
+    projected,
     row,
     rule,
 )
@@ -111,3 +117,43 @@ def pass_on(_worker: Aggregate, transition: Transition) -> Iterator[Tell]:
     for kind, ref in listeners:
         if kind is noted.kind:
             yield Tell("board", ref, notifier.Announced(noted))
+
+
+class News(msgspec.Struct, frozen=True):
+    """The projection of a worker: the kinds of which something waits, with a listener; of a board: the unheard ones."""
+
+    present: frozenset[NotificationKind] = frozenset()
+    unheard: frozenset[NotificationKind] = frozenset()
+
+
+def news(of: Aggregate) -> News:
+    """Return the projection of a worker or a board about what workers announce."""
+    if of.kind == "board":
+        every = (each.record for ref, each in of.entities.items() if ref.startswith(f"{notifier.REF}:"))
+        return News(unheard=frozenset(kind for each in every for kind in each.kinds if not each.count(kind)))
+    if of.kind != "worker" or REF not in of.entities:
+        return News()
+    heard = frozenset(kind for kind, _ in of.record(REF).listeners)
+    return News(heard.intersection(_present(of)))
+
+
+def _present(worker: Aggregate) -> Iterator[NotificationKind]:
+    """Yield the kinds of which something waits now, or holds now."""
+    if question.REF in worker.entities:
+        yield from (_OF_QUESTIONS[each.kind][0] for each in worker.record(question.REF).waiting)
+    watched = worker.entities.get(stall_detector.REF)
+    if watched is not None and watched.state in stall_detector.ON_LADDER:
+        yield NotificationKind.STALLED
+
+
+def is_announced(fleet: Projection) -> bool:
+    """With no message in flight, each notifier has heard of each of its kinds of which something waits."""
+    seen: list[News] = list(fleet.aggregates.values())
+    present = frozenset[NotificationKind]().union(*(each.present for each in seen))
+    unheard = frozenset[NotificationKind]().union(*(each.unheard for each in seen))
+    return bool(fleet.under_way) or not present & unheard
+
+
+OF_FLEETS: Final[tuple[Property[SystemState], ...]] = projected(
+    news, always("with no message in flight, what waits at an agent was announced to those that listen", is_announced)
+)
