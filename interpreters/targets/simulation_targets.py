@@ -8,6 +8,7 @@ sessions take minutes, and a process that is asked to end does so.
 - ``fleet-limited`` has budgets, and in ``fleet-renewed`` they are refilled;
 - in ``fleet-stalling`` sessions are watched, and some fall silent;
 - in ``fleet-asking`` sessions ask operators, too;
+- in ``fleet-telling`` people are told what waits and what has happened, with approvals, budgets, accounts and services;
 - in ``fleet-turns`` the output of sessions is followed, and tells of tools and compactions;
 - in ``fleet-restarts`` agents that stop by their errors are restarted;
 - in ``fleet-orphans`` the work of dead sessions is verified;
@@ -36,6 +37,7 @@ from lifefold.effects import (
     AwaitTrigger,
     CancelSession,
     CheckOutWork,
+    DeliverNotification,
     Every,
     FollowOutput,
     InspectWork,
@@ -164,6 +166,7 @@ FLEET: Final = Environment(
         VerifyWork: (SECOND_MS, 5 * MINUTE_MS),
         ParkWork: (100, 5 * SECOND_MS),
         MergeWork: (100, 5 * SECOND_MS),
+        DeliverNotification: (50, 10 * SECOND_MS),
     },
     scripts={WatchOutput: watched, FollowOutput: followed, AwaitTrigger: triggered},
     unusual=(LimitReached,),

@@ -76,6 +76,14 @@ OF_MESSAGES = frozenset(
 OF_QUESTIONS = frozenset({"keep_open"})
 """Rules of a fleet whose sessions may ask operators."""
 
+OF_NOTIFICATIONS = frozenset(
+    {
+        *("announce_task", "announce_plan", "announce_limit", "announce_budget", "announce_stop", "announce_service"),
+        *("note_question", "note_silence", "pass_on"),
+    }
+)
+"""Rules of a fleet with notifiers."""
+
 OF_TURNS = frozenset(
     {
         *("launch_turn", "run_turn", "reap_turn", "reap_when_gone", "follow_work", "begin_turn", "end_turn"),
@@ -112,6 +120,7 @@ def concerned(name: str) -> Target:
     kinds |= {**dict.fromkeys(OF_ORPHANS, "orphans-"), **dict.fromkeys(OF_ACCOUNTS, "quota-")}
     kinds |= {**dict.fromkeys(OF_CONVERSATIONS, "talking-"), **dict.fromkeys(OF_QUESTIONS, "asking-")}
     kinds |= {**dict.fromkeys(OF_TURNS, "turns-"), **dict.fromkeys(OF_MESSAGES, "messages-")}
+    kinds |= dict.fromkeys(OF_NOTIFICATIONS, "telling-")
     return named(f"fleet-{kinds.get(name, '')}2x3")
 
 
