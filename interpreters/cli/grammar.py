@@ -29,7 +29,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action=_ShowVersion, nargs=0, help="print the version")
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
     acting = (_add_telling, _add_deciding, _add_budget, _add_giving)
-    for add in (_add_running, _add_asking, *acting, _add_check, _add_simulate, _add_showing):
+    for add in (_add_running, _add_desk, _add_asking, *acting, _add_check, _add_simulate, _add_showing):
         add(commands)
     top.set_defaults(known=tuple(commands.choices))
     return top
@@ -82,6 +82,24 @@ def _add_running(commands: _Commands) -> None:
     doctor.add_argument("fleet", metavar="FLEET.toml", nargs="?", help="the fleet file (default: fleets in general)")
     doctor.add_argument("--json", action="store_true", help="print JSON")
     _add(commands, "schema", "describing:schema", "print the JSON Schema of a fleet file, for editors")
+
+
+def _add_desk(commands: _Commands) -> None:
+    serve = _add(
+        commands, "serve", "browsing:serve", "serve the desk of operators to browsers: pages, a stream, and commands"
+    )
+    serve.add_argument(
+        "logs", metavar="LOG", nargs="*", help="the logs (default: the latest log of each fleet in .lifefold/)"
+    )
+    serve.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="the address (default: 127.0.0.1)")
+    serve.add_argument("--port", metavar="N", type=_natural, default=8765, help="the port; 0 is any (default: 8765)")
+    serve.add_argument(
+        "--allow-host",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="a further name of this machine in addresses of browsers; may be repeated",
+    )
 
 
 def _add_asking(commands: _Commands) -> None:
