@@ -1,11 +1,13 @@
 """Serving a desk: the socket, the token, the address that is printed, and the end."""
 
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import uvicorn
 
 from lifefold.interpreters.web.app import application
@@ -38,17 +40,28 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def serve(
-    logs: Sequence[Path],
-    host: str = HOST,
-    port: int = PORT,
-    names: Sequence[str] = (),
-    announce: Callable[[str, Path], None] = lambda _address, _file: None,
-) -> None:
-    """Serve the desk of some logs until a signal ends it.
+class Opened(msgspec.Struct, frozen=True):
+    """A desk with its socket and its token. ``address`` exchanges the token for a cookie."""
 
-    ``names`` are further names of this machine, by which browsers may address it. ``announce`` gets the address with
-    the token, and the file of the token. Raises ``NotServed``, ``Busy`` and ``NotAStore``.
+    server: uvicorn.Server
+    bound: socket.socket
+    token: Token
+    address: str
+
+    def run(self) -> None:
+        """Serve until a signal, or until ``leave``."""
+        self.server.run([self.bound])
+
+    def leave(self) -> None:
+        """End ``run`` soon."""
+        self.server.should_exit = True
+
+
+@contextmanager
+def opened(logs: Sequence[Path], host: str = HOST, port: int = PORT, names: Sequence[str] = ()) -> Generator[Opened]:
+    """Open the desk of some logs. ``names`` are further names of this machine, by which browsers may address it.
+
+    Raises ``NotServed``, ``Busy`` and ``NotAStore``.
     """
     with _bound(host, port) as bound, Shelf(logs) as shelf:
         port = bound.getsockname()[1]
@@ -66,10 +79,8 @@ def serve(
             h11_max_incomplete_event_size=MOST_HEADER,
             timeout_graceful_shutdown=LEAVE_S,
         )
-        server = uvicorn.Server(config)
         try:
-            announce(f"http://{hosts[0]}{LOGIN}?token={token.secret}", token.file)
-            server.run([bound])
+            yield Opened(uvicorn.Server(config), bound, token, f"http://{hosts[0]}{LOGIN}?token={token.secret}")
         finally:
             token.remove()
 

@@ -2,7 +2,6 @@
 
 import sys
 from argparse import Namespace
-from pathlib import Path
 
 from lifefold.interpreters.cli import logs
 from lifefold.interpreters.cli.errors import BadInput
@@ -27,11 +26,9 @@ def serve(arguments: Namespace) -> None:
             file=sys.stderr,
         )
     try:
-        server.serve(found, arguments.host, arguments.port, arguments.allow_host, _announce)
+        with server.opened(found, arguments.host, arguments.port, arguments.allow_host) as desk:
+            print(f"the desk is at  {desk.address}")
+            print(f"Ctrl-C ends it; its token is in {desk.token.file}, which only this user can read", flush=True)
+            desk.run()
     except (NotAStore, server.NotServed) as error:
         raise BadInput(str(error)) from error
-
-
-def _announce(address: str, token: Path) -> None:
-    print(f"the desk is at  {address}")
-    print(f"Ctrl-C ends it; its token is in {token}, which only this user can read", flush=True)
