@@ -13,6 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from lifefold.interpreters.cli.wording import age, clock_time
+from lifefold.interpreters.processes.command import plain
 from lifefold.interpreters.web.drawing import drawing
 from lifefold.interpreters.web.machine_pages import picture
 
@@ -66,9 +67,15 @@ def _marked(line: str) -> str:
     return {"+": "added", "-": "removed", "@": "place"}.get(line[:1], "")
 
 
+def _printable(value: Any) -> Any:
+    """Return a value without control characters and without marks that turn the direction of writing."""
+    return plain(value.encode("utf-8", "replace")) if type(value) is str else value
+
+
 _ENVIRONMENT: Final = Environment(
     loader=FileSystemLoader(HERE / "templates"),
     autoescape=True,
+    finalize=_printable,
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,

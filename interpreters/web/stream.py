@@ -60,7 +60,7 @@ def parse(text: str, logs: Sequence[FollowedLog]) -> dict[str, int]:
     found = {}
     for log in logs:
         number = given.get("" if len(logs) == 1 else log.key)
-        found[log.key] = log.now.seq if number is None else min(int(number), log.now.seq)
+        found[log.key] = log.now.seq if number is None else min(max(int(number), 0), log.now.seq)
     return found
 
 

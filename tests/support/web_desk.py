@@ -35,10 +35,7 @@ class Served:
 
     def json(self, path: str, status: int = 200) -> Any:
         """Return a page as JSON, when the log is read."""
-        for _ in range(600):
-            answer = self.client.get(path, headers={"accept": "application/json"})
-            if answer.status_code != 503 or status == 503:
-                break
+        while (answer := self.client.get(path, headers={"accept": "application/json"})).status_code == 503:
             threading.Event().wait(0.1)
         assert answer.status_code == status, answer.text
         return answer.json()
