@@ -12,7 +12,10 @@ import msgspec
 from lifefold.core.kernel import Envelope, Reaction
 from lifefold.effects import Tell
 from lifefold.interpreters.cli.log_filter import concerned
-from lifefold.interpreters.cli.story import told
+from lifefold.interpreters.cli.story import SHOWN, told
+
+IDLE_MS: Final = 60_000
+"""A time without any transition that is at least so long counts as idle."""
 
 
 class Line(msgspec.Struct, frozen=True, gc=False):
@@ -62,6 +65,10 @@ class Journal:
     def __init__(self) -> None:
         """Begin without lines."""
         self.lines: Final[list[Line]] = []
+        self.lanes: Final[dict[tuple[str, str], list[Line]]] = {}
+        """The lines of each task, and the changes of state of each session and each run of a service."""
+        self.idle: Final[list[tuple[int, int]]] = []
+        """The times of at least ``IDLE_MS`` without any transition."""
         self._sent: Final[dict[tuple[str, str, int], int]] = {}
 
     def add(self, seq: int, aggregate: str, envelope: Envelope, reaction: Reaction) -> None:
@@ -70,27 +77,39 @@ class Journal:
         for happening, step in zip(told(aggregate, reaction), reaction.transitions, strict=True):
             tasks, agents = concerned(aggregate, reaction, step)
             event = happening.event
-            self.lines.append(
-                Line(
-                    seq,
-                    step.at_ms,
-                    aggregate,
-                    event.entity_type,
-                    event.entity_id,
-                    event.from_status,
-                    event.to_status,
-                    str(event.metadata["event"]),
-                    happening.cause,
-                    event.actor,
-                    happening.is_move,
-                    cause,
-                    _names(tasks),
-                    _names(agents),
-                )
+            line = Line(
+                seq,
+                step.at_ms,
+                aggregate,
+                event.entity_type,
+                event.entity_id,
+                event.from_status,
+                event.to_status,
+                str(event.metadata["event"]),
+                happening.cause,
+                event.actor,
+                happening.is_move,
+                cause,
+                _names(tasks),
+                _names(agents),
             )
+            self._index(line)
+            self.lines.append(line)
         for each in reaction.effects:
             if isinstance(each.effect, Tell):
                 self._sent[aggregate, each.effect.aggregate, each.effect.ordinal] = seq
+
+    def _index(self, line: Line) -> None:
+        before_ms = self.lines[-1].at_ms if self.lines else line.at_ms
+        if line.at_ms - before_ms >= IDLE_MS:
+            self.idle.append((before_ms, line.at_ms))
+        if line.machine == "task" or (line.machine in SHOWN and (line.is_move or not line.before)):
+            self.lanes.setdefault((line.machine, line.name), []).append(line)
+
+    def lane(self, machine: str, name: str, until: int) -> list[Line]:
+        """Return the lines of one lane, up to a position."""
+        found = self.lanes.get((machine, name), [])
+        return found[: bisect_right(found, until, key=_seq)]
 
     def between(self, after: int, until: int) -> Iterator[Line]:
         """Yield the lines of the entries after one position, up to another."""

@@ -13,7 +13,7 @@ from lifefold.interpreters.explain import why
 from lifefold.interpreters.explain.status import Awaited
 from lifefold.interpreters.web.agent_page import MOST_LINES, PICTURES, UnknownName, marks
 from lifefold.interpreters.web.changes import diff_of
-from lifefold.interpreters.web.journal import Choice, Line
+from lifefold.interpreters.web.journal import Choice
 from lifefold.interpreters.web.moments import View, of_words
 from lifefold.interpreters.web.printed import verifications
 from lifefold.interpreters.web.structs import Action, Claim, DiffPage, Mark, TaskPage, Verification
@@ -119,7 +119,7 @@ def _action(option: why.Option) -> Iterator[Action]:
 def _claims(view: View, name: str) -> Iterator[Claim]:
     """Yield the claims of a task, told by its own transitions; a handover of done work is one, too."""
     number, agent, from_ms = 0, "", 0
-    for line in _of_task(view, name):
+    for line in view.log.journal.lane("task", name, view.moment.seq):
         if line.event in {"Claimed", "Handed", "Entrusted"}:
             number, agent, from_ms = number + 1, next(iter(line.agents), ""), line.at_ms
         elif agent and line.after not in _AT_WORK:
@@ -131,8 +131,3 @@ def _claims(view: View, name: str) -> Iterator[Claim]:
 
 _AT_WORK: Final = frozenset({State.CLAIMED, State.IN_PROGRESS, State.DONE})
 """The states in which a claim goes on, as far as the task has an owner."""
-
-
-def _of_task(view: View, name: str) -> Iterator[Line]:
-    lines = view.log.journal.between(0, view.moment.seq)
-    return (each for each in lines if each.machine == "task" and each.name == name)

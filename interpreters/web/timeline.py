@@ -3,15 +3,12 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from lifefold.interpreters.web.journal import Line
+from lifefold.interpreters.web.journal import IDLE_MS, Choice, Line
 from lifefold.interpreters.web.moments import View
 from lifefold.interpreters.web.structs import Lane, Span, TimelinePage
 
 MOST_LANES: Final = 60
 """The most lanes on a page: those with the latest changes."""
-
-IDLE_MS: Final = 60_000
-"""A time without any transition that is at least so long is drawn short."""
 
 _KINDS: Final = {"session": "agent", "invocation": "agent", "task": "task"}
 """The machines that have a lane, and what the lane is about."""
@@ -22,24 +19,24 @@ _OVER: Final = frozenset({"CLOSED", "CANCELLED", "Stopped"})
 
 def timeline_page(view: View, from_ms: int = 0, to_ms: int = 0) -> TimelinePage:
     """Return the lanes between two times; 0 is the begin of the log, or the moment of the view."""
-    lines = list(view.log.journal.between(0, view.moment.seq))
-    begin = from_ms or (lines[0].at_ms if lines else 0)
+    journal, until = view.log.journal, view.moment.seq
+    begin = from_ms or (journal.lines[0].at_ms if until else 0)
     end = min(to_ms or view.now_ms, view.now_ms)
-    moves: dict[tuple[str, str], list[Line]] = {}
-    for line in lines:
-        if line.machine in _KINDS and (line.is_move or not line.before):
-            moves.setdefault((_KINDS[line.machine], line.name), []).append(line)
-    lanes = [Lane(kind, name, tuple(_spans(of, begin, end))) for (kind, name), of in moves.items()]
-    drawn = sorted((each for each in lanes if each.spans), key=lambda lane: -lane.spans[-1].from_ms)
+    drawn: list[Lane] = []
+    for machine, name in list(journal.lanes):
+        if spans := tuple(_spans(journal.lane(machine, name, until), begin, end)):
+            drawn.append(Lane(_KINDS[machine], name, spans))
+    drawn.sort(key=lambda lane: -lane.spans[-1].from_ms)
     shown = sorted(drawn[:MOST_LANES], key=lambda lane: (lane.kind, lane.spans[0].from_ms, lane.name))
-    idle = tuple(_idle((line.at_ms for line in lines), begin, end))
-    return TimelinePage(view.at(), begin, end, tuple(shown), len(drawn) - len(shown), idle)
+    return TimelinePage(view.at(), begin, end, tuple(shown), len(drawn) - len(shown), tuple(_idle(view, begin, end)))
 
 
 def _spans(moves: Iterable[Line], begin: int, end: int) -> Iterator[Span]:
     """Yield the states of one lane that lie between two times, cut to them."""
     before: Line | None = None
     for line in moves:
+        if line.before and not line.is_move:
+            continue
         if before is not None and (span := _span(before, line.at_ms, begin, end)) is not None:
             yield span
         before = line
@@ -54,11 +51,11 @@ def _span(line: Line, to_ms: int, begin: int, end: int) -> Span | None:
     return Span(lasts_from, max(lasts_from, lasts_to), line.after, line.cause, line.seq)
 
 
-def _idle(times: Iterable[int], begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the gaps between transitions that are long, within two times."""
-    before = begin
-    for at_ms in (*times, end):
-        if begin <= at_ms <= end:
-            if at_ms - before >= IDLE_MS:
-                yield before, at_ms
-            before = max(before, at_ms)
+def _idle(view: View, begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the idle times that lie between two times, cut to them; the last one lasts until the moment of the view."""
+    last = next(iter(view.log.journal.chosen(Choice(), before=view.moment.seq + 1, most=1)), None)
+    tail = () if last is None else ((last.at_ms, end),)
+    for from_ms, to_ms in (*view.log.journal.idle, *tail):
+        first, then = max(from_ms, begin), min(to_ms, end)
+        if then - first >= IDLE_MS and (last is None or from_ms <= last.at_ms):
+            yield first, then
