@@ -238,7 +238,7 @@ _DOWN: Final = {"Asking": "Stopped, restarting", "Resting": "Stopped, restarting
 
 COMMANDS: Final = (
     "abort|answer|approve|attach|branch|budget|cancel|check|demo|diagram|doctor|finish|init|log|machines"
-    "|mcp|pause|plan|reject|release|resume|retry|run|schema|send|simulate|split|status|stop|table|task"
+    "|mcp|pause|plan|reject|release|resume|retry|run|schema|send|serve|simulate|split|status|stop|table|task"
     "|tasks|trust|why"
 )
 """The commands that messages name, as a pattern."""
