@@ -9,15 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from lifefold.core.fleet import TaskPlan
-from lifefold.interpreters.adapters import (
-    Adapter,
-    AdapterError,
-    Brief,
-    Permissions,
-    Reports,
-    adapter_names,
-    adapter_of,
-)
+from lifefold.interpreters.adapters import Adapter, AdapterError, Brief, Permissions, Reports, adapter_names, adapter_of
 from lifefold.interpreters.fleet_file import forms
 from lifefold.interpreters.fleet_file.command import literal, settled_command, what_is_wrong_with
 from lifefold.interpreters.fleet_file.forms import Form, array_of
