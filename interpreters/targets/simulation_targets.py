@@ -30,7 +30,7 @@ from lifefold.core import fleet
 from lifefold.core.fleet.dispatch import task_messages
 from lifefold.core.fleet.service import trigger
 from lifefold.core.fleet.worker import conversation, mailbox, output, question, stall_detector
-from lifefold.core.kernel import Aggregate, Created, Entity, Envelope, Machine, System
+from lifefold.core.kernel import Aggregate, Created, Entity, Envelope, Event, Machine, System
 from lifefold.core.lifecycles.session_limits import LimitReached
 from lifefold.effects import (
     Activity,
@@ -111,7 +111,7 @@ def followed(aggregate: Aggregate, entity: Entity[Any], activity: Activity, choi
             output.ConversationSeen(position, talks_as),
         )
         slow = choices.any_way(("takes its time", *name, place), 4)
-        said = facts[choices.any_way(("does", *name, place), len(facts))]
+        said: Event = facts[choices.any_way(("does", *name, place), len(facts))]
         if choices.way(("tells of a limit", *name, place), 2, _SELDOM):
             said = output.LimitSeen(position)
         yield Said((1 + slow * 20) * SECOND_MS, said)

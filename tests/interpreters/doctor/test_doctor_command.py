@@ -105,18 +105,16 @@ def test_nothing_is_written_and_no_program_is_left(machine: Path, capsys: pytest
 
 
 @pytest.mark.parametrize(
-    ("case", "fails"),
-    [((0, "", "all"), True), ((0, "1", "all"), False), ((1000, "", "all"), False), ((0, "", "edit"), False)],
+    "case", [(0, "", "all", True), (0, "1", "all", False), (1000, "", "all", False), (0, "", "edit", False)]
 )
 def test_permissions_that_a_program_refuses_to_root_are_told_before_a_run(
-    case: tuple[int, str, str],
-    fails: bool,  # noqa: FBT001  # a table's column
+    case: tuple[int, str, str, bool],
     machine: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Claude Code ends at once then, unless a variable says that it is in a sandbox."""
-    user, sandbox, permissions = case
+    user, sandbox, permissions, fails = case
     monkeypatch.setattr("os.geteuid", lambda: user)
     text = FLEET.replace("count = 2", f'count = 2\npermissions = "{permissions}"')
     (machine / "fleet.toml").write_text(text.replace("env = { ", f'env = {{ IS_SANDBOX = "{sandbox}", '))
