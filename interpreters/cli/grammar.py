@@ -5,7 +5,10 @@ This module imports only the argument parser of the standard library, so that ``
 
 import argparse
 import re
+from functools import partial
 from typing import Any, Final, NoReturn, Protocol
+
+from lifefold.interpreters.cli import desk_grammar
 
 _KNOWN = "a name of `lifefold machines`, or module:attribute"
 
@@ -31,6 +34,7 @@ def parser() -> argparse.ArgumentParser:
     acting = (_add_telling, _add_deciding, _add_budget, _add_giving)
     for add in (_add_running, _add_asking, *acting, _add_check, _add_simulate, _add_showing):
         add(commands)
+    desk_grammar.add_reading(partial(_add, commands), _log_option)
     top.set_defaults(known=tuple(commands.choices))
     return top
 

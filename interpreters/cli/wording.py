@@ -235,7 +235,7 @@ _DOWN: Final = {"Asking": "Stopped, restarting", "Resting": "Stopped, restarting
 
 
 COMMANDS: Final = (
-    "abort|answer|approve|attach|branch|budget|cancel|check|demo|diagram|doctor|finish|init|log|machines"
+    "abort|answer|approve|attach|branch|budget|cancel|check|demo|diagram|diff|doctor|finish|fleets|init|log|machines"
     "|mcp|pause|plan|reject|release|resume|retry|run|schema|send|simulate|split|status|stop|table|task"
     "|tasks|trust|why"
 )

@@ -104,7 +104,7 @@ def _told(adapter: Adapter[Any], directory: Path, ended: SessionExit) -> Told:
         state, facts = adapter.read(state, line, now)
         for fact in facts:
             told = told.after(fact)
-    return msgspec.structs.replace(told, ended=adapter.finish(state, _status(ended)))
+    return msgspec.structs.replace(told, ended=adapter.finish(state, status_of(ended)))
 
 
 def _lines(directory: Path) -> Iterator[bytes]:
@@ -117,7 +117,7 @@ def _lines(directory: Path) -> Iterator[bytes]:
     yield from remaining(cutter)
 
 
-def _status(ended: SessionExit) -> int | None:
+def status_of(ended: SessionExit) -> int | None:
     """Return the status of a session that ended by itself; None if the runner has ended it, or nothing is known."""
     if ended.outcome == "exited":
         return ended.code
@@ -131,7 +131,7 @@ def exited(ended: SessionExit, told: Told, secrets: Secrets, agent: Agent) -> se
             "" if agent.limit_ms is None else over(agent.limit_ms)
         )
     elif ended.outcome in {"exited", "signalled"}:
-        called = called_of(told, _status(ended), said_by(told, secrets), agent)
+        called = called_of(told, status_of(ended), said_by(told, secrets), agent)
     else:
         called = session.Error(secrets.hidden(ended.message), by_cause(ended))
     return session.SessionExited(called, told.usage, told.conversation, told.by_conversation is not None)

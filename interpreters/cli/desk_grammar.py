@@ -1,0 +1,60 @@
+"""The grammar of the operator's desk: the commands that show the work of agents, each with examples.
+
+Like ``grammar`` it imports only the argument parser of the standard library.
+"""
+
+import argparse
+from collections.abc import Callable
+from typing import Final
+
+_ONE: Final = "the name of an agent or of a task; agent:NAME or task:NAME if both have it"
+
+Add = Callable[[str, str, str], argparse.ArgumentParser]
+"""Adds a command: its name, its function, what it does."""
+
+LogOption = Callable[[argparse.ArgumentParser], None]
+
+
+def add_reading(add: Add, log_option: LogOption) -> None:
+    """Add the commands that read: ``output``."""
+    _add_output(add, log_option)
+
+
+def _add_output(add: Add, log_option: LogOption) -> None:
+    output = add("output", "output:output", "show what the last session of an agent or a task has printed, decoded")
+    output.add_argument("name", metavar="AGENT|TASK", help=_ONE)
+    output.add_argument("--follow", action="store_true", help="go on as it prints, and with the next sessions")
+    output.add_argument("--last", metavar="N", type=_positive, default=0, help="only the last N lines there are")
+    output.add_argument(
+        "--attempt",
+        metavar="N",
+        type=_positive,
+        default=0,
+        help="another session: the agent's, or the task's, number N",
+    )
+    output.add_argument(
+        "--raw", action="store_true", help="the bytes as the session wrote them, control codes included"
+    )
+    output.add_argument("--json", action="store_true", help="print JSON, one object a line")
+    log_option(output)
+    _examples(
+        output,
+        ("output notes", "what the last session at the task notes said"),
+        ("output ann --follow", "what ann says from now on"),
+        ("output notes --attempt 1", "the first session at notes"),
+        ("output ann --raw > ann.log", "the bytes, for a program"),
+    )
+
+
+def _examples(command: argparse.ArgumentParser, *examples: tuple[str, str]) -> None:
+    """Add examples to the help of a command; each is what is typed after ``lifefold``, and what it does."""
+    width = max(len(typed) for typed, _ in examples)
+    lines = [f"  lifefold {typed:<{width}}  # {about}" for typed, about in examples]
+    command.epilog = "\n".join(("examples:", *lines))
+    command.formatter_class = argparse.RawDescriptionHelpFormatter
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+    return int(text)
