@@ -16,8 +16,10 @@ LogOption = Callable[[argparse.ArgumentParser], None]
 
 
 def add_reading(add: Add, log_option: LogOption) -> None:
-    """Add the commands that read: ``output``."""
+    """Add the commands that read: ``output``, ``diff``, ``show``."""
     _add_output(add, log_option)
+    _add_diff(add, log_option)
+    _add_show(add, log_option)
 
 
 def _add_output(add: Add, log_option: LogOption) -> None:
@@ -43,6 +45,37 @@ def _add_output(add: Add, log_option: LogOption) -> None:
         ("output ann --follow", "what ann says from now on"),
         ("output notes --attempt 1", "the first session at notes"),
         ("output ann --raw > ann.log", "the bytes, for a program"),
+    )
+
+
+def _add_diff(add: Add, log_option: LogOption) -> None:
+    diff = add("diff", "diff:diff", "show the changes that the work at a task makes, against their base")
+    diff.add_argument("task", metavar="TASK", help="the task's id")
+    diff.add_argument("--stat", action="store_true", help="only the changed files, with the number of lines")
+    diff.add_argument("--verification", action="store_true", help="the output of its verification, too, below it")
+    diff.add_argument("--tool", metavar="COMMAND", help="run a program on two folders with the changed files")
+    diff.add_argument("--json", action="store_true", help="print JSON")
+    log_option(diff)
+    _examples(
+        diff,
+        ("diff notes", "what approve would merge, or what was merged, or what is there now"),
+        ("diff notes --stat", "the changed files"),
+        ("diff notes --verification", "with the output of its verification"),
+        ("diff notes --tool meld", "in a program that compares two folders"),
+        ("diff notes > notes.patch", "a patch for git apply"),
+    )
+
+
+def _add_show(add: Add, log_option: LogOption) -> None:
+    show = add("show", "show:show", "show everything about a task or an agent on a page, with what can be done next")
+    show.add_argument("name", metavar="TASK|AGENT", help=_ONE)
+    show.add_argument("--json", action="store_true", help="print JSON")
+    log_option(show)
+    _examples(
+        show,
+        ("show notes", "a task: state, claims, work, cost, output, verification"),
+        ("show ann", "an agent: what is asked of it, what the log believes, what its process shows"),
+        ("show task:ann", "the task, if an agent has the same name"),
     )
 
 

@@ -30,6 +30,7 @@ class SessionOutput:
         """Take the session; its texts are shown without the ``secrets``."""
         self.record: Final = record
         self.directory: Final = folder.last_start(record.agent, record.number)
+        self.path: Final = folder.output(record.agent, record.number)
         order = read_order(self.directory)
         self.kind: Final = "" if order is None else order.kind
         self.is_over = False
@@ -41,7 +42,7 @@ class SessionOutput:
     @property
     def is_there(self) -> bool:
         """Whether the session has an output."""
-        return (self.directory / "output.log").exists()
+        return self.path.is_file()
 
     def read(self) -> Iterator[OutputLine]:
         """Yield the new lines, the end of the session as the last one; ``is_over`` is true after it."""
