@@ -16,10 +16,11 @@ LogOption = Callable[[argparse.ArgumentParser], None]
 
 
 def add_reading(add: Add, log_option: LogOption) -> None:
-    """Add the commands that read: ``output``, ``diff``, ``show``."""
+    """Add the commands that read."""
     _add_output(add, log_option)
     _add_diff(add, log_option)
     _add_show(add, log_option)
+    _add_fleets(add)
 
 
 def _add_output(add: Add, log_option: LogOption) -> None:
@@ -77,6 +78,13 @@ def _add_show(add: Add, log_option: LogOption) -> None:
         ("show ann", "an agent: what is asked of it, what the log believes, what its process shows"),
         ("show task:ann", "the task, if an agent has the same name"),
     )
+
+
+def _add_fleets(add: Add) -> None:
+    fleets = add("fleets", "fleets:fleets", "list the fleets of this machine that run or wait, and what waits where")
+    fleets.add_argument("--all", action="store_true", help="those that are over, too")
+    fleets.add_argument("--json", action="store_true", help="print JSON")
+    _examples(fleets, ("fleets", "what runs, and what waits"), ("fleets --all", "the fleets that are over, too"))
 
 
 def _examples(command: argparse.ArgumentParser, *examples: tuple[str, str]) -> None:
