@@ -20,6 +20,7 @@ def add_reading(add: Add, log_option: LogOption) -> None:
     _add_output(add, log_option)
     _add_diff(add, log_option)
     _add_show(add, log_option)
+    _add_watch(add)
     _add_fleets(add)
 
 
@@ -85,6 +86,22 @@ def _add_fleets(add: Add) -> None:
     fleets.add_argument("--all", action="store_true", help="those that are over, too")
     fleets.add_argument("--json", action="store_true", help="print JSON")
     _examples(fleets, ("fleets", "what runs, and what waits"), ("fleets --all", "the fleets that are over, too"))
+
+
+def _add_watch(add: Add) -> None:
+    watch = add("watch", "watch:watch", "watch a fleet from another terminal, with keys for what waits")
+    watch.add_argument(
+        "fleet",
+        metavar="LOG|FLEET",
+        nargs="?",
+        help="a log, a fleet file, or the name of a fleet of lifefold fleets (default: the log in .lifefold/)",
+    )
+    _examples(
+        watch,
+        ("watch", "the fleet of this folder"),
+        ("watch ~/project/fleet.toml", "the fleet of a fleet file"),
+        ("watch nightly", "a fleet of this machine, by its name"),
+    )
 
 
 def _examples(command: argparse.ArgumentParser, *examples: tuple[str, str]) -> None:
