@@ -21,17 +21,15 @@ declares the part that a transition can affect (``localized``), and is then eval
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Generic, TypeGuard, TypeVar, cast
+from typing import Any, Generic, TypeGuard, TypeVar, cast
 
 import msgspec
 
+from lifefold.core.kernel.entity import Transition
 from lifefold.core.kernel.record import Event
 from lifefold.core.kernel.row import Pattern, Source
 from lifefold.core.kernel.step import IllegalTransition
 from lifefold.effects import Activity
-
-if TYPE_CHECKING:
-    from lifefold.core.kernel.entity import Transition
 
 C = TypeVar("C", bound=Callable[..., object])
 S = TypeVar("S")

@@ -14,7 +14,9 @@ from lifefold.interpreters.cli import awaited
 from lifefold.interpreters.cli.attention import agents_first, tasks_first
 from lifefold.interpreters.cli.wording import moment
 from lifefold.interpreters.explain import status
-from lifefold.interpreters.explain.status import AgentStatus, Awaited, TaskStatus, Waiting
+from lifefold.interpreters.explain.pending import Awaited, Waiting
+from lifefold.interpreters.explain.status import AgentStatus
+from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.explain.why.phrases import brief, count, enumerated
 
 WAITS: Final = "yellow"

@@ -10,7 +10,7 @@ from lifefold.core.lifecycles.session import Usage
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.desk.registry import Noted
 from lifefold.interpreters.engine import Ledger, LogMismatchError
-from lifefold.interpreters.explain import status
+from lifefold.interpreters.explain import pending, task_status
 from lifefold.interpreters.explain.spending import Spending, spend
 from lifefold.interpreters.store import SqliteStore, StoreError
 
@@ -33,7 +33,7 @@ class FleetSummary(msgspec.Struct, frozen=True):
     states: dict[str, int] = {}
     failed: tuple[str, ...] = ()
     cost: Usage = Usage()
-    waiting: tuple[status.Waiting, ...] = ()
+    waiting: tuple[pending.Waiting, ...] = ()
     unread: str = ""
 
 
@@ -52,7 +52,7 @@ async def summary(noted: Noted) -> FleetSummary:
             noted.fleet, noted.log, noted.source, noted.is_alive, noted.runner.pid, noted.began_ms, unread=why
         )
     there = ledger.aggregates
-    tasks = status.counted(status.tasks(there)) if there else ()
+    tasks = task_status.counted(task_status.tasks(there)) if there else ()
     states: dict[str, int] = {}
     for task in tasks:
         states[task.state] = states.get(task.state, 0) + 1
@@ -68,5 +68,5 @@ async def summary(noted: Noted) -> FleetSummary:
         states=states,
         failed=tuple(each.id for each in tasks if each.state == State.FAILED and each.settled),
         cost=spending.total,
-        waiting=status.waiting(there),
+        waiting=pending.waiting(there),
     )

@@ -20,8 +20,9 @@ from lifefold.interpreters.desk.output_lines import OutputLine
 from lifefold.interpreters.desk.seen import Seen
 from lifefold.interpreters.desk.session_output import SessionOutput, secrets_of_log
 from lifefold.interpreters.desk.verifications import Verification, verifications
-from lifefold.interpreters.explain import questions, status, why
-from lifefold.interpreters.explain.status import AgentStatus, TaskStatus
+from lifefold.interpreters.explain import questions, status, task_status, why
+from lifefold.interpreters.explain.status import AgentStatus
+from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.fleet_runner.agent_looks import Looks, looks
 from lifefold.interpreters.fleet_runner.process_evidence import Evidence, look
 from lifefold.interpreters.fleet_runner.redaction import Secrets
@@ -86,7 +87,7 @@ async def task_page(seen: Seen, name: str) -> TaskPage:
     """Return the page of a task that the board has; ``seen`` has folded the whole log with its history."""
     there, now_ms = seen.ledger.aggregates, time.time_ns() // 1_000_000
     record: FleetTask = there[board.NAME].record(f"task:{name}")
-    every = status.tasks(there)
+    every = task_status.tasks(there)
     explained = why.explain(why.look(there, name, now_ms), seen.story)
     sessions = seen.history.sessions(task=name)
     secrets = secrets_of_log(seen.store)
@@ -135,7 +136,7 @@ async def agent_page(seen: Seen, name: str) -> AgentPage:
         account="" if account is None else account.ref.partition(":")[2],
         account_state="" if account is None else str(account.state),
         cost=seen.spending.of_agent(name),
-        done=tuple(each.id for each in status.tasks(there) if _author(seen, each) == name),
+        done=tuple(each.id for each in task_status.tasks(there) if _author(seen, each) == name),
         sessions=sessions,
         messages=tuple(map(secrets.hidden, messages)),
         questions=tuple(each.sentence() for each in asked),

@@ -5,8 +5,6 @@ tells them to run. A blocked merge does not delay leaving; the next runner perfo
 the sessions and leaves.
 """
 
-import json
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, suppress
 from enum import IntEnum
@@ -27,7 +25,7 @@ from lifefold.core.kernel import Aggregate, Envelope, Event, Phase, Reaction, Re
 from lifefold.core.lifecycles import process, session, task
 from lifefold.core.policy.reasons import AbortReason
 from lifefold.interpreters.engine import STOP, Clock, Engine, Interpreter, Observer, WallClock
-from lifefold.interpreters.explain import status
+from lifefold.interpreters.explain import status, task_status
 from lifefold.interpreters.fleet_file import Fleet, FleetFileError, load
 from lifefold.interpreters.fleet_runner import quarantines
 from lifefold.interpreters.fleet_runner.custom import RunContext, composed, found
@@ -46,16 +44,14 @@ from lifefold.interpreters.fleet_runner.log_owner import (
 )
 from lifefold.interpreters.fleet_runner.notices import About, Notice
 from lifefold.interpreters.fleet_runner.quoting import quoting
+from lifefold.interpreters.fleet_runner.refused_events import RefusedEvents
 from lifefold.interpreters.fleet_runner.resumption import continuing
-from lifefold.interpreters.processes.private import make_private, open_private
+from lifefold.interpreters.processes.private import make_private
 from lifefold.interpreters.store import Displaced, SqliteStore
 from lifefold.interpreters.worktrees.errors import TakenOverError, WorkplaceError
 from lifefold.interpreters.worktrees.left_at_pipes import end_left_at_pipes
 from lifefold.interpreters.worktrees.workplace import FolderWorkplace, Workplace
 from lifefold.interpreters.worktrees.worktrees import GitWorkplace
-
-REFUSALS_LIMIT: Final = 10_000
-"""The most refused events that one run records; all are counted."""
 
 REPEAT_MS: Final = 500
 """Requests to leave within this time count as one: ``timeout`` signals its command, and then its whole group."""
@@ -85,7 +81,7 @@ class Runner:
     ) -> None:
         """Use ``open`` instead."""
         self.notices: Final = handlers.notices
-        self.refused: Final[Counter[str]] = Counter()
+        self.refused: Final = RefusedEvents(handlers.folder.refusals)
         self.observers: Final[list[Observer]] = [quarantines.telling(handlers.operator)]
         self.leaving = 0
         self.waits_for_operators = True
@@ -254,13 +250,6 @@ class Runner:
         except (WorkplaceError, OSError) as error:
             self.handlers.tell(self.fleet.name, f"worktrees of agents are left: {error}")
 
-    def _keep(self, name: str, refusal: Refusal) -> None:
-        """Count and record a refusal: late events, stale reports, messages for stopped agents (D12)."""
-        self.refused[refusal.kind] += 1
-        if self.refused.total() <= REFUSALS_LIMIT:
-            with suppress(OSError), open_private(self.folder.refusals, "a") as file:
-                file.write(_line(name, refusal))
-
     def leave(self, abort_reason: AbortReason = AbortReason.SHUTDOWN_SIGNAL) -> bool:
         """Ask the runner to leave; the reason enters the journal. The second request makes it leave at once.
 
@@ -299,7 +288,7 @@ class Runner:
         """Return the verdict of the present state."""
         if self._cut_short or not board.finished(self.aggregates[board.NAME]):
             return Verdict.HELD if self._is_held and self.leaving == 1 else Verdict.LEFT
-        planned = status.counted(status.tasks(self.aggregates))
+        planned = task_status.counted(task_status.tasks(self.aggregates))
         closed = all(each.state == task.State.CLOSED for each in planned)
         served = not any(each.record.failed for _, each in service_slot.service_slots(self.aggregates[board.NAME]))
         return Verdict.ALL_CLOSED if closed and served else Verdict.SOME_FAILED
@@ -365,7 +354,7 @@ class Runner:
 
     def _observe(self, name: str, outcome: Reaction | Refusal) -> None:
         for refusal in (outcome,) if isinstance(outcome, Refusal) else outcome.refusals:
-            self._keep(name, refusal)
+            self.refused.add(name, refusal)
         if isinstance(outcome, Reaction) and any(each.entered in _UP for each in outcome.transitions):
             self.handlers.operator.over(About.DOWN, outcome.aggregate.key)
         if isinstance(outcome, Reaction) and any(
@@ -393,20 +382,6 @@ def _is_quiet(of: Aggregate) -> bool:
 def _is_let_go_on(reaction: Reaction) -> bool:
     """Tell whether this lets a worker work: it was resumed, or begins."""
     return any(each.entered in desired_state.WORKS for each in reaction.transitions)
-
-
-def _line(name: str, refusal: Refusal) -> str:
-    envelope = refusal.envelope
-    told = {
-        "at_ms": envelope.at_ms,
-        "aggregate": name,
-        "entity": envelope.entity,
-        "event": type(envelope.event).__name__,
-        "actor": envelope.actor,
-        "kind": refusal.kind,
-        "reason": refusal.reason,
-    }
-    return json.dumps(told) + "\n"
 
 
 def _begin(log: Path, said: dict[str, str]) -> SqliteStore:

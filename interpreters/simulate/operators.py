@@ -100,7 +100,7 @@ class Operators:
             likely = both if any(both) else harmless
         kind = kinds[choices.one_of(("what", number), likely)]
         alike = [each for each in said if (each.entity, type(each.event)) == kind]
-        self._runner.post(name, alike[choices.any_way(("which", number), len(alike))])
+        self._runner.submit(name, alike[choices.any_way(("which", number), len(alike))])
 
     def _is_taken(self, name: str, envelope: Envelope) -> bool:
         """Tell whether a command would be accepted; a rule that raises an error is a reason to give it."""

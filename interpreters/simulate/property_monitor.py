@@ -92,6 +92,24 @@ def _sorted(owner: str, properties: Iterable[Property[Any]]) -> _Properties:
     )
 
 
+def _of_machines(system: System) -> dict[tuple[str, str], _Properties]:
+    """Return the properties of each machine, by kind of aggregate and name."""
+    return {
+        (kind, name): _sorted(name, [*machine.properties, *map(_invariant, machine.invariants)])
+        for kind, of in system.aggregates.items()
+        for name, machine in of.machines.items()
+    }
+
+
+def _by_touched(of_system: Mapping[Any, _Properties]) -> dict[Any, list[tuple[Any, tuple[Property[Any], ...]]]]:
+    """Return the localized properties of a system by the projection of a transition, each with its own projection."""
+    near: dict[Any, list[tuple[Any, tuple[Property[Any], ...]]]] = {}
+    for projection, properties in of_system.items():
+        for touched, held in properties.localized:
+            near.setdefault(touched, []).append((projection, held))
+    return near
+
+
 class PropertyMonitor:
     """Watches one run. ``seen`` names the reachability properties that have held, ``owed`` the due properties."""
 
@@ -111,11 +129,7 @@ class PropertyMonitor:
         self._left = 0
         """The number of steps until the next check of the whole."""
         self._alone: Final = len(system.aggregates) == 1
-        self._of_machines: Final = {
-            (kind, name): _sorted(name, [*machine.properties, *map(_invariant, machine.invariants)])
-            for kind, of in system.aggregates.items()
-            for name, machine in of.machines.items()
-        }
+        self._of_machines: Final = _of_machines(system)
         self._of_types: Final = {kind: _sorted(kind, of.properties) for kind, of in system.aggregates.items()}
         every = [*system.properties, *more]
         self._of_system: Final = {
@@ -123,15 +137,7 @@ class PropertyMonitor:
             for projection in dict.fromkeys([None, *(each.projection for each in every)])
         }
         """By the projection of properties of the system; None for those of the whole system."""
-        self._near: Final = {
-            touched: [
-                (projection, held)
-                for projection, each in self._of_system.items()
-                for by, held in each.localized
-                if by is touched
-            ]
-            for touched in dict.fromkeys(by for each in self._of_system.values() for by, _ in each.localized)
-        }
+        self._near: Final = _by_touched(self._of_system)
         """By the localized projection of a transition: its value, and the properties of it."""
         self._steps: Final = {
             (kind, name): tuple(

@@ -273,7 +273,7 @@ class _Simulation:
             for envelope in self._operators.sayable(name):
                 if _is_of(relied_on, envelope.event):
                     entries = len(self._runner.entries)
-                    self._runner.post(name, envelope)
+                    self._runner.submit(name, envelope)
                     said = said or len(self._runner.entries) > entries
         return said
 

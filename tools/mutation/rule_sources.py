@@ -54,7 +54,7 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         name="preemption",
         changed=(task_index, claims, preemption),
         names=(
-            "make_room take_away use_room leave_room _used next_asked _waiting _passed_on is_ready _asked _may_take"
+            "preempt take_away use_request drop_request _used next_asked _waiting _passed_on is_ready _asked _may_take"
             " _within_ms _fold_preemption_request _go_to CLAIMED"
         ).split(),
     ): featured_fleets.PREEMPTING,

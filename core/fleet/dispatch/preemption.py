@@ -58,7 +58,7 @@ def preemption_requests(workers: tuple[str, ...], within_ms: int) -> dict[str, p
 # The rules
 
 
-def make_room(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+def preempt(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Preempt a worker for a task that waits, whatever has just made that necessary.
 
     The rule waits while a pair of task and worker can be given out. It preempts the next worker when this one has lost
@@ -84,13 +84,13 @@ def take_away(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 
 @rule(on=fleet_task.machine, enters=task.State.CLAIMED)
-def use_room(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+def use_request(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """End the request of a worker that claims a task. Verifying or merging in between does not end it."""
     yield from _used(board, transition.after.record.owner)
 
 
 @rule(on=worker_slot.machine, enters=worker_slot.State.GONE)
-def leave_room(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+def drop_request(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """End the request of a worker that is gone."""
     yield from _used(board, transition.entity.removeprefix("worker_slot:"))
 

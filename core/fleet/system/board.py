@@ -119,7 +119,7 @@ aggregate = AggregateType(
         rule(on=account.machine, event=account.ADMITS_MORE)(claims.match),
         preemption.take_away,
         *(
-            rule(on=each)(preemption.make_room)
+            rule(on=each)(preemption.preempt)
             for each in (
                 fleet_task.machine,
                 worker_slot.machine,
@@ -128,7 +128,7 @@ aggregate = AggregateType(
                 plan_change.machine,
             )
         ),
-        rule(on=account.machine, event=account.ADMITS_MORE)(preemption.make_room),
+        rule(on=account.machine, event=account.ADMITS_MORE)(preemption.preempt),
         budgets.reopen,
         # Before `hand_over`: when the worker is at its task, the next pair is sought with what is left of the budgets.
         budgets.reserve,
@@ -136,8 +136,8 @@ aggregate = AggregateType(
         budgets.settle,
         accounts.open_after_probe,
         accounts.tell_workers,
-        preemption.use_room,
-        preemption.leave_room,
+        preemption.use_request,
+        preemption.drop_request,
         claims.hand_over,
         task_messages.take_messages,
         task_messages.pass_on_message,

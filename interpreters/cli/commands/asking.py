@@ -38,8 +38,11 @@ from lifefold.interpreters.cli.wording import (
 )
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.explain import status as projection
+from lifefold.interpreters.explain import task_status
 from lifefold.interpreters.explain.accounts import Balance, balances
-from lifefold.interpreters.explain.status import AgentStatus, TaskStatus, Waiting
+from lifefold.interpreters.explain.pending import Waiting
+from lifefold.interpreters.explain.status import AgentStatus
+from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.fleet_runner import quarantines
 from lifefold.interpreters.fleet_runner.agent_looks import Looks, looks, marked
 from lifefold.interpreters.fleet_runner.blocked_merges import Wait, read_waits
@@ -85,7 +88,7 @@ def _look(store: SqliteStore) -> _Seen:
     runs, folder, there = store.is_written(), FleetFolder(store.path), ledger.aggregates
     agents = sorted(projection.agents(there), key=lambda agent: by_number(agent.name))
     found = [(agent, look(folder, agent)) for agent in agents]
-    tasks = account.claimed(projection.tasks(there)) if there else ()
+    tasks = account.claimed(task_status.tasks(there)) if there else ()
     in_the_way = read_waits(folder.waits) if awaited.goes_on(there) else ()
     return _Seen(
         store,
@@ -105,7 +108,7 @@ def _look(store: SqliteStore) -> _Seen:
 
 def _status_json(seen: _Seen) -> dict[str, Any]:
     counts: dict[str, int] = {}
-    for task in projection.counted(seen.tasks):
+    for task in task_status.counted(seen.tasks):
         counts[task.state] = counts.get(task.state, 0) + 1
     spending = seen.account.spending
     agents = [
@@ -148,7 +151,7 @@ def _open(seen: _Seen) -> list[str]:
 
 def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
     """Yield the lines of a status: progress, decisions that the fleet waits for, failures, agents."""
-    tasks = projection.counted(seen.tasks)
+    tasks = task_status.counted(seen.tasks)
     closed = sum(1 for task in tasks if task.state == State.CLOSED)
     others = [f"{count} {state}" for state, count in by_state(tasks) if state != State.CLOSED]
     others += [f"{len(seen.tasks) - len(tasks)} removed"] if len(seen.tasks) > len(tasks) else []
@@ -215,7 +218,7 @@ def tasks(arguments: Namespace) -> None:
     with logs.peek(arguments.db) as store:
         ledger, account = logs.fold_with_account(store)
     there = ledger.aggregates
-    found = account.claimed(projection.tasks(there)) if there else ()
+    found = account.claimed(task_status.tasks(there)) if there else ()
     usages = [account.spending.of_task(task.id) for task in found]
     if arguments.json:
         pairs = zip(found, usages, strict=True)

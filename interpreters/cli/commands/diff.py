@@ -26,7 +26,7 @@ from lifefold.interpreters.cli.wording import age
 from lifefold.interpreters.desk.changes import Changes, NoChangesError, Repository, lines, visible
 from lifefold.interpreters.desk.difference import difference, patch, verified
 from lifefold.interpreters.desk.verifications import Verification
-from lifefold.interpreters.explain import status
+from lifefold.interpreters.explain import task_status
 from lifefold.interpreters.store import SqliteStore
 
 COLOURS: Final = {"+": "32", "-": "31", "@": "36"}
@@ -72,7 +72,7 @@ def _print(store: SqliteStore, task: FleetTask, arguments: Namespace) -> int:
 def task_of(store: SqliteStore, name: str) -> FleetTask:
     """Return the record of a task. Raises ``BadInput`` for an unknown one."""
     there = logs.fold(store).aggregates
-    names = [each.id for each in status.tasks(there)] if board.NAME in there else []
+    names = [each.id for each in task_status.tasks(there)] if board.NAME in there else []
     try:
         must_be_there("task", [name], names)
     except UnknownName as unknown:

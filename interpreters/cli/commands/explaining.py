@@ -25,7 +25,7 @@ from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import UnknownName, must_be_there
 from lifefold.interpreters.cli.wording import age, clock_time, is_missing, this_command
 from lifefold.interpreters.engine import Decision, Ledger
-from lifefold.interpreters.explain import status
+from lifefold.interpreters.explain import status, task_status
 from lifefold.interpreters.explain import why as projection
 from lifefold.interpreters.explain.why.phrases import enumerated
 from lifefold.interpreters.fleet_runner import quarantines
@@ -123,7 +123,7 @@ def _must_be_there(store: SqliteStore, ledger: Ledger, task: str) -> None:
     if f"{worker.KIND}/{task}" in ledger.aggregates and f"task:{task}" not in _tasks(ledger):
         what, more = f"{task} is an agent, not a task", f"lifefold log --agent {task}{logs.LOG} its transitions"
         raise BadInput(logs.typed(f"{what}; lifefold status{logs.LOG} shows its state, and {more}", store))
-    names = [each.id for each in status.tasks(ledger.aggregates)] if ledger.aggregates else []
+    names = [each.id for each in task_status.tasks(ledger.aggregates)] if ledger.aggregates else []
     try:
         must_be_there("task", [task], names)
     except UnknownName as unknown:
@@ -133,7 +133,7 @@ def _must_be_there(store: SqliteStore, ledger: Ledger, task: str) -> None:
 def _doubts(store: SqliteStore, ledger: Ledger, said: projection.Explanation, *, runs: bool) -> Iterator[str]:
     """Yield what the log says and the processes contradict."""
     concerned = {each.task for each in said.causes}
-    moves = any(not each.settled and each.id in concerned for each in status.tasks(ledger.aggregates))
+    moves = any(not each.settled and each.id in concerned for each in task_status.tasks(ledger.aggregates))
     if moves and not runs and not board.finished(ledger.aggregates[board.NAME]):
         yield logs.typed(_NO_RUNNER, store)
     then = logs.next_log(store.path)
@@ -178,7 +178,7 @@ def _owner(store: SqliteStore, ledger: Ledger, said: projection.Explanation, *, 
 def _owners(ledger: Ledger, said: projection.Explanation) -> Collection[str]:
     """Return the owners of the tasks that this one waits for."""
     concerned = {each.task for each in said.causes}
-    return {each.owner for each in status.tasks(ledger.aggregates) if each.id in concerned and each.owner}
+    return {each.owner for each in task_status.tasks(ledger.aggregates) if each.id in concerned and each.owner}
 
 
 def _in_the_way(store: SqliteStore, ledger: Ledger, agents: Collection[str]) -> Iterator[str]:

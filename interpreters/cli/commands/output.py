@@ -20,7 +20,7 @@ from lifefold.interpreters.desk.history import History, SessionRecord
 from lifefold.interpreters.desk.output_lines import OutputLine
 from lifefold.interpreters.desk.session_output import SessionOutput, secrets_of_log
 from lifefold.interpreters.engine import Ledger
-from lifefold.interpreters.explain import status
+from lifefold.interpreters.explain import status, task_status
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.store import SqliteStore
 
@@ -119,7 +119,7 @@ class Reading:
         if is_over(there):
             return True
         if self._of.is_task:
-            return any(each.settled for each in status.tasks(there) if each.id == self._of.name)
+            return any(each.settled for each in task_status.tasks(there) if each.id == self._of.name)
         of = there.get(f"{worker.KIND}/{self._of.name}")
         return of is not None and status.agent_status(of).state == "Stopped"
 

@@ -51,7 +51,7 @@ OF_SILENCE = frozenset({"keep_watch", "give_up"})
 OF_RESTARTS = frozenset({"fall", "ask", "begin_anew", "grant", "spend"})
 """Rules of a fleet whose agents are restarted."""
 
-OF_PREEMPTION = frozenset({"make_room", "take_away", "use_room", "leave_room"})
+OF_PREEMPTION = frozenset({"preempt", "take_away", "use_request", "drop_request"})
 """Rules of a fleet in which tasks make room for what comes first."""
 
 OF_ABORTS = frozenset({"spread", "catch_up"})
@@ -86,12 +86,12 @@ TAKES_LONG = frozenset(
     {
         *("recall", "release", "abandon", "retry_granted", "divide", "gather", "look_again", "lose_role"),
         *("block_waiting", "free_waiting", "cancel_parts", "leave_to_others", "go_on_with_more"),
-        *("trust_again", "withdraw", "catch_up", "close_down", "leave_room", "make_room"),
+        *("trust_again", "withdraw", "catch_up", "close_down", "drop_request", "preempt"),
     }
 )
 """Rules that many seeds do without."""
 
-HARD_TO_MAKE_SMALL = frozenset({"take_away", "use_room", "give_up"})
+HARD_TO_MAKE_SMALL = frozenset({"take_away", "use_request", "give_up"})
 """Rules without which a fleet goes round for long whatever is left out."""
 
 

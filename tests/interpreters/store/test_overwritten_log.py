@@ -61,13 +61,13 @@ async def test_an_overwritten_log_has_all_of_it_in_its_copy_also_after_a_checkpo
             await store.append(Batch((entry("a", version),)))
         assert mark(made) > before, "there was no checkpoint"
         with SqliteStore.peek(made) as beside:
-            await beside.post("a", b"p")
+            await beside.submit("a", b"p")
         over(made, b"another")
         await store.look()
         assert store.displaced is not None
         assert store.displaced.what == "another program has overwritten the file"
         await store.append(Batch((entry("a", 40),)))
-        assert len(await store.posts()) == 1
+        assert len(await store.commands()) == 1
     assert contents(made) == {"": b"another", ".lock": b"", ".recovered": ANY, ".recovered.lock": b""}
     with SqliteStore.open(made.with_name(made.name + ".recovered")) as store:
         assert [each.version for each in await store.read()] == list(range(1, 41))

@@ -4,35 +4,30 @@ Like ``grammar`` it imports only the argument parser of the standard library.
 """
 
 import argparse
-from collections.abc import Callable
 from typing import Final
+
+from lifefold.interpreters.cli.grammar_parts import Commands, add_command, log_option, positive
 
 _ONE: Final = "the name of an agent or of a task; agent:NAME or task:NAME if both have it"
 
-Add = Callable[[str, str, str], argparse.ArgumentParser]
-"""Adds a command: its name, its function, what it does."""
 
-LogOption = Callable[[argparse.ArgumentParser], None]
-
-
-def add_reading(add: Add, log_option: LogOption) -> None:
+def add_reading(commands: Commands) -> None:
     """Add the commands that read."""
-    _add_output(add, log_option)
-    _add_diff(add, log_option)
-    _add_show(add, log_option)
-    _add_watch(add)
-    _add_fleets(add)
+    for add in (_add_output, _add_diff, _add_show, _add_watch, _add_fleets):
+        add(commands)
 
 
-def _add_output(add: Add, log_option: LogOption) -> None:
-    output = add("output", "output:output", "show what the last session of an agent or a task has printed, decoded")
+def _add_output(commands: Commands) -> None:
+    output = add_command(
+        commands, "output", "output:output", "show what the last session of an agent or a task has printed, decoded"
+    )
     output.add_argument("name", metavar="AGENT|TASK", help=_ONE)
     output.add_argument("--follow", action="store_true", help="go on as it prints, and with the next sessions")
-    output.add_argument("--last", metavar="N", type=_positive, default=0, help="only the last N lines there are")
+    output.add_argument("--last", metavar="N", type=positive, default=0, help="only the last N lines there are")
     output.add_argument(
         "--attempt",
         metavar="N",
-        type=_positive,
+        type=positive,
         default=0,
         help="another session: the agent's, or the task's, number N",
     )
@@ -50,8 +45,10 @@ def _add_output(add: Add, log_option: LogOption) -> None:
     )
 
 
-def _add_diff(add: Add, log_option: LogOption) -> None:
-    diff = add("diff", "diff:diff", "show the changes that the work at a task makes, against their base")
+def _add_diff(commands: Commands) -> None:
+    diff = add_command(
+        commands, "diff", "diff:diff", "show the changes that the work at a task makes, against their base"
+    )
     diff.add_argument("task", metavar="TASK", help="the task's id")
     diff.add_argument("--stat", action="store_true", help="only the changed files, with the number of lines")
     diff.add_argument("--verification", action="store_true", help="the output of its verification, too, below it")
@@ -68,8 +65,10 @@ def _add_diff(add: Add, log_option: LogOption) -> None:
     )
 
 
-def _add_show(add: Add, log_option: LogOption) -> None:
-    show = add("show", "show:show", "show everything about a task or an agent on a page, with what can be done next")
+def _add_show(commands: Commands) -> None:
+    show = add_command(
+        commands, "show", "show:show", "show everything about a task or an agent on a page, with what can be done next"
+    )
     show.add_argument("name", metavar="TASK|AGENT", help=_ONE)
     show.add_argument("--json", action="store_true", help="print JSON")
     log_option(show)
@@ -81,15 +80,19 @@ def _add_show(add: Add, log_option: LogOption) -> None:
     )
 
 
-def _add_fleets(add: Add) -> None:
-    fleets = add("fleets", "fleets:fleets", "list the fleets of this machine that run or wait, and what waits where")
+def _add_fleets(commands: Commands) -> None:
+    fleets = add_command(
+        commands, "fleets", "fleets:fleets", "list the fleets of this machine that run or wait, and what waits where"
+    )
     fleets.add_argument("--all", action="store_true", help="those that are over, too")
     fleets.add_argument("--json", action="store_true", help="print JSON")
     _examples(fleets, ("fleets", "what runs, and what waits"), ("fleets --all", "the fleets that are over, too"))
 
 
-def _add_watch(add: Add) -> None:
-    watch = add("watch", "watch:watch", "watch a fleet from another terminal, with keys for what waits")
+def _add_watch(commands: Commands) -> None:
+    watch = add_command(
+        commands, "watch", "watch:watch", "watch a fleet from another terminal, with keys for what waits"
+    )
     watch.add_argument(
         "fleet",
         metavar="LOG|FLEET",
@@ -110,9 +113,3 @@ def _examples(command: argparse.ArgumentParser, *examples: tuple[str, str]) -> N
     lines = [f"  lifefold {typed:<{width}}  # {about}" for typed, about in examples]
     command.epilog = "\n".join(("examples:", *lines))
     command.formatter_class = argparse.RawDescriptionHelpFormatter
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
-    return int(text)
