@@ -11,6 +11,7 @@ from lifefold.core.lifecycles.task import OnDeath
 from lifefold.core.policy.abort import AbortPolicy
 from lifefold.core.policy.intensity import Intensity
 from lifefold.core.policy.retry import RetryPolicy
+from lifefold.effects import NotificationKind
 from lifefold.interpreters.fleet_file import forms, values
 from lifefold.interpreters.fleet_file.agents import MOST_RESTARTS, AgentKeys, warn_of_a_long_base
 from lifefold.interpreters.fleet_file.budget import FleetBudgetKeys, read_budget, said_budget
@@ -18,6 +19,7 @@ from lifefold.interpreters.fleet_file.gates import CLAIM, GATES, MERGE
 from lifefold.interpreters.fleet_file.interpreters import InterpreterKeys
 from lifefold.interpreters.fleet_file.keys import Key, Section, said, said_but_defaults
 from lifefold.interpreters.fleet_file.model import DEFAULT_LEASE_MS, DEFAULT_VERIFY_TIMEOUT_MS, Fleet
+from lifefold.interpreters.fleet_file.notify import COMMAND, NotifyKeys, read_hooks
 from lifefold.interpreters.fleet_file.prices import PriceKeys
 from lifefold.interpreters.fleet_file.questions import (
     QUESTIONS,
@@ -139,12 +141,21 @@ class FleetKeys(Section, header="[fleet]"):
     redact = Key[tuple[str, ...]](
         forms.VARIABLE_NAMES, "further variables that are secrets; no record has their values; see below", ()
     )
+    on_closed = Key[tuple[str, ...]](
+        COMMAND, "a command that is run when a task is closed: short for a table `[[notify]]`", ()
+    )
+    on_failed = Key[tuple[str, ...]](
+        COMMAND, "a command that is run when a task has failed: short for a table `[[notify]]`", ()
+    )
     retry = RetryKeys
     budget = FleetBudgetKeys
     restart = RestartKeys
     preemption = PreemptionKeys
     aborts = AbortKeys
     questions = QuestionKeys
+
+
+_HOOKS = {FleetKeys.on_closed: NotificationKind.CLOSED, FleetKeys.on_failed: NotificationKind.FAILED}
 
 
 class FileKeys(Section):
@@ -155,6 +166,7 @@ class FileKeys(Section):
     tasks = TaskKeys
     answers = AnswerKeys
     prices = PriceKeys
+    notify = NotifyKeys
     interpreters = InterpreterKeys
 
 
@@ -180,6 +192,7 @@ def fleet_of(table: Table, source: Path) -> Fleet:
         env=dict(table.read(FleetKeys.env)),
         env_pass=table.read(FleetKeys.env_pass),
         redact=table.read(FleetKeys.redact),
+        notify=read_hooks(table, _HOOKS, source.parent),
     )
     table.finish()
     if fleet.orphaned is OnDeath.VERIFY and FleetKeys.repository.name not in table:

@@ -15,7 +15,20 @@ Name = tuple[str | int, ...]
 """The name of a choice: its kind, its subject, and its number."""
 
 SPOKEN: Final = frozenset(
-    {"operators", "to whom", "needless", "spares", "what", "which", "paused", "by", "early timer", "clock back"}
+    {
+        "operators",
+        "to whom",
+        "keen",
+        "what keenly",
+        "needless",
+        "spares",
+        "what",
+        "which",
+        "paused",
+        "by",
+        "early timer",
+        "clock back",
+    }
 )
 """The kinds of choices for operator commands and for the clock.
 

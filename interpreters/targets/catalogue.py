@@ -15,6 +15,7 @@ from lifefold.core.fleet.board import (
     budget,
     fleet_task,
     intake,
+    notifier,
     preemption_request,
     restart_permit,
     service_slot,
@@ -24,6 +25,7 @@ from lifefold.core.fleet.dispatch import plan_approval
 from lifefold.core.fleet.service import inbox, invocation, trigger
 from lifefold.core.fleet.system import plan_change
 from lifefold.core.fleet.worker import (
+    announcer,
     assignment,
     conversation,
     desired_state,
@@ -130,6 +132,8 @@ MACHINES: tuple[Entry[Machine[Any]], ...] = (
     Entry("change", plan_change.machine.about, plan_change.machine),
     Entry("assignment", assignment.machine.about, assignment.machine),
     Entry("conversation", conversation.machine.about, conversation.machine),
+    Entry("notifier", notifier.machine.about, notifier.machine),
+    Entry("announcer", announcer.machine.about, announcer.machine),
 )
 """Every lifecycle, those of the documents first."""
 

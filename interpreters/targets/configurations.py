@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import msgspec
 
-from lifefold.core.fleet.board import budget, fleet_task, worker_slot
+from lifefold.core.fleet.board import budget, fleet_task, notifier, worker_slot
 from lifefold.core.fleet.service import inbox
 from lifefold.core.fleet.worker import assignment, question, stall_detector, usage_meter
-from lifefold.core.kernel import Record
+from lifefold.core.kernel import Record, replace
 from lifefold.core.lifecycles import agent, process, runtime, session
 from lifefold.core.lifecycles.budget import lease
 from lifefold.core.lifecycles.budget.account import Account
@@ -27,6 +27,7 @@ from lifefold.interpreters.search.crash_model import CRASHES, CrashBounds
 from lifefold.interpreters.search.opening import Opening
 from lifefold.interpreters.targets import openings
 from lifefold.interpreters.targets.bounded import (
+    few_notifications,
     few_questions,
     few_retries,
     few_uses,
@@ -224,6 +225,15 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
     ),
     "questions": CheckConfiguration(
         question.Questions(terms=TERMS), bounds=Bounds(within={"questions": few_questions})
+    ),
+    "fleet-telling": CheckConfiguration(
+        opening=openings.telling(),
+        bounds=_usual(commands=2),
+        crashes=_ONE_INPUT_LARGE,
+        of="fleet",
+    ),
+    "notifier": CheckConfiguration(
+        replace(notifier.machine.initial, most_waiting=2), bounds=Bounds(within={"notifier": few_notifications})
     ),
     "fleet-serving": CheckConfiguration(
         opening=openings.serving(),

@@ -13,7 +13,7 @@ from lifefold.core.policy.abort import AbortPolicy
 from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.policy.standing import StandingAnswer
-from lifefold.effects import Every
+from lifefold.effects import Every, NotificationKind
 from lifefold.interpreters.search.opening import Opening
 
 LADDER: Final = stall_detector.Limits(warn_ms=2, nudge_ms=3, end_ms=4)
@@ -126,6 +126,25 @@ def asking() -> Opening:
     agent_plan = fleet.AgentPlan("ann", limits, stall=stall_detector.Limits(warn_ms=2, end_ms=4))
     tasks = (fleet.TaskPlan("T1", "do it", max_retries=0),)
     return tuple(fleet.opening(fleet.Plan("asking", (agent_plan,), tasks, questions=TERMS), 0))
+
+
+def telling() -> Opening:
+    """Return the opening of a fleet of one agent that may ask, with one task without retries, and two notifiers.
+
+    The first notifier hears of everything and tries once, the second hears of closed tasks and tries twice. The work
+    needs an approval, and the task has a budget of one session.
+    """
+    limits = session.Limits(max_consecutive_errors=1, max_total_errors=1)
+    everything, closed = tuple(NotificationKind), (NotificationKind.CLOSED,)
+    plan = fleet.Plan(
+        "telling",
+        (fleet.AgentPlan("ann", limits),),
+        (fleet.TaskPlan("T1", "do it", max_retries=0, needs_approval=True, caps=fleet.Caps(sessions=1)),),
+        approval_ms=3_600_000,
+        questions=TERMS,
+        notify=(fleet.NotifierPlan("all", everything, retries=0), fleet.NotifierPlan("closed", closed, retries=1)),
+    )
+    return tuple(fleet.opening(plan, 0))
 
 
 def serving() -> Opening:

@@ -4,7 +4,16 @@ from collections import Counter
 from typing import Final
 
 from lifefold.core.fleet.board import adaptive_timeout, budget, fleet_task, worker_slot
-from lifefold.core.fleet.dispatch import aborts, accounts, budgets, claims, preemption, task_messages, trust
+from lifefold.core.fleet.dispatch import (
+    aborts,
+    accounts,
+    budgets,
+    claims,
+    notifications,
+    preemption,
+    task_messages,
+    trust,
+)
 from lifefold.core.fleet.dispatch.locality import on_board, whole_board
 from lifefold.core.fleet.dispatch.task_index import (
     Place,
@@ -211,6 +220,7 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     *aborts.PROPERTIES,
     *adaptive_timeout.PROPERTIES,
     *task_messages.PROPERTIES,
+    *notifications.PROPERTIES,
     *localized(whole_board, always("no worker waits beside a ready task that it may take", no_agent_waits_beside_work)),
     always("a closed task counts as a success of its author", successes_are_counted),
     always("the task index agrees with tasks and worker slots", view_agrees),

@@ -7,7 +7,7 @@ from lifefold.core.fleet.board import budget, fleet_task, intake, service_slot
 from lifefold.core.fleet.dispatch import accounts, plan_approval, preemption, restarts
 from lifefold.core.fleet.dispatch.task_index import is_lost, tasks_of, work_of
 from lifefold.core.fleet.system import board, ownership, worker
-from lifefold.core.fleet.worker import conversations, desired_state, orphans, shutdown
+from lifefold.core.fleet.worker import announcer, conversations, desired_state, orphans, shutdown
 from lifefold.core.kernel import (
     Aggregate,
     Projection,
@@ -138,5 +138,6 @@ PROPERTIES: tuple[Property[SystemState], ...] = (
     *preemption.OF_FLEETS,
     *orphans.OF_FLEETS,
     *conversations.OF_FLEETS,
+    *announcer.OF_FLEETS,
     *service.OF_FLEETS,
 )
