@@ -20,7 +20,7 @@ from lifefold.effects import LogFatal
 from lifefold.interpreters.cli.story import OPERATOR
 from lifefold.interpreters.engine import Ledger
 from lifefold.interpreters.explain.spending import Spending, spend
-from lifefold.interpreters.explain.status import TaskStatus
+from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.store import SqliteStore
 

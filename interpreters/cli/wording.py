@@ -14,7 +14,9 @@ from lifefold.core.fleet.worker import assignment, desired_state
 from lifefold.core.lifecycles import session
 from lifefold.core.lifecycles.session import Usage
 from lifefold.core.lifecycles.task import State
-from lifefold.interpreters.explain.status import AgentStatus, TaskStatus, Timer
+from lifefold.interpreters.explain.status import AgentStatus
+from lifefold.interpreters.explain.task_status import TaskStatus
+from lifefold.interpreters.explain.timers import Timer
 from lifefold.interpreters.fleet_runner.process_evidence import Evidence
 from lifefold.interpreters.processes.command import plain
 

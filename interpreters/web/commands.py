@@ -295,15 +295,15 @@ class Desk:
         """Return the answers that the log has for a key, after a restart of this program; None if it has none."""
         codec, found = Codec(system), []
         with SqliteStore.peek(self._log) as store:
-            for post in anyio.run(lambda: store.posts(unanswered=False)):
-                if key.encode() not in post.envelope:
+            for sent in anyio.run(lambda: store.commands(unanswered=False)):
+                if key.encode() not in sent.envelope:
                     continue
                 try:
-                    of = codec.decode(post.stream, post.envelope).key
+                    of = codec.decode(sent.stream, sent.envelope).key
                 except UnreadableEntry:
                     continue
                 if of.startswith(f"{key}/"):
-                    found.append((of.removeprefix(f"{key}/").partition("/")[2], post.answer or ACCEPTED))
+                    found.append((of.removeprefix(f"{key}/").partition("/")[2], sent.answer or ACCEPTED))
         lines = tuple(AnswerLine(f"{name}: {answer}", not answer.startswith(REFUSED)) for name, answer in found)
         return Given(lines) if lines else None
 

@@ -7,7 +7,7 @@ from typing import Final
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli import awaited
 from lifefold.interpreters.cli.wording import by_state
-from lifefold.interpreters.explain import status
+from lifefold.interpreters.explain import task_status
 from lifefold.interpreters.explain.accounts import balances
 from lifefold.interpreters.fleet_runner import quarantines
 from lifefold.interpreters.fleet_runner.blocked_merges import read_waits
@@ -46,7 +46,7 @@ ORDER: Final = (
 def fleet_page(view: View) -> FleetPage:
     """Return the page of a fleet at a moment."""
     tasks = view.tasks()
-    counted = status.counted(tasks)
+    counted = task_status.counted(tasks)
     return FleetPage(
         view.at(),
         view.is_over,

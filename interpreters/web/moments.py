@@ -12,8 +12,10 @@ from lifefold.core.lifecycles.session import Usage
 from lifefold.interpreters.cli import awaited
 from lifefold.interpreters.cli.account import usage_json
 from lifefold.interpreters.cli.wording import age, asked, by_number, coming, is_missing, next_of, plain_state, spent
-from lifefold.interpreters.explain import status
-from lifefold.interpreters.explain.status import AgentStatus, Awaited, TaskStatus, Waiting
+from lifefold.interpreters.explain import status, task_status
+from lifefold.interpreters.explain.pending import Awaited, Waiting
+from lifefold.interpreters.explain.status import AgentStatus
+from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.fleet_runner.agent_looks import looks
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.process_evidence import Evidence, look
@@ -59,7 +61,7 @@ class View:
 
     def tasks(self) -> tuple[TaskStatus, ...]:
         """Return the status of every task, with the number of its claims."""
-        return self.moment.account.claimed(status.tasks(self.there)) if self.has_board else ()
+        return self.moment.account.claimed(task_status.tasks(self.there)) if self.has_board else ()
 
     def task(self, of: TaskStatus) -> Task:
         """Return a task with its costs."""

@@ -86,11 +86,7 @@ def printed_by(folder: FleetFolder, agent: str, session: int) -> tuple[tuple[Pri
     except (SessionError, OSError):
         return (), False
     data, is_cut = end_of(directory / OUTPUT)
-    lines = (
-        list(_decoded(adapter, data))
-        if adapter is not None
-        else [Printed("text", plain(each)) for each in data.splitlines()]
-    )
+    lines = list(_decoded(adapter, data))
     return tuple(lines[-MOST_LINES:]), is_cut or len(lines) > MOST_LINES
 
 

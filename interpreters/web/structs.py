@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from lifefold.interpreters.explain.accounts import Balance
-from lifefold.interpreters.explain.status import AgentStatus, TaskStatus
+from lifefold.interpreters.explain.status import AgentStatus
+from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.explain.why import Explanation
 from lifefold.interpreters.fleet_runner.agent_looks import Looks
 from lifefold.interpreters.fleet_runner.process_evidence import Evidence

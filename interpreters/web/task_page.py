@@ -10,7 +10,7 @@ from lifefold.core.kernel import replace
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli import awaited, logs
 from lifefold.interpreters.explain import why
-from lifefold.interpreters.explain.status import Awaited
+from lifefold.interpreters.explain.pending import Awaited
 from lifefold.interpreters.web.agent_page import MOST_LINES, PICTURES, UnknownName, marks
 from lifefold.interpreters.web.changes import diff_of
 from lifefold.interpreters.web.journal import Choice
