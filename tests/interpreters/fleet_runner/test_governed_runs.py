@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from back_ends import LATER, on_asyncio_first, on_both_later, on_trio_first
+from back_ends import LATER, on_asyncio, on_trio
 from fleet_ground import Ground
 from fleet_operator import run, say, when
 from lifefold.core.fleet.board import worker_slot
@@ -51,7 +51,7 @@ def grant(runner: Runner, name: str) -> None:
 # -- a person's word before the merge
 
 
-@on_trio_first
+@on_trio
 def test_work_that_waits_for_a_person_is_merged_when_he_agrees_and_its_agent_goes_on_meanwhile(
     ground: Ground, backend: str
 ) -> None:
@@ -74,7 +74,7 @@ def test_work_that_waits_for_a_person_is_merged_when_he_agrees_and_its_agent_goe
     assert ground.processes() == []
 
 
-@on_asyncio_first
+@on_asyncio
 def test_work_that_a_person_refuses_is_done_again_with_his_reason_in_the_prompt(ground: Ground, backend: str) -> None:
     """What was refused is not merged, also not when the next work is agreed to."""
     ground.prepare("ask-1").demand("ask-1", ASKS)
@@ -91,7 +91,7 @@ def test_work_that_a_person_refuses_is_done_again_with_his_reason_in_the_prompt(
     assert tasks(ground)["ask-1"]["retries"] == 1
 
 
-@on_trio_first
+@on_trio
 def test_work_without_an_approval_in_time_has_failed_and_is_not_done_again(ground: Ground, backend: str) -> None:
     """Silence is a refusal (E41); the run ends, and what was done is kept."""
     ground.prepare("ask-1", "plain-2").demand("ask-1", ASKS).demand("", 'approval_timeout = "1s"')
@@ -104,7 +104,8 @@ def test_work_without_an_approval_in_time_has_failed_and_is_not_done_again(groun
     assert ground.processes() == []
 
 
-@on_both_later
+@LATER
+@on_trio
 def test_work_whose_agent_has_stopped_is_merged_by_another(ground: Ground, backend: str) -> None:
     """Whoever is free: from what was recorded, and in no session."""
     ground.prepare("ask-1", agents=2).demand("ask-1", ASKS)
@@ -127,7 +128,8 @@ def test_work_whose_agent_has_stopped_is_merged_by_another(ground: Ground, backe
     assert lines(ground).index(asked) < lines(ground).index(handed)
 
 
-@on_both_later
+@LATER
+@on_trio
 def test_work_that_does_not_fit_any_more_when_a_person_agrees_is_done_again(ground: Ground, backend: str) -> None:
     """Somebody has merged something else there meanwhile: the next prompt says so, and a person is asked again."""
     ground.prepare("ask-1").demand("ask-1", ASKS)
@@ -185,7 +187,7 @@ def test_an_approval_between_two_runs_is_acted_on_by_one_that_waits_for_no_perso
     assert len(ground.merges()) == 1
 
 
-@on_asyncio_first
+@on_asyncio
 def test_a_runner_that_dies_before_it_says_that_work_is_parked_parks_it_once(ground: Ground, backend: str) -> None:
     """It was kept, and the log does not say so: the next runner keeps it anew, and an operator decides about that.
 
@@ -234,7 +236,7 @@ def test_a_runner_may_leave_while_work_waits_for_a_person(ground: Ground) -> Non
 # -- a plan that a person approves
 
 
-@on_asyncio_first
+@on_asyncio
 def test_nothing_is_begun_before_the_plan_is_approved(ground: Ground, backend: str) -> None:
     """Agents wait meanwhile; then all is done as without."""
     ground.prepare("plain-1", "plain-2").demand("", "approve_plan = true")
@@ -256,7 +258,8 @@ def test_nothing_is_begun_before_the_plan_is_approved(ground: Ground, backend: s
     assert len(ground.merges()) == 2
 
 
-@on_both_later
+@LATER
+@on_trio
 def test_a_plan_that_is_declined_is_not_begun(ground: Ground, backend: str) -> None:
     """Everybody goes home, and the exit code says that not all is done."""
     ground.prepare("plain-1", "plain-2").demand("", "approve_plan = true")
@@ -273,7 +276,7 @@ def test_a_plan_that_is_declined_is_not_begun(ground: Ground, backend: str) -> N
 # -- who works beside whom, and at what
 
 
-@on_asyncio_first
+@on_asyncio
 def test_tasks_that_change_the_same_files_are_never_worked_at_together(ground: Ground, backend: str) -> None:
     """A file, the folder that it is in, and the file again: three agents, one at a time, each on what is merged."""
     rivals = {"rival-1": '"src/a"', "rival-2": '"src"', "rival-3": '"other", "src/a"'}
@@ -317,7 +320,7 @@ def with_reviewer(ground: Ground) -> None:
     ground.fleet.write_text(head + REVIEWER.format(command=command, folder=ground.folder) + mark + rest)
 
 
-@on_trio_first
+@on_trio
 def test_a_task_that_asks_for_a_role_is_done_by_who_has_it(ground: Ground, backend: str) -> None:
     """Although others wait for work; who has a role does other tasks, too."""
     ground.prepare("review-1", "review-2", "plain-1").demand("review-1", 'role = "reviewer"')
@@ -327,7 +330,8 @@ def test_a_task_that_asks_for_a_role_is_done_by_who_has_it(ground: Ground, backe
     assert len(ground.merges()) == 3
 
 
-@on_both_later
+@LATER
+@on_trio
 def test_tasks_whose_role_no_agent_has_any_more_are_blocked_and_the_others_are_done(
     ground: Ground, backend: str
 ) -> None:
@@ -349,7 +353,7 @@ def test_tasks_whose_role_no_agent_has_any_more_are_blocked_and_the_others_are_d
 # -- tasks in parts
 
 
-@on_trio_first
+@on_trio
 def test_a_task_that_its_agent_splits_is_verified_as_a_whole_when_its_parts_are_merged(
     ground: Ground, backend: str
 ) -> None:

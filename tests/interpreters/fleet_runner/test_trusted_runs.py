@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from back_ends import on_asyncio_first
+from back_ends import on_asyncio
 from fleet_ground import Ground
 from fleet_operator import run, say, when
 from lifefold.core.lifecycles import approval, task
@@ -27,7 +27,7 @@ def told(ground: Ground, what: str) -> dict[str, Any]:
     return {each.get("id", each.get("name")): each for each in (found["agents"] if what == "status" else found)}
 
 
-@on_asyncio_first
+@on_asyncio
 def test_an_untrusted_agents_first_work_is_seen_before_it_is_merged_and_its_next_is_not(
     ground: Ground, backend: str
 ) -> None:
