@@ -59,19 +59,6 @@ def test_a_command_that_cannot_write_to_a_busy_log_says_so(
     assert main([*words, "--db", str(log)]) == 0
 
 
-@pytest.mark.parametrize("command", ["log", "status", "tasks", "stop"])
-def test_a_damaged_log_is_named_by_every_command(ground: Ground, command: str) -> None:
-    """Exit code 2, the file and what is wrong with it, no traceback."""
-    ground.prepare("plain-1", repository=False)
-    ground.run()
-    data = bytearray(ground.log.read_bytes())
-    data[4_096:] = b"\xa5" * (len(data) - 4_096)
-    ground.log.write_bytes(data)
-    refused = ground.call(command, "--db", str(ground.log), code=2)
-    assert str(ground.log) in refused.stderr
-    assert "Traceback" not in refused.stderr
-
-
 UNPRIVILEGED = [] if os.geteuid() else ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--"]
 """Has a command run under the permissions of files, also for the user to whom they mean nothing."""
 

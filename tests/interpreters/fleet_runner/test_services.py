@@ -188,24 +188,6 @@ def test_a_service_that_is_stopped_ends_its_run_and_runs_nothing_more(tmp_path: 
     assert "it has stopped, for good" in refused.stdout
 
 
-def test_a_service_that_drains_lets_its_run_end_and_runs_nothing_more(tmp_path: Path) -> None:
-    """Its run comes to a good end, however long it takes."""
-    of = ground(tmp_path)
-    gate = tmp_path / "out" / "gate"
-    os.mkfifo(gate)
-    with of.running("--watch") as run:
-        run.until("more may come")
-        send(of, "slow one", "two")
-        run.until("Spawning -> Running")
-        of.call("stop", "web", "--drain", "--db", str(of.log))
-        assert of.json("status", "--db", str(of.log))["agents"][0]["doing"] == "slow one"
-        with gate.open("wb"):
-            gate.unlink()
-        told = run.rest()
-    assert runs(of, "ends") == ["slow one"]
-    assert "message 'two' was not run" in told
-
-
 def test_a_service_that_is_paused_runs_nothing_until_it_is_resumed(tmp_path: Path) -> None:
     """Messages wait, and are run in their order then."""
     of = ground(tmp_path)
@@ -284,20 +266,6 @@ def test_a_service_that_fails_too_often_stays_down_and_says_why(tmp_path: Path) 
     (agent,) = of.json("status", "--db", str(of.log))["agents"]
     assert agent["state"] == "failed"
     assert "max consecutive failures reached" in agent["reason"]
-
-
-def test_a_service_that_comes_back_goes_on_with_what_waits(tmp_path: Path) -> None:
-    """Its failures are counted anew, and a run that succeeds forgets its restarts."""
-    life = 'max_consecutive_failures = 1\nrestart_policy = "on_failure"\nrestart_backoff = "10ms"\n'
-    of = ground(tmp_path, more=life)
-    with of.running("--watch") as run:
-        run.until("more may come")
-        send(of, "fail one", "two", "fail three", "four")
-        run.until("Invoked: four")
-        of.call("finish", "--db", str(of.log))
-        run.rest()
-    assert runs(of, "ends") == ["two", "four"]
-    assert run.process.returncode == 0
 
 
 def test_a_fleet_of_services_takes_no_tasks_and_a_service_without_a_queue_no_messages(tmp_path: Path) -> None:
