@@ -1,6 +1,5 @@
 """People and agents act on fleets that really run: everything goes through the log, and the runner obeys."""
 
-import signal
 from pathlib import Path
 
 import pytest
@@ -74,16 +73,3 @@ def test_an_agent_splits_its_task_from_within_its_session(ground: Ground) -> Non
     assert "3 of 3 tasks closed" in ground.run()
     assert sorted(task["id"] for task in ground.json("tasks")) == ["plain-1", "plain-1+1", "plain-1+2"]
     assert [task["parent"] for task in ground.json("tasks")].count("plain-1") == 2
-
-
-def test_what_was_begun_to_wait_for_more_tasks_waits_in_every_run(ground: Ground) -> None:
-    """The log says so, whether or not a later run is told."""
-    ground.prepare("plain-1", repository=False)
-    with ground.running("--watch") as run:
-        run.until("task plain-1", "CLOSED")
-        run.signal(signal.SIGINT)
-        run.rest()
-    with ground.running() as run:
-        run.until("all tasks are settled, and more may come: lifefold task add")
-        ground.call("finish")
-        assert "1 of 1 tasks closed" in run.rest()
