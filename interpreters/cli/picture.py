@@ -30,8 +30,10 @@ from lifefold.interpreters.cli.wording import (
     next_of,
     work_of,
 )
-from lifefold.interpreters.explain import status
-from lifefold.interpreters.explain.status import AgentStatus, TaskStatus, Waiting
+from lifefold.interpreters.explain import status, task_status
+from lifefold.interpreters.explain.pending import Waiting
+from lifefold.interpreters.explain.status import AgentStatus
+from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.fleet_runner import Runner
 from lifefold.interpreters.fleet_runner.agent_looks import Looks, looks, style
 from lifefold.interpreters.fleet_runner.process_evidence import Evidence, look
@@ -102,7 +104,7 @@ class Picture:
         entries = sum(each.version for each in there.values())
         if self._known is None or self._known.entries != entries:
             agents = sorted(status.agents(there), key=lambda agent: by_number(agent.name))
-            tasks = status.counted(self._account.claimed(status.tasks(there)))
+            tasks = task_status.counted(self._account.claimed(task_status.tasks(there)))
             if not awaited.goes_on(there):
                 tasks = tuple(replace(each, timer=None) for each in tasks)
             self._known = _Known(entries, tasks, agents, awaited.waiting(there))
@@ -292,15 +294,16 @@ def _said(agent: AgentStatus, now_ms: int, *, wide: bool) -> Text:
     doing = agent.state
     if agent.doing in {"Preparing", "Verifying", "Merging", "Disputed"}:
         doing = f"{agent.state} · {agent.doing}" if wide else agent.doing
-    if agent.state == "Running" and agent.turn is not None and agent.turn.state in _SHOWN:
-        doing = f"{agent.state} · {agent.turn.in_words()}" if wide else agent.turn.state
+    asks = agent.turn is not None and bool(agent.turn.questions)
+    if agent.state == "Running" and agent.turn is not None and (asks or agent.turn.state in _SHOWN):
+        doing = f"{agent.state} · {agent.turn.in_words()}" if wide else "asks" if asks else agent.turn.state
     if agent.silent_since_ms:
         doing = f"{agent.state} · silent {age(now_ms - agent.silent_since_ms)}" if wide else "silent"
     ending = " (ending)" if agent.state == "Stopped" and agent.processes else ""
     rests = _RESTS.get(agent.desired_state, "preempted" if agent.preempted_for else "")
     if rests:
         return Text(f"{doing} · {rests}" if wide else rests, "yellow")
-    return Text(doing + ending, "yellow" if agent.silent_since_ms else STYLES.get(agent.state, ""))
+    return Text(doing + ending, "yellow" if agent.silent_since_ms or asks else STYLES.get(agent.state, ""))
 
 
 _SHOWN: Final = {"TOOL_USE", "COMPACTING"}

@@ -20,7 +20,7 @@ from lifefold.effects import RunSession
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.picture import Picture
 from lifefold.interpreters.engine import ActivityContext, Interpreter
-from lifefold.interpreters.explain import status
+from lifefold.interpreters.explain import pending, status, task_status
 from lifefold.interpreters.fleet_file import load
 from lifefold.interpreters.fleet_runner import Runner
 from lifefold.interpreters.fleet_runner.notices import About
@@ -300,7 +300,7 @@ def test_what_waits_for_a_person_stands_on_top(
         assert "paused" in drawn[table + 1]
 
     def is_so(runner: Runner) -> bool:
-        return len(status.waiting(runner.aggregates)) == 7
+        return len(pending.waiting(runner.aggregates)) == 7
 
     anyio.run(drawing_when, ground, is_so, act, pause)
 
@@ -312,7 +312,7 @@ def test_the_head_says_what_was_spent_and_a_task_when_it_is_tried_again(tmp_path
     ground.fleet.write_text(text)
 
     def is_so(runner: Runner) -> bool:
-        return any(each.state == "FAILED" for each in status.tasks(runner.aggregates))
+        return any(each.state == "FAILED" for each in task_status.tasks(runner.aggregates))
 
     def act(draw: Draw, _runner: Runner) -> None:
         drawn = draw(120, 40)
@@ -336,7 +336,7 @@ def test_a_task_is_not_said_to_be_tried_again_where_no_agent_is_left(tmp_path: P
         return board.NAME in runner.aggregates and board.finished(runner.aggregates[board.NAME])
 
     def act(draw: Draw, runner: Runner) -> None:
-        assert status.tasks(runner.aggregates)[0].timer is not None
+        assert task_status.tasks(runner.aggregates)[0].timer is not None
         assert any(re.search("TASKS  plain-1:failed *$", line) for line in draw(120, 40))
 
     def ignore(_runner: Runner, _name: str) -> None:
@@ -370,13 +370,13 @@ def test_how_things_stand_is_computed_when_something_has_happened(
     """And not with every picture; what has happened is in the next one."""
     ground = Ground(tmp_path).prepare("plain-1", agents=1, repository=False)
     asked = list[int]()
-    tasks_of = status.tasks
+    tasks_of = task_status.tasks
 
-    def counted(aggregates: Mapping[str, Aggregate]) -> tuple[status.TaskStatus, ...]:
+    def counted(aggregates: Mapping[str, Aggregate]) -> tuple[task_status.TaskStatus, ...]:
         asked.append(1)
         return tasks_of(aggregates)
 
-    monkeypatch.setattr(status, "tasks", counted)
+    monkeypatch.setattr(task_status, "tasks", counted)
 
     def act(draw: Draw, runner: Runner) -> None:
         first = draw(120, 40)
