@@ -223,6 +223,12 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
         crashes=_ONE_INPUT_LARGE,
         of="fleet",
     ),
+    "fleet-sharing": CheckConfiguration(
+        opening=openings.sharing(),
+        bounds=_usual(commands=0),
+        crashes=_ONE_INPUT_LARGE,
+        of="fleet",
+    ),
     "fleet-trusted": CheckConfiguration(
         opening=openings.trusted(),
         bounds=_usual(commands=2),
