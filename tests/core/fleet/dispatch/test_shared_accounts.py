@@ -6,7 +6,7 @@ from lifefold.core.fleet import AgentPlan, Budget, Caps, Plan, TaskPlan, opening
 from lifefold.core.fleet.board import account
 from lifefold.core.fleet.dispatch import accounts
 from lifefold.core.fleet.worker import mailbox, quota
-from lifefold.core.kernel import Envelope, Opened, System, replace
+from lifefold.core.kernel import Envelope, Opened, Record, System, replace
 from lifefold.core.lifecycles import session
 from lifefold.interpreters.check import check
 from lifefold.interpreters.report.finding import Outcome
@@ -33,7 +33,7 @@ def three() -> tuple[tuple[str, Envelope], ...]:
     plan = Plan("three", tuple(agents), (TaskPlan("T1", "do it", max_retries=0),), budget=Budget(Caps(sessions=1)))
     rests = account.Account(account.State.RESTING, rest_ms=account.FIRST_MS, limits=1)
     waits, knows = mailbox.Mailbox(mailbox.State.HOLDING, ("look",)), quota.Quota(quota.State.RESTING)
-    more = {
+    more: dict[str, dict[str, Record]] = {
         "board": {accounts.ref_of("left"): rests},
         "worker/ann": {quota.REF: knows},
         "worker/ben": {quota.REF: knows},
@@ -42,7 +42,7 @@ def three() -> tuple[tuple[str, Envelope], ...]:
     return tuple((name, _with(each, **more[name])) for name, each in opening(plan, 0))
 
 
-def _with(of: Envelope, **records: object) -> Envelope:
+def _with(of: Envelope, **records: Record) -> Envelope:
     assert isinstance(of.event, Opened)
     return replace(of, event=Opened({**of.event.records, **records}))
 
