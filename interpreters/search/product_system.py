@@ -237,7 +237,7 @@ class ProductSystem:
             for step in component.steps(number)
         )
 
-    def scene(self, world: StateRow) -> SystemState:
+    def system_state(self, world: StateRow) -> SystemState:
         """Return a state as properties of the system see it."""
         aggregates: Mapping[str, Any] = {
             component.name: component.states[number] for component, number in zip(self.components, world, strict=False)

@@ -68,7 +68,7 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         *(worker_restarts, shutdown, worker),
         name="restarts",
         changed=(worker_restarts,),
-        names="comes_back fall dismiss ask begin_anew".split(),
+        names="comes_back on_agent_stopped dismiss ask begin_anew".split(),
     ): featured_fleets.RESTARTED,
     Source(
         *(restarts, board),
@@ -124,7 +124,7 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         name="trust",
         changed=(task_index, claims, trust),
         names=(
-            "earn earned frees trust_again withdraw IN_HAND is_allowed _claim abilities somebody_may is_distrusting"
+            "earn earned frees trust_again withdraw IN_HAND is_allowed _claim abilities any_agent_may is_distrusting"
             " _distrust"
         ).split(),
     ): featured_fleets.TRUSTED,

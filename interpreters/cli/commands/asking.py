@@ -40,6 +40,7 @@ from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.explain import status as projection
 from lifefold.interpreters.explain import task_status
 from lifefold.interpreters.explain.accounts import Balance, balances
+from lifefold.interpreters.explain.notifications import NotifierStatus, notifiers, troubles
 from lifefold.interpreters.explain.pending import Waiting
 from lifefold.interpreters.explain.status import AgentStatus
 from lifefold.interpreters.explain.task_status import TaskStatus
@@ -50,6 +51,7 @@ from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.process_evidence import Evidence, look
 from lifefold.interpreters.fleet_runner.quarantines import Quarantine
 from lifefold.interpreters.fleet_runner.unmerged_work import UnmergedWork
+from lifefold.interpreters.processes.command import plain
 from lifefold.interpreters.store import SqliteStore
 
 
@@ -70,6 +72,9 @@ class _Seen(msgspec.Struct):
     """The number of the plan change in force, and its time in Unix milliseconds; 0 and 0 without one."""
     leases: tuple[Balance, ...]
     """What agents may spend, by document 001's lease: the balances of their own budgets."""
+    notifiers: tuple[NotifierStatus, ...]
+    untold: tuple[str, ...]
+    """What was not delivered, in sentences."""
 
 
 def status(arguments: Namespace) -> None:
@@ -103,6 +108,8 @@ def _look(store: SqliteStore) -> _Seen:
         quarantines.found(store, ledger),
         plan_change.in_force_since(there[board.NAME]) if board.NAME in there else (0, 0),
         tuple(each for each in balances(there) if each.whose == "agent"),
+        notifiers(there),
+        tuple(troubles(there)),
     )
 
 
@@ -136,6 +143,7 @@ def _status_json(seen: _Seen) -> dict[str, Any]:
         "doubts": seen.unmerged.doubts(_open(seen)),
         "quarantined": [msgspec.to_builtins(each) for each in seen.quarantined],
         "in_the_way": [msgspec.to_builtins(each) for each in seen.in_the_way],
+        "notifiers": [msgspec.to_builtins(each) for each in seen.notifiers],
         **usage_json(spending.total),
     }
 
@@ -167,6 +175,7 @@ def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
     yield from (f"! {line}" for line in awaited.quarantined(seen.quarantined, log))
     yield from (f"! {line}" for line in awaited.lines(seen.waiting, seen.account.paused_by, log))
     yield from (f"! {line}" for line in awaited.in_the_way(seen.in_the_way, now_ms))
+    yield from (f"! {plain(line.encode())}" for line in seen.untold)
     yield from (f"! {line}" for line in awaited.fallen(seen.account.stopped_by))
     yield from (f"! {as_typed(line)}" for line in seen.account.outputs(tasks, FleetFolder(seen.store.path), log))
     yield from (f"! {line}" for line in seen.unmerged.lines(_open(seen)))

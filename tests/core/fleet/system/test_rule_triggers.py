@@ -102,6 +102,7 @@ CHECKED: Final = (
     "fleet-changing",
     "fleet-talking",
     "fleet-asking",
+    "fleet-telling",
 )
 
 
