@@ -1,4 +1,4 @@
-"""What a task has changed in its repository, as a diff for a page: the comparison of ``lifefold diff``, cut to a size."""
+"""What a task has changed in its repository, for a page: the comparison of ``lifefold diff``, cut to a size."""
 
 from typing import Final
 
