@@ -52,7 +52,7 @@ def test_each_fact_of_an_agent_program_is_a_line_for_people() -> None:
     assert [each.line() for each in found] == [
         "conversation: c1",
         "  I begin.",
-        "tool: Bash",
+        "tool: Bash: make",
         "tool: Bash failed",
         "permission: Edit was refused: no",
         "limit: the account is limited",
