@@ -6,6 +6,7 @@ This module imports only the argument parser of the standard library, so that ``
 import argparse
 from typing import NoReturn
 
+from lifefold.interpreters.cli.grammar_of_desk import add_reading
 from lifefold.interpreters.cli.grammar_of_machines import add_check, add_showing, add_simulate
 from lifefold.interpreters.cli.grammar_of_operators import (
     add_budget,
@@ -29,7 +30,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action=_ShowVersion, nargs=0, help="print the version")
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
     acting = (add_telling, add_trusting, add_deciding, add_budget, add_giving, add_more)
-    for add in (_add_running, _add_desk, _add_asking, *acting, add_check, add_simulate, add_showing):
+    for add in (_add_running, _add_desk, _add_asking, add_reading, *acting, add_check, add_simulate, add_showing):
         add(commands)
     top.set_defaults(known=tuple(commands.choices))
     return top
