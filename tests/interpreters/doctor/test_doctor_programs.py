@@ -15,13 +15,13 @@ from lifefold.interpreters.processes.command import Limits
 
 
 def found_of(
-    script: str, folder: Path, env: Mapping[str, str] | None = None, **more: tuple[str, ...]
+    script: str, folder: Path, env: Mapping[str, str] | None = None, agents: tuple[str, ...] = ()
 ) -> ProgramFinding:
     """Return what is found of a script in the place of Claude Code."""
     (folder / "claude").write_text(f"#!/bin/sh\n{script}\n")
     (folder / "claude").chmod(0o755)
     around = {"PATH": f"{folder}:/usr/bin:/bin", "HOME": str(folder), **(env or {})}
-    return anyio.run(examined, AgentProgram(adapter_of("claude"), "claude", around, **more))
+    return anyio.run(examined, AgentProgram(adapter_of("claude"), "claude", around, agents))
 
 
 def test_a_tested_version_with_a_login_is_fine(tmp_path: Path) -> None:
