@@ -2,12 +2,7 @@
 
 from typing import Any
 
-from lifefold.core.kernel.entity import (
-    Entity,
-    Envelope,
-    TimerFired,
-    Transition,
-)
+from lifefold.core.kernel.entity import Entity, Envelope, TimerFired, Transition
 from lifefold.core.kernel.failure import DecisionError
 from lifefold.core.kernel.machine import Machine
 from lifefold.core.kernel.record import Event

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from lifefold.core.policy import ends
-from lifefold.core.policy.ends import Diagnosis, Trouble
+from lifefold.core.policy.ends import Diagnosis, Program, Trouble
 from lifefold.core.policy.reasons import AbortReason, TransitionReason
 
 
@@ -76,11 +76,17 @@ _OF_REASONS: Final = {
 """The outcome of the words of ``ends``, by their reasons; they do not tell a limit from an overload."""
 
 
-def diagnosis_of(outcome: Outcome, status: int | None = None) -> Diagnosis | None:
-    """Return the diagnosis of an outcome; None of a success."""
+def diagnosis_of(
+    outcome: Outcome, status: int | None = None, words: str = "", program: Program = Program.ANY
+) -> Diagnosis | None:
+    """Return the diagnosis of an outcome; None of a success.
+
+    ``words`` are the last words of a program without a form of its own, and tell more than an outcome. The exit status
+    of a ``program`` judges an outcome without reasons of its own.
+    """
     if outcome is Outcome.SUCCESS:
         return None
-    return DIAGNOSES.get(outcome) or ends.by_status(status)
+    return ends.by_words(words) or DIAGNOSES.get(outcome) or ends.by_status(status, program)
 
 
 def by_diagnosis(diagnosis: Diagnosis) -> Outcome | None:

@@ -79,11 +79,12 @@ class ConversationBegan(msgspec.Struct, frozen=True, tag=True):
 
 
 class WorkStarted(msgspec.Struct, frozen=True, tag=True):
-    """The agent began some work; ``name`` is the tool's."""
+    """The agent began some work; ``name`` is the tool's, ``subject`` what it is used on: a command, or a file."""
 
     work: Work
     id: str
     name: str = ""
+    subject: str = ""
 
 
 class WorkEnded(msgspec.Struct, frozen=True, tag=True):
@@ -138,10 +139,14 @@ class Said(msgspec.Struct, frozen=True, tag=True):
 
 
 class Ended(msgspec.Struct, frozen=True, tag=True):
-    """The session is over: the last fact. ``reason`` is a sentence for people, from where the agent put it."""
+    """The session is over: the last fact. ``reason`` is a sentence for people, from where the agent put it.
+
+    ``words`` are the last words of a program without a form of its own. They classify an end that has no outcome.
+    """
 
     outcome: Outcome
     reason: str = ""
+    words: str = ""
 
     @property
     def ok(self) -> bool:

@@ -104,13 +104,14 @@ def once(reading: Reading, identifier: str) -> Reading | None:
     return msgspec.structs.replace(reading, seen=(*reading.seen, identifier)[-MOST_SEEN:])
 
 
-def started(reading: Reading, work: Work, identifier: str, name: str = "") -> Step:
+def started(reading: Reading, work: Work, identifier: str, name: str = "", subject: str = "") -> Step:
     """Note the beginning of some work."""
     fresh = once(reading, f"started {identifier}")
     if fresh is None or len(reading.open) >= MOST_OPEN:
         return reading, ()
     under_way = (*reading.open, (identifier, name))
-    return msgspec.structs.replace(fresh, open=under_way, trouble="", limit=""), (WorkStarted(work, identifier, name),)
+    begun = WorkStarted(work, identifier, name, subject)
+    return msgspec.structs.replace(fresh, open=under_way, trouble="", limit=""), (begun,)
 
 
 def ended(reading: Reading, work: Work, identifier: str, *, ok: bool = True) -> Step:
@@ -224,7 +225,8 @@ def closed(reading: Reading, status: int | None) -> Ended:
     """Return the end of a session.
 
     The agent's own word about a failure counts first, then an error that nothing followed, then a refused tool. A
-    success is one only if the process has exited well, too.
+    success is one only if the process has exited well, too. A program that ends before it begins may refuse its command
+    line: another try gets the same answer.
     """
     if reading.outcome is not None and reading.outcome is not Outcome.SUCCESS:
         return Ended(reading.outcome, reading.reason)
@@ -235,6 +237,8 @@ def closed(reading: Reading, status: int | None) -> Ended:
         return Ended(Outcome.DENIED, f"{tool}: {reason}" if reason else f"{tool} was refused")
     if status == 0 and reading.outcome is Outcome.SUCCESS:
         return Ended(Outcome.SUCCESS, reading.reason)
+    if status and status > 0 and not (reading.conversation or reading.seen) and verdicts.refuses_command(reading.last):
+        return Ended(Outcome.REFUSED_COMMAND, reading.last)
     return Ended(Outcome.CRASHED, _crash(reading, status))
 
 

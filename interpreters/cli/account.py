@@ -50,6 +50,14 @@ class Account:
         self.claims: Counter[str] = Counter()
         self._last_sessions: dict[str, tuple[str, int]] = {}
 
+    def copied(self) -> "Account":
+        """Return a copy that later transitions do not change."""
+        copy = Account()
+        copy.spending = self.spending
+        copy.paused_by, copy.stopped_by = self.paused_by.copy(), self.stopped_by.copy()
+        copy.claims, copy._last_sessions = self.claims.copy(), self._last_sessions.copy()
+        return copy
+
     def observe(self, aggregate: str, outcome: Reaction | Refusal) -> None:
         """Add the transitions of one input."""
         if not isinstance(outcome, Reaction):

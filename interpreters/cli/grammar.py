@@ -6,6 +6,7 @@ This module imports only the argument parser of the standard library, so that ``
 import argparse
 from typing import NoReturn
 
+from lifefold.interpreters.cli.grammar_of_desk import add_reading
 from lifefold.interpreters.cli.grammar_of_machines import add_check, add_showing, add_simulate
 from lifefold.interpreters.cli.grammar_of_operators import (
     add_budget,
@@ -15,13 +16,7 @@ from lifefold.interpreters.cli.grammar_of_operators import (
     add_telling,
     add_trusting,
 )
-from lifefold.interpreters.cli.grammar_parts import (
-    Commands,
-    add_command,
-    live_option,
-    log_option,
-    rest_option,
-)
+from lifefold.interpreters.cli.grammar_parts import Commands, add_command, live_option, log_option, natural, rest_option
 
 
 def parser() -> argparse.ArgumentParser:
@@ -35,7 +30,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action=_ShowVersion, nargs=0, help="print the version")
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
     acting = (add_telling, add_trusting, add_deciding, add_budget, add_giving, add_more)
-    for add in (_add_running, _add_asking, *acting, add_check, add_simulate, add_showing):
+    for add in (_add_running, _add_desk, _add_asking, add_reading, *acting, add_check, add_simulate, add_showing):
         add(commands)
     top.set_defaults(known=tuple(commands.choices))
     return top
@@ -90,6 +85,24 @@ def _add_running(commands: Commands) -> None:
     doctor.add_argument("fleet", metavar="FLEET.toml", nargs="?", help="the fleet file (default: fleets in general)")
     doctor.add_argument("--json", action="store_true", help="print JSON")
     add_command(commands, "schema", "describing:schema", "print the JSON Schema of a fleet file, for editors")
+
+
+def _add_desk(commands: Commands) -> None:
+    serve = add_command(
+        commands, "serve", "browsing:serve", "serve the desk of operators to browsers: pages, a stream, and commands"
+    )
+    serve.add_argument(
+        "logs", metavar="LOG", nargs="*", help="the logs (default: the latest log of each fleet in .lifefold/)"
+    )
+    serve.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="the address (default: 127.0.0.1)")
+    serve.add_argument("--port", metavar="N", type=natural, default=8765, help="the port; 0 is any (default: 8765)")
+    serve.add_argument(
+        "--allow-host",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="a further name of this machine in addresses of browsers; may be repeated",
+    )
 
 
 def _add_asking(commands: Commands) -> None:

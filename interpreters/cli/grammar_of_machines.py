@@ -2,14 +2,7 @@
 
 from typing import Final
 
-from lifefold.interpreters.cli.grammar_parts import (
-    KNOWN,
-    Commands,
-    add_command,
-    hours,
-    natural,
-    positive,
-)
+from lifefold.interpreters.cli.grammar_parts import KNOWN, Commands, add_command, hours, natural, positive
 
 
 def add_showing(commands: Commands) -> None:

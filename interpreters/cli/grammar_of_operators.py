@@ -2,12 +2,7 @@
 
 from typing import Final
 
-from lifefold.interpreters.cli.grammar_parts import (
-    Commands,
-    add_command,
-    log_option,
-    reason_option,
-)
+from lifefold.interpreters.cli.grammar_parts import Commands, add_command, log_option, reason_option
 
 
 def add_telling(commands: Commands) -> None:

@@ -10,10 +10,7 @@ from lifefold.core.fleet.board import budget, fleet_task, intake, worker_slot
 from lifefold.core.fleet.dispatch import accounts, budgets, plan_approval
 from lifefold.core.fleet.dispatch.task_index import tasks_of, work_of
 from lifefold.core.fleet.system import board
-from lifefold.core.fleet.worker import (
-    desired_state,
-    shutdown,
-)
+from lifefold.core.fleet.worker import desired_state, shutdown
 from lifefold.core.kernel import Aggregate, Entity
 from lifefold.core.lifecycles import task
 from lifefold.interpreters.explain import questions

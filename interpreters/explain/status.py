@@ -17,14 +17,7 @@ from lifefold.core.fleet.dispatch import accounts, budgets
 from lifefold.core.fleet.dispatch.task_index import work_of
 from lifefold.core.fleet.service import inbox, invocation, trigger
 from lifefold.core.fleet.system import board, worker
-from lifefold.core.fleet.worker import (
-    assignment,
-    desired_state,
-    mailbox,
-    question,
-    stall_detector,
-    supervisor,
-)
+from lifefold.core.fleet.worker import assignment, desired_state, mailbox, question, stall_detector, supervisor
 from lifefold.core.fleet.worker.appearance import Appearance, appearance
 from lifefold.core.kernel import Aggregate, Entity, Phase, replace
 from lifefold.core.lifecycles import process, session

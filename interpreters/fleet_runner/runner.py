@@ -31,6 +31,7 @@ from lifefold.interpreters.fleet_runner import quarantines
 from lifefold.interpreters.fleet_runner.custom import RunContext, composed, found
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.handlers import Handlers
+from lifefold.interpreters.fleet_runner.last_deliveries import LastDeliveries
 from lifefold.interpreters.fleet_runner.log_owner import (
     CLAIM_KEY,
     NONE_BEFORE,
@@ -94,7 +95,9 @@ class Runner:
         self.folder: Final = handlers.folder
         self.handlers: Final = handlers
         self.engine: Final = Engine(rules, store, interpreter, clock=clock, observer=self._observe, on_error=STOP)
+        self._last_deliveries: Final = LastDeliveries(self.engine)
         handlers.when_put_off = self.engine.wake
+        handlers.when_blocked = self._last_deliveries.observe
         handlers.sessions.when_unknown = self._stop_removed
         store.when_displaced = self._leave_a_displaced_log
 
@@ -141,7 +144,7 @@ class Runner:
             branch = begun.meta("branch") if begun else before.branch
             workplace = taken.enter_context(closing(await _workplace(fleet, folder, branch or "")))
             said = {"run": begun.meta("run") or ""} if begun else await written_of(fleet, workplace, before)
-            handlers = Handlers(fleet, folder, workplace, clock)
+            handlers = Handlers(fleet, folder, workplace, clock, said["run"])
             standard = handlers.interpreter()
             surroundings = RunContext(fleet, said["run"], folder, workplace, standard, handlers.tell, handlers.present)
             whole = quoting(interpreter.over(composed(factories, surroundings)), handlers.secrets)
@@ -326,12 +329,13 @@ class Runner:
         if self.leaving > 1:
             return not self.handlers.sessions.live
         waits = self.waits_for_operators or not engine.has_heard
-        if not self.leaving and not waits and waits_for_operators(engine.aggregates):
+        is_held = not self.leaving and not waits and waits_for_operators(engine.aggregates)
+        if is_held and self._last_deliveries.are_done():
             self._is_held = True
             self.leave()
         if self.leaving:
             return all(_is_quiet(each) or self._only_waits(each) for each in workers)
-        return is_over(engine.aggregates)
+        return is_over(engine.aggregates) and self._last_deliveries.are_done()
 
     def _only_waits(self, each: Aggregate) -> bool:
         """Tell whether a worker has no running activity except a blocked merge, which the next run can perform."""

@@ -154,16 +154,18 @@ class PropertyMonitor:
         self._count = 0
         self._single: Final = {kind: self._alone and len(of.machines) == 1 for kind, of in system.aggregates.items()}
 
-    def look(self, of: AggregateType, reaction: Reaction, scene: Callable[[], SystemState], under_way: int) -> None:
+    def look(
+        self, of: AggregateType, reaction: Reaction, system_state: Callable[[], SystemState], under_way: int
+    ) -> None:
         """Check the properties after a reaction of an aggregate. Raises ``Violation``."""
         self._look_at(of, reaction)
         self._look_in(of, reaction)
         self._unasked.setdefault(reaction.aggregate.name, []).extend(reaction.transitions)
         self._left -= 1
         if self._left <= 0:
-            self.look_around(scene, under_way)
+            self.look_around(system_state, under_way)
         else:
-            self._look_near(reaction, scene, under_way)
+            self._look_near(reaction, system_state, under_way)
 
     def _look_in(self, of: AggregateType, reaction: Reaction) -> None:
         """Check the aggregate, or, if it is large, what the transitions can break in it."""
@@ -193,7 +195,7 @@ class PropertyMonitor:
             if is_single:
                 self._follow(every, entities[ref], ref)
 
-    def _look_near(self, reaction: Reaction, scene: Callable[[], SystemState], under_way: int) -> None:
+    def _look_near(self, reaction: Reaction, system_state: Callable[[], SystemState], under_way: int) -> None:
         """Check what the transitions can break in the system.
 
         After the last message in flight, transitions since the first one are checked again: some properties need that.
@@ -205,7 +207,7 @@ class PropertyMonitor:
         name = self._system.name
         for touched, every in self._near.items():
             for aggregate, transitions in touching.items():
-                part = touched(scene(), aggregate, transitions)
+                part = touched(system_state(), aggregate, transitions)
                 if part is None:
                     continue
                 for projection, properties in every:
@@ -214,9 +216,9 @@ class PropertyMonitor:
                         seen = Projection({each: projection(of) for each, of in part.aggregates.items()}, under_way)
                     self._hold(name, properties, seen, name)
 
-    def look_around(self, scene: Callable[[], SystemState], under_way: int) -> None:
+    def look_around(self, system_state: Callable[[], SystemState], under_way: int) -> None:
         """Check the whole: large aggregates and the system. Raises ``Violation``."""
-        now = scene()
+        now = system_state()
         entities = sum(len(each.entities) for each in now.aggregates.values())
         self._left = 1 if entities <= WHOLE else entities // PART
         for name in self._large:

@@ -15,7 +15,7 @@ from lifefold.core.policy.abort import AbortPolicy
 from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.policy.standing import StandingAnswer
-from lifefold.effects import Every
+from lifefold.effects import Every, NotificationKind
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -291,6 +291,19 @@ def mixed_plan(agents: int, tasks: int) -> fleet.Plan:
     return msgspec.structs.replace(of, name=f"mixed-{agents}x{tasks}", agents=paced, approve_plan=False, budget=budget)
 
 
+def telling_plan(agents: int, tasks: int) -> fleet.Plan:
+    """Return a plan with much to tell, and two notifiers: of everything, and of closed tasks."""
+    plain = plan(agents, tasks)
+    of = plain
+    for features in (asking_plan, governed_plan, limited_plan, quota_plan, serving_plan):
+        of = _with(of, features(agents, tasks), plain)
+    notify = (
+        fleet.NotifierPlan("all", tuple(NotificationKind)),
+        fleet.NotifierPlan("closed", (NotificationKind.CLOSED,), retries=1),
+    )
+    return msgspec.structs.replace(of, name=f"telling-{agents}x{tasks}", notify=notify)
+
+
 def _with(of: S, other: S, plain: S) -> S:
     """Return a value with the changes that another one has against a plain one, field by field."""
     fields = ((each, getattr(of, each), getattr(other, each), getattr(plain, each)) for each in of.__struct_fields__)
@@ -318,6 +331,7 @@ KINDS: Final = {
     "renewed-": renewed_plan,
     "stalling-": stalling_plan,
     "asking-": asking_plan,
+    "telling-": telling_plan,
     "turns-": turns_plan,
     "restarts-": restarted_plan,
     "preempting-": preempting_plan,

@@ -8,6 +8,7 @@ sessions take minutes, and a process that is asked to end does so.
 - ``fleet-limited`` has budgets, and in ``fleet-renewed`` they are refilled;
 - in ``fleet-stalling`` sessions are watched, and some fall silent;
 - in ``fleet-asking`` sessions ask operators, too;
+- in ``fleet-telling`` people are told what waits and what has happened, with approvals, budgets, accounts and services;
 - in ``fleet-turns`` the output of sessions is followed, and tells of tools and compactions;
 - in ``fleet-restarts`` agents that stop by their errors are restarted;
 - in ``fleet-orphans`` the work of dead sessions is verified;
@@ -29,13 +30,14 @@ from lifefold.core import fleet
 from lifefold.core.fleet.dispatch import task_messages
 from lifefold.core.fleet.service import trigger
 from lifefold.core.fleet.worker import conversation, mailbox, output, question, stall_detector
-from lifefold.core.kernel import Aggregate, Created, Entity, Envelope, Machine, System
+from lifefold.core.kernel import Aggregate, Created, Entity, Envelope, Event, Machine, System
 from lifefold.core.lifecycles.session_limits import LimitReached
 from lifefold.effects import (
     Activity,
     AwaitTrigger,
     CancelSession,
     CheckOutWork,
+    DeliverNotification,
     Every,
     FollowOutput,
     InspectWork,
@@ -53,14 +55,7 @@ from lifefold.interpreters.targets import check_targets
 from lifefold.interpreters.targets.fleet_plans import KINDS, MINUTE_MS, SECOND_MS, plan
 from lifefold.interpreters.targets.target import Target, UnusableTarget
 
-__all__ = [
-    "ALONE",
-    "FLEET",
-    "fleet_of",
-    "named",
-    "plan",
-    "target",
-]
+__all__ = ["ALONE", "FLEET", "fleet_of", "named", "plan", "target"]
 
 MOST_AGENTS: Final = 9_999
 MOST_TASKS: Final = 99_999
@@ -116,7 +111,7 @@ def followed(aggregate: Aggregate, entity: Entity[Any], activity: Activity, choi
             output.ConversationSeen(position, talks_as),
         )
         slow = choices.any_way(("takes its time", *name, place), 4)
-        said = facts[choices.any_way(("does", *name, place), len(facts))]
+        said: Event = facts[choices.any_way(("does", *name, place), len(facts))]
         if choices.way(("tells of a limit", *name, place), 2, _SELDOM):
             said = output.LimitSeen(position)
         yield Said((1 + slow * 20) * SECOND_MS, said)
@@ -171,6 +166,7 @@ FLEET: Final = Environment(
         VerifyWork: (SECOND_MS, 5 * MINUTE_MS),
         ParkWork: (100, 5 * SECOND_MS),
         MergeWork: (100, 5 * SECOND_MS),
+        DeliverNotification: (50, 10 * SECOND_MS),
     },
     scripts={WatchOutput: watched, FollowOutput: followed, AwaitTrigger: triggered},
     unusual=(LimitReached,),

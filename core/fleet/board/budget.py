@@ -275,11 +275,11 @@ def sets_aside_alike(p: Budget) -> bool:
 
 def counts_what_was_said(step: Transition) -> bool:
     """Only the cost of a settled claim is spent, all of it, and only an operator or the plan changes a cap."""
-    if step.before is None or isinstance(step.event, Refilled):
+    if isinstance(step.event, Refilled):
         return True
     cost = step.event.cost if isinstance(step.event, Settle) else Amounts()
     more, less = _granted(step.event)
-    pairs = zip(step.before.record.lines, step.after.record.lines, strict=True)
+    pairs = zip(step.was.lines, step.after.record.lines, strict=True)
     return all(
         now.account.cost == was.account.cost + cost.of(was.resource)
         and now.account.cap == was.account.cap + more.of(was.resource) - min(less.of(was.resource), was.account.free)
@@ -296,9 +296,7 @@ def _granted(event: Event) -> tuple[Amounts, Amounts]:
 
 def sets_aside_what_is_asked(step: Transition) -> bool:
     """A share is reserved for the requesting worker alone, until it is settled."""
-    if step.before is None:
-        return True
-    was: tuple[str, ...] = step.before.record.holders
+    was: tuple[str, ...] = step.was.holders
     now: tuple[str, ...] = step.after.record.holders
     match step.event:
         case Reserve(holder=holder):
@@ -324,12 +322,10 @@ def begins_when_it_is_to(step: Transition) -> bool:
 
     An operator's raise and a new plan begin no period.
     """
-    if step.before is None:
-        return True
     p: Budget = step.after.record
     if isinstance(step.event, Reopened) and (p.state is State.FULL) is not (p.suffices and not p.holders):
         return False
-    if isinstance(step.event, Raise | Recapped) and step.before.state is State.FULL and p.suffices:
+    if isinstance(step.event, Raise | Recapped) and step.was.state is State.FULL and p.suffices:
         return p.state is State.FULL
     return (p.state is State.RENEWED) is isinstance(step.event, Refilled)
 
@@ -367,9 +363,9 @@ machine: Machine[Any] = Machine(
         ),
         always("the state of a budget matches what is left in it", lambda e: is_what_it_holds(e.record)),
         always("every holder has a share of each limited resource", lambda e: sets_aside_alike(e.record)),
-        always_step("the cost of a claim is counted exactly once, and nothing else is", counts_what_was_said),
-        always_step("a share is reserved from its request until it is settled", sets_aside_what_is_asked),
-        always_step("a period ends by time alone, and begins with the first share", begins_when_it_is_to),
+        always_step("the cost of a claim is counted exactly once, and nothing else is", counts_what_was_said, on=Event),
+        always_step("a share is reserved from its request until it is settled", sets_aside_what_is_asked, on=Event),
+        always_step("a period ends by time alone, and begins with the first share", begins_when_it_is_to, on=Event),
         always_step("a new period begins with the overrun, and nothing else spent", begins_anew),
         *keeps_time({Refilled: (TOUCHED, period)}),
         always(

@@ -204,6 +204,5 @@ def are_told(fleet: Projection) -> bool:
 
 
 OF_FLEETS: Final[tuple[Property[SystemState], ...]] = projected(
-    known,
-    always("with no message in flight, every agent knows whether its account rests", are_told),
+    known, always("with no message in flight, every agent knows whether its account rests", are_told)
 )

@@ -12,15 +12,7 @@ import anyio
 
 from lifefold.core.fleet import system
 from lifefold.core.fleet.system import worker
-from lifefold.core.fleet.worker.question_model import (
-    REF,
-    Answer,
-    QuestionAsked,
-    Questions,
-    State,
-    Verdict,
-    refused_ask,
-)
+from lifefold.core.fleet.worker.question_model import REF, Answer, QuestionAsked, Questions, State, Verdict, refused_ask
 from lifefold.core.kernel import Aggregate, Envelope, Event, replace
 from lifefold.interpreters.cli.agent_tools.claim import Claim
 from lifefold.interpreters.cli.logs import LOOK_S

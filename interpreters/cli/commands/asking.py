@@ -5,7 +5,7 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -18,6 +18,7 @@ from lifefold.interpreters.cli import awaited, logs
 from lifefold.interpreters.cli.account import Account, usage_json
 from lifefold.interpreters.cli.earlier import found_earlier
 from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.fitting import fitted, terminal_width
 from lifefold.interpreters.cli.log_filter import Chosen, since
 from lifefold.interpreters.cli.story import Happening, told
 from lifefold.interpreters.cli.wording import (
@@ -27,7 +28,6 @@ from lifefold.interpreters.cli.wording import (
     by_number,
     by_state,
     clock_time,
-    columns,
     coming,
     cost,
     is_missing,
@@ -40,6 +40,7 @@ from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.explain import status as projection
 from lifefold.interpreters.explain import task_status
 from lifefold.interpreters.explain.accounts import Balance, balances
+from lifefold.interpreters.explain.notifications import NotifierStatus, notifiers, troubles
 from lifefold.interpreters.explain.pending import Waiting
 from lifefold.interpreters.explain.status import AgentStatus
 from lifefold.interpreters.explain.task_status import TaskStatus
@@ -50,6 +51,7 @@ from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.process_evidence import Evidence, look
 from lifefold.interpreters.fleet_runner.quarantines import Quarantine
 from lifefold.interpreters.fleet_runner.unmerged_work import UnmergedWork
+from lifefold.interpreters.processes.command import plain
 from lifefold.interpreters.store import SqliteStore
 
 
@@ -70,6 +72,9 @@ class _Seen(msgspec.Struct):
     """The number of the plan change in force, and its time in Unix milliseconds; 0 and 0 without one."""
     leases: tuple[Balance, ...]
     """What agents may spend, by document 001's lease: the balances of their own budgets."""
+    notifiers: tuple[NotifierStatus, ...]
+    untold: tuple[str, ...]
+    """What was not delivered, in sentences."""
 
 
 def status(arguments: Namespace) -> None:
@@ -103,6 +108,8 @@ def _look(store: SqliteStore) -> _Seen:
         quarantines.found(store, ledger),
         plan_change.in_force_since(there[board.NAME]) if board.NAME in there else (0, 0),
         tuple(each for each in balances(there) if each.whose == "agent"),
+        notifiers(there),
+        tuple(troubles(there)),
     )
 
 
@@ -136,6 +143,7 @@ def _status_json(seen: _Seen) -> dict[str, Any]:
         "doubts": seen.unmerged.doubts(_open(seen)),
         "quarantined": [msgspec.to_builtins(each) for each in seen.quarantined],
         "in_the_way": [msgspec.to_builtins(each) for each in seen.in_the_way],
+        "notifiers": [msgspec.to_builtins(each) for each in seen.notifiers],
         **usage_json(spending.total),
     }
 
@@ -167,6 +175,7 @@ def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
     yield from (f"! {line}" for line in awaited.quarantined(seen.quarantined, log))
     yield from (f"! {line}" for line in awaited.lines(seen.waiting, seen.account.paused_by, log))
     yield from (f"! {line}" for line in awaited.in_the_way(seen.in_the_way, now_ms))
+    yield from (f"! {plain(line.encode())}" for line in seen.untold)
     yield from (f"! {line}" for line in awaited.fallen(seen.account.stopped_by))
     yield from (f"! {as_typed(line)}" for line in seen.account.outputs(tasks, FleetFolder(seen.store.path), log))
     yield from (f"! {line}" for line in seen.unmerged.lines(_open(seen)))
@@ -190,7 +199,12 @@ def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
     rows = _with(rows, "CONVERSATION", [agent.conversation or "-" for agent, _ in seen.agents], rows[0].index("NEXT"))
     turns = [(agent.turn.in_words() if agent.turn is not None else "") or "-" for agent, _ in seen.agents]
     rows = _with(rows, "TURN", turns, rows[0].index("SESSION"))
-    yield columns(_with_cost(rows, [spending.of_agent(agent.name) for agent, _ in seen.agents], len(rows[0])))
+    rows = _with_cost(rows, [spending.of_agent(agent.name) for agent, _ in seen.agents], len(rows[0]))
+    yield fitted(rows, terminal_width(), first_out=_FIRST_OUT, shortened=("TASK", "AGENT", "STATE", "NEXT"))
+
+
+_FIRST_OUT: Final = ("CONVERSATION", "SESSION", "ATTEMPT", "PROCESS", "TRUST", "TURN", "ASKED", "COST")
+"""The columns of agents that a narrow terminal leaves out first, in this order."""
 
 
 def _with_cost(rows: Sequence[tuple[str, ...]], usages: Sequence[Usage], place: int) -> list[tuple[str, ...]]:
@@ -242,7 +256,9 @@ def tasks(arguments: Namespace) -> None:
         for task in found
     ]
     rows = _with(rows, "TRUST", [task.level or "-" for task in found], rows[0].index("AFTER"))
-    print(columns(_with_cost(rows, usages, rows[0].index("COMMIT"))))
+    rows = _with_cost(rows, usages, rows[0].index("COMMIT"))
+    first_out = ("COMMIT", "AFTER", "CLAIMS", "TRUST", "COST", "RETRIES")
+    print(fitted(rows, terminal_width(), first_out=first_out, shortened=("REASON", "TASK", "OWNER")))
 
 
 def log(arguments: Namespace) -> None:

@@ -27,6 +27,7 @@ from lifefold.interpreters.cli.wording import age, clock_time, is_missing, this_
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.explain import status, task_status
 from lifefold.interpreters.explain import why as projection
+from lifefold.interpreters.explain.notifications import troubles
 from lifefold.interpreters.explain.why.phrases import enumerated
 from lifefold.interpreters.fleet_runner import quarantines
 from lifefold.interpreters.fleet_runner.agent_looks import Looks, looks, marked
@@ -64,6 +65,7 @@ def why(arguments: Namespace) -> None:
         agent = _owner(store, ledger, said, runs=runs)
         unmerged, output = UnmergedWork(store), account.output_of(arguments.task, FleetFolder(store.path))
         said = replace(said, onward=logs.typed(said.onward, store))
+        untold = tuple(f"{line[0].upper()}{line[1:]}." for line in troubles(ledger.aggregates, arguments.task))
     open_tasks = () if said.state == State.CLOSED else (said.task,)
     said = replace(said, options=tuple(option for option in said.options if option.command in arguments.known))
     if arguments.json:
@@ -71,13 +73,14 @@ def why(arguments: Namespace) -> None:
         doubts += unmerged.doubts(open_tasks)
         places = [place for task in open_tasks for place in unmerged.of(task)]
         found = {"runner": runner, "doubts": doubts, "in_the_way": in_the_way, "unmerged": places, "output": output}
+        found["untold"] = untold
         found["agent"] = msgspec.to_builtins(agent)
         print(json.dumps({**msgspec.to_builtins(said), **found}, indent=2))
         return
     lies = (f"{line[0].upper()}{line[1:]}." for line in unmerged.lines(open_tasks))
     outputs = (f"The output of its last session is in {output}.",) if output and open_tasks and not said.owner else ()
     looks_like = () if agent is None else (agent.in_words(),)
-    for line in lines(said, (*looks_like, *in_the_way, *doubts, *lies, *outputs), arguments.db):
+    for line in lines(said, (*looks_like, *in_the_way, *doubts, *lies, *outputs, *untold), arguments.db):
         print(plain(line.encode()))
 
 

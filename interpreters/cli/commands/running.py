@@ -32,6 +32,7 @@ from lifefold.interpreters.cli.errors import FOR_ANOTHER, BadInput, denied
 from lifefold.interpreters.cli.recap import Recap
 from lifefold.interpreters.cli.wording import NO_WORK, as_typed, columns, messages_counted, spent, this_command
 from lifefold.interpreters.demo.project import ScaffoldError, write_demo
+from lifefold.interpreters.desk import registry
 from lifefold.interpreters.engine import LogMismatchError, WallClock
 from lifefold.interpreters.explain import status, task_status
 from lifefold.interpreters.explain.why.phrases import brief, enumerated
@@ -167,6 +168,7 @@ async def _run(
     except (OSError, sqlite3.Error) as error:
         raise BadInput(f"{log}: the log cannot be opened there: {error}") from error
     clock.not_before(runner.engine.ledger.last_ms)
+    registry.note(log, fleet.name, fleet.source)
     _introduce(runner, begins=begins)
     try:
         account = Account() if begins else await account_of(log)

@@ -36,7 +36,7 @@ from lifefold.interpreters.explain.why.whereabouts import DOING, RESTS, empty_bu
 def sentence(view: FleetView) -> str:
     """Return the state of a task, and why it is in it."""
     said = SENTENCES[view.task.state](view)
-    aborted = f" {_aborted(view)}" if view.task.is_doomed and view.task.state is not State.CANCELLED else ""
+    aborted = f" {_aborted(view)}" if view.task.is_aborted and view.task.state is not State.CANCELLED else ""
     return f"{view.name} {said}{'' if said.endswith(('…', '?')) else '.'}{aborted}"
 
 
@@ -115,7 +115,7 @@ def _money(view: FleetView) -> str:
     whose = "the fleet's" if found.ref == budgets.FLEET else "its"
     if found.state is budget.State.HELD:
         return f"all that is left of {whose} budget is reserved for tasks in progress"
-    return f"{whose} budget is spent{refill(view, found)}"
+    return f"{whose} budget {budgets.shortage_of(found)}{refill(view, found)}"
 
 
 def _claimed(view: FleetView) -> str:

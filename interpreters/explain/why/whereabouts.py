@@ -12,11 +12,7 @@ from lifefold.core.lifecycles import turn
 from lifefold.core.lifecycles.session import State as SessionState
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.explain.why.fleet_view import FleetView
-from lifefold.interpreters.explain.why.phrases import (
-    count,
-    in_brackets,
-    in_time,
-)
+from lifefold.interpreters.explain.why.phrases import count, in_brackets, in_time
 
 
 def empty_budget(view: FleetView, agent: str = "") -> Entity[budget.Budget] | None:
@@ -81,7 +77,7 @@ def whereabouts(view: FleetView, agent: str) -> str:
         return f"{agent} is preempted for {preempted_for}" if preempted_for else f"{agent} is at {slot.task}"
     spent = empty_budget(view, agent)
     if spent is not None:
-        return f"{agent}'s own budget is spent{refill(view, spent)}"
+        return f"{agent}'s own budget {budgets.shortage_of(spent)}{refill(view, spent)}"
     resting = resting_account(view, agent)
     if resting is not None:
         return f"{agent}'s {limited(view, resting)}"
@@ -119,8 +115,5 @@ def works(view: FleetView, agent: str) -> str:
     return f"{_PHASES[now.state]}{in_brackets(', '.join(dict.fromkeys(now.doing)))}" if now.state in _PHASES else ""
 
 
-_PHASES: Final[Mapping[str, str]] = {
-    turn.State.TOOL_USE: "uses a tool",
-    turn.State.COMPACTING: "shortens its context",
-}
+_PHASES: Final[Mapping[str, str]] = {turn.State.TOOL_USE: "uses a tool", turn.State.COMPACTING: "shortens its context"}
 """The phases of a turn that say more than the state of its task."""

@@ -16,11 +16,11 @@ from lifefold.core.fleet.worker.output import Doing, Output, State, Work, WorkSe
 from lifefold.core.kernel import Aggregate, Entity, Event, PersistentMap
 from lifefold.core.lifecycles import session
 from lifefold.effects import Begin, FollowOutput
-from lifefold.interpreters.adapters import Adapter, Now, WorkEnded, WorkStarted, adapter_of
+from lifefold.interpreters.adapters import Adapter, Now, WorkEnded, WorkStarted, adapter_of, adapter_or_command
 from lifefold.interpreters.adapters.command import Command
 from lifefold.interpreters.engine import ActivityContext, EffectContext
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
-from lifefold.interpreters.fleet_runner.follower import AdapterFailed, Follower, adapter_for, follow
+from lifefold.interpreters.fleet_runner.follower import AdapterFailed, Follower, follow
 from lifefold.interpreters.fleet_runner.notices import Notices
 from lifefold.interpreters.processes import SessionSpec
 from lifefold.interpreters.processes.growing_output import GrowingOutput
@@ -166,17 +166,6 @@ def test_a_tool_of_an_agent_program_is_a_phase_of_its_turn(tmp_path: Path, kind:
     ]  # fmt: skip
 
 
-def test_a_turn_that_fails_has_the_classification_of_its_session(tmp_path: Path) -> None:
-    """It is in the log, and in the status of the agent."""
-    of = Ground(tmp_path).prepare("plain-1", repository=False)
-    (of.folder / "agent.py").write_text("import os, sys\nos.kill(os.getpid(), 9)\n")
-    of.demand("plain-1", "max_retries = 0")
-    of.run(1)
-    turn = agent_of(of)["turn"]
-    assert (turn["state"], turn["transition_reason"], turn["abort_reason"]) == ("REAPED", "retry", "oom")
-    assert moves(of, "turn")[-2:] == ["FAILED", "REAPED"]
-
-
 class Told(ActivityContext):
     """An activity that notes what is reported."""
 
@@ -279,4 +268,4 @@ def test_a_follower_begins_nothing_only_to_clean_up(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("kind", "name"), [("claude", "claude"), ("python", "command"), ("", "command")])
 def test_an_agent_is_read_by_the_adapter_of_its_kind(kind: str, name: str) -> None:
     """Any other is a plain command."""
-    assert adapter_for(kind).name == name
+    assert adapter_or_command(kind).name == name
