@@ -40,7 +40,7 @@ def test_a_blocked_task_is_explained_down_to_what_has_failed(ground: Ground) -> 
     explained = ground.json("why", "plain-3")
     assert list(explained) == [
         "task", "state", "since_ms", "owner", "sentence", "reason", "causes", "story", "onward", "options", "turn",
-        "runner", "doubts", "in_the_way", "unmerged", "output", "agent",
+        "runner", "doubts", "in_the_way", "unmerged", "output", "untold", "agent",
     ]  # fmt: skip
     assert [each["task"] for each in explained["causes"]] == ["plain-3", "plain-2", "plain-1"]
     assert (explained["runner"], explained["doubts"]) == ("not running", [])
