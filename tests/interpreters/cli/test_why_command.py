@@ -72,6 +72,7 @@ def test_a_task_whose_runner_has_died_is_not_said_to_be_worked_at_without_a_doub
     said = ground.call("why", "slow-1", "--db", str(ground.log)).stdout
     assert "No runner is at work" in said
     assert "its process is not there" in said
+    assert "agent is working" not in said
     assert f"--db {ground.log}" in said
 
 
