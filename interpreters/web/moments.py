@@ -3,6 +3,7 @@
 import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
 
 from lifefold.core.fleet.system import board
@@ -12,6 +13,7 @@ from lifefold.core.lifecycles.session import Usage
 from lifefold.interpreters.cli import awaited
 from lifefold.interpreters.cli.account import usage_json
 from lifefold.interpreters.cli.wording import age, asked, by_number, coming, is_missing, next_of, plain_state, spent
+from lifefold.interpreters.desk.session_output import secrets_of_log
 from lifefold.interpreters.explain import status, task_status
 from lifefold.interpreters.explain.pending import Awaited, Waiting
 from lifefold.interpreters.explain.status import AgentStatus
@@ -19,6 +21,7 @@ from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.fleet_runner.agent_looks import looks
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.process_evidence import Evidence, look
+from lifefold.interpreters.fleet_runner.redaction import Secrets
 from lifefold.interpreters.web.followed_log import FollowedLog, Moment
 from lifefold.interpreters.web.structs import Action, Agent, At, Cost, Task, Wait
 
@@ -38,6 +41,11 @@ class View:
     def there(self) -> Mapping[str, Aggregate]:
         """The aggregates; empty before the fleet begins."""
         return self.moment.aggregates
+
+    @cached_property
+    def secrets(self) -> Secrets:
+        """The values that no page shows, as no command does."""
+        return secrets_of_log(self.log.store)
 
     @property
     def has_board(self) -> bool:
