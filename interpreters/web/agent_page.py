@@ -44,7 +44,7 @@ def agent_page(view: View, name: str, session: int = 0) -> AgentPage:
         found,
         tuple(marks(of)),
         tuple(each for each in balances(view.there) if each.whose == "agent" and each.name == name),
-        tuple(each for each in view.waits() if name in each.names or any(_is_of(part, name) for part in each.names)),
+        tuple(each for each in view.waits if name in each.names or any(_is_of(part, name) for part in each.names)),
         tuple(_actions(found)) if is_now else (),
         sessions,
         shown,

@@ -67,8 +67,9 @@ class View:
         """Whether the fleet is over."""
         return self.has_board and is_over(self.there)
 
+    @cached_property
     def tasks(self) -> tuple[TaskStatus, ...]:
-        """Return the status of every task, with the number of its claims."""
+        """The status of every task, with the number of its claims."""
         return self.moment.account.claimed(task_status.tasks(self.there)) if self.has_board else ()
 
     def task(self, of: TaskStatus) -> Task:
@@ -101,8 +102,9 @@ class View:
             cost(account.spending.of_agent(of.name)),
         )
 
+    @cached_property
     def waits(self) -> tuple[Wait, ...]:
-        """Return what waits for an operator, as the status of the command line has it."""
+        """What waits for an operator, as the status of the command line has it."""
         return tuple(self._wait(each) for each in awaited.waiting(self.there)) if self.has_board else ()
 
     def _wait(self, each: Waiting) -> Wait:

@@ -30,7 +30,7 @@ MOST_CLAIMS: Final = 50
 
 def task_page(view: View, name: str) -> TaskPage:
     """Return the page of a task. Raises ``UnknownName``."""
-    found = next((each for each in view.tasks() if each.id == name), None)
+    found = next((each for each in view.tasks if each.id == name), None)
     if found is None:
         message = f"there is no task {name!r}"
         raise UnknownName(message)
@@ -40,7 +40,7 @@ def task_page(view: View, name: str) -> TaskPage:
     said = why.explain(why.look(view.there, name, view.now_ms), view.log.trails.at(name, view.moment.seq))
     said = replace(said, onward=logs.typed(said.onward, view.log.store))
     owner = view.there.get(f"{worker.KIND}/{found.owner}")
-    waits = tuple(each for each in view.waits() if name in each.names and each.about != Awaited.PLAN)
+    waits = tuple(each for each in view.waits if name in each.names and each.about != Awaited.PLAN)
     told = view.log.journal.chosen(Choice(task=name), before=view.moment.seq + 1, most=MOST_LINES)
     return TaskPage(
         view.at(),

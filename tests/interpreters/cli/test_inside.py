@@ -27,7 +27,22 @@ OPERATORS = (
 
 READS = ("status", "tasks", "log", "why T1", "budget", "machines", "table session")
 SESSIONS = {"split", "abort", "mcp"}
-OTHERS = {"run", "demo", "init", "doctor", "schema", "check", "simulate", "diagram", "serve"}
+OTHERS = {
+    "run",
+    "demo",
+    "init",
+    "doctor",
+    "schema",
+    "check",
+    "simulate",
+    "diagram",
+    "serve",
+    "show",
+    "diff",
+    "fleets",
+    "watch",
+    "output",
+}
 
 
 @pytest.fixture
