@@ -12,7 +12,8 @@ class Order(msgspec.Struct, frozen=True):
     """A session: the agent program with its arguments, and what to do in it.
 
     ``resume`` is the conversation to resume, empty for a new one. ``charged`` are the tokens, input and output, that
-    it was charged before. With ``mcp`` the agent gets the tools of ``lifefold mcp``.
+    it was charged before. With ``mcp`` the agent gets the tools of ``lifefold mcp``. With ``describe`` the agent only
+    tells what it is.
     """
 
     command: tuple[str, ...]
@@ -22,6 +23,7 @@ class Order(msgspec.Struct, frozen=True):
     model: str = ""
     permissions: str = ""
     mcp: bool = False
+    describe: bool = False
 
 
 def order_of(words: Sequence[str]) -> Order:
@@ -33,7 +35,9 @@ def order_of(words: Sequence[str]) -> Order:
     parser.add_argument("--model", default="")
     parser.add_argument("--permissions", default="")
     parser.add_argument("--mcp", action="store_true")
-    parser.add_argument("--prompt", required=True)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--prompt", default="")
+    what.add_argument("--describe", action="store_true")
     own, arguments = _parts(words)
     found = parser.parse_args(own)
     counts = found.charged.split(",")
@@ -41,7 +45,9 @@ def order_of(words: Sequence[str]) -> Order:
         parser.error("--charged: accepted: two numbers of tokens, as in 120,30")
     charged = (int(counts[0]), int(counts[1]))
     command = (found.program, *arguments)
-    return Order(command, found.prompt, found.resume, charged, found.model, found.permissions, found.mcp)
+    return Order(
+        command, found.prompt, found.resume, charged, found.model, found.permissions, found.mcp, found.describe
+    )
 
 
 def _parts(words: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -130,7 +130,10 @@ class Session:
 
     async def run(self) -> None:
         """Open the conversation, and take turns until the agent is done. Raises ``SessionFailed``."""
-        opened = await self._open(await self._initialize())
+        agent = await self._initialize()
+        if self._order.describe:
+            return
+        opened = await self._open(agent)
         await self._choose(opened)
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, self._end)

@@ -76,7 +76,7 @@ class Acp:
     resumable = True
     chooses_conversation = False
     reports = Reports.NOTHING
-    tested_versions = ()
+    tested_versions = ("OpenCode 1.18.33", "gemini-cli 0.61.0")
     version_argv = ()
     login = Login(elsewhere="a place of the program's own")
     client = "lifefold.interpreters.acp_client"

@@ -9,6 +9,7 @@ import anyio
 import msgspec
 
 from lifefold.interpreters.adapters import Brief, adapter_names, adapter_of
+from lifefold.interpreters.adapters.adapter import Spoken
 from lifefold.interpreters.doctor import machine
 from lifefold.interpreters.doctor.finding import Finding, ProgramFinding, Verdict
 from lifefold.interpreters.doctor.programs import AgentProgram, examined
@@ -66,14 +67,20 @@ def all_programs(env: Mapping[str, str]) -> tuple[AgentProgram, ...]:
 
 def programs_of(fleet: Fleet, around: Mapping[str, str]) -> tuple[AgentProgram, ...]:
     """Return the programs of a fleet's agents, each with the agents that use it in the same environment."""
-    found: dict[tuple[str, str], dict[str, list[Agent]]] = {}
+    found: dict[tuple[str, str, tuple[str, ...]], dict[str, list[Agent]]] = {}
     for agent in fleet.agents:
-        if agent.program is not None and adapter_of(agent.program.adapter).version_argv:
+        if agent.program is None:
+            continue
+        adapter = adapter_of(agent.program.adapter)
+        arguments = agent.program.arguments if isinstance(adapter, Spoken) else ()
+        if adapter.version_argv or isinstance(adapter, Spoken):
             name = expand(agent.command[:1], prompt="", prompt_file="", task="", worktree="")[0]
-            place = found.setdefault((agent.program.adapter, name), {})
+            place = found.setdefault((agent.program.adapter, name, arguments), {})
             place.setdefault(repr(sorted(environment(around, agent).items())), []).append(agent)
     return tuple(
-        AgentProgram(adapter_of(kind), name, environment(around, agents[0]), tuple(each.name for each in agents))
-        for (kind, name), groups in found.items()
+        AgentProgram(
+            adapter_of(kind), name, environment(around, agents[0]), tuple(each.name for each in agents), arguments
+        )
+        for (kind, name, arguments), groups in found.items()
         for agents in groups.values()
     )

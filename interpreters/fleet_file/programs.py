@@ -6,7 +6,7 @@ file is read, like that of a command. A budget in US dollars needs an agent that
 
 from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Final
 
 from lifefold.core.fleet import TaskPlan
@@ -104,6 +104,13 @@ def read_program(
             accepted = "a kind whose program is on PATH, or program with the path of one; it must be executable"
             table.problem(kind.name, f"found {shown(name)}, whose program {shown(own)} {wrong}; accepted: {accepted}")
     return found, command
+
+
+def own_account(of: AgentProgram | None) -> str:
+    """Return the account of an agent without the key: its kind, or the program that speaks a protocol."""
+    if of is None:
+        return ""
+    return PurePath(of.path).name if isinstance(adapter_of(of.adapter), Spoken) else of.adapter
 
 
 def _can_speak(table: Table, adapter: Spoken, found: AgentProgram) -> bool:

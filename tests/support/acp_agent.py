@@ -7,14 +7,16 @@ has what the client has sent.
 Behaviours: ``ask`` asks for leave to write; ``command`` asks to run ``pytest -q``. ``gate`` waits in its first turn
 until ``$COUNTS/TASK.gate`` is opened. ``no-resume`` and ``no-load`` offer less, ``forget`` finds no conversation,
 ``login``, ``limit`` and ``broken`` fail, ``old`` speaks another version, ``crash`` ends in its turn, ``free`` tells no
-cost, ``models`` offers a model and modes.
+cost, ``models`` offers a model and modes, and ``patient`` goes on after SIGTERM until its turn is cancelled.
 """
 
 import asyncio
 import json
 import os
+import signal
 import sys
 from pathlib import Path
+from threading import Thread
 from typing import Any, cast
 
 from acp import PROTOCOL_VERSION, RequestError, run_agent
@@ -142,10 +144,15 @@ class Speaker:
         gate = COUNTS / f"{TASK}.gate"
         if not gate.exists():
             return False
-        (COUNTS / f"{TASK}.waits").touch()
-        opening = asyncio.ensure_future(asyncio.to_thread(gate.read_bytes))
-        ending = asyncio.ensure_future(self.cancelled.wait())
-        await asyncio.wait({opening, ending}, return_when=asyncio.FIRST_COMPLETED)
+        loop, opened = asyncio.get_running_loop(), asyncio.Event()
+
+        def pass_it() -> None:
+            gate.read_bytes()
+            loop.call_soon_threadsafe(opened.set)
+
+        Thread(target=pass_it, daemon=True).start()
+        waits = [asyncio.ensure_future(each.wait()) for each in (opened, self.cancelled)]
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         return self.cancelled.is_set()
 
     async def _work(self, session_id: str, text: str) -> bool:
@@ -196,4 +203,6 @@ def noted(event: StreamEvent) -> None:
 
 
 if __name__ == "__main__":
+    if "patient" in BEHAVIOURS:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     asyncio.run(run_agent(cast("Agent", Speaker()), observers=[noted], use_unstable_protocol=True))

@@ -1,6 +1,7 @@
 """Agents of ``kind = "acp"``: a program that speaks the Agent Client Protocol, in sessions of real fleets."""
 
 import signal
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,7 @@ def test_a_session_has_its_conversation_its_cost_and_its_success_in_the_log(tmp_
 
 
 def test_a_request_for_leave_is_a_question_in_the_log_and_its_answer_reaches_the_agent(tmp_path: Path) -> None:
-    """Allowed, refused with a reason, and decided by a standing answer. A refused agent goes on, and its word counts."""
+    """Allowed, refused with a reason, and decided by a standing answer. A refused agent goes on."""
     of = AcpGround(tmp_path)
     agents = (of.speaker("writer", "ask"), of.speaker("refused", "ask"), of.speaker("tester", "command"))
     of.cast(*agents, fleet=QUESTIONS)
@@ -96,14 +97,13 @@ def test_a_killed_runner_loses_nothing_of_a_session(tmp_path: Path) -> None:
     of = AcpGround(tmp_path)
     of.cast(of.speaker("slow", "gate"))
     of.gate("slow")
-    with of.running() as run:
-        run.until("conversation talk-1")
-        run.signal(signal.SIGKILL)
-        run.rest()
-    with of.running() as following:
-        following.until("1 session adopted")
+    with ExitStack() as stack:
+        run = stack.enter_context(of.running())
         with of.at_gate("slow"):
-            pass
+            run.signal(signal.SIGKILL)
+            run.rest()
+            following = stack.enter_context(of.running())
+            following.until("1 session adopted")
         following.rest()
     (end,) = of.ends()["slow"]
     assert (end["outcome"], end["conversation"]) == ({"type": "Success"}, "talk-1")
@@ -113,34 +113,39 @@ def test_a_killed_runner_loses_nothing_of_a_session(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("behaviours", "method"), [((), "session/resume"), (("no-resume",), "session/load"), (("no-load",), "")]
+    ("behaviours", "method"),
+    [
+        ((), "session/resume"),
+        (("patient", "no-resume"), "session/load"),
+        (("patient", "no-load"), "session/new"),
+    ],
 )
 def test_an_interrupted_session_is_cancelled_and_the_next_one_resumes_its_conversation(
     tmp_path: Path, behaviours: tuple[str, ...], method: str
 ) -> None:
-    """By ``session/resume`` or ``session/load``; an agent that offers neither begins anew. A total is charged once."""
+    """By ``session/resume`` or ``session/load``; an agent that offers neither begins anew.
+
+    A total is charged once. An agent that ends at SIGTERM tells no cost, and the next total contains it.
+    """
     of = AcpGround(tmp_path)
     of.cast(of.speaker("slow", "gate", *behaviours))
     of.gate("slow")
     with of.running() as run:
-        run.until("conversation talk-1")
-        of.call("send", "slow", "Write it in German")
-        run.until("Interrupting", "BuildingPrompt")
-        (tmp_path / "counts" / "slow.gate").unlink(missing_ok=True)
+        with of.at_gate("slow"):
+            of.call("send", "agent:slow", "Write it in German")
+            run.until("Interrupting", "BuildingPrompt")
         run.rest()
-    assert of.heard("session/cancel") == [{"sessionId": "talk-1"}]
+    resumes, tells = method != "session/new", "patient" in behaviours
     names, prompts = zip(*of.prompts(), strict=True)
-    assert names == ("talk-1", "talk-1" if method else "talk-2")
+    assert names == ("talk-1", "talk-1" if resumes else "talk-2")
     assert "Write it in German" in prompts[1]
-    assert len(of.heard(method)) == 1 if method else len(of.heard("session/new")) == 2
+    assert len(of.heard(method)) == (1 if resumes else 2)
     interrupted, done = of.ends()["slow"]
-    assert interrupted["usage"]["cost_microusd"] == 10_000
-    assert done["usage"] == {
-        "cost_microusd": 20_000 if method else 10_000,
-        "input_tokens": 200 if method else 100,
-        "output_tokens": 10 if method else 5,
-    }
-    assert of.json("status")["spent"]["cost_microusd"] == 20_000
+    assert interrupted["conversation"] == "talk-1"
+    assert interrupted["usage"]["cost_microusd"] == (10_000 if tells else 0)
+    assert done["usage"]["cost_microusd"] == (20_000 if resumes else 10_000)
+    assert done["usage"]["input_tokens"] == (200 if resumes and tells else 100)
+    assert of.heard("session/cancel") == [{"sessionId": "talk-1"}] if tells else True
 
 
 def test_a_forgotten_conversation_is_lost_and_the_next_session_begins_another(tmp_path: Path) -> None:
@@ -148,10 +153,9 @@ def test_a_forgotten_conversation_is_lost_and_the_next_session_begins_another(tm
     of.cast(of.speaker("slow", "gate", "forget"))
     of.gate("slow")
     with of.running() as run:
-        run.until("conversation talk-1")
-        of.call("send", "slow", "Write it in German")
-        run.until("Interrupting", "BuildingPrompt")
-        (tmp_path / "counts" / "slow.gate").unlink(missing_ok=True)
+        with of.at_gate("slow"):
+            of.call("send", "agent:slow", "Write it in German")
+            run.until("Interrupting", "BuildingPrompt")
         run.rest()
     _, lost, done = of.ends()["slow"]
     assert lost["outcome"]["diagnosis"]["trouble"] == "lost"
