@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from benchmarks import checking, dispatch, fold, lifecycles, macrosteps, reduce, simulating, startup
+from benchmarks import checking, desk_pages, dispatch, fold, lifecycles, macrosteps, reduce, simulating, startup
 from benchmarks.report import Report, Table, plain, write
 from benchmarks.surroundings import NotADisk, describe, must_be_a_disk
 
@@ -37,12 +37,12 @@ def main() -> int:
     return 0
 
 
-NAMES = ("reduce", "lifecycles", "dispatch", "startup", "fold", "macrosteps", "checking", "simulating")
+NAMES = ("reduce", "lifecycles", "dispatch", "startup", "fold", "macrosteps", "checking", "simulating", "desk")
 
 
 def _benchmarks(folder: Path) -> dict[str, Callable[[], Report]]:
     dispatched = partial(dispatch.measure, folder)
-    modules = (startup, fold, macrosteps, checking, simulating)
+    modules = (startup, fold, macrosteps, checking, simulating, desk_pages)
     measures = (reduce.measure, lifecycles.measure, dispatched, *(each.measure for each in modules))
     return dict(zip(NAMES, measures, strict=True))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
-from lifefold.interpreters.store import Batch, Entry, Post, SqliteStore
+from lifefold.interpreters.store import Batch, Entry, SqliteStore, StoredCommand
 from lifefold.interpreters.store.chain import Anchor, linked
 
 ENTRIES = (
@@ -48,13 +48,13 @@ class Recorder:
         """Pass the call on."""
         return await self._store.performed()
 
-    async def post(self, stream: str, envelope: bytes) -> int:
+    async def submit(self, stream: str, envelope: bytes) -> int:
         """Pass the call on."""
-        return await self._store.post(stream, envelope)
+        return await self._store.submit(stream, envelope)
 
-    async def posts(self, *, unanswered: bool = True) -> Sequence[Post]:
+    async def commands(self, *, unanswered: bool = True) -> Sequence[StoredCommand]:
         """Pass the call on."""
-        return await self._store.posts(unanswered=unanswered)
+        return await self._store.commands(unanswered=unanswered)
 
 
 class Rows(NamedTuple):

@@ -24,7 +24,7 @@ from lifefold.core.lifecycles import session, task
 from lifefold.effects import Activity, Effect
 from lifefold.interpreters.engine import ActivityContext, EffectContext, Engine, Interpreter
 from lifefold.interpreters.missing import wanted
-from lifefold.interpreters.store import Batch, Entry, Post, SqliteStore
+from lifefold.interpreters.store import Batch, Entry, SqliteStore, StoredCommand
 
 TASKS: Final = 3
 COUNTED: Final = ("core", "effects", "interpreters")
@@ -124,11 +124,11 @@ class _Watched:
     async def performed(self) -> Mapping[str, int]:
         return await self._inner.performed()
 
-    async def post(self, stream: str, envelope: bytes) -> int:
-        return await self._inner.post(stream, envelope)
+    async def submit(self, stream: str, envelope: bytes) -> int:
+        return await self._inner.submit(stream, envelope)
 
-    async def posts(self, *, unanswered: bool = True) -> Sequence[Post]:
-        return await self._inner.posts(unanswered=unanswered)
+    async def commands(self, *, unanswered: bool = True) -> Sequence[StoredCommand]:
+        return await self._inner.commands(unanswered=unanswered)
 
 
 class _Handlers:

@@ -4,6 +4,7 @@ from lifefold.effects.base import Activity, Effect
 from lifefold.effects.budget import ReturnBudget
 from lifefold.effects.hooks import CallHook
 from lifefold.effects.kernel import Begin, CancelTimer, End, Postpone, StartTimer, Tell
+from lifefold.effects.notify import DeliverNotification, Notification, NotificationKind
 from lifefold.effects.process import (
     DrainProcess,
     NotifyProcess,
@@ -46,6 +47,7 @@ __all__ = [
     "Changed",
     "CheckOutWork",
     "Cron",
+    "DeliverNotification",
     "DrainProcess",
     "Effect",
     "EmitTelemetry",
@@ -63,6 +65,8 @@ __all__ = [
     "LogFailure",
     "LogFatal",
     "MergeWork",
+    "Notification",
+    "NotificationKind",
     "NotifyProcess",
     "ParkWork",
     "PauseTriggers",

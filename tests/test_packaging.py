@@ -24,7 +24,7 @@ def test_every_folder_is_a_package(root: str) -> None:
 
 
 def test_no_two_test_modules_have_one_name() -> None:
-    """pytest imports a test module by its bare name, and refuses the second of that name when it collects both."""
+    """Pytest imports a test module by its bare name, and refuses the second of that name when it collects both."""
     names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
     assert names
     assert [name for name, count in names.items() if count > 1] == []

@@ -6,6 +6,7 @@ from lifefold.core.fleet.system.plan import (
     AgentPlan,
     Budget,
     GatePlan,
+    NotifierPlan,
     Plan,
     Preemption,
     ServicePlan,
@@ -19,6 +20,6 @@ from lifefold.core.lifecycles.budget.amounts import Caps
 system = System("fleet", board.aggregate, worker.aggregate, service.aggregate, properties=fleet_properties.PROPERTIES)
 
 __all__ = [
-    "AgentPlan", "Budget", "Caps", "GatePlan", "Plan", "Preemption", "ServicePlan", "Talks", "TaskPlan", "opening",
-    "system",
+    "AgentPlan", "Budget", "Caps", "GatePlan", "NotifierPlan", "Plan", "Preemption", "ServicePlan", "Talks", "TaskPlan",
+    "opening", "system",
 ]  # fmt: skip

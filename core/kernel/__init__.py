@@ -1,15 +1,7 @@
 """The kernel: the parts that all lifecycles share. See ``docs/design.md`` for the theory."""
 
-from lifefold.core.kernel.aggregate import (
-    Aggregate,
-    AggregateType,
-    Create,
-    Dispatch,
-    Rule,
-    System,
-    View,
-    rule,
-)
+from lifefold.core.kernel.advance import advance, create
+from lifefold.core.kernel.aggregate import Aggregate
 from lifefold.core.kernel.codec import Codec, UnreadableEntry, digest, encode
 from lifefold.core.kernel.entity import (
     LATE_OR_REPEATED,
@@ -25,8 +17,6 @@ from lifefold.core.kernel.entity import (
     Running,
     TimerFired,
     Transition,
-    advance,
-    create,
 )
 from lifefold.core.kernel.environment import Cause, Possible, alone, cause_of, late, possible, possible_of, restarted
 from lifefold.core.kernel.failure import DecisionError, EntityQuarantined, EntityReleased, HandlerFailed
@@ -54,7 +44,9 @@ from lifefold.core.kernel.property import (
 from lifefold.core.kernel.reaction import Reaction, RequestedEffect, decide, react
 from lifefold.core.kernel.record import Event, Record, State, replace
 from lifefold.core.kernel.row import ANY, STAY, After, Does, Pattern, Row, after, does, row
+from lifefold.core.kernel.rule import Create, Dispatch, Rule, rule
 from lifefold.core.kernel.step import IllegalTransition, Step
+from lifefold.core.kernel.system import AggregateType, System, View
 from lifefold.core.kernel.validation import InvalidMachine
 from lifefold.core.kernel.world import START_MS, Input, SystemStep, World, delivery, sent_in
 

@@ -18,13 +18,13 @@ from typing import Any, Literal, Union
 import msgspec
 from pyrsistent import PMap, PVector, pmap, pvector
 
-from lifefold.core.kernel.aggregate import System
 from lifefold.core.kernel.entity import ActivityEnded, Created, Envelope, Opened, RunnerRecovered, TimerFired
 from lifefold.core.kernel.failure import EntityQuarantined, EntityReleased, HandlerFailed
 from lifefold.core.kernel.machine import Machine
 from lifefold.core.kernel.reaction import Reaction
 from lifefold.core.kernel.record import Event
 from lifefold.core.kernel.row import Does
+from lifefold.core.kernel.system import System
 
 DIGEST_BYTES = 16
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from lifefold.core.kernel.aggregate import Aggregate, AggregateType, System
+from lifefold.core.kernel.aggregate import Aggregate
 from lifefold.core.kernel.entity import (
     ActivityEnded,
     Created,
@@ -26,6 +26,7 @@ from lifefold.core.kernel.machine import Machine
 from lifefold.core.kernel.reaction import Reaction
 from lifefold.core.kernel.record import Event
 from lifefold.core.kernel.row import Does
+from lifefold.core.kernel.system import AggregateType, System
 
 
 class Cause(StrEnum):

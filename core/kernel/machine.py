@@ -14,12 +14,13 @@ A machine is checked when it is built (see ``problems``); profiles of it are mad
 
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
+from typing import Any, Final, Generic, TypeVar, cast
 
 import msgspec
 from returns.result import Failure, Result, Success
 
 from lifefold.core.kernel.compiled import Arm, Arms, compiled, start_timer, wrong_step
+from lifefold.core.kernel.entity import Entity
 from lifefold.core.kernel.property import Property, invariants_of, unprojected
 from lifefold.core.kernel.record import Event, Record, State, replace
 from lifefold.core.kernel.row import ANY, After, AnyState, Does, During, Row, Source, states
@@ -27,9 +28,6 @@ from lifefold.core.kernel.shown import counted, shown
 from lifefold.core.kernel.step import IllegalTransition, Step
 from lifefold.core.kernel.validation import InvalidMachine, problems
 from lifefold.effects import Begin, CancelTimer, Effect, End, Postpone
-
-if TYPE_CHECKING:
-    from lifefold.core.kernel.entity import Entity
 
 R = TypeVar("R", bound=Record)
 

@@ -21,17 +21,16 @@ declares the part that a transition can affect (``localized``), and is then eval
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Generic, TypeGuard, TypeVar, cast
+from types import UnionType
+from typing import Any, Generic, TypeGuard, TypeVar, cast
 
 import msgspec
 
+from lifefold.core.kernel.entity import Transition
 from lifefold.core.kernel.record import Event
 from lifefold.core.kernel.row import Pattern, Source
 from lifefold.core.kernel.step import IllegalTransition
 from lifefold.effects import Activity
-
-if TYPE_CHECKING:
-    from lifefold.core.kernel.entity import Transition
 
 C = TypeVar("C", bound=Callable[..., object])
 S = TypeVar("S")
@@ -111,10 +110,7 @@ class Property(msgspec.Struct, Generic[S], frozen=True):
         name, given = self.name, self.given
         _see_to(_is_text(name), f"a property begins with its name, a text; not {name!r}")
         _see_to(callable(self.holds), f"{name!r}: the condition has to be a function, not {self.holds!r}")
-        _see_to(
-            self.when is None or callable(self.when),
-            f"{name!r}: when= has to be a function, not {self.when!r}",
-        )
+        _see_to(self.when is None or callable(self.when), f"{name!r}: when= has to be a function, not {self.when!r}")
         _see_to(
             _are_fair(given),
             f"{name!r}: given= takes weakly(...) or strongly(...), or both as (*weakly(...), *strongly(...)); "
@@ -144,14 +140,25 @@ def always(name: str, holds: Callable[[S], bool]) -> Property[S]:
     return Property(name, PropertyKind.ALWAYS, holds)
 
 
-def always_step(name: str, holds: "Callable[[Transition], bool]") -> Property[Any]:
+def always_step(
+    name: str, holds: Callable[[Transition], bool], *, on: type[Event] | UnionType | None = None
+) -> Property[Any]:
     """Declare that this holds of every ``Transition`` of the subject's entities, for any kind of subject.
 
-    >>> from lifefold import always_step
-    >>> always_step("versions grow", lambda step: step.before is None or step.after.version > step.before.version).name
+    With ``on`` it is declared of the transitions by these events only. The creation of an entity is then never among
+    them, so that ``Transition.was`` has a record; ``on=Event`` excludes the creation alone.
+
+    >>> from lifefold import Event, always_step
+    >>> always_step("versions grow", lambda step: step.after.version > step.before.version, on=Event).name
     'versions grow'
     """
-    return Property(name, PropertyKind.ALWAYS_STEP, holds)
+    if on is None:
+        return Property(name, PropertyKind.ALWAYS_STEP, holds)
+
+    def holds_on(step: Transition) -> bool:
+        return step.before is None or not isinstance(step.event, on) or holds(step)
+
+    return Property(name, PropertyKind.ALWAYS_STEP, holds_on)
 
 
 def sometimes(name: str, holds: Callable[[S], bool]) -> Property[S]:

@@ -18,7 +18,9 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from lifefold.core.kernel.aggregate import Aggregate, AggregateType, Dispatch, Rule, RuleAction, View
+from lifefold.core.kernel.advance import advance, create, quarantine, release
+from lifefold.core.kernel.aggregate import Aggregate
+from lifefold.core.kernel.blame import blamed, following
 from lifefold.core.kernel.entity import (
     ActivityEnded,
     Created,
@@ -28,19 +30,15 @@ from lifefold.core.kernel.entity import (
     Opened,
     Refusal,
     RunnerRecovered,
-    TimerFired,
     Transition,
-    advance,
-    create,
-    quarantine,
-    release,
 )
 from lifefold.core.kernel.failure import DecisionError, EntityQuarantined, EntityReleased, HandlerFailed
 from lifefold.core.kernel.machine import Machine
 from lifefold.core.kernel.persistent_map import PersistentMap
 from lifefold.core.kernel.record import Event, Record, replace
-from lifefold.core.kernel.row import After
+from lifefold.core.kernel.rule import Dispatch, Rule, RuleAction
 from lifefold.core.kernel.shown import counted, listed, shown
+from lifefold.core.kernel.system import AggregateType, View
 from lifefold.effects import Effect, Tell
 
 MACROSTEP_LIMIT: Final = 100_000
@@ -173,7 +171,7 @@ def _fail(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Refusa
         try:
             return [release(machine, entity, envelope.at_ms)]
         except Exception as error:
-            raise _blamed(machine, entity, envelope, error) from error
+            raise blamed(machine, entity, envelope, error) from error
     return [quarantine(machine, entity)]
 
 
@@ -181,29 +179,7 @@ def _advanced(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) ->
     try:
         return advance(machine, entity, envelope)
     except Exception as error:
-        raise _blamed(machine, entity, envelope, error) from error
-
-
-def _blamed(machine: Machine[Any], entity: Entity[Any], envelope: Envelope, error: Exception) -> DecisionError:
-    """Return the error of a guard or an action, with its entity, event and row."""
-    event, row = envelope.event, _row_of(machine, entity, envelope.event)
-    where = f"{entity.ref} in {entity.state}, {type(event).__name__}{f', {row}' if row else ''}"
-    return DecisionError(entity.ref, where, error)
-
-
-def _row_of(machine: Machine[Any], entity: Entity[Any], event: Event) -> str:
-    """Return the row that accepts an event; empty if none does."""
-    if isinstance(event, TimerFired) and isinstance(after := machine.spans[event.slot].during, After):
-        event = after.event()
-    for row in machine.rows:
-        is_of = row.event is type(event) and entity.state in machine.sources(row)
-        if is_of and (row.pattern is None or row.pattern.test(event)):
-            try:
-                if row.when is None or row.when(entity.record, event):
-                    return str(row)
-            except Exception:  # noqa: BLE001 - whatever it is, this is the row that raises
-                return str(row)
-    return ""
+        raise blamed(machine, entity, envelope, error) from error
 
 
 def _deliver(machine: Machine[Any] | None, aggregate: Aggregate, envelope: Envelope) -> EntityStep | Refusal:
@@ -275,12 +251,6 @@ _SPECIAL: Final[dict[type[Event], Callable[[AggregateType, Aggregate, Envelope],
 """The kernel's inputs that are not given to one entity as they are."""
 
 
-def _following(transition: Transition, what: str, error: Exception) -> DecisionError:
-    """Return the error of a rule or view after a transition."""
-    where = f"{what}, after {type(transition.event).__name__} of {transition.entity}, now {transition.after.state}"
-    return DecisionError(transition.entity, where, error)
-
-
 class _Run:
     """The inside of one macrostep: local to one call of ``react``.
 
@@ -333,7 +303,7 @@ class _Run:
             try:
                 now = view.fold(before, transition)
             except Exception as error:
-                raise _following(transition, f"view {name}", error) from error
+                raise following(transition, f"view {name}", error) from error
             if now is not before:
                 self.views.put(name, now)
                 self.is_folded = True
@@ -349,7 +319,7 @@ class _Run:
                 for action in each.follow(aggregate, transition):
                     actions.append((each.name, action))  # noqa: PERF401 - a rule that asks for nothing costs no list
             except Exception as error:
-                raise _following(transition, f"rule {each.name}", error) from error
+                raise following(transition, f"rule {each.name}", error) from error
             if len(actions) > before:
                 self.rules.append(each)
 

@@ -27,12 +27,13 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from lifefold.core.kernel.aggregate import Aggregate, System
+from lifefold.core.kernel.aggregate import Aggregate
 from lifefold.core.kernel.entity import Created, Entity, Envelope, Opened, Refusal, Running
 from lifefold.core.kernel.environment import Cause, cause_of, possible
 from lifefold.core.kernel.property import SystemState
 from lifefold.core.kernel.reaction import Reaction, react
 from lifefold.core.kernel.record import replace
+from lifefold.core.kernel.system import System
 from lifefold.effects import Tell
 
 START_MS: Final = 1_000_000_000_000

@@ -143,10 +143,7 @@ supervised = (
         row(State.STARTING, SpawnOverdue, State.DEAD, expire),
         row(State.IDLE, Recycled, State.DEAD, recycle),
         row((State.STARTING, State.IDLE), Died, State.DEAD, die),
-        during={
-            State.STARTING: after(spawn_timeout, SpawnOverdue),
-            State.IDLE: after(idle_timeout, Recycled),
-        },
+        during={State.STARTING: after(spawn_timeout, SpawnOverdue), State.IDLE: after(idle_timeout, Recycled)},
         name="agent-supervised",
     )
     .with_properties(*SUPERVISED_PROPERTIES)

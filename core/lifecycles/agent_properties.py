@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from lifefold.core.kernel import (
+    Event,
     Property,
     Transition,
     accepts,
@@ -48,12 +49,10 @@ def is_idle_without_a_task(a: Agent) -> bool:
 
 def is_silent_for_its_steps(step: Transition) -> bool:
     """``Watched`` takes exactly the due steps of the ladder that were not taken, in their order."""
-    if step.before is None or not isinstance(step.event, Watched):
-        return True
     a: Agent = step.after.record
     taken = [effect.tier for effect in step.effects if isinstance(effect, EscalateSilence)]
     reached = sum(silent_ms(a, a.at_ms) >= limit_ms for limit_ms in a.limits.silence_ms)
-    return taken == list(LADDER[step.before.record.escalated : a.escalated]) and a.escalated >= reached
+    return taken == list(LADDER[step.was.escalated : a.escalated]) and a.escalated >= reached
 
 
 def only_life_resets_the_ladder(step: Transition) -> bool:
@@ -65,9 +64,7 @@ def only_life_resets_the_ladder(step: Transition) -> bool:
 
 def overdue_is_ended_once(step: Transition) -> bool:
     """The end of a task that takes too long is requested when it becomes overdue, and once."""
-    if step.before is None:
-        return True
-    became: bool = step.after.record.overdue and not step.before.record.overdue
+    became: bool = step.after.record.overdue and not step.was.overdue
     return sum(isinstance(effect, KillOverdue) for effect in step.effects) == became
 
 
@@ -95,11 +92,6 @@ def dies_with_its_process(step: Transition) -> bool:
     return step.entered is not State.DEAD or not worked or isinstance(step.event, Died)
 
 
-def death_is_believed(step: Transition) -> bool:
-    """An agent that is reported dead is dead."""
-    return not isinstance(step.event, Died) or step.after.state is State.DEAD
-
-
 def dead_is_left_alone(step: Transition) -> bool:
     """Nothing is requested of a dead agent, and its state does not change."""
     dead = step.before is not None and step.before.state is State.DEAD
@@ -108,17 +100,15 @@ def dead_is_left_alone(step: Transition) -> bool:
 
 def launch_has_its_time(step: Transition) -> bool:
     """A launch is given up after its time limit or on request, not before (profile ``supervised``)."""
-    if step.before is None or not isinstance(step.event, SpawnOverdue) or step.actor != "timer":
+    if step.before is None or step.actor != "timer":
         return True
-    a: Agent = step.before.record
+    a: Agent = step.was
     return step.at_ms - step.before.entered_ms >= a.limits.spawn_timeout_ms
 
 
 def is_held_to_its_time(step: Transition) -> bool:
     """A task at its time limit gets more time after a recent sign of life, and is overdue otherwise (E34)."""
-    if step.before is None or not isinstance(step.event, Watched):
-        return True
-    was: Agent = step.before.record
+    was: Agent = step.was
     now: Agent = step.after.record
     worked_ms, allowed_ms = step.at_ms - was.task_at_ms, was.allowed_ms or was.limits.wall_clock_ms
     if was.overdue or worked_ms < allowed_ms:
@@ -139,8 +129,6 @@ def life_is_noted(step: Transition) -> bool:
 
 def rests_with_nothing(step: Transition) -> bool:
     """An agent that finishes a task has none, and no time of it counts for the next one."""
-    if not isinstance(step.event, TaskFinished):
-        return True
     a: Agent = step.after.record
     return (a.task, a.allowed_ms, a.overdue) == ("", 0, False)
 
@@ -162,18 +150,20 @@ def death_has_a_reason(step: Transition) -> bool:
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always("no task is given more time than the longest", lambda e: is_allowed_within_limits(e.record)),
-    always_step("of the ladder the steps are taken that are due, each once", is_silent_for_its_steps),
+    always_step("of the ladder the steps are taken that are due, each once", is_silent_for_its_steps, on=Watched),
     always_step(
         "the ladder starts again with a sign of life or with the end of a task, and never else",
         only_life_resets_the_ladder,
     ),
-    always_step("the end of an overdue task is requested, once", overdue_is_ended_once),
+    always_step("the end of an overdue task is requested, once", overdue_is_ended_once, on=Event),
     always_step("a task that takes longer than the longest time is overdue", time_is_bounded),
     always_step("a working agent dies by the end of its process only", dies_with_its_process),
-    always_step("an agent that is reported dead is dead", death_is_believed),
+    always_step("an agent that is reported dead is dead", lambda step: step.after.state is State.DEAD, on=Died),
     always_step("a sign of life is recorded when it comes", life_is_noted),
-    always_step("no time of a finished task is left", rests_with_nothing),
-    always_step("a task over its time gets more after a sign of life, and is overdue otherwise", is_held_to_its_time),
+    always_step("no time of a finished task is left", rests_with_nothing, on=TaskFinished),
+    always_step(
+        "a task over its time gets more after a sign of life, and is overdue otherwise", is_held_to_its_time, on=Watched
+    ),
     always_step("an ended agent has the reason of its end", death_has_a_reason),
     asks_once(),
     *exits_on(State.STARTING, Heartbeat),
@@ -209,7 +199,7 @@ SUPERVISED_PROPERTIES: Final[tuple[Property[Any], ...]] = (
     leads_where("an agent that is not launched in time is dead", {SpawnOverdue: (State.DEAD,)}),
     always_step("an agent that is given up has its session ended", given_up_is_aborted),
     always_step("the reason of an agent that is given up for idleness names the time", idle_is_given_up_for_its_limit),
-    always_step("a launch is given up after its time limit, or on request", launch_has_its_time),
+    always_step("a launch is given up after its time limit, or on request", launch_has_its_time, on=SpawnOverdue),
     lasts_only("SpawnOverdue", State.STARTING),
     lasts_only("Recycled", State.IDLE),
     always_step("a launch, and an idle agent, has the time of its limits", has_the_time_of_its_limits),

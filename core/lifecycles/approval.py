@@ -98,9 +98,7 @@ def waits_only_when_done(step: Transition) -> bool:
 
 def grants_what_was_requested(step: Transition) -> bool:
     """A grant needs a request: it completes no task in another state (E2)."""
-    if step.before is None or not isinstance(step.event, ApprovalGranted):
-        return True
-    return step.before.state is State.PENDING_APPROVAL
+    return step.was.state is State.PENDING_APPROVAL
 
 
 def keeps_the_reason_of_its_refusal(step: Transition) -> bool:
@@ -122,15 +120,11 @@ BY_GRANT: Final[Property[Any]] = always_step(
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
     BY_GRANT,
-    always_step("a grant needs a request", grants_what_was_requested),
+    always_step("a grant needs a request", grants_what_was_requested, on=ApprovalGranted),
     always_step("only finished work waits for a person", waits_only_when_done),
     leads_where(
         "granted work is done, work that is refused or not answered in time is failed",
-        {
-            ApprovalGranted: (State.DONE,),
-            ApprovalRefused: (State.FAILED,),
-            ApprovalExpired: (State.FAILED,),
-        },
+        {ApprovalGranted: (State.DONE,), ApprovalRefused: (State.FAILED,), ApprovalExpired: (State.FAILED,)},
     ),
     accepts("waiting work can be granted and refused", {State.PENDING_APPROVAL: (ApprovalGranted, ApprovalRefused)}),
     always_step("refused work has the reason", keeps_the_reason_of_its_refusal),
@@ -186,9 +180,7 @@ class PlanConflict(msgspec.Struct, frozen=True):
 
 
 def decide_plan(
-    tasks: Iterable[Task],
-    decision: task.Approved | task.Declined,
-    tasks_machine: Machine[Any] = task.machine,
+    tasks: Iterable[Task], decision: task.Approved | task.Declined, tasks_machine: Machine[Any] = task.machine
 ) -> Result[tuple[Task | None, ...], PlanConflict]:
     """Approve or decline a plan, all of it or nothing (E43).
 

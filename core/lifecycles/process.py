@@ -63,12 +63,7 @@ from lifefold.core.lifecycles.process_model import (
     TriggerArrived,
     found,
 )
-from lifefold.core.lifecycles.process_properties import (
-    AT_ALL_TIMES,
-    STEPS,
-    WHEN_DRIVEN,
-    stops_a_failed_process,
-)
+from lifefold.core.lifecycles.process_properties import AT_ALL_TIMES, STEPS, WHEN_DRIVEN, stops_a_failed_process
 from lifefold.core.lifecycles.process_restart import Comeback, Limits
 from lifefold.core.lifecycles.property_forms import follows_table, goes_along, with_own_table
 from lifefold.effects import DrainProcess, ServeTriggers, StartProcess

@@ -6,7 +6,7 @@ hand, a process accepts moves only.
 
 from typing import Any, Final
 
-from lifefold.core.kernel import Entity, Property, Transition, accepts, always, always_step
+from lifefold.core.kernel import Entity, Event, Property, Transition, accepts, always, always_step
 from lifefold.core.lifecycles.process_model import (
     DOWN,
     SERVING,
@@ -40,9 +40,7 @@ def has_a_suspension_to_end(e: Entity[Process]) -> bool:
 
 def counts_failed_runs(t: Transition) -> bool:
     """Every failed run counts. A successful run clears the count and the reason, a new start the count."""
-    if t.before is None:
-        return True
-    before: Process = t.before.record
+    before: Process = t.was
     after: Process = t.after.record
     if isinstance(t.event, RunSucceeded):
         return (after.consecutive_failures, after.failure) == (0, "")
@@ -108,7 +106,7 @@ def has_its_time_before_it(e: Entity[Process]) -> bool:
 ACCEPTED: Final[tuple[Property[Any], ...]] = (
     accepts("a process that is up, or will be, can be suspended", {tuple(State): (SuspendRequested,)}, when=is_coming),
     accepts("a suspension can be ended", {tuple(State): (ResumeRequested,)}, when=has_a_suspension_to_end),
-    always_step("every failed run counts until one succeeds", counts_failed_runs),
+    always_step("every failed run counts until one succeeds", counts_failed_runs, on=Event),
     always_step("a process keeps the reason of its stop", keeps_why_it_stops),
     always_step("a suspension is for the requested reason, and ends on request", keeps_the_suspension),
     always_step("a trigger or a restart ends idleness, and nothing else", wakes_the_idle),

@@ -6,16 +6,7 @@ can report it.
 
 from typing import Any, Final
 
-from lifefold.core.kernel import (
-    Entity,
-    Property,
-    Transition,
-    always,
-    always_step,
-    leads_to,
-    sometimes,
-    weakly,
-)
+from lifefold.core.kernel import Entity, Event, Property, Transition, always, always_step, leads_to, sometimes, weakly
 from lifefold.core.lifecycles.process_inputs import ACCEPTED
 from lifefold.core.lifecycles.process_model import (
     AT_REST,
@@ -63,16 +54,14 @@ from lifefold.effects import (
 
 def moves_as_requested(t: Transition) -> bool:
     """A requested move leads to its target, if the state is the expected one."""
-    if t.before is None or not isinstance(t.event, MoveRequested):
+    if not isinstance(t.event, MoveRequested):
         return True
-    return t.event.expected_from in {None, t.before.state} and t.entered is t.event.target
+    return t.event.expected_from in {None, t.was.state} and t.entered is t.event.target
 
 
 def goes_where_it_is_driven(t: Transition) -> bool:
     """An event with two ways leads where the plans and the counts of the process say."""
-    if t.before is None:
-        return True
-    p: Process = t.before.record
+    p: Process = t.was
     match t.event:
         case TriggerArrived():
             wakes = p.suspended_for is SuspendReason.IDLE or p.state is State.AWAITING
@@ -109,9 +98,9 @@ def keeps_the_stop(t: Transition) -> bool:
 
 def starts_when_asked(t: Transition) -> bool:
     """A process starts on request, or for a planned restart after its pause."""
-    if t.before is None or not enters(t, State.STARTING) or _asks_for_a_start(t):
+    if not enters(t, State.STARTING) or _asks_for_a_start(t):
         return True
-    p: Process = t.before.record
+    p: Process = t.was
     return isinstance(t.event, BackoffElapsed) and p.comeback is not Comeback.NONE and not p.stop_requested
 
 
@@ -129,9 +118,7 @@ def pauses_before_it_comes_back(t: Transition) -> bool:
 
 def counts_restarts(t: Transition) -> bool:
     """Every restart counts, a recycle does not, and only a successful run clears the count."""
-    if t.before is None:
-        return True
-    before: Process = t.before.record
+    before: Process = t.was
     after: Process = t.after.record
     restarts = enters(t, State.STARTING) and not _asks_for_a_start(t) and before.comeback is Comeback.RESTART
     return after.restart_count == (0 if isinstance(t.event, RunSucceeded) else before.restart_count + restarts)
@@ -151,11 +138,6 @@ def restarts_by_policy(t: Transition) -> bool:
     return (p.comeback is Comeback.RESTART) == (may and left) and news == ["failed", "restart_exhausted"][
         : 1 + exhausted
     ]
-
-
-def fails_by_a_crash(t: Transition) -> bool:
-    """A crashed process is shown neither as up nor as stopped."""
-    return not isinstance(t.event, Crashed) or t.after.state is State.FAILED
 
 
 def reports_its_state(t: Transition) -> bool:
@@ -213,9 +195,9 @@ def wakes_the_idle_alone(t: Transition) -> bool:
 
 def binds_the_triggers(t: Transition) -> bool:
     """Triggers are paused as soon as a suspension is planned, and resumed as soon as it is not."""
-    if t.before is None or t.before.state not in SERVING or t.after.state not in SERVING:
+    if t.was.state not in SERVING or t.after.state not in SERVING:
         return True
-    was, now = t.before.record.suspended_for is not None, t.after.record.suspended_for is not None
+    was, now = t.was.suspended_for is not None, t.after.record.suspended_for is not None
     pauses, resumes = (any(isinstance(each, kind) for each in t.effects) for kind in (PauseTriggers, ResumeTriggers))
     return (pauses or not now or was) and (now or not pauses) and resumes == (was and not now)
 
@@ -233,8 +215,8 @@ def _asks_for_a_start(t: Transition) -> bool:
 
 
 STEPS: Final[tuple[Property[Any], ...]] = (
-    always_step("a process moves as requested", moves_as_requested),
-    always_step("an event with two ways leads where the process's plans say", goes_where_it_is_driven),
+    always_step("a process moves as requested", moves_as_requested, on=Event),
+    always_step("an event with two ways leads where the process's plans say", goes_where_it_is_driven, on=Event),
     *keeps_time(
         {
             LifetimeElapsed: (SERVING, lambda p: p.limits.max_lifetime_ms),
@@ -245,15 +227,15 @@ STEPS: Final[tuple[Property[Any], ...]] = (
     ),
     asks_once(),
     always_step("a stop stands until a start is requested", keeps_the_stop),
-    always_step("a process starts on request or for a restart only", starts_when_asked),
+    always_step("a process starts on request or for a restart only", starts_when_asked, on=Event),
     always_step("a restart has its pause before it", pauses_before_it_comes_back),
-    always_step("every restart counts until a run succeeds", counts_restarts),
+    always_step("every restart counts until a run succeeds", counts_restarts, on=Event),
     always_step("a failed process restarts as the policy says, or reports that it does not", restarts_by_policy),
-    always_step("a crashed process has failed", fails_by_a_crash),
+    always_step("a crashed process has failed", lambda t: t.after.state is State.FAILED, on=Crashed),
     always_step("a failed process keeps the reason, and reports it", keeps_why_it_failed),
     always_step("a requested start clears the past", begins_anew),
     always_step("the state of the process is reported", reports_its_state),
-    always_step("a pause binds as soon as it stands", binds_the_triggers),
+    always_step("a pause binds as soon as it stands", binds_the_triggers, on=Event),
     always(
         "a process that waits for a trigger has no planned suspension",
         lambda e: e.state is not State.AWAITING or e.record.suspended_for is None,

@@ -75,9 +75,7 @@ def rests_in(*states: State) -> Property[Any]:
     """Declare that an entity in one of these states comes to have no running activity, or leaves them."""
     names = " or ".join(states)
     return leads_to(
-        f"nothing runs on in {names}",
-        lambda e: e.state in states,
-        lambda e: e.state not in states or not e.running,
+        f"nothing runs on in {names}", lambda e: e.state in states, lambda e: e.state not in states or not e.running
     )
 
 
@@ -134,9 +132,9 @@ def goes_along(name: str, rows: Iterable[Row[Any]]) -> Property[Any]:
     edges = {(source, each.target) for each in rows for source in each.sources or ()}
 
     def is_an_edge(step: Transition) -> bool:
-        return step.before is None or step.entered is None or (step.before.state, step.entered) in edges
+        return step.entered is None or (step.was.state, step.entered) in edges
 
-    return always_step(name, is_an_edge)
+    return always_step(name, is_an_edge, on=Event)
 
 
 def leads_where(name: str, targets: Mapping[type[Event], Collection[State]]) -> Property[Any]:

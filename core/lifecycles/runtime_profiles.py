@@ -4,7 +4,6 @@ from typing import Final, Never
 
 from lifefold.core.kernel import (
     STAY,
-    Entity,
     Event,
     Machine,
     Row,
@@ -84,11 +83,6 @@ def stuck_after_ms(a: Runtime) -> int:
     return a.limits.stuck_after_ms
 
 
-def takes_nothing_more(t: Transition) -> bool:
-    """An agent that has shut down and completed accepts no task."""
-    return t.before is None or not t.before.record.is_over or t.entered is None
-
-
 def recovers_within_the_budget(t: Transition) -> bool:
     """An agent recovers within its budget only."""
     within = t.before is None or may_recover(t.before.record)
@@ -106,11 +100,6 @@ def pauses_before_it_recovers(t: Transition) -> bool:
     a: Runtime = t.after.record
     pauses = [each.delay_ms for each in t.effects if isinstance(each, StartTimer) and each.slot == RecoveryDue.__name__]
     return pauses == [a.limits.retry.delay_ms(a.recoveries + 1, a.agent_id)] * enters(t, State.FAILED)
-
-
-def may_still_recover(e: Entity[Runtime]) -> bool:
-    """Tell whether the budget is not used up."""
-    return e.record.recoveries < e.record.limits.max_recoveries
 
 
 def reports_a_stuck_agent(t: Transition) -> bool:
@@ -161,7 +150,9 @@ graceful: Final[Machine[Runtime]] = Machine(
     properties=(
         *USUAL,
         *follows_table((*ROWS, *BESIDE), but=(*CONDITIONS, Ready)),
-        always_step("an agent that is over accepts nothing more", takes_nothing_more),
+        always_step(
+            "an agent that is over accepts nothing more", lambda t: not t.was.is_over or t.entered is None, on=Event
+        ),
         sometimes("an agent shuts down and completes", lambda e: e.record.is_over),
     ),
 )
@@ -187,7 +178,11 @@ supervised: Final[Machine[Runtime]] = Machine(
         always_step("an agent that gives up is reported", reports_that_it_gives_up),
         always_step("a recovery has its pause before it", pauses_before_it_recovers),
         lasts_only(RecoveryDue.__name__, State.FAILED),
-        accepts("a recovery is accepted before its pause is over", {State.FAILED: (Recover,)}, when=may_still_recover),
+        accepts(
+            "a recovery is accepted before its pause is over",
+            {State.FAILED: (Recover,)},
+            when=lambda e: e.record.recoveries < e.record.limits.max_recoveries,
+        ),
         leads_to(
             "a failed agent recovers by itself, within the budget",
             lambda e: e.state is State.FAILED,

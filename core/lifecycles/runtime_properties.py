@@ -54,11 +54,6 @@ def is_within_a_section(e: Entity[Runtime]) -> bool:
     return bool(e.record.preemption.sections)
 
 
-def is_within_none(e: Entity[Runtime]) -> bool:
-    """Tell whether no section is running."""
-    return not is_within_a_section(e)
-
-
 def is_due(e: Entity[Runtime]) -> bool:
     """Tell whether a deadline is due."""
     due = due_ms(e.record)
@@ -66,7 +61,7 @@ def is_due(e: Entity[Runtime]) -> bool:
 
 
 ACCEPTED: Final[tuple[Property[Any], ...]] = (
-    accepts("a section can begin in every state", {ANY: (SectionEntered,)}, when=is_within_none),
+    accepts("a section can begin in every state", {ANY: (SectionEntered,)}, when=lambda e: not is_within_a_section(e)),
     accepts("a section can end in every state", {ANY: (SectionLeft,)}, when=is_within_a_section),
     accepts("a due deadline is accepted", {State.RUNNING: (DeadlinePassed,)}, when=is_due),
 )
@@ -122,9 +117,7 @@ def reports_a_lost_task(t: Transition) -> bool:
 
 def counts_recoveries(t: Transition) -> bool:
     """Every recovery counts, up to the budget, and only a completed task clears the count."""
-    if t.before is None:
-        return True
-    before, after = t.before.record.recoveries, t.after.record.recoveries
+    before, after = t.was.recoveries, t.after.record.recoveries
     if enters(t, State.RECOVERING):
         return bool(after == min(before + 1, t.after.record.limits.max_recoveries))
     return bool(after == (0 if isinstance(t.event, Complete) else before))
@@ -132,22 +125,17 @@ def counts_recoveries(t: Transition) -> bool:
 
 def keeps_the_request(t: Transition) -> bool:
     """A request is over when the agent is suspended, or its task is over, and not before."""
-    if t.before is None or not t.before.record.preemption.requested or t.after.record.preemption.requested:
+    if not t.was.preemption.requested or t.after.record.preemption.requested:
         return True
     return enters(t, State.SUSPENDED, State.RUNNABLE)
 
 
-def consumes_the_request(t: Transition) -> bool:
-    """A suspended agent, and one that can be scheduled again, has no request."""
-    return not enters(t, State.SUSPENDED, State.RUNNABLE) or not t.after.record.preemption.requested
-
-
 def signals_in_time(t: Transition) -> bool:
     """No agent is signalled before it is overdue."""
-    if t.before is None or not isinstance(t.event, DeadlinePassed) or not _has(t, SignalPreemption):
+    if not _has(t, SignalPreemption):
         return True
-    preemption: Preemption = t.before.record.preemption
-    timeout_ms = t.before.record.limits.preemption_timeout_ms
+    preemption: Preemption = t.was.preemption
+    timeout_ms = t.was.limits.preemption_timeout_ms
     declared = any(each.until_ms is not None and each.until_ms <= t.at_ms for each in preemption.sections)
     waited = preemption.since_ms is not None and preemption.since_ms + timeout_ms <= t.at_ms
     return preemption.spared_ms is not None or waited or (preemption.since_ms is None and declared)
@@ -155,10 +143,10 @@ def signals_in_time(t: Transition) -> bool:
 
 def forces_in_time(t: Transition) -> bool:
     """No agent is failed before its signal and its grace, or the limit that it had declared before."""
-    if t.before is None or not isinstance(t.event, DeadlinePassed) or not enters(t, State.FAILED):
+    if not enters(t, State.FAILED):
         return True
-    preemption: Preemption = t.before.record.preemption
-    signalled_ms, grace_ms = preemption.signalled_ms, t.before.record.limits.preemption_grace_ms
+    preemption: Preemption = t.was.preemption
+    signalled_ms, grace_ms = preemption.signalled_ms, t.was.limits.preemption_grace_ms
     before = () if signalled_ms is None else preemption.entered_by(signalled_ms)
     limit_ms = min((each.until_ms for each in before if each.until_ms is not None), default=0)
     return signalled_ms is not None and t.at_ms >= max(signalled_ms + grace_ms, limit_ms)
@@ -166,9 +154,9 @@ def forces_in_time(t: Transition) -> bool:
 
 def puts_no_deadline_off(t: Transition) -> bool:
     """While a request stands, no deadline is restarted; a signal is withdrawn once, for a wait."""
-    if t.before is None or not (t.before.record.preemption.requested and t.after.record.preemption.requested):
+    if not (t.was.preemption.requested and t.after.record.preemption.requested):
         return True
-    before: Preemption = t.before.record.preemption
+    before: Preemption = t.was.preemption
     after: Preemption = t.after.record.preemption
     spared = before.spared_ms is None and after.spared_ms is not None and isinstance(t.event, Run)
     runs_on = before.since_ms is None or after.since_ms == before.since_ms
@@ -177,9 +165,7 @@ def puts_no_deadline_off(t: Transition) -> bool:
 
 def keeps_the_task(t: Transition) -> bool:
     """A scheduled agent has its assigned task, and keeps it until it is over."""
-    if t.before is None:
-        return True
-    before: str | None = t.before.record.task_id
+    before: str | None = t.was.task_id
     after: str | None = t.after.record.task_id
     if isinstance(t.event, Schedule):
         return after == t.event.task_id
@@ -213,9 +199,7 @@ def notes_the_request(t: Transition) -> bool:
 
 def keeps_the_sections(t: Transition) -> bool:
     """The sections are those that were entered and not left, each with its declared limit (A18)."""
-    if t.before is None:
-        return True
-    before: Preemption = t.before.record.preemption
+    before: Preemption = t.was.preemption
     after: Preemption = t.after.record.preemption
     match t.event:
         case SectionEntered(key=key, within_ms=within_ms):
@@ -225,7 +209,7 @@ def keeps_the_sections(t: Transition) -> bool:
             left = tuple(each for each in before.sections if each.key != key)
             return before.has(key) and after.sections == left
         case _:
-            afresh = enters(t, State.RUNNABLE) and t.before.state is not State.INITIALIZING
+            afresh = enters(t, State.RUNNABLE) and t.was.state is not State.INITIALIZING
             return after.sections == (() if afresh else before.sections)
 
 
@@ -240,9 +224,7 @@ def signals_once(t: Transition) -> bool:
 
 def hears_the_deadline(t: Transition) -> bool:
     """A deadline is accepted when it is due. Then the agent is signalled, or failed after a signal."""
-    if t.before is None or not isinstance(t.event, DeadlinePassed):
-        return True
-    limits, preemption = t.before.record.limits, t.before.record.preemption
+    limits, preemption = t.was.limits, t.was.preemption
     due_ms = preemption.due_ms(limits.preemption_timeout_ms, limits.preemption_grace_ms)
     failed = t.after.state is State.FAILED
     return due_ms is not None and due_ms <= t.at_ms and failed == (preemption.signalled_ms is not None)
@@ -250,8 +232,6 @@ def hears_the_deadline(t: Transition) -> bool:
 
 def begins_to_count(t: Transition) -> bool:
     """The time to answer counts once the agent runs, outside of the sections in which the request came (A17)."""
-    if t.before is None or not isinstance(t.event, Run | SectionLeft | PreemptionRequested):
-        return True
     preemption: Preemption = t.after.record.preemption
     can_answer = (
         preemption.asked_ms is not None
@@ -287,21 +267,28 @@ STEPS: Final = (
     always_step("hooks are called with their transitions", calls_its_hooks),
     always_step("a state that lasted too long is logged", logs_an_overlong_state),
     always_step("a dropped task is completed or reported", reports_a_lost_task),
-    always_step("every recovery counts until a task is completed", counts_recoveries),
-    always_step("a request stands until it is answered", keeps_the_request),
-    always_step("an answered request does not come back", consumes_the_request),
-    always_step("a running deadline is put off only once, for a wait", puts_no_deadline_off),
-    always_step("no agent is signalled before it is overdue", signals_in_time),
-    always_step("an agent keeps its task until it is over", keeps_the_task),
+    always_step("every recovery counts until a task is completed", counts_recoveries, on=Event),
+    always_step("a request stands until it is answered", keeps_the_request, on=Event),
+    always_step(
+        "an answered request does not come back",
+        lambda t: not enters(t, State.SUSPENDED, State.RUNNABLE) or not t.after.record.preemption.requested,
+    ),
+    always_step("a running deadline is put off only once, for a wait", puts_no_deadline_off, on=Event),
+    always_step("no agent is signalled before it is overdue", signals_in_time, on=DeadlinePassed),
+    always_step("an agent keeps its task until it is over", keeps_the_task, on=Event),
     always_step("a failed agent keeps the reason until it begins afresh", keeps_the_reason_of_its_failure),
     always_step("a request is reported, and kept for an agent at work", notes_the_request),
-    always_step("sections last from when they are entered until they are left", keeps_the_sections),
+    always_step("sections last from when they are entered until they are left", keeps_the_sections, on=Event),
     always_step("a signal names the grace", signals_once),
-    always_step("a deadline is accepted when it is due, and not before", hears_the_deadline),
-    always_step("the time to answer begins as soon as an answer is possible", begins_to_count),
+    always_step("a deadline is accepted when it is due, and not before", hears_the_deadline, on=DeadlinePassed),
+    always_step(
+        "the time to answer begins as soon as an answer is possible",
+        begins_to_count,
+        on=Run | SectionLeft | PreemptionRequested,
+    ),
     *keeps_time(_TIMEOUTS),
     asks_once(),
-    always_step("no agent is failed before its signal and its grace", forces_in_time),
+    always_step("no agent is failed before its signal and its grace", forces_in_time, on=DeadlinePassed),
 )
 """Properties of every transition, in all profiles."""
 

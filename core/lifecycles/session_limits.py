@@ -70,9 +70,9 @@ def has_account(s: LimitableSession, _e: SessionExited | LimitReached) -> bool:
 
 def is_no_error(t: Transition) -> bool:
     """A limit of an account counts no error and no suspension, and never stops its agent."""
-    if t.before is None or not t.before.record.account or limit_of(t.event) is None:
+    if not t.was.account or limit_of(t.event) is None:
         return True
-    was, now = t.before.record, t.after.record
+    was, now = t.was, t.after.record
     counted = (now.consecutive_errors, now.total_errors, now.suspensions)
     same = counted == (was.consecutive_errors, was.total_errors, was.suspensions)
     return same and t.after.state in {State.BUILDING_PROMPT, State.INTERRUPTING}
@@ -80,10 +80,10 @@ def is_no_error(t: Transition) -> bool:
 
 def is_an_error_without_account(t: Transition) -> bool:
     """A limit counts as one error for an agent without an account."""
-    if t.before is None or t.before.state is not State.RUNNING or t.before.record.account:
+    if t.was.state is not State.RUNNING or t.was.account:
         return True
     limited = limit_of(t.event) is not None
-    return not limited or bool(t.after.record.total_errors == t.before.record.total_errors + 1)
+    return not limited or bool(t.after.record.total_errors == t.was.total_errors + 1)
 
 
 ROWS: Final[tuple[Row[Any], ...]] = (
@@ -94,8 +94,8 @@ ROWS: Final[tuple[Row[Any], ...]] = (
 )
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("a limit of an account counts no error and stops no agent", is_no_error),
-    always_step("a limit is an error of an agent without an account", is_an_error_without_account),
+    always_step("a limit of an account counts no error and stops no agent", is_no_error, on=Event),
+    always_step("a limit is an error of an agent without an account", is_an_error_without_account, on=Event),
     accepts(
         "a limit of an account is accepted from a running session",
         {State.RUNNING: (LIMITED, LimitReached)},

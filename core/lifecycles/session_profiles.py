@@ -79,9 +79,7 @@ def prompt_threshold_reached(s: Session, e: PromptFailed) -> bool:
 
 def counts_prompt_failures(t: Transition) -> bool:
     """A prompt that cannot be written counts as an error, once, and is followed by a pause or the end."""
-    if t.before is None or not isinstance(t.event, PromptFailed):
-        return True
-    added: int = t.after.record.consecutive_errors - t.before.record.consecutive_errors
+    added: int = t.after.record.consecutive_errors - t.was.consecutive_errors
     return added == 1 and t.after.state in {State.COOLING_DOWN, State.STOPPED}
 
 
@@ -91,7 +89,7 @@ prompt_failures = machine.with_rows(
     during={State.BUILDING_PROMPT: does(build_prompt, yields=FatalError, last=(PromptReady, PromptFailed))},
     name="session-prompt-failures",
 ).with_properties(
-    always_step("a prompt that fails counts as an error", counts_prompt_failures),
+    always_step("a prompt that fails counts as an error", counts_prompt_failures, on=PromptFailed),
     *exits_on(State.BUILDING_PROMPT, PromptFailed),
 )
 """The profile in which writing a prompt can fail and be tried again (D6)."""
@@ -128,17 +126,15 @@ def counts_suspensions(t: Transition) -> bool:
 
     A requested suspension does not count, and an error or a success forgets the earlier ones (D28).
     """
-    if t.before is None:
-        return True
-    was: Session = t.before.record
+    was: Session = t.was
     now: Session = t.after.record
     if not isinstance(t.event, SessionExited) or not isinstance(t.event.outcome, Suspended):
         forgotten = now.total_errors != was.total_errors or t.entered is State.SESSION_COMPLETE
         return now.suspensions == (0 if forgotten else was.suspensions)
-    unasked = t.before.state is State.RUNNING and not t.event.outcome.asked
+    unasked = t.was.state is State.RUNNING and not t.event.outcome.asked
     if unasked and was.suspensions + 1 >= was.limits.max_total_errors:
         return (now.suspensions, now.total_errors) == (0, was.total_errors + 1)
-    pauses = t.before.state is not State.RUNNING or t.entered is State.COOLING_DOWN
+    pauses = t.was.state is not State.RUNNING or t.entered is State.COOLING_DOWN
     return pauses and (now.suspensions, now.total_errors) == (was.suspensions + unasked, was.total_errors)
 
 
@@ -168,9 +164,7 @@ def give_up_stalled(s: Session, e: Stalled) -> Step[Session, LogFatal]:
 
 def counts_stalls(t: Transition) -> bool:
     """A stalled session counts as an error, once, is ended, and is followed by a pause or the end."""
-    if t.before is None or not isinstance(t.event, Stalled):
-        return True
-    added: int = t.after.record.consecutive_errors - t.before.record.consecutive_errors
+    added: int = t.after.record.consecutive_errors - t.was.consecutive_errors
     ended = any(isinstance(each, End) and each.slot == RunSession.__name__ for each in t.effects)
     return added == 1 and ended and t.after.state in {State.COOLING_DOWN, State.STOPPED}
 
@@ -250,9 +244,7 @@ def change_limits(s: Session, e: LimitsChanged) -> Step[Session, Never]:
 
 def has_the_last_time_limit(t: Transition) -> bool:
     """The time limit of a session is the last one set; other limits change with the plan only."""
-    if t.before is None:
-        return True
-    was: Session = t.before.record
+    was: Session = t.was
     now: Session = t.after.record
     if isinstance(t.event, TimeLimited):
         return now == replace(was, limits=replace(was.limits, session_timeout_ms=t.event.timeout_ms))
@@ -282,13 +274,13 @@ in_fleet = prompt_failures.with_rows(
     during={State.COOLING_DOWN: after(pause, BackoffElapsed)},
     name="session-in-fleet",
 ).with_properties(
-    always_step("suspensions count until they are too many, and are then an error", counts_suspensions),
+    always_step("suspensions count until they are too many, and are then an error", counts_suspensions, on=Event),
     accepts("a suspension is accepted also if it is one too many", {State.RUNNING: (UNASKED,)}),
     *exits_on(State.RUNNING, SUSPENDED),
-    always_step("the time limit of a session is the last one set", has_the_last_time_limit),
+    always_step("the time limit of a session is the last one set", has_the_last_time_limit, on=Event),
     accepts("the time limit of a session can be set before it begins", {State.BUILDING_PROMPT: (TimeLimited,)}),
     accepts("other limits are accepted unless the agent has stopped", {_NOT_STOPPED: (LimitsChanged,)}),
-    always_step("a stalled session counts as an error, and is ended", counts_stalls),
+    always_step("a stalled session counts as an error, and is ended", counts_stalls, on=Stalled),
     *exits_on(State.RUNNING, Stalled),
 )
 """The profile for a fleet: a prompt may fail, and a session may suspend itself (D28), or stall.
@@ -384,11 +376,7 @@ supervised: Machine[Any] = Machine(
         lasts_only("BuildPrompt", State.BUILDING_PROMPT),
         lasts_only("RefreshWorktree", State.SESSION_COMPLETE),
         always_step("only a stopped agent is restarted, and has no errors then", begins_anew),
-        accepts(
-            "a stopped agent can be restarted",
-            {State.STOPPED: (Restarted,)},
-            when=lambda e: e.record.supervised,
-        ),
+        accepts("a stopped agent can be restarted", {State.STOPPED: (Restarted,)}, when=lambda e: e.record.supervised),
     ),
     rests=lambda s: s.state is State.STOPPED,
 )

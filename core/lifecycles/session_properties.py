@@ -8,6 +8,7 @@ from typing import Final
 
 from lifefold.core.kernel import (
     Entity,
+    Event,
     Phase,
     Property,
     Transition,
@@ -70,18 +71,13 @@ def errors_added(t: Transition) -> int:
 
 def counts_errors_once(t: Transition) -> bool:
     """An error or a time-out of a session that was not interrupted counts, once, and no other end counts."""
-    if t.before is None or not isinstance(t.event, SessionExited):
+    if not isinstance(t.event, SessionExited):
         return True
-    at_work = t.before.state in {State.SPAWNING, State.RUNNING}
+    at_work = t.was.state in {State.SPAWNING, State.RUNNING}
     if at_work and isinstance(t.event.outcome, Error | Timeout):
         return errors_added(t) == 1
     spared = isinstance(t.event.outcome, Success) or t.event.outcome == Suspended(asked=True)
     return not spared or errors_added(t) <= 0
-
-
-def spares_the_interrupted(t: Transition) -> bool:
-    """The end of an interrupted session is no error."""
-    return t.before is None or t.before.state is not State.INTERRUPTING or errors_added(t) <= 0
 
 
 def forgets_with_a_reason(t: Transition) -> bool:
@@ -89,11 +85,6 @@ def forgets_with_a_reason(t: Transition) -> bool:
     started = isinstance(t.event, SessionStarted) and t.after.record.limits.reset_errors_on == "start"
     succeeded = enters(t, State.SESSION_COMPLETE)
     return bool(t.after.record.consecutive_errors == 0) if started or succeeded else errors_added(t) >= 0
-
-
-def pauses_or_gives_up(t: Transition) -> bool:
-    """An error stops the agent for good, or sends it into the pause."""
-    return errors_added(t) <= 0 or t.after.state in {State.COOLING_DOWN, State.STOPPED}
 
 
 def counts_among_all(t: Transition) -> bool:
@@ -181,10 +172,8 @@ def kills_the_interrupted_alone(t: Transition) -> bool:
 
 def counts_sessions_once(t: Transition) -> bool:
     """The session number rises when the agent continues after a success, then alone, and is reported."""
-    if t.before is None:
-        return True
-    rises = t.after.record.session_seq - t.before.record.session_seq
-    goes_on = t.before.state is State.SESSION_COMPLETE and enters(t, State.BUILDING_PROMPT)
+    rises = t.after.record.session_seq - t.was.session_seq
+    goes_on = t.was.state is State.SESSION_COMPLETE and enters(t, State.BUILDING_PROMPT)
     reported = [each.session_seq for each in t.effects if isinstance(each, IncrementSession)]
     return rises == goes_on and reported == [t.after.record.session_seq] * goes_on
 
@@ -239,9 +228,7 @@ PROPERTIES: Final[tuple[Property[Entity[Session]], ...]] = (
         given=weakly(OperatorStop),
     ),
     eventually(
-        "a fatal error stops the agent in every state",
-        lambda e: e.state is State.STOPPED,
-        given=weakly(FatalError),
+        "a fatal error stops the agent in every state", lambda e: e.state is State.STOPPED, given=weakly(FatalError)
     ),
     leads_to(
         "a waiting message does not wait for ever",
@@ -259,23 +246,28 @@ PROPERTIES: Final[tuple[Property[Entity[Session]], ...]] = (
         lambda e: e.record.consecutive_errors >= e.record.limits.max_consecutive_errors,
     ),
     sometimes(
-        "too many errors in all end the agent",
-        lambda e: e.record.total_errors >= e.record.limits.max_total_errors,
+        "too many errors in all end the agent", lambda e: e.record.total_errors >= e.record.limits.max_total_errors
     ),
     sometimes(
-        "a session succeeds after an error",
-        lambda e: e.state is State.SESSION_COMPLETE and e.record.total_errors > 0,
+        "a session succeeds after an error", lambda e: e.state is State.SESSION_COMPLETE and e.record.total_errors > 0
     ),
 )
 """Properties of an agent at all times. Where a state lasts as long as its work, that work is assumed to end."""
 
 STEPS: Final = (
-    always_step("an error counts once", counts_errors_once),
-    always_step("an interrupted session is no error", spares_the_interrupted),
+    always_step("an error counts once", counts_errors_once, on=Event),
+    always_step(
+        "an interrupted session is no error",
+        lambda t: t.was.state is not State.INTERRUPTING or errors_added(t) <= 0,
+        on=Event,
+    ),
     always_step("an error counts once among all", counts_among_all),
     always_step("an error that reaches a threshold ends the agent, and names it", gives_up_at_a_threshold),
     always_step("errors in a row are forgotten with a reason only", forgets_with_a_reason),
-    always_step("an error is followed by a pause or the end", pauses_or_gives_up),
+    always_step(
+        "an error is followed by a pause or the end",
+        lambda t: errors_added(t) <= 0 or t.after.state in {State.COOLING_DOWN, State.STOPPED},
+    ),
     always_step("a pause is as long as the errors before it require", pauses_long_enough),
     always_step("a pause ends when it is over, or with the agent", leaves_the_pause_when_it_is_over),
     always_step("an agent that stops without a request reports the reason", reports_the_reason_of_its_stop),
@@ -284,7 +276,7 @@ STEPS: Final = (
     always_step("an interrupted session has its grace, and is then killed", gives_it_time),
     always_step("after an interruption the next prompt is written", goes_on_after_an_interruption),
     always_step("the written prompt is kept", keeps_the_prompt),
-    always_step("a completed session counts once", counts_sessions_once),
+    always_step("a completed session counts once", counts_sessions_once, on=Event),
     always_step("every attempt has its own number", numbers_every_attempt),
     always_step("a start counts for the spawned session", starts_what_was_spawned),
     always_step("only a success completes a session", completes_by_success),

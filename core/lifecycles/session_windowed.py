@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from lifefold.core.kernel import Machine, Transition, always_step, replace
+from lifefold.core.kernel import Event, Machine, Transition, always_step, replace
 from lifefold.core.lifecycles.session import Session, machine
 
 
@@ -39,9 +39,7 @@ class WindowedSession(Session, frozen=True):
 
 def remembers_the_window(t: Transition) -> bool:
     """The total of errors has each error of the last window, with its time, and no older one."""
-    if t.before is None:
-        return True
-    was: WindowedSession = t.before.record
+    was: WindowedSession = t.was
     now: WindowedSession = t.after.record
     if now.consecutive_errors <= was.consecutive_errors:
         return (now.errors_at_ms, now.total_errors) == (was.errors_at_ms, was.total_errors)
@@ -51,6 +49,6 @@ def remembers_the_window(t: Transition) -> bool:
 
 
 windowed: Machine[Any] = machine.starting(WindowedSession(), "session-windowed").with_properties(
-    always_step("the errors of the last window count, and no older ones", remembers_the_window)
+    always_step("the errors of the last window count, and no older ones", remembers_the_window, on=Event)
 )
 """The profile in which old errors are forgotten (D22)."""

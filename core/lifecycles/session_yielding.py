@@ -56,11 +56,6 @@ def has_the_time_of_its_request(t: Transition) -> bool:
     return given == ([within_ms or t.after.record.limits.grace_ms] if began else [])
 
 
-def is_asked_to_yield(t: Transition) -> bool:
-    """A yielding session is asked to end before it is killed."""
-    return not isinstance(t.event, YieldWanted) or any(isinstance(each, CancelSession) for each in t.effects)
-
-
 INSTEAD: Final[dict[tuple[frozenset[Any] | None, type[Event]], Row[Any]]] = {
     (each.sources, each.event): each
     for each in (row(State.SPAWNING, SessionStarted, State.RUNNING, begin_without_request, when=is_expected),)
@@ -71,7 +66,11 @@ ROWS: Final[tuple[Row[Any], ...]] = (row(State.RUNNING, YieldWanted, State.INTER
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("a yielding session has the time of its request", has_the_time_of_its_request),
-    always_step("a yielding session is asked to end", is_asked_to_yield),
+    always_step(
+        "a yielding session is asked to end",
+        lambda t: any(isinstance(each, CancelSession) for each in t.effects),
+        on=YieldWanted,
+    ),
     leads_where("a yielding session is being interrupted", {YieldWanted: (State.INTERRUPTING,)}),
     accepts("a running session can be told to yield", {State.RUNNING: (YieldWanted,)}),
     accepts("an interruption of a starting session waits for it", {State.SPAWNING: (UrgentMessage, YieldWanted)}),

@@ -1,6 +1,6 @@
 """The parts of an agent's coarse status: its states, its events, its record, the names of its hooks."""
 
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Self
 
 from lifefold.core.kernel import Event, Record
 from lifefold.core.kernel import State as AnyLifecycleState
@@ -57,26 +57,23 @@ class FatalError(Event, frozen=True):
         return cls("out of memory", 137), cls()
 
 
-class TaskBegan(Event, frozen=True):
-    """The agent has begun a task."""
+class _OfTask(Event, frozen=True):
+    """Base of the reports about a task of the agent."""
 
     task: str = "task"
 
     @classmethod
-    def examples(cls) -> tuple["TaskBegan", ...]:
+    def examples(cls) -> tuple[Self, ...]:
         """Return two tasks."""
         return cls("a"), cls("b")
 
 
-class TaskEnded(Event, frozen=True):
+class TaskBegan(_OfTask, frozen=True):
+    """The agent has begun a task."""
+
+
+class TaskEnded(_OfTask, frozen=True):
     """The agent has ended a task, with any outcome."""
-
-    task: str = "task"
-
-    @classmethod
-    def examples(cls) -> tuple["TaskEnded", ...]:
-        """Return the ends of two tasks."""
-        return cls("a"), cls("b")
 
 
 class PiiDetected(Event, frozen=True):

@@ -3,16 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from lifefold.core.kernel import (
-    Property,
-    Transition,
-    accepts,
-    always_step,
-    leads_to,
-    replace,
-    sometimes,
-    weakly,
-)
+from lifefold.core.kernel import Event, Property, Transition, accepts, always_step, leads_to, replace, sometimes, weakly
 from lifefold.core.lifecycles.status_model import (
     LAUNCH,
     RELEASE,
@@ -62,18 +53,18 @@ def fatal_error_fails(step: Transition) -> bool:
 
 def stop_waits_for_work(step: Transition) -> bool:
     """An agent with tasks stops at once only if the stop is forced (B2)."""
-    if step.before is None or step.entered is not State.STOPPED:
+    if step.entered is not State.STOPPED:
         return True
-    tasks = step.before.record.tasks
-    last = isinstance(step.event, TaskEnded) and tasks == (step.event.task,) and step.before.record.draining
+    tasks = step.was.tasks
+    last = isinstance(step.event, TaskEnded) and tasks == (step.event.task,) and step.was.draining
     return last or (isinstance(step.event, Stop) and (not tasks or step.event.force))
 
 
 def restart_keeps_everything(step: Transition) -> bool:
     """A restart counts the incarnation and changes nothing else (B6, B7)."""
-    if step.before is None or step.entered is not State.RUNNING:
+    if step.entered is not State.RUNNING:
         return True
-    before: Status = step.before.record
+    before: Status = step.was
     restarted: bool = step.after.record == replace(before, state=State.RUNNING, incarnation=before.incarnation + 1)
     return restarted
 
@@ -92,7 +83,7 @@ def drain_ends_only_with_the_agent(step: Transition) -> bool:
 
 def end_releases(step: Transition) -> bool:
     """An agent that stops or fails has its work ended, and one that starts has its work launched."""
-    if step.before is None or step.entered is None:
+    if step.entered is None:
         return True
     hook = LAUNCH if step.entered is State.RUNNING else RELEASE
     return [each.name for each in step.effects if isinstance(each, CallHook)] == [hook]
@@ -100,18 +91,14 @@ def end_releases(step: Transition) -> bool:
 
 def change_is_saved_then_reported(step: Transition) -> bool:
     """A change is saved, and reported only after that; a step without a change is not reported (B3, B10)."""
-    if step.before is None:
-        return True
     kinds = [type(each) for each in step.effects if isinstance(each, SaveState | EmitTelemetry)]
-    changed = step.before.record != step.after.record
+    changed = step.was != step.after.record
     return kinds in ([SaveState], [SaveState, EmitTelemetry]) if changed else EmitTelemetry not in kinds
 
 
 def every_change_is_reported(step: Transition) -> bool:
     """Operators hear of every start, every stop, every failure, and of personal data that was found (B3, B13)."""
-    if step.before is None:
-        return True
-    found = step.before.record != step.after.record and isinstance(step.event, PiiDetected)
+    found = step.was != step.after.record and isinstance(step.event, PiiDetected)
     expected = {"pii_detected"} if found else set[str]()
     if step.entered is not None:
         expected |= {_REPORTED[step.entered]}
@@ -128,14 +115,14 @@ _REPORTED: Final[Mapping[object, str]] = {
 
 def tasks_are_known(step: Transition) -> bool:
     """The tasks of a running agent are those that began and have not ended; only such a task ends."""
-    if step.before is None or step.before.state is State.FAILED:
+    if step.was.state is State.FAILED:
         return True
-    before = list(step.before.record.tasks)
+    before = list(step.was.tasks)
     after = list(step.after.record.tasks)
     match step.event:
         case TaskBegan(task=task):
             return task not in before and after == [*before, task]
-        case TaskEnded(task=task) if step.before.state is State.RUNNING:
+        case TaskEnded(task=task) if step.was.state is State.RUNNING:
             return task in before and after == [each for each in before if each != task]
         case _:
             return after == (before if step.entered is None else [])
@@ -143,9 +130,9 @@ def tasks_are_known(step: Transition) -> bool:
 
 def counts_are_kept(step: Transition) -> bool:
     """Each find of personal data counts once, and so does an error that is reported too late, with its reason."""
-    if step.before is None or step.before.state is State.FAILED:
+    if step.was.state is State.FAILED:
         return True
-    before: Status = step.before.record
+    before: Status = step.was
     after: Status = step.after.record
     rises = (after.pii_detections - before.pii_detections, after.late_reports - before.late_reports)
     if isinstance(step.event, FatalError) and before.state is State.STOPPED:
@@ -164,20 +151,20 @@ def failure_is_kept_whole(step: Transition) -> bool:
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("a failed agent does not change", failure_is_immutable),
     always_step("a fatal error fails a running agent", fatal_error_fails),
-    always_step("only a forced stop cuts off tasks", stop_waits_for_work),
-    always_step("a restart counts the incarnation and changes nothing else", restart_keeps_everything),
-    always_step("every start launches the agent's work, and every end releases it, once", end_releases),
+    always_step("only a forced stop cuts off tasks", stop_waits_for_work, on=Event),
+    always_step("a restart counts the incarnation and changes nothing else", restart_keeps_everything, on=Event),
+    always_step("every start launches the agent's work, and every end releases it, once", end_releases, on=Event),
     always_step(
-        "a change is saved before it is reported, and no other step is reported", change_is_saved_then_reported
+        "a change is saved before it is reported, and no other step is reported",
+        change_is_saved_then_reported,
+        on=Event,
     ),
-    always_step("operators hear of every start and end, and of personal data", every_change_is_reported),
-    always_step("an agent's tasks are those that began and have not ended", tasks_are_known),
-    always_step("personal data and late errors count, each once", counts_are_kept),
+    always_step("operators hear of every start and end, and of personal data", every_change_is_reported, on=Event),
+    always_step("an agent's tasks are those that began and have not ended", tasks_are_known, on=Event),
+    always_step("personal data and late errors count, each once", counts_are_kept, on=Event),
     always_step("a failure is kept with its reason and exit code", failure_is_kept_whole),
     accepts(
-        "the end of an agent's task is accepted",
-        {State.RUNNING: (TaskEnded,)},
-        when=lambda e: bool(e.record.tasks),
+        "the end of an agent's task is accepted", {State.RUNNING: (TaskEnded,)}, when=lambda e: bool(e.record.tasks)
     ),
     sometimes("an agent has two tasks", lambda e: len(e.record.tasks) > 1),
     sometimes("an agent stops", lambda e: e.state is State.STOPPED),

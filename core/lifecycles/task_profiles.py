@@ -19,7 +19,6 @@ from typing import Any, ClassVar, Final, Never
 from lifefold.core.kernel import (
     ANY,
     STAY,
-    Entity,
     Event,
     Machine,
     Pattern,
@@ -198,53 +197,38 @@ def cancelled_is_ended(step: Transition) -> bool:
 
 def late_is_kept(step: Transition) -> bool:
     """A report that changes nothing is kept for people (E12)."""
-    if step.before is None or not isinstance(step.event, _Report):
-        return True
-    unchanged: bool = step.after.record == replace(step.before.record, at_ms=step.at_ms)
+    unchanged: bool = step.after.record == replace(step.was, at_ms=step.at_ms)
     return unchanged is any(isinstance(each, KeepDeadLetter) for each in step.effects)
 
 
 def lease_expires_before_work_only(step: Transition) -> bool:
     """Only an owner that has not begun to work loses its task by the lease (E11)."""
-    return step.before is None or not isinstance(step.event, LeaseExpired) or step.before.state is State.CLAIMED
+    return step.was.state is State.CLAIMED
 
 
 def hopeless_is_not_retried(step: Transition) -> bool:
     """A failure that cannot pass is not retried (E5)."""
-    if step.before is None or not isinstance(step.event, Retried):
-        return True
-    before: GovernedTask = step.before.record
+    before: GovernedTask = step.was
     return before.retries < retry_limit(before.max_retries, before.trouble, before.retry_policy)
 
 
 def rests_before_a_retry(step: Transition) -> bool:
     """A retried task rests first, twice as long as before, up to the longest rest (E6)."""
-    if step.before is None or not isinstance(step.event, Retried):
-        return True
-    policy: RetryPolicy = step.before.record.retry_policy
-    rest_ms = min(policy.backoff_base_ms * 2**step.before.record.retries, policy.backoff_cap_ms)
+    policy: RetryPolicy = step.was.retry_policy
+    rest_ms = min(policy.backoff_base_ms * 2**step.was.retries, policy.backoff_cap_ms)
     return bool(step.after.record.not_before_ms == step.at_ms + rest_ms)
 
 
 def ends_the_claim_of_an_orphan(step: Transition) -> bool:
     """The recovery of a dead agent's work reports under the next number (E12)."""
-    if step.before is None or not isinstance(step.event, Orphaned):
-        return True
-    return bool(step.after.record.epoch == step.before.record.epoch + 1)
+    return bool(step.after.record.epoch == step.was.epoch + 1)
 
 
 def names_the_owner_of_an_expired_lease(step: Transition) -> bool:
     """A task whose owner has not begun is open again, with the owner's name in the reason (E11)."""
-    if step.before is None or not isinstance(step.event, LeaseExpired):
-        return True
-    owner: str = step.before.record.owner
+    owner: str = step.was.owner
     t: GovernedTask = step.after.record
     return step.entered is State.OPEN and not t.owner and owner in t.reason
-
-
-def claim_is_over(e: Entity[GovernedTask]) -> bool:
-    """Tell whether the task was claimed, and the claim is over."""
-    return e.record.epoch > 0 and not e.record.owner
 
 
 def of_a_claim(kind: type[Event]) -> Pattern[Any]:
@@ -261,23 +245,25 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     accepts(
         "a report of a claim that is over is accepted, to be kept",
         {ANY: tuple(of_a_claim(kind) for kind in _REPORTS)},
-        when=claim_is_over,
+        when=lambda e: e.record.epoch > 0 and not e.record.owner,
     ),
     accepts("a lost subtask can block its parent", {State.WAITING_FOR_SUBTASKS: (of_no_claim(Blocked),)}),
     always_step("a task that has to rest cannot be claimed", claims_wait),
     always_step("the session that works at a cancelled task is ended", cancelled_is_ended),
-    always_step("a report that changes nothing is kept, and no other one is", late_is_kept),
-    always_step("a lease expires only before its owner has begun", lease_expires_before_work_only),
-    always_step("a task rests before it is retried", rests_before_a_retry),
-    always_step("the recovery of a task has a number of its own", ends_the_claim_of_an_orphan),
-    always_step("an owner that has not begun loses the task, and is named", names_the_owner_of_an_expired_lease),
+    always_step("a report that changes nothing is kept, and no other one is", late_is_kept, on=_Report),
+    always_step("a lease expires only before its owner has begun", lease_expires_before_work_only, on=LeaseExpired),
+    always_step("a task rests before it is retried", rests_before_a_retry, on=Retried),
+    always_step("the recovery of a task has a number of its own", ends_the_claim_of_an_orphan, on=Orphaned),
+    always_step(
+        "an owner that has not begun loses the task, and is named", names_the_owner_of_an_expired_lease, on=LeaseExpired
+    ),
     *keeps_time(
         {
             LeaseExpired: ((State.CLAIMED,), lambda t: t.lease_ms),
             SubtasksOverdue: ((State.WAITING_FOR_SUBTASKS,), lambda t: t.subtasks_ms),
         }
     ),
-    always_step("a failure that cannot pass is not retried", hopeless_is_not_retried),
+    always_step("a failure that cannot pass is not retried", hopeless_is_not_retried, on=Retried),
     is_transient(State.CLAIMED),
     is_transient(State.WAITING_FOR_SUBTASKS),
     sometimes("a task has to rest", lambda e: e.record.not_before_ms > e.record.at_ms),

@@ -2,16 +2,7 @@
 
 from typing import Any, Final
 
-from lifefold.core.kernel import (
-    Property,
-    Transition,
-    always,
-    always_step,
-    leads_to,
-    sometimes,
-    strongly,
-    weakly,
-)
+from lifefold.core.kernel import Event, Property, Transition, always, always_step, leads_to, sometimes, strongly, weakly
 from lifefold.core.lifecycles.property_forms import asks_once
 from lifefold.core.lifecycles.task_model import (
     Blocked,
@@ -56,9 +47,9 @@ def is_owned_only_by_a_claim(t: Task) -> bool:
 
 def other_claims_change_nothing(step: Transition) -> bool:
     """Only the present owner's reports move a task; a report without a claim (0) splits or blocks it at most (E12)."""
-    if step.before is None or not isinstance(step.event, OwnerReport | Blocked):
+    if not isinstance(step.event, OwnerReport | Blocked):
         return True
-    before: Task = step.before.record
+    before: Task = step.was
     nobody = step.event.epoch == 0 and isinstance(step.event, Decomposed | Blocked)
     unchanged: bool = before == step.after.record
     return unchanged or nobody or step.event.epoch == before.epoch
@@ -66,29 +57,25 @@ def other_claims_change_nothing(step: Transition) -> bool:
 
 def claims_are_numbered(step: Transition) -> bool:
     """Every claim has a number of its own: it is one above the last, and no number comes back (E12)."""
-    if step.before is None:
-        return True
-    grown: int = step.after.record.epoch - step.before.record.epoch
+    grown: int = step.after.record.epoch - step.was.epoch
     return grown == 1 if isinstance(step.event, Claimed) else grown == isinstance(step.event, Orphaned) or grown == 0
 
 
 def claims_an_unclaimed_task(step: Transition) -> bool:
     """A claimed task cannot be claimed again (E21)."""
-    return step.before is None or not isinstance(step.event, Claimed) or not step.before.record.owner
+    return not step.was.owner
 
 
 def reports_while_it_has_the_task(step: Transition) -> bool:
     """An owner that has lost its task, by a lease for instance, begins, ends and gives back nothing (E11, E12)."""
-    if step.before is None or not isinstance(step.event, Started | Completed | Failed | Released):
-        return True
-    return bool(step.before.record.owner) or step.entered is None
+    return bool(step.was.owner) or step.entered is None
 
 
 def kept_is_not_forgotten(step: Transition) -> bool:
     """The kept state of a task is continued from until the work is done, by any owner (D28)."""
-    if step.before is None or not isinstance(step.event, Claimed | Started | Failed | Released | Orphaned):
+    if not isinstance(step.event, Claimed | Started | Failed | Released | Orphaned):
         return True
-    before: int = step.before.record.kept
+    before: int = step.was.kept
     after: int = step.after.record.kept
     return after == before if before else not isinstance(step.event, Claimed) or after == step.after.record.epoch
 
@@ -110,9 +97,9 @@ def done_before_closed(step: Transition) -> bool:
 
 def failures_are_retried_one_by_one(step: Transition) -> bool:
     """A failed task is reopened by a counted retry (E5)."""
-    if step.before is None or step.before.state is not State.FAILED or step.entered is None:
+    if step.was.state is not State.FAILED or step.entered is None:
         return True
-    counted: bool = step.after.record.retries == step.before.record.retries + 1
+    counted: bool = step.after.record.retries == step.was.retries + 1
     return step.entered is State.OPEN and isinstance(step.event, Retried) and counted
 
 
@@ -145,17 +132,23 @@ def keeps_what_was_reported(step: Transition) -> bool:
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always("no task is retried more often than its limit", lambda e: retries_are_bounded(e.record)),
     always("a task without work has no owner", lambda e: is_owned_only_by_a_claim(e.record)),
-    always_step("a report of another claim changes nothing", other_claims_change_nothing),
-    always_step("every claim has a number of its own", claims_are_numbered),
-    always_step("an owner that has lost its task begins, ends and gives back nothing", reports_while_it_has_the_task),
-    always_step("the kept state of unfinished work is continued from", kept_is_not_forgotten),
-    always_step("a claimed task cannot be claimed again", claims_an_unclaimed_task),
+    always_step("a report of another claim changes nothing", other_claims_change_nothing, on=Event),
+    always_step("every claim has a number of its own", claims_are_numbered, on=Event),
+    always_step(
+        "an owner that has lost its task begins, ends and gives back nothing",
+        reports_while_it_has_the_task,
+        on=Started | Completed | Failed | Released,
+    ),
+    always_step("the kept state of unfinished work is continued from", kept_is_not_forgotten, on=Event),
+    always_step("a claimed task cannot be claimed again", claims_an_unclaimed_task, on=Claimed),
     always_step("a settled task stays settled without a request", settled_stays_settled),
     always_step("a task knows its owner, its reason and its commit", keeps_what_was_reported),
     asks_once(),
     sometimes("a task is retried as often as it may be", lambda e: e.record.retries == e.record.max_retries),
     always_step("only finished and verified work is closed", done_before_closed),
-    always_step("a failed task is reopened by a retry, and every retry is counted", failures_are_retried_one_by_one),
+    always_step(
+        "a failed task is reopened by a retry, and every retry is counted", failures_are_retried_one_by_one, on=Event
+    ),
     leads_to(
         "every claim ends, if its owner or its watcher reports the failure in the end",
         lambda e: e.state in OWNED,

@@ -221,16 +221,16 @@ def remembers_within_bounds(t: Turn) -> bool:
 
 def repetitions_change_nothing(step: Transition) -> bool:
     """A repeated report, and one of another turn, changes nothing (E26, E27)."""
-    if step.before is None or not isinstance(step.event, _Report):
+    if not isinstance(step.event, _Report):
         return True
-    before: Turn = step.before.record
+    before: Turn = step.was
     old = step.event.turn != before.number or step.event.id in before.seen
     return not old or bool(before == step.after.record)
 
 
 def reports_are_remembered(step: Transition) -> bool:
     """A report that can be repeated is recognised when it is (E26)."""
-    if step.before is None or not isinstance(step.event, _Report):
+    if not isinstance(step.event, _Report):
         return True
     return not step.event.id or step.event.id in step.after.record.seen
 
@@ -242,22 +242,10 @@ def is_no_news(step: Transition) -> bool:
 
 def counts_what_is_done(step: Transition) -> bool:
     """Every tool call and every compaction counts, once."""
-    if step.before is None:
-        return True
-    before: Turn = step.before.record
+    before: Turn = step.was
     after: Turn = step.after.record
     tools, compactions = after.tool_calls - before.tool_calls, after.compactions - before.compactions
     return (tools, compactions) == (step.entered is State.TOOL_USE, step.entered is State.COMPACTING)
-
-
-def is_verified_first(step: Transition) -> bool:
-    """A turn completes only from its verification."""
-    return step.entered is not State.COMPLETING or _came_from(step, State.VERIFYING)
-
-
-def is_reaped_at_the_end(step: Transition) -> bool:
-    """A turn is reaped when it has completed or failed, so no working process is cleaned up."""
-    return step.entered is not State.REAPED or _came_from(step, State.COMPLETING, State.FAILED)
 
 
 def failure_is_reaped(step: Transition) -> bool:
@@ -270,11 +258,17 @@ def _came_from(step: Transition, *states: State) -> bool:
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("a repeated report, or one of another turn, changes nothing", repetitions_change_nothing),
-    always_step("every report that can be repeated is remembered", reports_are_remembered),
-    always_step("every tool call and every compaction counts", counts_what_is_done),
-    always_step("a turn completes only from its verification", is_verified_first),
-    always_step("a turn is reaped only when it has completed or failed", is_reaped_at_the_end),
+    always_step("a repeated report, or one of another turn, changes nothing", repetitions_change_nothing, on=Event),
+    always_step("every report that can be repeated is remembered", reports_are_remembered, on=Event),
+    always_step("every tool call and every compaction counts", counts_what_is_done, on=Event),
+    always_step(
+        "a turn completes only from its verification",
+        lambda step: step.entered is not State.COMPLETING or _came_from(step, State.VERIFYING),
+    ),
+    always_step(
+        "a turn is reaped only when it has completed or failed",
+        lambda step: step.entered is not State.REAPED or _came_from(step, State.COMPLETING, State.FAILED),
+    ),
     always_step("a failed turn is reaped, and nothing else", failure_is_reaped),
     leads_to(
         "every turn that began is reaped, if a failure is reported and an ended turn is cleaned up",
@@ -318,17 +312,13 @@ machine = Machine(
     "turn",
     Turn(),
     about="one handling of one task by one worker",
-    rows=(
-        *ROWS,
-        *(row(ANY, event, STAY, when=is_repeated) for event in EVENTS),
-    ),
+    rows=(*ROWS, *(row(ANY, event, STAY, when=is_repeated) for event in EVENTS)),
     final={State.REAPED},
     invariants=(failed_only_with_a_reason, remembers_within_bounds),
     properties=(*PROPERTIES, *follows_table(ROWS, unless=is_no_news)),
 )
 
 completing_fails = machine.with_rows(
-    row(State.COMPLETING, TaskFailed, State.FAILED, fail, when=is_news),
-    name="turn-completing-fails",
+    row(State.COMPLETING, TaskFailed, State.FAILED, fail, when=is_news), name="turn-completing-fails"
 ).with_properties(accepts("a crash while COMPLETING is accepted", {State.COMPLETING: (TaskFailed,)}))
 """The profile in which a crash while COMPLETING fails the turn instead of leaving it where it is (E24)."""

@@ -17,12 +17,7 @@ from typing import Final
 
 import msgspec
 
-from lifefold.core.policy.reasons import (
-    AbortReason,
-    TransitionReason,
-    abort_reason_of,
-    claude_verdict,
-)
+from lifefold.core.policy.reasons import AbortReason, TransitionReason, abort_reason_of, claude_verdict
 
 
 class Trouble(StrEnum):

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from lifefold.core.policy import ends
-from lifefold.core.policy.ends import Diagnosis, Trouble
+from lifefold.core.policy.ends import Diagnosis, Program, Trouble
 from lifefold.core.policy.reasons import AbortReason, TransitionReason
 
 
@@ -76,11 +76,16 @@ _OF_REASONS: Final = {
 """The outcome of the words of ``ends``, by their reasons; they do not tell a limit from an overload."""
 
 
-def diagnosis_of(outcome: Outcome, status: int | None = None) -> Diagnosis | None:
-    """Return the diagnosis of an outcome; None of a success."""
+def diagnosis_of(
+    outcome: Outcome, status: int | None = None, words: str = "", program: Program = Program.ANY
+) -> Diagnosis | None:
+    """Return the diagnosis of an outcome; None of a success.
+
+    Last words, and then the exit status of a program, judge an outcome without reasons of its own.
+    """
     if outcome is Outcome.SUCCESS:
         return None
-    return DIAGNOSES.get(outcome) or ends.by_status(status)
+    return DIAGNOSES.get(outcome) or ends.diagnosis(words, status, program)
 
 
 def by_diagnosis(diagnosis: Diagnosis) -> Outcome | None:

@@ -33,7 +33,7 @@ from lifefold.interpreters.adapters.facts import (
 )
 from lifefold.interpreters.adapters.lines import Cutter, cut, remaining
 from lifefold.interpreters.adapters.login import Login, LoginFile, login_of
-from lifefold.interpreters.adapters.registry import AdapterError, adapter_names, adapter_of
+from lifefold.interpreters.adapters.registry import AdapterError, adapter_names, adapter_of, adapter_or_command
 
 __all__ = [
     "MAX_LINE_BYTES",
@@ -65,6 +65,7 @@ __all__ = [
     "WorkStarted",
     "adapter_names",
     "adapter_of",
+    "adapter_or_command",
     "cut",
     "login_of",
     "remaining",

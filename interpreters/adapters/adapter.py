@@ -5,6 +5,7 @@ of the process into the last fact. An adapter performs nothing and knows no cloc
 is a value of bounded size, so that a restarted runner can read the output again from its beginning.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
@@ -167,3 +168,12 @@ class Spoken(Protocol):
     def extra(self) -> str:
         """The extra of lifefold with that module."""
         ...
+
+
+def refused_to_root(adapter: Adapter[Any]) -> Mapping[Permissions, str]:
+    """Return the permissions that the program refuses to root, each with the variable that allows them; usually none.
+
+    An adapter has them in the optional attribute ``refused_to_root``.
+    """
+    found: Mapping[Permissions, str] = getattr(adapter, "refused_to_root", {})
+    return found

@@ -10,7 +10,8 @@ usage of its messages counts. It has few output tokens, because a message is pri
 *Denials.* A session whose tool was refused ends with ``is_error: false`` and exit status 0.
 """
 
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
 
 import msgspec
 
@@ -88,6 +89,7 @@ class Claude:
     reports = Reports.USD
     tested_versions = ("2.1.197", "2.1.330")
     version_argv = ("claude", "--version")
+    refused_to_root: ClassVar[Mapping[Permissions, str]] = {Permissions.ALL: "IS_SANDBOX"}
     login = Login(
         variables=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
         settings=("ANTHROPIC_BASE_URL",),

@@ -1,22 +1,29 @@
-"""Any command: a process that is judged by its exit status and its last line.
+"""Any command: a process that is judged by its exit status, by the last result in its output, and by its last line.
 
 A line ``{"lifefold": {"cost_usd": 0.12, "input_tokens": 1, "output_tokens": 2}}`` has the total of the session up to
 then. Totals in the forms of Claude Code and Codex are read, too, because scripts run these programs; several
 conversations add up. Claude Code's ``--output-format json --verbose`` is an array of all messages in one line.
+
+A result that reports an error is a failure, also with exit status 0.
 """
 
 from typing import Any, Final
 
 import msgspec
 
+from lifefold.core.policy import ends
 from lifefold.core.policy.outcomes import Outcome
-from lifefold.interpreters.adapters import hostile, reading, verdicts
-from lifefold.interpreters.adapters.adapter import Brief, Conversation, Now, Reports
+from lifefold.interpreters.adapters import hostile, last_words, reading, verdicts
+from lifefold.interpreters.adapters.adapter import MAX_LINE_BYTES, Brief, Conversation, Now, Reports
 from lifefold.interpreters.adapters.claude import Claude
 from lifefold.interpreters.adapters.codex import Codex
-from lifefold.interpreters.adapters.facts import ConversationBegan, Cost, Counted, Ended, Spent, Tokens
+from lifefold.interpreters.adapters.facts import Cost, Counted, Ended, Spent, Tokens
+from lifefold.interpreters.adapters.last_words import LastWords
 from lifefold.interpreters.adapters.login import Login
 from lifefold.interpreters.adapters.reading import Reading
+
+COMMAND: Final = "command"
+"""The name of the adapter; an agent in Python and a service are commands, too."""
 
 _SIGNALS: Final = 128
 _KNOWN: Final = (Claude(), Codex())
@@ -34,9 +41,16 @@ _ARRAYS: Final = msgspec.json.Decoder(list[dict[str, Any]], float_hook=str)
 
 
 class Sum(Reading, frozen=True):
-    """What was read so far; ``own`` is the last cost in lifefold's own form, which precedes all others."""
+    """What was read so far.
+
+    ``own`` is the last cost in lifefold's own form, which precedes all others. ``words`` are those of the last line
+    with text, and ``error`` those of the last result if it reports an error. ``told`` is the total of the last fact.
+    """
 
     own: Cost | None = None
+    words: LastWords = LastWords()
+    error: LastWords | None = None
+    told: Cost = Cost()
 
     @property
     def total(self) -> Cost:
@@ -54,7 +68,7 @@ Reads = tuple[Sum, reading.Facts]
 class Command:
     """A command without a format of its own."""
 
-    name = "command"
+    name = COMMAND
     initial = Sum()
     resumable = False
     chooses_conversation = False
@@ -68,46 +82,70 @@ class Command:
         return tuple(each.replace("{prompt}", brief.prompt) for each in brief.arguments)
 
     def read(self, state: Sum, line: bytes, now: Now) -> Reads:
-        """Return the facts of one line; the last line with text is kept."""
-        found = hostile.decoded(_DECODER, line)
-        own = own_cost(found.lifefold) if found else None
-        if own is not None:
-            kept, facts = reading.spent(state, own, Counted.SESSION)
-            return msgspec.structs.replace(state, own=own, totals=kept.totals), facts
-        text = hostile.plain(line)
-        if text:
-            state = msgspec.structs.replace(state, last=text[: reading.SENTENCE_CHARS])
-        if line.lstrip().startswith(b"["):
-            return self._array(state, line, now)
-        return _known(state, line, now) if found and hostile.name(found.type) in _TYPES else (state, ())
-
-    def _array(self, state: Sum, line: bytes, now: Now) -> Reads:
-        """Read an array of objects; the last ones have the costs."""
-        try:
-            objects = _ARRAYS.decode(line)
-        except (msgspec.MsgspecError, ValueError, RecursionError):
-            return state, ()
+        """Return the facts of one line. A program draws several over each other with carriage returns."""
         facts: reading.Facts = ()
-        for each in objects[-hostile.MOST_ITEMS :]:
-            text = msgspec.json.encode(each)
-            found = hostile.decoded(_DECODER, text)
-            if found and hostile.name(found.type) in _TYPES:
-                state, more = _known(state, text, now)
-                facts += more
+        for part in line.split(b"\r") if len(line) <= MAX_LINE_BYTES else ():
+            state, more = _part(state, part, now)
+            facts += more
         return state, facts
 
     def finish(self, state: Sum, status: int | None) -> Ended:
-        """Return the end of the session: its exit status, and its last line for people."""
-        if status == 0:
-            return Ended(Outcome.SUCCESS, state.last)
-        if status is None:
-            how = "ended in an unknown way"
+        """Return the end of the session: its exit status, and its last words for people."""
+        if status == 0 and state.error is None:
+            return Ended(Outcome.SUCCESS, state.words.said)
+        if status == 0 and state.error is not None:
+            words = state.error
+            how, outcome = "its result reports an error, with exit status 0", verdicts.known(words.known)
         else:
-            how = f"ended by signal {-status}" if status < 0 else f"exit status {status}"
-        reason = f"{how}: {state.last}" if state.last else how
-        signalled = status is None or status < 0 or status > _SIGNALS
-        words = None if signalled else verdicts.known(state.last, status)
-        return Ended(words or Outcome.CRASHED, reason)
+            words = state.words
+            signalled = status is None or status < 0 or status > _SIGNALS
+            how, outcome = _how(status), None if signalled else verdicts.known(words.known, status)
+        reason = f"{how}: {words.shown}" if words.shown else how
+        is_own = status is not None and status >= 0  # a signal is no end by the program's own will
+        return Ended(outcome or Outcome.CRASHED, reason, words.known if is_own else "")
+
+
+def _how(status: int | None) -> str:
+    if status is None:
+        return "ended in an unknown way"
+    return f"ended by signal {-status}" if status < 0 else f"exit status {status}{ends.in_words(status)}"
+
+
+def _part(state: Sum, line: bytes, now: Now) -> Reads:
+    found = hostile.decoded(_DECODER, line)
+    own = own_cost(found.lifefold) if found else None
+    if own is not None:
+        return _counted(msgspec.structs.replace(state, own=own))
+    objects = last_words.objects_of(line)
+    words = last_words.of_line(line, objects)
+    if words.shown:
+        error = last_words.of_result(objects, state.error)
+        state = msgspec.structs.replace(state, words=words, error=error)
+    if line.lstrip().startswith(b"["):
+        return _counted(_array(state, line, now))
+    return _counted(_known(state, line, now) if found and hostile.name(found.type) in _TYPES else state)
+
+
+def _counted(state: Sum) -> Reads:
+    """Return the new total of the session as a fact, if it is higher than the last one."""
+    total = reading.highest(state.told, state.total)
+    if total == state.told:
+        return state, ()
+    return msgspec.structs.replace(state, told=total), (Spent("", total, Counted.SESSION),)
+
+
+def _array(state: Sum, line: bytes, now: Now) -> Sum:
+    """Read an array of objects; the last ones have the costs."""
+    try:
+        objects = _ARRAYS.decode(line)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return state
+    for each in objects[-hostile.MOST_ITEMS :]:
+        text = msgspec.json.encode(each)
+        found = hostile.decoded(_DECODER, text)
+        if found and hostile.name(found.type) in _TYPES:
+            state = _known(state, text, now)
+    return state
 
 
 _TYPES: Final = frozenset({"result", "thread.started", "turn.completed"})
@@ -124,18 +162,9 @@ def own_cost(said: Any) -> Cost | None:
     return Cost(Tokens(input=read, output=written), microusd)
 
 
-def is_cost(line: bytes) -> bool:
-    """Tell whether a line is a cost in lifefold's own form."""
-    found = hostile.decoded(_DECODER, line)
-    return found is not None and own_cost(found.lifefold) is not None
-
-
-def _known(state: Sum, line: bytes, now: Now) -> Reads:
+def _known(state: Sum, line: bytes, now: Now) -> Sum:
     """Read a total in the form of a known program."""
     kept: Reading = state
-    facts: reading.Facts = ()
     for program in _KNOWN:
-        kept, more = program.read(kept, line, now)
-        facts += tuple(each for each in more if isinstance(each, ConversationBegan | Spent))
-    named = {"conversation": kept.conversation, "totals": kept.totals}
-    return msgspec.structs.replace(state, **named), facts
+        kept, _ = program.read(kept, line, now)
+    return msgspec.structs.replace(state, conversation=kept.conversation, totals=kept.totals)

@@ -138,10 +138,14 @@ class Said(msgspec.Struct, frozen=True, tag=True):
 
 
 class Ended(msgspec.Struct, frozen=True, tag=True):
-    """The session is over: the last fact. ``reason`` is a sentence for people, from where the agent put it."""
+    """The session is over: the last fact. ``reason`` is a sentence for people, from where the agent put it.
+
+    ``words`` are the last words of a program without a form of its own. They classify an end that has no outcome.
+    """
 
     outcome: Outcome
     reason: str = ""
+    words: str = ""
 
     @property
     def ok(self) -> bool:

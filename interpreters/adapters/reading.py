@@ -224,7 +224,8 @@ def closed(reading: Reading, status: int | None) -> Ended:
     """Return the end of a session.
 
     The agent's own word about a failure counts first, then an error that nothing followed, then a refused tool. A
-    success is one only if the process has exited well, too.
+    success is one only if the process has exited well, too. A program that ends before it begins may refuse its command
+    line: another try gets the same answer.
     """
     if reading.outcome is not None and reading.outcome is not Outcome.SUCCESS:
         return Ended(reading.outcome, reading.reason)
@@ -235,6 +236,8 @@ def closed(reading: Reading, status: int | None) -> Ended:
         return Ended(Outcome.DENIED, f"{tool}: {reason}" if reason else f"{tool} was refused")
     if status == 0 and reading.outcome is Outcome.SUCCESS:
         return Ended(Outcome.SUCCESS, reading.reason)
+    if status and status > 0 and not (reading.conversation or reading.seen) and verdicts.refuses_command(reading.last):
+        return Ended(Outcome.REFUSED_COMMAND, reading.last)
     return Ended(Outcome.CRASHED, _crash(reading, status))
 
 

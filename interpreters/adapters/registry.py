@@ -15,7 +15,7 @@ from lifefold.interpreters.adapters.adapter import Adapter
 from lifefold.interpreters.adapters.aider import Aider
 from lifefold.interpreters.adapters.claude import Claude
 from lifefold.interpreters.adapters.codex import Codex
-from lifefold.interpreters.adapters.command import Command
+from lifefold.interpreters.adapters.command import COMMAND, Command
 from lifefold.interpreters.adapters.gemini import Gemini
 from lifefold.interpreters.adapters.opencode import Opencode
 
@@ -57,6 +57,14 @@ def adapter_of(name: str) -> Adapter[Any]:
     if missing := [part for part in _PARTS if not hasattr(made, part)]:
         raise AdapterError(f"the adapter {name} ({points[0].value}) has no {', '.join(missing)}")
     return made
+
+
+def adapter_or_command(name: str) -> Adapter[Any]:
+    """Return the adapter with this name; that of a command, if there is none or it cannot be loaded."""
+    try:
+        return adapter_of(name)
+    except AdapterError:
+        return SHIPPED[COMMAND]
 
 
 _PARTS: Final = (

@@ -53,3 +53,22 @@ def known(sentence: str, status: int | None = None) -> Outcome | None:
     """Return the outcome that a sentence means, by its words or else by the exit status; None for unknown ones."""
     found = next((outcome for outcome, words in _PATTERNS if words.search(sentence)), None)
     return found or outcomes.by_diagnosis(ends.diagnosis(sentence, status))
+
+
+_REFUSED_COMMAND: Final = re.compile(
+    r"unknown option|option '.{1,80}' argument .{1,80} is invalid|missing required argument|too many arguments"
+    r"|unexpected argument|invalid value .{1,200} for '|required arguments were not provided|a value is required for"
+    r"|unrecognized (?:arguments?|subcommand|option)|expected (?:one|at least one) argument|invalid choice"
+    r"|^unknown arguments?: |not enough non-option arguments|error loading config"
+    r"|cannot be used with root",
+    re.IGNORECASE,
+)
+
+
+def refuses_command(sentence: str) -> bool:
+    """Tell whether a program says that it does not accept its arguments or settings.
+
+    It counts only for a program that ended before it began. The words are those of commander.js (Claude Code), clap
+    (Codex), yargs (opencode, Gemini CLI) and argparse (Aider).
+    """
+    return _REFUSED_COMMAND.search(sentence) is not None

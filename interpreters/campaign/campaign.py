@@ -195,10 +195,5 @@ def _worked(of: Target, order: Order, is_stopped: Callable[[], bool] | None) -> 
 def run(of: Target, order: Order, seed: int) -> Run:
     """Simulate one seed."""
     return simulate(
-        of.subject,
-        opening=of.opening,
-        seed=seed,
-        faults=order.faults,
-        environment=of.environment,
-        limits=order.limits,
+        of.subject, opening=of.opening, seed=seed, faults=order.faults, environment=of.environment, limits=order.limits
     )

@@ -140,12 +140,7 @@ def _again(target: Target, deviations: Mapping[Name, int], limits: Limits) -> Ru
 
 def _drawn(target: Target, seed: int, faults: Faults, limits: Limits) -> Run:
     return simulate(
-        target.subject,
-        opening=target.opening,
-        seed=seed,
-        faults=faults,
-        environment=target.environment,
-        limits=limits,
+        target.subject, opening=target.opening, seed=seed, faults=faults, environment=target.environment, limits=limits
     )
 
 

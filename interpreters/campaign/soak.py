@@ -116,8 +116,7 @@ class Soak:
         if self._made_small[broken] > SMALL_OF_EACH:
             return
         finding = unless_stopped(
-            is_stopped,
-            lambda: small(self.target, seed, run(self.target, order, seed), order.faults, order.limits),
+            is_stopped, lambda: small(self.target, seed, run(self.target, order, seed), order.faults, order.limits)
         )
         if finding is not None:
             self._folder.keep_small(seed, finding)

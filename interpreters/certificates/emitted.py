@@ -10,7 +10,7 @@ from unittest import SkipTest
 from lifefold.core.kernel import ActivityEnded, Cause, Envelope, Machine, SystemStep, TimerFired
 from lifefold.interpreters.certificates.source import Names, Unwritable
 from lifefold.interpreters.check.checking import NEVER_STUCK
-from lifefold.interpreters.replay import Retrace
+from lifefold.interpreters.replay import Replay
 from lifefold.interpreters.report.emitted_file import docstring, head, title
 from lifefold.interpreters.report.finding import Outcome, Verdict
 from lifefold.interpreters.report.trace import Attempt, CrashTrace, Trace
@@ -48,11 +48,11 @@ def _test(name: str, target: Target, verdict: Verdict, trace: Trace, names: Name
         raise Unwritable("it is about a runner, and no test of the rules can show that")
     if verdict.name == ADDRESSED:
         raise Unwritable("the rules go on after it; the opening lacks an aggregate")
-    spelled, retrace = _begun(target, names)
-    lines = list(_body(target, retrace, trace, names))
+    spelled, replayed = _begun(target, names)
+    lines = list(_body(target, replayed, trace, names))
     if trace.attempt is not None:
-        lines.append(_attempted(target, retrace, trace.attempt, names))
-    elif _is_kept(retrace, verdict):
+        lines.append(_attempted(target, replayed, trace.attempt, names))
+    elif _is_kept(replayed, verdict):
         raise Unwritable("the property holds when its steps are taken alone")
     yield f"\ndef {name}() -> None:"
     yield f"    {docstring(f'{verdict.owner}: {verdict.name}.')}"
@@ -63,25 +63,25 @@ def _test(name: str, target: Target, verdict: Verdict, trace: Trace, names: Name
     yield ""
 
 
-def _begun(target: Target, names: Names) -> tuple[str, Retrace]:
+def _begun(target: Target, names: Names) -> tuple[str, Replay]:
     commands = target.bounds.commands
     more = "" if commands is None else f", commands={commands}"
     name = names.of(*target.needs)
     spelled = target.spelled.replace(target.needs[1], name, 1)
-    made = f"{names.of('lifefold.interpreters.replay', 'Retrace')}("
+    made = f"{names.of('lifefold.interpreters.replay', 'Replay')}("
     besides = ", ".join(f"*{names.of(*each)}" for each in target.properties)
     with_properties = f".with_properties({besides})" if besides else ""
     if isinstance(target.subject, Machine):
         started = "" if target.record is None else f".starting({names.expression(target.record)})"
-        return f"{made}{spelled}{started}{with_properties}{more})", Retrace(target.subject, commands=commands)
-    retrace = Retrace(target.subject, target.opening, commands=commands)
+        return f"{made}{spelled}{started}{with_properties}{more})", Replay(target.subject, commands=commands)
+    replayed = Replay(target.subject, target.opening, commands=commands)
     if target.opened_there:
-        return f"{made}*{spelled}{more})", retrace
+        return f"{made}*{spelled}{more})", replayed
     opening = ",\n        ".join(names.expression(each) for each in target.opening)
-    return f"{made}{spelled}{with_properties}, [\n        {opening},\n    ]{more})", retrace
+    return f"{made}{spelled}{with_properties}, [\n        {opening},\n    ]{more})", replayed
 
 
-def _body(target: Target, run: Retrace, trace: Trace, names: Names) -> Iterator[str]:
+def _body(target: Target, run: Replay, trace: Trace, names: Names) -> Iterator[str]:
     for happening in trace.steps:
         yield from _line(target, run, happening, names)
     if trace.cycle is None:
@@ -100,21 +100,21 @@ def _body(target: Target, run: Retrace, trace: Trace, names: Names) -> Iterator[
         yield from _line(target, run, _chosen(run, choice, happening), names)
 
 
-def _choice(run: Retrace, happening: SystemStep) -> int:
+def _choice(run: Replay, happening: SystemStep) -> int:
     """Return the number of a step among the possible ones; -1 for a message."""
     if happening.cause is Cause.MESSAGE:
         return -1
     return [*run.world.choices_of(happening.aggregate)].index(happening.given)
 
 
-def _chosen(run: Retrace, choice: int, happening: SystemStep) -> SystemStep:
+def _chosen(run: Replay, choice: int, happening: SystemStep) -> SystemStep:
     """Return the same step in this run: the numbers in it may differ."""
     if choice < 0:
         return happening
     return happening._replace(envelope=[*run.world.choices_of(happening.aggregate)][choice].envelope)
 
 
-def _attempted(target: Target, run: Retrace, attempt: Attempt, names: Names) -> str:
+def _attempted(target: Target, run: Replay, attempt: Attempt, names: Names) -> str:
     """Return the text of the step that raises an error now. Raises ``Unwritable`` if it is no step and no property."""
     if attempt.prop is not None:
         owner, prop = attempt.prop
@@ -127,7 +127,7 @@ def _attempted(target: Target, run: Retrace, attempt: Attempt, names: Names) -> 
     return f"    {_RUN}.{asked}"
 
 
-def _line(target: Target, run: Retrace, happening: SystemStep, names: Names) -> Iterator[str]:
+def _line(target: Target, run: Replay, happening: SystemStep, names: Names) -> Iterator[str]:
     """Take a step, and yield its text."""
     method, arguments, options = _call(target, run, happening.aggregate, happening.cause, happening.envelope)
     before = len(run.taken)
@@ -154,7 +154,7 @@ def _words(arguments: tuple[Any, ...], options: dict[str, Any], names: Names) ->
     return [*map(names.expression, arguments), *(f"{key}={names.expression(each)}" for key, each in options.items())]
 
 
-def _call(target: Target, run: Retrace, aggregate: str, cause: Cause, envelope: Envelope) -> Call:
+def _call(target: Target, run: Replay, aggregate: str, cause: Cause, envelope: Envelope) -> Call:
     place = () if isinstance(target.subject, Machine) else (aggregate, envelope.entity)
     later = envelope.at_ms - run.world.now_ms
     options = {"after_ms": later} if later > 0 else {}
@@ -173,13 +173,13 @@ def _call(target: Target, run: Retrace, aggregate: str, cause: Cause, envelope: 
             return "recovery", place[:1], {}
 
 
-def _due_ms(run: Retrace, aggregate: str, envelope: Envelope, slot: str) -> int:
+def _due_ms(run: Replay, aggregate: str, envelope: Envelope, slot: str) -> int:
     entity = run.world.aggregates[aggregate].entities[envelope.entity]
     timer = entity.find(slot)
     return max(run.world.now_ms, 0 if timer is None else timer.deadline_ms)
 
 
-def _is_kept(run: Retrace, verdict: Verdict) -> bool:
+def _is_kept(run: Replay, verdict: Verdict) -> bool:
     return run.can_go_on() if verdict.name == NEVER_STUCK else run.keeps(verdict.name, verdict.owner)
 
 

@@ -115,7 +115,7 @@ class _Check:
 
     def _judged(self, product_system: ProductSystem, graph: Graph | Product, witness: Witness) -> Report:
         components = {component.name: len(component.states) for component in product_system.components}
-        messages = tuple(map(witness.message, product_system.post.in_vain(is_complete=not graph.truncated)))
+        messages = tuple(map(witness.message, product_system.fates.in_vain(is_complete=not graph.truncated)))
         compared, exchanged, told = self._compared(product_system, graph)
         verdicts = [self._inert(product_system, graph), self._never_stuck(product_system, graph, witness)]
         liveness = graph.liveness() if isinstance(graph, Product) else _Liveness(product_system, graph)

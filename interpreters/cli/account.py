@@ -20,7 +20,7 @@ from lifefold.effects import LogFatal
 from lifefold.interpreters.cli.story import OPERATOR
 from lifefold.interpreters.engine import Ledger
 from lifefold.interpreters.explain.spending import Spending, spend
-from lifefold.interpreters.explain.status import TaskStatus
+from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.store import SqliteStore
 
@@ -49,6 +49,14 @@ class Account:
         self.stopped_by: dict[str, str] = {}
         self.claims: Counter[str] = Counter()
         self._last_sessions: dict[str, tuple[str, int]] = {}
+
+    def copied(self) -> "Account":
+        """Return a copy that later transitions do not change."""
+        copy = Account()
+        copy.spending = self.spending
+        copy.paused_by, copy.stopped_by = self.paused_by.copy(), self.stopped_by.copy()
+        copy.claims, copy._last_sessions = self.claims.copy(), self._last_sessions.copy()
+        return copy
 
     def observe(self, aggregate: str, outcome: Reaction | Refusal) -> None:
         """Add the transitions of one input."""

@@ -5,7 +5,8 @@ from typing import Final
 
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli.wording import NO_WORK
-from lifefold.interpreters.explain.status import AgentStatus, TaskStatus
+from lifefold.interpreters.explain.status import AgentStatus
+from lifefold.interpreters.explain.task_status import TaskStatus
 
 _TASKS: Final = (
     State.FAILED,

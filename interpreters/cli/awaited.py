@@ -8,8 +8,8 @@ from lifefold.core.fleet.system import board
 from lifefold.core.kernel import Aggregate, replace
 from lifefold.interpreters.cli.promotion import agent_to_promote
 from lifefold.interpreters.cli.wording import age, as_typed, by_number, clock_time, moment
-from lifefold.interpreters.explain import status
-from lifefold.interpreters.explain.status import Awaited, Waiting
+from lifefold.interpreters.explain import pending
+from lifefold.interpreters.explain.pending import Awaited, Waiting
 from lifefold.interpreters.explain.why.phrases import brief, count, enumerated, in_brackets
 from lifefold.interpreters.fleet_runner.blocked_merges import Wait
 from lifefold.interpreters.fleet_runner.quarantines import Quarantine
@@ -23,7 +23,7 @@ def goes_on(there: Mapping[str, Aggregate]) -> bool:
 
 def waiting(there: Mapping[str, Aggregate]) -> tuple[Waiting, ...]:
     """Return the decisions that a fleet waits for; one about trust names the agent to promote in its command."""
-    return tuple(_with_agent(there, each) if each.about is Awaited.TRUST else each for each in status.waiting(there))
+    return tuple(_with_agent(there, each) if each.about is Awaited.TRUST else each for each in pending.waiting(there))
 
 
 def _with_agent(there: Mapping[str, Aggregate], each: Waiting) -> Waiting:

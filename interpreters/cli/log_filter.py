@@ -16,7 +16,7 @@ from lifefold.core.kernel import Aggregate, Reaction, Transition
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import UnknownName, missing
 from lifefold.interpreters.cli.wording import by_number
-from lifefold.interpreters.explain import status
+from lifefold.interpreters.explain import status, task_status
 from lifefold.interpreters.fleet_file.units import parse_duration_ms
 
 SINCE_FORM: Final = "a duration, as 10m or 1h30m, or a time, as 2026-11-20T09:30 (local, unless it says its zone)"
@@ -39,7 +39,7 @@ class Chosen(msgspec.Struct, frozen=True):
 
     def missing(self, aggregates: Mapping[str, Aggregate]) -> Iterator[UnknownName]:
         """Yield a message for each unknown name, with similar names."""
-        found = status.tasks(aggregates) if aggregates else ()
+        found = task_status.tasks(aggregates) if aggregates else ()
         yield from missing("task", self.tasks, [each.id for each in found])
         agents = (each.key for each in aggregates.values() if each.kind in {worker.KIND, service.KIND})
         yield from missing("agent", self.agents, sorted(agents, key=by_number))

@@ -75,6 +75,17 @@ def find_log(db: str | None) -> Path:
     raise Ambiguous(message, f"--db {shlex.quote(str(latest))}")
 
 
+def latest_logs() -> list[Path]:
+    """Return the latest log of each fleet in ``.lifefold`` here. Raises ``BadInput`` if there is none."""
+    folder = Path(FOLDER)
+    found = sorted({_latest(each) for each in folder.iterdir() if each.suffix == ".db"} if folder.is_dir() else ())
+    if not found:
+        raise BadInput(
+            f"there is no log in {folder.absolute()}; go to the folder of the fleet file, or name logs by their paths"
+        )
+    return found
+
+
 def _written_ns(log: Path) -> int:
     """Return when a log was written last, in nanoseconds; new entries are in a file beside it at first."""
     files = (log, log.with_name(f"{log.name}-wal"))

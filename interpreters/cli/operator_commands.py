@@ -9,6 +9,7 @@ import pwd
 import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -59,6 +60,20 @@ class Refused(msgspec.Struct, frozen=True):
     why: str
 
 
+class Delivery(msgspec.Struct, frozen=True):
+    """How a command is given, and how its operator gets the answer.
+
+    ``key`` makes a repeated command recognisable: the log accepts each key once. ``tell`` gets a line for each name,
+    with whether it was accepted.
+    """
+
+    key: str = ""
+    tell: Callable[[str, bool], None] = lambda words, _is_accepted: print(words)
+
+
+DELIVERY: Final[ContextVar[Delivery]] = ContextVar("delivery", default=Delivery())  # noqa: B039 - a frozen struct
+"""The delivery of the command that is given now: at a terminal it prints, and has no key."""
+
 Judge: TypeAlias = Callable[[Mapping[str, Aggregate]], Iterable[Said | Refused]]
 """Returns the events of a command for the present state of a fleet, or refusals; one for each name."""
 
@@ -92,8 +107,8 @@ def _say(db: str | None, judge: Judge, hint: str) -> int:
     with logs.peek(db) as store:
         given = list(_given(store, judge))
         path = shlex.quote(str(store.path))
-    for words, _ in given:
-        print(words)
+    for words, is_accepted in given:
+        DELIVERY.get().tell(words, is_accepted)
     if not any(is_accepted for _, is_accepted in given):
         raise BadInput(f"nothing has changed; lifefold {hint} --db {path} shows the present state")
     return 0
@@ -163,7 +178,12 @@ _LEFT: Final = "stored in the log; the runner has not answered yet"
 async def _tell(store: SqliteStore, said: Sequence[Said]) -> dict[str, str]:
     """Give commands to the fleet, and return the answers by name."""
     now_ms, actor = time.time_ns() // 1_000_000, inside.actor() or f"operator:{login()}"
-    commands = [(each.to, Envelope(each.entity, each.event, now_ms, actor)) for each in said]
+    key = DELIVERY.get().key
+    keys = [f"{key}/{number}/{each.name}" if key else "" for number, each in enumerate(said)]
+    commands = [
+        (each.to, Envelope(each.entity, each.event, now_ms, actor, named))
+        for each, named in zip(said, keys, strict=True)
+    ]
     queue = CommandQueue(store, system, partial(_unattended, FleetFolder(store.path)), _accepted)
     answers = await queue.give(commands, ANSWER_TIMEOUT_S)
     return {each.name: _LEFT if answer is None else answer for each, answer in zip(said, answers, strict=True)}

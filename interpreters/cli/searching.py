@@ -23,12 +23,7 @@ def named(name: str) -> "Target":
 
 
 def searched(
-    target: "Target",
-    bounds: "Bounds",
-    crashes: "CrashBounds | None",
-    *,
-    is_quiet: bool,
-    shows_unused: bool = False,
+    target: "Target", bounds: "Bounds", crashes: "CrashBounds | None", *, is_quiet: bool, shows_unused: bool = False
 ) -> "Report":
     """Search, print the report unless ``is_quiet``, and return it. Raises ``BadInput``."""
     from lifefold.interpreters.check import check  # noqa: PLC0415 - needs an extra

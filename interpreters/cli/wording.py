@@ -14,7 +14,9 @@ from lifefold.core.fleet.worker import assignment, desired_state
 from lifefold.core.lifecycles import session
 from lifefold.core.lifecycles.session import Usage
 from lifefold.core.lifecycles.task import State
-from lifefold.interpreters.explain.status import AgentStatus, TaskStatus, Timer
+from lifefold.interpreters.explain.status import AgentStatus
+from lifefold.interpreters.explain.task_status import TaskStatus
+from lifefold.interpreters.explain.timers import Timer
 from lifefold.interpreters.fleet_runner.process_evidence import Evidence
 from lifefold.interpreters.processes.command import plain
 
@@ -235,9 +237,9 @@ _DOWN: Final = {"Asking": "Stopped, restarting", "Resting": "Stopped, restarting
 
 
 COMMANDS: Final = (
-    "abort|answer|approve|attach|branch|budget|cancel|check|demo|diagram|doctor|finish|init|log|machines"
-    "|mcp|pause|plan|reject|release|resume|retry|run|schema|send|simulate|split|status|stop|table|task"
-    "|tasks|trust|why"
+    "abort|answer|approve|attach|branch|budget|cancel|check|demo|diagram|diff|doctor|finish|fleets|init|log|machines"
+    "|mcp|output|pause|plan|reject|release|resume|retry|run|schema|send|serve|show|simulate|split|status|stop|table|task"
+    "|tasks|trust|watch|why"
 )
 """The commands that messages name, as a pattern."""
 

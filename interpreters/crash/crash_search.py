@@ -113,11 +113,7 @@ class _Search:
     """All reachable crash models, nearest first."""
 
     def __init__(
-        self,
-        name: str,
-        runner: Runner,
-        beginnings: tuple[Beginning, ...],
-        tell: Callable[[Progress], None] | None,
+        self, name: str, runner: Runner, beginnings: tuple[Beginning, ...], tell: Callable[[Progress], None] | None
     ) -> None:
         self._name = name
         self._runner = runner

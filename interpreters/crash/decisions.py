@@ -145,7 +145,7 @@ class Decisions:
         for index, asked in enumerate(came.effects):
             match asked.effect:
                 case Tell() as tell:
-                    messages.append(self.post(component, tell))
+                    messages.append(self.number_of_message(component, tell))
                 case Begin() | End() | StartTimer() | CancelTimer() as effect:
                     derived.append((asked.entity, effect))
                 case effect:
@@ -160,7 +160,7 @@ class Decisions:
             self.effects.append((component, version, index, effect))
         return number
 
-    def post(self, sender: int, tell: Tell) -> int:
+    def number_of_message(self, sender: int, tell: Tell) -> int:
         """Return the number of a message. Raises ``Unaddressed`` if it has no recipient."""
         if tell.aggregate not in self.names:
             raise Unaddressed(self.names[sender], tell.aggregate, self.names)

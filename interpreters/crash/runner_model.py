@@ -66,7 +66,7 @@ class Runner:
         Each message in flight comes with the number of its sender.
         """
         log = tuple(self.decisions.number(component, each) for component, each in enumerate(aggregates))
-        messages = tuple(self.decisions.post(sender, tell) for sender, tell in under_way)
+        messages = tuple(self.decisions.number_of_message(sender, tell) for sender, tell in under_way)
         durable = Durable(log, (), tuple(each.version for each in aggregates), messages, frozenset())
         handlers = frozenset(
             each for component, number in enumerate(log) for each in self.decisions.handlers(component, number)

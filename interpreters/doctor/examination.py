@@ -9,7 +9,7 @@ import anyio
 import msgspec
 
 from lifefold.interpreters.adapters import Brief, adapter_names, adapter_of
-from lifefold.interpreters.adapters.adapter import Spoken
+from lifefold.interpreters.adapters.adapter import Spoken, refused_to_root
 from lifefold.interpreters.doctor import machine
 from lifefold.interpreters.doctor.finding import Finding, ProgramFinding, Verdict
 from lifefold.interpreters.doctor.programs import AgentProgram, examined
@@ -18,6 +18,10 @@ from lifefold.interpreters.fleet_runner.variables import environment
 
 PROMPT: Final = "-"
 """The prompt of a command line whose first word is looked at."""
+
+
+ROOT: Final = 0
+"""The user to whom some programs refuse permissions."""
 
 
 class Examination(msgspec.Struct, frozen=True):
@@ -66,7 +70,10 @@ def all_programs(env: Mapping[str, str]) -> tuple[AgentProgram, ...]:
 
 
 def programs_of(fleet: Fleet, around: Mapping[str, str]) -> tuple[AgentProgram, ...]:
-    """Return the programs of a fleet's agents, each with the agents that use it in the same environment."""
+    """Return the programs of a fleet's agents, each with the agents that use it in the same way.
+
+    The way is the environment, and whether the program refuses the agents' permissions.
+    """
     found: dict[tuple[str, str, tuple[str, ...]], dict[str, list[Agent]]] = {}
     for agent in fleet.agents:
         if agent.program is None:
@@ -76,11 +83,27 @@ def programs_of(fleet: Fleet, around: Mapping[str, str]) -> tuple[AgentProgram, 
         if adapter.version_argv or isinstance(adapter, Spoken):
             name = expand(agent.command[:1], prompt="", prompt_file="", task="", worktree="")[0]
             place = found.setdefault((agent.program.adapter, name, arguments), {})
-            place.setdefault(repr(sorted(environment(around, agent).items())), []).append(agent)
+            env = environment(around, agent)
+            place.setdefault(repr((_refusal(agent, env), sorted(env.items()))), []).append(agent)
     return tuple(
         AgentProgram(
-            adapter_of(kind), name, environment(around, agents[0]), tuple(each.name for each in agents), arguments
+            adapter_of(kind),
+            name,
+            env := environment(around, agents[0]),
+            tuple(each.name for each in agents),
+            arguments,
+            _refusal(agents[0], env),
         )
         for (kind, name, arguments), groups in found.items()
         for agents in groups.values()
     )
+
+
+def _refusal(agent: Agent, env: Mapping[str, str]) -> str:
+    """Return why a program refuses the permissions of an agent here; empty if it does not."""
+    if agent.program is None or os.geteuid() != ROOT:
+        return ""
+    refused = refused_to_root(adapter_of(agent.program.adapter))
+    if agent.program.permissions not in refused or env.get(refused[agent.program.permissions]):
+        return ""
+    return f'permissions = "{agent.program.permissions}" is refused by the program to root'

@@ -28,7 +28,8 @@ _VERSION: Final = re.compile(r"\b\d{1,9}\.\d{1,9}(?:\.\d{1,9})*(?:-[0-9A-Za-z.]{
 class AgentProgram(msgspec.Struct, frozen=True):
     """A program to look for: its adapter, its name or path, the environment of its sessions, and who needs it.
 
-    ``arguments`` are those with which it speaks a protocol.
+    ``arguments`` are those with which it speaks a protocol. ``refuses`` says why the program accepts no session of
+    these agents on this machine.
     """
 
     adapter: Adapter[Any]
@@ -36,6 +37,7 @@ class AgentProgram(msgspec.Struct, frozen=True):
     env: Mapping[str, str]
     agents: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
+    refuses: str = ""
 
     @property
     def what(self) -> str:
@@ -54,6 +56,9 @@ async def examined(program: AgentProgram) -> ProgramFinding:
     if trouble:
         remedy = f"try it: {' '.join((path, *(program.arguments or program.adapter.version_argv[1:])))}"
         return ProgramFinding(program.what, Verdict.MISSING, trouble, path, remedy, needed=needed)
+    if program.refuses:
+        remedy = 'run lifefold as another user, or write permissions = "edit"'
+        return ProgramFinding(program.what, Verdict.MISSING, program.refuses, path, remedy, needed=needed)
     is_tested = version in program.adapter.tested_versions
     tested = "tested" if is_tested else f"not tested (tested: {', '.join(program.adapter.tested_versions) or 'none'})"
     description = login_of(program.adapter)

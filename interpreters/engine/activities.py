@@ -7,10 +7,10 @@ import anyio
 
 from lifefold.core.kernel import ActivityEnded, Envelope, Event, HandlerFailed, Phase, Reaction, replace
 from lifefold.effects import Activity, Begin, End
-from lifefold.interpreters.engine.failures import Then, is_failure
+from lifefold.interpreters.engine.failures import Handled, Then, is_failure
 from lifefold.interpreters.engine.inputs import Host
 from lifefold.interpreters.engine.interpreter import ActivityContext, EffectContext, Interpreter
-from lifefold.interpreters.engine.retrying import Handled, take_note
+from lifefold.interpreters.engine.retrying import take_note
 
 Notice = Callable[[], None]
 """Called when an activity may have changed."""

@@ -44,14 +44,14 @@ class CommandQueue:
 
         A command without an answer stays in the log, and the next writer decides on it.
         """
-        numbers = [await self._store.post(aggregate, encode(envelope)) for aggregate, envelope in commands]
+        numbers = [await self._store.submit(aggregate, encode(envelope)) for aggregate, envelope in commands]
         answers: dict[int, str] = {}
         with anyio.move_on_after(timeout_s):
             while len(answers) < len(numbers):
                 if not self._store.is_written():
                     await self._decide(self._store.path)
-                posts = await self._store.posts(unanswered=False)
-                answers = {post.id: post.answer for post in posts if post.id in numbers and post.answer is not None}
+                stored = await self._store.commands(unanswered=False)
+                answers = {each.id: each.answer for each in stored if each.id in numbers and each.answer is not None}
                 if len(answers) < len(numbers):
                     await anyio.sleep(PAUSE_S)
         return [answers.get(number) for number in numbers]
@@ -72,4 +72,4 @@ class CommandQueue:
         """Yield each command when its turn comes: ``commit`` has then decided on those before it."""
         for given in commands:
             event = self._unattended(ledger.aggregates.get(given.aggregate), given.envelope.event)
-            yield Input(given.aggregate, replace(given.envelope, event=event), given.post)
+            yield Input(given.aggregate, replace(given.envelope, event=event), given.command)

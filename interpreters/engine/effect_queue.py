@@ -8,10 +8,10 @@ import anyio
 
 from lifefold.core.kernel import Envelope, HandlerFailed, RequestedEffect
 from lifefold.interpreters.engine.activities import Activities
-from lifefold.interpreters.engine.failures import OnError, Then, is_failure
+from lifefold.interpreters.engine.failures import Handled, OnError, Then, is_failure
 from lifefold.interpreters.engine.inputs import Host
 from lifefold.interpreters.engine.interpreter import EffectContext, Interpreter, Unreached
-from lifefold.interpreters.engine.retrying import Handled, take_note
+from lifefold.interpreters.engine.retrying import take_note
 
 
 class EffectQueue:

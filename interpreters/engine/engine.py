@@ -32,13 +32,12 @@ from lifefold.effects import Begin, CancelTimer, End, StartTimer, Tell
 from lifefold.interpreters.engine.activities import Activities
 from lifefold.interpreters.engine.clock import Clock, WallClock
 from lifefold.interpreters.engine.effect_queue import EffectQueue
-from lifefold.interpreters.engine.failures import OnError
+from lifefold.interpreters.engine.failures import Failures, OnError
 from lifefold.interpreters.engine.inputs import Input, abandoned
 from lifefold.interpreters.engine.interpreter import EffectContext, Interpreter
 from lifefold.interpreters.engine.ledger import Decision, Ledger
 from lifefold.interpreters.engine.log_writer import LogWriter
 from lifefold.interpreters.engine.misuse import Stage, must_be
-from lifefold.interpreters.engine.retrying import Failures
 from lifefold.interpreters.engine.timers import Timers
 from lifefold.interpreters.store import EventStore
 

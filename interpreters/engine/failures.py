@@ -1,16 +1,16 @@
-"""Error policies of handlers: retries after pauses, and then the declared outcome.
+"""Error policies of handlers, and the failed attempts that count for them: retries after pauses, and then an outcome.
 
 The log records every failed attempt (``HandlerFailed``), so a restarted engine continues to count. An error of the
 store is not a failure of a handler: it ends the engine under every policy.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
-from lifefold.core.kernel import Event
+from lifefold.core.kernel import Envelope, Event, HandlerFailed
 from lifefold.interpreters.store import StoreError
 
 
@@ -76,3 +76,46 @@ def said(error: Exception) -> str:
 
 
 _CHARACTERS: Final = 500
+
+
+class Handled(NamedTuple):
+    """One call of a handler for an entity. ``event`` names the effect or activity, with attempt 0."""
+
+    aggregate: str
+    entity: str
+    event: HandlerFailed
+
+    @property
+    def key(self) -> tuple[str, str, int, int, str, int]:
+        """The identity under which attempts are counted."""
+        event = self.event
+        return self.aggregate, self.entity, event.version, event.index, event.slot, event.generation
+
+
+class Failures:
+    """The number of failed attempts per call of a handler, and the policies for them."""
+
+    def __init__(self, otherwise: OnError) -> None:
+        """Use ``otherwise`` for handlers without a declared policy."""
+        self._otherwise: Final = otherwise
+        self._last: Final[dict[tuple[str, str, int, int, str, int], HandlerFailed]] = {}
+
+    def note(self, aggregate: str, envelope: Envelope) -> None:
+        """Count an entry of the log if it records a failed attempt."""
+        if isinstance(envelope.event, HandlerFailed):
+            handled = Handled(aggregate, envelope.entity, envelope.event)
+            self._last[handled.key] = envelope.event
+
+    def attempts(self, handled: Handled) -> int:
+        """Return the number of failed attempts."""
+        last = self._last.get(handled.key)
+        return 0 if last is None else last.attempt
+
+    def is_given_up(self, handled: Handled) -> bool:
+        """Tell whether the log records that this call is not tried again."""
+        last = self._last.get(handled.key)
+        return last is not None and last.then in {Then.QUARANTINE, Then.SKIP}
+
+    def policy(self, declared: Mapping[type, OnError], kind: type) -> OnError:
+        """Return the error policy for a type of effects or activities."""
+        return declared.get(kind, self._otherwise)

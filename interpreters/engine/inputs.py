@@ -1,28 +1,26 @@
 """Inputs in the queue of an engine, and the protocol through which the engine's parts see it."""
 
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import anyio
 
 from lifefold.core.kernel import Envelope, Reaction, Refusal
 from lifefold.interpreters.engine.clock import Clock
+from lifefold.interpreters.engine.failures import Failures
 from lifefold.interpreters.engine.ledger import Ledger
-
-if TYPE_CHECKING:
-    from lifefold.interpreters.engine.retrying import Failures
 
 
 class Input:
     """An envelope in the engine's queue, and its outcome."""
 
-    __slots__ = ("aggregate", "done", "envelope", "outcome", "post")
+    __slots__ = ("aggregate", "command", "done", "envelope", "outcome")
 
-    def __init__(self, aggregate: str, envelope: Envelope, post: int = 0, *, awaited: bool = False) -> None:
-        """Address an envelope. ``post`` is the number of the operator command that contained it, or 0."""
+    def __init__(self, aggregate: str, envelope: Envelope, command: int = 0, *, awaited: bool = False) -> None:
+        """Address an envelope. ``command`` is the number of the operator command that contained it, or 0."""
         self.aggregate = aggregate
         self.envelope = envelope
-        self.post = post
+        self.command = command
         self.done = anyio.Event() if awaited else None
         self.outcome: Reaction | Refusal | None = None
 
@@ -52,7 +50,7 @@ class Host(Protocol):
         ...
 
     @property
-    def failures(self) -> "Failures":
+    def failures(self) -> Failures:
         """The failed attempts of handlers that the log records."""
         ...
 

@@ -21,7 +21,7 @@ from lifefold.core.kernel import (
 from lifefold.interpreters.engine.clock import Clock
 from lifefold.interpreters.engine.inputs import Input
 from lifefold.interpreters.engine.ledger import Decision, Ledger
-from lifefold.interpreters.store import Batch, EventStore, Post
+from lifefold.interpreters.store import Batch, EventStore, StoredCommand
 
 ACCEPTED: Final = "accepted"
 REFUSED: Final = "refused: "
@@ -66,19 +66,19 @@ class LogWriter:
 
         Their timestamp is the present time. A command that cannot be decoded is refused by the next ``commit``.
         """
-        posts = await self._store.posts()
+        commands = await self._store.commands()
         # A command stays in the store until its decision is durable, so later queries return it again.
-        arrived = [post for post in posts if post.id not in self._taken]
-        self._taken = {post.id for post in posts}
-        return [given for post in arrived for given in self._read(post)]
+        arrived = [command for command in commands if command.id not in self._taken]
+        self._taken = {command.id for command in commands}
+        return [given for command in arrived for given in self._read(command)]
 
-    def _read(self, post: Post) -> Iterator[Input]:
+    def _read(self, command: StoredCommand) -> Iterator[Input]:
         try:
-            envelope = self._ledger.codec.decode(post.stream, post.envelope)
+            envelope = self._ledger.codec.decode(command.stream, command.envelope)
         except UnreadableEntry as error:
-            self._unreadable[post.id] = f"{REFUSED}{error}"
+            self._unreadable[command.id] = f"{REFUSED}{error}"
         else:
-            yield Input(post.stream, replace(envelope, at_ms=self._clock.now_ms()), post.id)
+            yield Input(command.stream, replace(envelope, at_ms=self._clock.now_ms()), command.id)
 
     async def commit(self, inputs: Iterable[Input], performed: Mapping[str, int] = _NOTHING) -> list[Decided]:
         """Decide on each input after the one before it, and write all decisions in one durable transaction.
@@ -89,7 +89,7 @@ class LogWriter:
         decided = [each for given in inputs for each in self._decisions(given)]
         entries = [decision.entry for _, decision in decided if isinstance(decision, Decision)]
         answers, self._unreadable = self._unreadable, {}
-        answers |= {given.post: self._answer(decision) for given, decision in decided if given.post}
+        answers |= {given.command: self._answer(decision) for given, decision in decided if given.command}
         if entries or answers or performed:
             await self._store.append(Batch(entries, performed, answers))
         return decided

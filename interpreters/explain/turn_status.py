@@ -5,12 +5,14 @@ import msgspec
 from lifefold.core.fleet.worker import output, turns
 from lifefold.core.kernel import Aggregate
 from lifefold.core.lifecycles import turn
+from lifefold.interpreters.explain import questions
 
 
 class TurnStatus(msgspec.Struct, frozen=True):
     """The present or last turn of an agent; ``since_ms`` is Unix time in milliseconds.
 
-    ``doing`` names the works under way, ``wanted`` the tool that the session waits for leave to use. ``tools`` and
+    ``doing`` names the works under way. ``wanted`` is the tool that the session waits for leave to use. ``questions``
+    names those that wait for an operator, the oldest first: document 004 has no phase for that. ``tools`` and
     ``compactions`` count those of the present session, or of the last one. ``conversation`` is the agent program's own
     identifier. ``reason``, ``transition_reason`` and ``abort_reason`` explain a failed turn and are empty otherwise.
     """
@@ -21,6 +23,7 @@ class TurnStatus(msgspec.Struct, frozen=True):
     task: str
     doing: tuple[str, ...] = ()
     wanted: str = ""
+    questions: tuple[str, ...] = ()
     tools: int = 0
     compactions: int = 0
     conversation: str = ""
@@ -37,8 +40,13 @@ class TurnStatus(msgspec.Struct, frozen=True):
         """Return the phase with what the session does: ``TOOL_USE (Bash)``; empty without a turn under way."""
         if self.is_over:
             return ""
-        doing = f"asks for {self.wanted}" if self.wanted else ", ".join(dict.fromkeys(self.doing))
+        doing = self._waits() or ", ".join(dict.fromkeys(self.doing))
         return f"{self.state} ({doing})" if doing else self.state
+
+    def _waits(self) -> str:
+        """Return what the session waits for: leave to use a tool, or the answer to its oldest question."""
+        asks = f"asks for {self.wanted}" if self.wanted else ""
+        return f"{asks or 'asks'}: {self.questions[0]}" if self.questions else asks
 
     def ended(self) -> str:
         """Return the reasons of a failed turn in the words of document 004; empty without any."""
@@ -53,13 +61,16 @@ def turn_status(of: Aggregate) -> TurnStatus | None:
     t: turn.Turn = entity.record
     seen: output.Output = of.record(output.REF)
     works = tuple(each.name or each.work.value for each in seen.works)
+    asked = tuple(questions.of_agent(of))
+    wanted = asked[0].question.tool if asked else seen.wanted
     return TurnStatus(
         t.number,
         t.state,
         entity.entered_ms,
         t.task,
         works,
-        seen.wanted,
+        wanted,
+        tuple(each.name for each in asked),
         seen.tools,
         seen.condensed,
         seen.conversation,

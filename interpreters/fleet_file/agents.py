@@ -24,7 +24,7 @@ from lifefold.interpreters.fleet_file.command import (
     what_is_wrong_with,
 )
 from lifefold.interpreters.fleet_file.gates import LEVEL
-from lifefold.interpreters.fleet_file.keys import Key, Narrow, Section, heading
+from lifefold.interpreters.fleet_file.keys import Key, Narrow, Section, heading, keys_of
 from lifefold.interpreters.fleet_file.model import DEFAULT_OUTPUT_LIMIT_BYTES, Agent, Fleet, Service
 from lifefold.interpreters.fleet_file.services import IS_SERVICE, RUNS_A_COMMAND
 from lifefold.interpreters.fleet_file.table import Names, Table
@@ -209,6 +209,7 @@ def read_agents(root: Table, folder: Path, fleet: Fleet) -> tuple[list[Agent], l
     found = [
         each
         for table in root.tables(AgentKeys)
+        if not programs.refuse_kind(table)
         for each in (_services(table, folder, fleet) if _is_service(table) else _agents(table, folder, fleet, limited))
         if names.is_new(table, "name", each.name)
     ]
@@ -280,7 +281,7 @@ def _agents(table: Table, folder: Path, fleet: Fleet, limited: list[tuple[Table,
     limited.append((budget, caps))
     place = table.place("target") if target else ""
     services.refuse_triggers(table)
-    table.finish()
+    table.finish(programs.of_other_kinds(keys_of(AgentKeys), kind))
     if target:
         command = python_command(target, folder)
     elif written:

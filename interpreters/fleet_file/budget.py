@@ -72,9 +72,7 @@ class FleetBudgetKeys(Section, header="[fleet.budget]"):
         absent="never",
     )
     unreported = Key[str](
-        UNREPORTED,
-        'the cost of a session that reports none: nothing, or with `"share"` its reservation',
-        "free",
+        UNREPORTED, 'the cost of a session that reports none: nothing, or with `"share"` its reservation', "free"
     )
 
 

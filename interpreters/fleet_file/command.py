@@ -31,7 +31,11 @@ def expand(command: Sequence[str], *, prompt: str, prompt_file: str, task: str, 
 
     Raises ``KeyError`` for a placeholder that ``load`` would have refused.
     """
-    values = {"prompt": prompt, "prompt_file": prompt_file, "task": task, "worktree": worktree}
+    return filled(command, {"prompt": prompt, "prompt_file": prompt_file, "task": task, "worktree": worktree})
+
+
+def filled(command: Sequence[str], values: Mapping[str, str]) -> list[str]:
+    """Return the arguments with these values of their placeholders, inserted unchanged."""
     return [_substituted(argument, values) for argument in command]
 
 

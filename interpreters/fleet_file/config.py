@@ -11,6 +11,7 @@ from lifefold.core.lifecycles.task import OnDeath
 from lifefold.core.policy.abort import AbortPolicy
 from lifefold.core.policy.intensity import Intensity
 from lifefold.core.policy.retry import RetryPolicy
+from lifefold.effects import NotificationKind
 from lifefold.interpreters.fleet_file import forms, values
 from lifefold.interpreters.fleet_file.agents import MOST_RESTARTS, AgentKeys, warn_of_a_long_base
 from lifefold.interpreters.fleet_file.budget import FleetBudgetKeys, read_budget, said_budget
@@ -18,6 +19,7 @@ from lifefold.interpreters.fleet_file.gates import CLAIM, GATES, MERGE
 from lifefold.interpreters.fleet_file.interpreters import InterpreterKeys
 from lifefold.interpreters.fleet_file.keys import Key, Section, said, said_but_defaults
 from lifefold.interpreters.fleet_file.model import DEFAULT_LEASE_MS, DEFAULT_VERIFY_TIMEOUT_MS, Fleet
+from lifefold.interpreters.fleet_file.notify import COMMAND, NotifyKeys, read_hooks
 from lifefold.interpreters.fleet_file.prices import PriceKeys
 from lifefold.interpreters.fleet_file.questions import (
     QUESTIONS,
@@ -88,9 +90,7 @@ class AbortKeys(Section, header="[fleet.aborts]"):
         default=False,
     )
     sibling_to_session = Key(
-        forms.BOOLEAN,
-        "whether an abort of siblings aborts their common task, with all its parts",
-        default=False,
+        forms.BOOLEAN, "whether an abort of siblings aborts their common task, with all its parts", default=False
     )
 
 
@@ -113,10 +113,7 @@ class FleetKeys(Section, header="[fleet]"):
     verify_timeout = Key(forms.duration(1), "the longest time of one verification command", DEFAULT_VERIFY_TIMEOUT_MS)
     approve_plan = Key(forms.BOOLEAN, "whether an operator must approve the plan before any task begins", default=False)
     approval_timeout = Key(
-        forms.duration(1),
-        "how long a merge waits for its approval; then it is refused",
-        0,
-        absent="without limit",
+        forms.duration(1), "how long a merge waits for its approval; then it is refused", 0, absent="without limit"
     )
     orphaned = Key(
         ON_DEATH,
@@ -139,14 +136,16 @@ class FleetKeys(Section, header="[fleet]"):
     )
     env = Key[dict[str, str]](forms.VARIABLES, "variables of all agents, services and verification commands", {})
     env_pass = Key[tuple[str, ...]](
-        forms.VARIABLE_NAMES,
-        "further variables of the runner that all of them get; see below",
-        (),
+        forms.VARIABLE_NAMES, "further variables of the runner that all of them get; see below", ()
     )
     redact = Key[tuple[str, ...]](
-        forms.VARIABLE_NAMES,
-        "further variables that are secrets; no record has their values; see below",
-        (),
+        forms.VARIABLE_NAMES, "further variables that are secrets; no record has their values; see below", ()
+    )
+    on_closed = Key[tuple[str, ...]](
+        COMMAND, "a command that is run when a task is closed: short for a table `[[notify]]`", ()
+    )
+    on_failed = Key[tuple[str, ...]](
+        COMMAND, "a command that is run when a task has failed: short for a table `[[notify]]`", ()
     )
     retry = RetryKeys
     budget = FleetBudgetKeys
@@ -154,6 +153,9 @@ class FleetKeys(Section, header="[fleet]"):
     preemption = PreemptionKeys
     aborts = AbortKeys
     questions = QuestionKeys
+
+
+_HOOKS = {FleetKeys.on_closed: NotificationKind.CLOSED, FleetKeys.on_failed: NotificationKind.FAILED}
 
 
 class FileKeys(Section):
@@ -164,6 +166,7 @@ class FileKeys(Section):
     tasks = TaskKeys
     answers = AnswerKeys
     prices = PriceKeys
+    notify = NotifyKeys
     interpreters = InterpreterKeys
 
 
@@ -189,6 +192,7 @@ def fleet_of(table: Table, source: Path) -> Fleet:
         env=dict(table.read(FleetKeys.env)),
         env_pass=table.read(FleetKeys.env_pass),
         redact=table.read(FleetKeys.redact),
+        notify=read_hooks(table, _HOOKS, source.parent),
     )
     table.finish()
     if fleet.orphaned is OnDeath.VERIFY and FleetKeys.repository.name not in table:
@@ -253,10 +257,7 @@ def written_in(fleet: Fleet, table: Table) -> dict[str, object]:
         }
     )
     restart = (
-        {
-            RestartKeys.max_restarts: fleet.restarts.max_restarts,
-            RestartKeys.window: fleet.restarts.window_ms,
-        }
+        {RestartKeys.max_restarts: fleet.restarts.max_restarts, RestartKeys.window: fleet.restarts.window_ms}
         if fleet.restarts
         else {}
     )

@@ -106,10 +106,7 @@ TASK_ID = matching(
 )
 
 BOOLEAN = Form(
-    "true or false",
-    "`true` or `false`",
-    {"type": "boolean"},
-    lambda value: value if isinstance(value, bool) else None,
+    "true or false", "`true` or `false`", {"type": "boolean"}, lambda value: value if isinstance(value, bool) else None
 )
 
 
@@ -119,12 +116,7 @@ def _fraction(value: object) -> float | None:
     return float(value) if 0 <= value <= 1 else None
 
 
-FRACTION = Form(
-    "a number from 0 to 1",
-    "0 to 1",
-    {"type": "number", "minimum": 0, "maximum": 1},
-    _fraction,
-)
+FRACTION = Form("a number from 0 to 1", "0 to 1", {"type": "number", "minimum": 0, "maximum": 1}, _fraction)
 
 
 def integer(least: int, most: int) -> Form[int]:

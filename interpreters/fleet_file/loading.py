@@ -24,6 +24,7 @@ from lifefold.interpreters.fleet_file.files import read_text
 from lifefold.interpreters.fleet_file.interpreters import performs_effects_alone, read_interpreters
 from lifefold.interpreters.fleet_file.meaning import meaning
 from lifefold.interpreters.fleet_file.model import Agent, Fleet, InterpreterEntry, Service
+from lifefold.interpreters.fleet_file.notify import read_notifiers
 from lifefold.interpreters.fleet_file.prices import read_prices
 from lifefold.interpreters.fleet_file.problems import FleetFileError, Problem, Problems, Report
 from lifefold.interpreters.fleet_file.programs import report_unpriced
@@ -74,6 +75,7 @@ def _tables(root: Table, source: Path, *, watch: bool) -> Tables:
     table = root.table(FleetKeys)
     fleet = fleet_of(table, source)
     fleet = replace(fleet, questions=with_answers(root, fleet.questions), prices=read_prices(root))
+    fleet = replace(fleet, notify=(*read_notifiers(root, source.parent), *fleet.notify))
     agents, services = read_agents(root, source.parent, fleet)
     used = {placeholder for agent in agents for argument in agent.command for placeholder in placeholders(argument)}
     share = with_time(fleet.budget, [agent.limits for agent in agents]).share
@@ -145,7 +147,7 @@ def _planned(tables: Tables, gates: GatePlan | None, interpreters: list[Interpre
         gates=gates,
         warnings=tuple(tables.root.report.warnings),
         interpreters=tuple(interpreters),
-        meaning=meaning(written_in(tables.fleet, tables.table), agents, tasks, kept, services),
+        meaning=meaning(written_in(tables.fleet, tables.table), agents, tasks, kept, services, tables.fleet.notify),
     )
 
 

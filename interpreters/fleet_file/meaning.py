@@ -3,7 +3,8 @@
 A log has the meaning of the file it began with. For a changed file the difference is shown, key by key, in the words of
 the file.
 
-Variables of processes are not part of a meaning. They may be secrets, and a new key needs no plan change.
+Variables of processes are not part of a meaning. They may be secrets, and a new key needs no plan change. Of a notifier
+a meaning has what is told and how often it is tried, and not the command, the address or the time limit.
 """
 
 import json
@@ -18,6 +19,7 @@ from lifefold.interpreters.fleet_file.agents import ADAPTIVE_MS, AgentKeys, Rest
 from lifefold.interpreters.fleet_file.budget import said_caps
 from lifefold.interpreters.fleet_file.keys import Key, said, said_but_defaults
 from lifefold.interpreters.fleet_file.model import Agent, InterpreterEntry, Service
+from lifefold.interpreters.fleet_file.notify import Notifier, said_notifiers
 from lifefold.interpreters.fleet_file.programs import said_program
 from lifefold.interpreters.fleet_file.services import said_life
 from lifefold.interpreters.fleet_file.tasks import TaskKeys, on_retry_of
@@ -26,12 +28,13 @@ from lifefold.interpreters.fleet_file.values import LONGEST_SHOWN, as_table, sho
 _DIGEST = "digest "
 
 
-def meaning(
+def meaning(  # noqa: PLR0913, PLR0917 - the parts of a file, each with its name
     fleet: Mapping[str, object],
     agents: Sequence[Agent],
     tasks: Sequence[TaskPlan],
     interpreters: Sequence[InterpreterEntry] = (),
     services: Sequence[Service] = (),
+    notify: Sequence[Notifier] = (),
 ) -> str:
     """Return the canonical JSON text of a fleet; ``fleet`` has the values of the table of that name."""
     document: dict[str, object] = {
@@ -45,6 +48,8 @@ def meaning(
         document["interpreters"] = {each.name: _interpreter(n, each) for n, each in enumerate(interpreters, 1)}
     if services:
         document["services"] = {each.name: _service(each) for each in services}
+    if notify:
+        document["notify"] = dict(said_notifiers(notify))
     return json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 

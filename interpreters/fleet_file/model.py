@@ -17,6 +17,7 @@ from lifefold.effects.service import Source
 from lifefold.interpreters.adapters import Permissions, adapter_of
 from lifefold.interpreters.adapters.prices import Price
 from lifefold.interpreters.fleet_file.budget import with_time
+from lifefold.interpreters.fleet_file.notify import Notifier
 
 DEFAULT_LEASE_MS = 60_000
 DEFAULT_VERIFY_TIMEOUT_MS = 600_000
@@ -111,7 +112,7 @@ class Fleet(msgspec.Struct, frozen=True):
 
     ``env`` and ``env_pass`` are for all processes, verification commands included. ``redact`` names further secrets.
 
-    ``prices`` turn the tokens of agent programs into money.
+    ``prices`` turn the tokens of agent programs into money. ``notify`` are the notifiers that tell people.
 
     ``meaning`` is the content of the file as JSON, the same for files with the same meaning. It has no environment
     variables and no prices, and the options of interpreters only as digests. ``fingerprint`` is its digest.
@@ -144,6 +145,7 @@ class Fleet(msgspec.Struct, frozen=True):
     redact: tuple[str, ...] = ()
     anew: bool = False
     prices: dict[str, Price] = msgspec.field(default_factory=dict[str, Price])
+    notify: tuple[Notifier, ...] = ()
 
     def place_of(self, service: Service) -> Path:
         """Return the folder in which a service runs."""
@@ -200,6 +202,7 @@ class Fleet(msgspec.Struct, frozen=True):
             guarded=self.repository is not None,
             anew=self.anew,
             questions=self.questions,
+            notify=tuple(each.plan for each in self.notify),
         )
 
     def grace_ms(self, agent: Agent) -> int:

@@ -10,15 +10,7 @@ from pathlib import Path, PurePath
 from typing import Any, Final
 
 from lifefold.core.fleet import TaskPlan
-from lifefold.interpreters.adapters import (
-    Adapter,
-    AdapterError,
-    Brief,
-    Permissions,
-    Reports,
-    adapter_names,
-    adapter_of,
-)
+from lifefold.interpreters.adapters import Adapter, AdapterError, Brief, Permissions, Reports, adapter_names, adapter_of
 from lifefold.interpreters.adapters.adapter import Spoken
 from lifefold.interpreters.fleet_file import forms
 from lifefold.interpreters.fleet_file.command import literal, settled_command, what_is_wrong_with
@@ -34,8 +26,13 @@ OWN_KINDS: Final = ("command", "python", "service")
 _SHOWN: Final = ("claude", "codex", "opencode", "gemini", "aider", "acp")
 
 
+def _kinds() -> tuple[str, ...]:
+    """Return all kinds: the adapter ``command`` is one of lifefold's own."""
+    return tuple(dict.fromkeys((*OWN_KINDS, *adapter_names())))
+
+
 def _kind(value: object) -> str | None:
-    return value if isinstance(value, str) and value in {*OWN_KINDS, *adapter_names()} else None
+    return value if isinstance(value, str) and value in _kinds() else None
 
 
 KIND: Form[str] = Form(
@@ -45,6 +42,37 @@ KIND: Form[str] = Form(
     _kind,
 )
 """The kinds of agents."""
+
+
+def refuse_kind(table: Table) -> bool:
+    """Report a kind that does not exist, with the nearest one; tell whether it was so.
+
+    The other keys of such a table are not judged: the kind decides which are accepted.
+    """
+    value = table.values.get(kind.name, kind.default)
+    if _kind(value) is not None:
+        return False
+    hint = forms.meant(value, _kinds()) if isinstance(value, str) else ""
+    accepted = " or ".join(map(shown, _kinds()))
+    table.problem(kind.name, f"found {shown(value)}; accepted: {accepted}{hint}")
+    return True
+
+
+def of_other_kinds(keys: Mapping[str, Key[Any]], of: str) -> dict[str, str]:
+    """Return the keys that agents of the kind ``of`` do not have, each with the kinds that have it."""
+    found: dict[str, str] = {}
+    for key in keys.values():
+        has = [each for each in _kinds() if _has(key, each)]
+        if of not in has:
+            found[key.name] = f" for kind {shown(of)}; {key.name} belongs to kind {' or '.join(map(shown, has))}"
+    return found
+
+
+def _has(key: Key[Any], of: str) -> bool:
+    if key.when[:1] == (kind.name,):
+        return of in key.when[1:]
+    return key.unless[:1] != (kind.name,) or of not in key.unless[1:]
+
 
 IS_NO_PROGRAM: Final = ("kind", *OWN_KINDS)
 

@@ -23,10 +23,7 @@ class QuestionKeys(Section, header="[fleet.questions]"):
     """Allows agents to ask operators, for a permission or in words, through `lifefold mcp`."""
 
     timeout = Key(
-        forms.duration(1),
-        "how long a question waits for an operator; then it is refused",
-        0,
-        absent="without limit",
+        forms.duration(1), "how long a question waits for an operator; then it is refused", 0, absent="without limit"
     )
 
 

@@ -192,11 +192,7 @@ triggers = Key[tuple[Written, ...]](
     when=IS_SERVICE,
 )
 directory = Key(
-    forms.TEXT,
-    "the folder of a service",
-    "",
-    absent="the repository, or the fleet file's folder",
-    when=IS_SERVICE,
+    forms.TEXT, "the folder of a service", "", absent="the repository, or the fleet file's folder", when=IS_SERVICE
 )
 restart_policy = Key[RestartPolicy](
     RESTART_POLICY,
@@ -235,10 +231,7 @@ max_lifetime = Key[int | None](
     when=IS_SERVICE,
 )
 drain_timeout = Key(
-    forms.duration(0),
-    "the longest time of a run after `max_lifetime`",
-    _LIMITS.drain_timeout_ms,
-    when=IS_SERVICE,
+    forms.duration(0), "the longest time of a run after `max_lifetime`", _LIMITS.drain_timeout_ms, when=IS_SERVICE
 )
 
 

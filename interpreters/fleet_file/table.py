@@ -100,11 +100,12 @@ class Table:
         usable = isinstance(name, str) and 0 < len(name) <= 64 and name.isprintable()  # noqa: PLR2004 - as forms.NAME
         return self.key(f"{key}.{name}") if usable else self.key(key, index)
 
-    def finish(self) -> None:
-        """Report every unknown key."""
+    def finish(self, known_elsewhere: Mapping[str, str] | None = None) -> None:
+        """Report every unknown key. ``known_elsewhere`` says of keys where they are accepted."""
         for key in self.values:
             if key not in self._known:
-                hint = meant(key, self._known) or f"; accepted: {', '.join(self._known)}"
+                elsewhere = (known_elsewhere or {}).get(key)
+                hint = elsewhere or meant(key, self._known) or f"; accepted: {', '.join(self._known)}"
                 self.problem(key, f"unknown key{hint}")
 
 

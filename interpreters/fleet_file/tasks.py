@@ -70,9 +70,7 @@ class TaskKeys(Section, header="[[tasks]]", named_by="id", one_of=("prompt", "pr
         0,
     )
     subtasks_timeout = Key(
-        forms.duration(1),
-        "the longest wait for the tasks that it was split into",
-        fleet_task.SUBTASKS_MS,
+        forms.duration(1), "the longest wait for the tasks that it was split into", fleet_task.SUBTASKS_MS
     )
     orphaned = Key[OnDeath | None](
         ON_DEATH, "the outcome after the death of its session, as `orphaned` of the fleet", None, absent="the fleet's"

@@ -87,11 +87,7 @@ async def notices(folder: Path, path: str, apart: Collection[Path] = ()) -> Asyn
         return not left_out and place not in within and within.isdisjoint(place.parents)
 
     changes = awatch(
-        root,
-        watch_filter=counts,
-        rust_timeout=LOOK_MS,
-        yield_on_timeout=True,
-        ignore_permission_denied=True,
+        root, watch_filter=counts, rust_timeout=LOOK_MS, yield_on_timeout=True, ignore_permission_denied=True
     )
     async with aclosing(changes):
         async for _ in changes:

@@ -15,13 +15,13 @@ from anyio import to_thread
 
 from lifefold.core.fleet.worker.output import Seen
 from lifefold.effects import FollowOutput
-from lifefold.interpreters.adapters import Adapter, Now, adapter_names, adapter_of
+from lifefold.interpreters.adapters import Adapter, Now
 from lifefold.interpreters.engine import ActivityContext, handles
 from lifefold.interpreters.fleet_runner.facts_seen import FactsSeen
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.notices import Notices
+from lifefold.interpreters.fleet_runner.session_facts import adapter_of_start
 from lifefold.interpreters.fleet_runner.stall import LOOK_MS, session_of
-from lifefold.interpreters.processes import read_order
 from lifefold.interpreters.processes.growing_output import GrowingOutput
 
 LONGEST_LOOK_MS: Final = 5 * LOOK_MS
@@ -35,9 +35,6 @@ PIECE_BYTES: Final = 1 << 18
 
 MOST_EVENTS: Final = 4
 """After so many events of one look the rest of the output waits for the next look."""
-
-COMMAND: Final = "command"
-"""The adapter of an agent whose kind has none of its own."""
 
 
 class Follower:
@@ -56,8 +53,7 @@ class Follower:
             return
         agent, attempt = session_of(context.origin)
         directory = self._folder.last_start(agent, attempt)
-        order = read_order(directory)  # a plan change may have given the agent another kind since
-        adapter = adapter_for(self._kind_of(agent) if order is None else order.kind)
+        adapter = adapter_of_start(directory, self._kind_of(agent))
         try:
             await follow(GrowingOutput(directory), adapter, context)
         except AdapterFailed as error:
@@ -67,11 +63,6 @@ class Follower:
 
 class AdapterFailed(Exception):
     """An adapter raised an error about a line of output."""
-
-
-def adapter_for(kind: str) -> Adapter[Any]:
-    """Return the adapter of an agent's kind; that of a plain command, if the kind has none."""
-    return adapter_of(kind if kind in adapter_names() else COMMAND)
 
 
 async def follow(output: GrowingOutput, adapter: Adapter[Any], context: ActivityContext) -> None:

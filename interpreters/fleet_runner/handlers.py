@@ -17,6 +17,7 @@ from lifefold.effects import (
     IncrementSession,
     InspectWork,
     LogFatal,
+    Notification,
     ParkWork,
     PrepareWorktree,
     VerifyWork,
@@ -29,11 +30,13 @@ from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.follower import Follower
 from lifefold.interpreters.fleet_runner.merging import Merging
 from lifefold.interpreters.fleet_runner.notices import About, Notices
+from lifefold.interpreters.fleet_runner.notifying import Notifying
 from lifefold.interpreters.fleet_runner.obstacles import Obstacles
 from lifefold.interpreters.fleet_runner.plan_changes import joined
+from lifefold.interpreters.fleet_runner.quoting import without
 from lifefold.interpreters.fleet_runner.redaction import secrets_of, variables_of
 from lifefold.interpreters.fleet_runner.retry_until import patiently, pause
-from lifefold.interpreters.fleet_runner.session_facts import said_of_work
+from lifefold.interpreters.fleet_runner.session_outcome import said_of_work
 from lifefold.interpreters.fleet_runner.sessions import Sessions
 from lifefold.interpreters.fleet_runner.stall import Watcher
 from lifefold.interpreters.fleet_runner.triggers import Attendant
@@ -56,8 +59,10 @@ class Handlers:
     called for each. ``operator`` shows notices, ``notices`` has all of them.
     """
 
-    def __init__(self, fleet: Fleet, folder: FleetFolder, workplace: Workplace, clock: Clock | None = None) -> None:
-        """Make the handlers of a fleet; triggers are due by ``clock``, the clock of the engine."""
+    def __init__(
+        self, fleet: Fleet, folder: FleetFolder, workplace: Workplace, clock: Clock | None = None, run: str = ""
+    ) -> None:
+        """Make the handlers of a fleet; triggers are due by ``clock``, the clock of the engine; ``run`` is its log."""
         self.put_off: Final[set[str]] = set()
         self.when_put_off: Callable[[], None] = _nothing
         self.secrets: Final = secrets_of(fleet, os.environ)
@@ -69,9 +74,11 @@ class Handlers:
         self.workplace: Final = workplace
         self._obstacles: Final = Obstacles(self.operator)
         self.sessions: Final = Sessions(lambda: self.fleet, self.present, folder, workplace, self.operator)
-        self._merging: Final = Merging(workplace, self._obstacles.waits, self._put_off, self.tell)
+        self.when_blocked: Callable[[Notification, str], None] = _ignore
+        self._merging: Final = Merging(workplace, self._obstacles.waits, self._put_off, self.tell, self._is_blocked)
         self._watcher: Final = Watcher(folder, self.operator)
         self._follower: Final = Follower(folder, self._kind_of, self.operator)
+        self._notifying: Final = Notifying(self.present, folder, self.secrets, run)
         self._attendant: Final = Attendant(fleet, folder, self.operator, (clock or WallClock()).now_ms)
 
     def adopt(self, fleet: Fleet) -> None:
@@ -96,7 +103,10 @@ class Handlers:
 
     def interpreter(self) -> Interpreter:
         """Return the interpreter with these handlers."""
-        own = (self.sessions, self.sessions.limits, self._watcher, self._follower, self._attendant, self._merging)
+        own = (
+            *(self.sessions, self.sessions.limits, self._watcher, self._follower, self._attendant, self._merging),
+            self._notifying,
+        )
         return reduce(Interpreter.over, map(Interpreter.of, own)).over(self._standard())
 
     def _kind_of(self, agent: str) -> str:
@@ -205,6 +215,10 @@ class Handlers:
         else:
             await context.report(assignment.Parked(commit))
 
+    def _is_blocked(self, notification: Notification, key: str) -> None:
+        """Report a blocked merge to the runner."""
+        self.when_blocked(without(notification, self.secrets), key)
+
     async def _put_off(self, agent: str) -> None:
         """Pause a blocked merge; meanwhile a runner may leave."""
         self.put_off.add(agent)
@@ -216,4 +230,8 @@ class Handlers:
 
 
 def _nothing() -> None:
+    """Do nothing; a runner replaces this."""
+
+
+def _ignore(_notification: Notification, _key: str) -> None:
     """Do nothing; a runner replaces this."""

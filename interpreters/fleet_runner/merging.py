@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from lifefold.core.fleet.worker import assignment, nothing_done
-from lifefold.effects import MergeWork, WatchBranch
+from lifefold.effects import MergeWork, Notification, NotificationKind, WatchBranch
 from lifefold.interpreters.engine import ActivityContext, handles
 from lifefold.interpreters.fleet_runner.retry_until import patiently
 from lifefold.interpreters.worktrees.branch_guard import MovedError
@@ -31,8 +31,13 @@ class Merging:
         waits: Waiting,
         rest: Callable[[str], Awaitable[None]],
         tell: Callable[[str, str], None],
+        blocked: Callable[[Notification, str], None],
     ) -> None:
-        """Take the worktrees, the function that shows waits, and the one that shows notices."""
+        """Take the worktrees, the function that shows waits, and the one that shows notices.
+
+        ``blocked`` is called for a blocked merge, perhaps repeatedly, with the same key for the same claim.
+        """
+        self._blocked: Final = blocked
         self._workplace: Final = workplace
         self._waits: Final = waits
         self._rest: Final = rest
@@ -45,7 +50,8 @@ class Merging:
         rest = partial(self._rest, agent)
         collect, merge = partial(self._collected, activity, context), partial(self._merge, activity, agent)
         try:
-            with self._waits(agent, f"merge {activity.task}") as tell:
+            with self._waits(agent, f"merge {activity.task}") as show:
+                tell = partial(self._observe, show, context)
                 result = await patiently(collect, (InTheWayError, OSError), tell, pause=rest)
                 commit = await patiently(partial(merge, result), (InTheWayError, OSError), tell, pause=rest)
         except MovedError as error:
@@ -56,6 +62,14 @@ class Merging:
             if not commit and not activity.result:
                 await self._tell_what_is_hidden(activity, agent)
             await context.report(assignment.Merged(commit))
+
+    def _observe(self, show: Callable[[str], None], context: ActivityContext, why: str) -> None:
+        """Show why a merge waits, and report the blocked merge, which notifiers know by its claim."""
+        show(why)
+        agent, brief = context.origin.within.key, context.origin.entity.record.brief
+        said = f"the merge of {brief.task} waits: {why}"
+        notification = Notification(NotificationKind.BLOCKED_MERGE, said, brief.task, agent)
+        self._blocked(notification, f"{brief.task}/{brief.epoch}")
 
     async def _tell_what_is_hidden(self, activity: MergeWork, agent: str) -> None:
         """Show the ignored files of a task without a change; its verification may have used them."""
@@ -87,7 +101,8 @@ class Merging:
             return
         agent = context.origin.within.key
         look = partial(self._still_displaced, activity.found)
-        with self._waits(agent, f"merge {activity.task}") as tell:
+        with self._waits(agent, f"merge {activity.task}") as show:
+            tell = partial(self._observe, show, context)
             await patiently(look, (DisplacedError, OSError), tell, pause=partial(self._rest, agent))
         await context.report(assignment.BranchBack())
 

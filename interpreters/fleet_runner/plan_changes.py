@@ -64,8 +64,7 @@ def proposed(fleet: Fleet, store: SqliteStore, of: Aggregate, *, partial: bool =
     if said is None:
         message = f"{store.path}: began with an older lifefold that did not record its plan, so it cannot be changed"
         raise ValueError(message)
-    ended = before_of(store).ended
-    begun_with = msgspec.json.decode(said, type=Plan)
+    begun_with, ended = msgspec.json.decode(said, type=Plan), before_of(store).ended
     old, new = (
         replace(plan, key=store.meta(CLAIM_KEY) or "")
         for plan in (plan_change.in_force(begun_with, of), remainder(fleet.plan, ended))
@@ -89,8 +88,6 @@ def proposed(fleet: Fleet, store: SqliteStore, of: Aggregate, *, partial: bool =
     caps = raised(of, accepted)
     before = in_force(meaning, added.values(), {})
     here = in_force(before, (), {place: now for place, (_, now) in caps.items()})
-    over = {name: f"the task is {state}" for name, state in plan_obstacles.over(of, accepted).items()}
-    over |= dict.fromkeys(earlier, "an earlier run has closed the task")
     is_sure = all(each.instead == plan_obstacles.REST for each in found)
     return Proposed(
         describe_difference(here, fleet.meaning),
@@ -100,10 +97,16 @@ def proposed(fleet: Fleet, store: SqliteStore, of: Aggregate, *, partial: bool =
         tuple(_in_force_already(added, new, here, meaning, fleet.meaning)),
         failed_for_good(of, accepted) if is_sure else frozenset(),
         verified_before(of, accepted) if is_sure else {},
-        over,
+        _over(of, accepted, earlier),
         {f"{place}.budget.{key}": said for place, (was, _) in caps.items() for key, said in _said(was)},
         tuple(line for each in found for line in former_text(before, fleet.meaning, each.what)),
     )
+
+
+def _over(of: Aggregate, accepted: plan_change.PlanChange, earlier: Iterable[str]) -> dict[str, str]:
+    """Return the changed tasks that are over, each with the reason."""
+    over = {name: f"the task is {state}" for name, state in plan_obstacles.over(of, accepted).items()}
+    return over | dict.fromkeys(earlier, "an earlier run has closed the task")
 
 
 def _in_force_already(added: Mapping[str, TaskPlan], new: Plan, here: str, old: str, now: str) -> Iterator[str]:

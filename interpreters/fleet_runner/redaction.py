@@ -22,7 +22,7 @@ SECRET: Final = (
 LEAST_CHARS: Final = 6
 """Shorter values are not replaced, because they may be ordinary words or numbers."""
 
-LEAST_LINE_CHARS: Final = 16
+LEAST_LINE_CHARS: Final = 10
 """The same for a line of a value with several lines, such as a private key."""
 
 _PASSWORD_IN_URL: Final = re.compile(r"://[^/\s:@]*:([^/\s@]+)@")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from lifefold.core.fleet import service
 from lifefold.core.kernel import Aggregate
 from lifefold.core.lifecycles import session, task
-from lifefold.interpreters.explain import status
+from lifefold.interpreters.explain import status, task_status
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.process_evidence import look
 
@@ -18,7 +18,7 @@ def continuing(aggregates: Mapping[str, Aggregate], folder: FleetFolder) -> str:
     """
     adopted = [each for each in status.agents(aggregates) if _runs(each, folder)]
     at_work = {each.task for each in adopted}
-    tasks = [each.state if each.id not in at_work else task.State.IN_PROGRESS for each in status.tasks(aggregates)]
+    tasks = [each.state if each.id not in at_work else task.State.IN_PROGRESS for each in task_status.tasks(aggregates)]
     states = Counter(tasks)
     in_progress = states[task.State.IN_PROGRESS] + states[task.State.ORPHANED]
     text = f"continuing: {_many(len(adopted), 'session')} adopted, {_many(in_progress, 'task')} in progress"

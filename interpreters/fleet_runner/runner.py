@@ -5,8 +5,6 @@ tells them to run. A blocked merge does not delay leaving; the next runner perfo
 the sessions and leaves.
 """
 
-import json
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, suppress
 from enum import IntEnum
@@ -27,12 +25,13 @@ from lifefold.core.kernel import Aggregate, Envelope, Event, Phase, Reaction, Re
 from lifefold.core.lifecycles import process, session, task
 from lifefold.core.policy.reasons import AbortReason
 from lifefold.interpreters.engine import STOP, Clock, Engine, Interpreter, Observer, WallClock
-from lifefold.interpreters.explain import status
+from lifefold.interpreters.explain import status, task_status
 from lifefold.interpreters.fleet_file import Fleet, FleetFileError, load
 from lifefold.interpreters.fleet_runner import quarantines
 from lifefold.interpreters.fleet_runner.custom import RunContext, composed, found
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.handlers import Handlers
+from lifefold.interpreters.fleet_runner.last_deliveries import LastDeliveries
 from lifefold.interpreters.fleet_runner.log_owner import (
     CLAIM_KEY,
     NONE_BEFORE,
@@ -46,16 +45,14 @@ from lifefold.interpreters.fleet_runner.log_owner import (
 )
 from lifefold.interpreters.fleet_runner.notices import About, Notice
 from lifefold.interpreters.fleet_runner.quoting import quoting
+from lifefold.interpreters.fleet_runner.refused_events import RefusedEvents
 from lifefold.interpreters.fleet_runner.resumption import continuing
-from lifefold.interpreters.processes.private import make_private, open_private
+from lifefold.interpreters.processes.private import make_private
 from lifefold.interpreters.store import Displaced, SqliteStore
 from lifefold.interpreters.worktrees.errors import TakenOverError, WorkplaceError
 from lifefold.interpreters.worktrees.left_at_pipes import end_left_at_pipes
 from lifefold.interpreters.worktrees.workplace import FolderWorkplace, Workplace
 from lifefold.interpreters.worktrees.worktrees import GitWorkplace
-
-REFUSALS_LIMIT: Final = 10_000
-"""The most refused events that one run records; all are counted."""
 
 REPEAT_MS: Final = 500
 """Requests to leave within this time count as one: ``timeout`` signals its command, and then its whole group."""
@@ -85,7 +82,7 @@ class Runner:
     ) -> None:
         """Use ``open`` instead."""
         self.notices: Final = handlers.notices
-        self.refused: Final[Counter[str]] = Counter()
+        self.refused: Final = RefusedEvents(handlers.folder.refusals)
         self.observers: Final[list[Observer]] = [quarantines.telling(handlers.operator)]
         self.leaving = 0
         self.waits_for_operators = True
@@ -98,7 +95,9 @@ class Runner:
         self.folder: Final = handlers.folder
         self.handlers: Final = handlers
         self.engine: Final = Engine(rules, store, interpreter, clock=clock, observer=self._observe, on_error=STOP)
+        self._last_deliveries: Final = LastDeliveries(self.engine)
         handlers.when_put_off = self.engine.wake
+        handlers.when_blocked = self._last_deliveries.observe
         handlers.sessions.when_unknown = self._stop_removed
         store.when_displaced = self._leave_a_displaced_log
 
@@ -145,7 +144,7 @@ class Runner:
             branch = begun.meta("branch") if begun else before.branch
             workplace = taken.enter_context(closing(await _workplace(fleet, folder, branch or "")))
             said = {"run": begun.meta("run") or ""} if begun else await written_of(fleet, workplace, before)
-            handlers = Handlers(fleet, folder, workplace, clock)
+            handlers = Handlers(fleet, folder, workplace, clock, said["run"])
             standard = handlers.interpreter()
             surroundings = RunContext(fleet, said["run"], folder, workplace, standard, handlers.tell, handlers.present)
             whole = quoting(interpreter.over(composed(factories, surroundings)), handlers.secrets)
@@ -254,13 +253,6 @@ class Runner:
         except (WorkplaceError, OSError) as error:
             self.handlers.tell(self.fleet.name, f"worktrees of agents are left: {error}")
 
-    def _keep(self, name: str, refusal: Refusal) -> None:
-        """Count and record a refusal: late events, stale reports, messages for stopped agents (D12)."""
-        self.refused[refusal.kind] += 1
-        if self.refused.total() <= REFUSALS_LIMIT:
-            with suppress(OSError), open_private(self.folder.refusals, "a") as file:
-                file.write(_line(name, refusal))
-
     def leave(self, abort_reason: AbortReason = AbortReason.SHUTDOWN_SIGNAL) -> bool:
         """Ask the runner to leave; the reason enters the journal. The second request makes it leave at once.
 
@@ -299,7 +291,7 @@ class Runner:
         """Return the verdict of the present state."""
         if self._cut_short or not board.finished(self.aggregates[board.NAME]):
             return Verdict.HELD if self._is_held and self.leaving == 1 else Verdict.LEFT
-        planned = status.counted(status.tasks(self.aggregates))
+        planned = task_status.counted(task_status.tasks(self.aggregates))
         closed = all(each.state == task.State.CLOSED for each in planned)
         served = not any(each.record.failed for _, each in service_slot.service_slots(self.aggregates[board.NAME]))
         return Verdict.ALL_CLOSED if closed and served else Verdict.SOME_FAILED
@@ -337,12 +329,13 @@ class Runner:
         if self.leaving > 1:
             return not self.handlers.sessions.live
         waits = self.waits_for_operators or not engine.has_heard
-        if not self.leaving and not waits and waits_for_operators(engine.aggregates):
+        is_held = not self.leaving and not waits and waits_for_operators(engine.aggregates)
+        if is_held and self._last_deliveries.are_done():
             self._is_held = True
             self.leave()
         if self.leaving:
             return all(_is_quiet(each) or self._only_waits(each) for each in workers)
-        return is_over(engine.aggregates)
+        return is_over(engine.aggregates) and self._last_deliveries.are_done()
 
     def _only_waits(self, each: Aggregate) -> bool:
         """Tell whether a worker has no running activity except a blocked merge, which the next run can perform."""
@@ -365,7 +358,7 @@ class Runner:
 
     def _observe(self, name: str, outcome: Reaction | Refusal) -> None:
         for refusal in (outcome,) if isinstance(outcome, Refusal) else outcome.refusals:
-            self._keep(name, refusal)
+            self.refused.add(name, refusal)
         if isinstance(outcome, Reaction) and any(each.entered in _UP for each in outcome.transitions):
             self.handlers.operator.over(About.DOWN, outcome.aggregate.key)
         if isinstance(outcome, Reaction) and any(
@@ -393,20 +386,6 @@ def _is_quiet(of: Aggregate) -> bool:
 def _is_let_go_on(reaction: Reaction) -> bool:
     """Tell whether this lets a worker work: it was resumed, or begins."""
     return any(each.entered in desired_state.WORKS for each in reaction.transitions)
-
-
-def _line(name: str, refusal: Refusal) -> str:
-    envelope = refusal.envelope
-    told = {
-        "at_ms": envelope.at_ms,
-        "aggregate": name,
-        "entity": envelope.entity,
-        "event": type(envelope.event).__name__,
-        "actor": envelope.actor,
-        "kind": refusal.kind,
-        "reason": refusal.reason,
-    }
-    return json.dumps(told) + "\n"
 
 
 def _begin(log: Path, said: dict[str, str]) -> SqliteStore:

@@ -30,8 +30,8 @@ from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.notices import Notices
 from lifefold.interpreters.fleet_runner.obstacles import Obstacles
 from lifefold.interpreters.fleet_runner.retry_until import patiently
-from lifefold.interpreters.fleet_runner.session_facts import adapter_of_start, exited, told_by
-from lifefold.interpreters.fleet_runner.session_outcome import Agent, outcome, program_of, spent
+from lifefold.interpreters.fleet_runner.session_facts import adapter_of_start, told_by
+from lifefold.interpreters.fleet_runner.session_outcome import Agent, exited, program_of
 from lifefold.interpreters.fleet_runner.specs import session_spec, write_whole
 from lifefold.interpreters.fleet_runner.time_limits import TimeLimits
 from lifefold.interpreters.fleet_runner.variables import hint
@@ -145,20 +145,18 @@ class Sessions:
         await context.report(await self._exited(ended, activity, context.origin.within))
 
     async def _exited(self, ended: SessionExit, activity: RunSession, within: Aggregate) -> session.SessionExited:
-        """Return the end of a session: by the adapter with which it began, or by exit status and last words."""
+        """Return the end of a session, by the adapter with which it began."""
         agent, asks = within.key, question.REF in within.entities
         directory = self._folder.last_start(agent, activity.attempt)
         known = self._fleet().named(agent)  # a plan change may have removed it before this runner began
         lacks = _no_hint if known is None else partial(hint, os.environ, known)
-        adapter = adapter_of_start(directory)
-        if adapter is not None:
-            told = (await told_by(adapter, directory, ended)).priced(self._fleet().prices, model_of(known))
-            return exited(ended, told, self._secrets, Agent(lacks=lacks, limit_ms=activity.timeout_ms, asks=asks))
         order = read_order(directory)
         command = known.command if known is not None else () if order is None else order.argv
         program = program_of(command, cooperative=is_python_command(command))
-        called = await outcome(ended, directory, self._secrets, Agent(program, lacks, activity.timeout_ms))
-        return session.SessionExited(called, await spent(directory))
+        told = (await told_by(adapter_of_start(directory), directory, ended)).priced(
+            self._fleet().prices, model_of(known)
+        )
+        return exited(ended, told, self._secrets, Agent(program, lacks, activity.timeout_ms, asks))
 
     async def _found(self, activity: RunSession, context: ActivityContext) -> SessionProcess | SessionExit:
         """Adopt the session that an earlier runner started, or launch it."""

@@ -10,6 +10,7 @@ from lifefold.core.fleet.service import inbox
 from lifefold.core.fleet.worker import usage
 from lifefold.effects import RunSession
 from lifefold.effects.service import Changed, Cron, Every, Source
+from lifefold.interpreters.adapters.command import COMMAND
 from lifefold.interpreters.engine import EffectContext
 from lifefold.interpreters.fleet_file import Fleet, expand
 from lifefold.interpreters.fleet_runner.agent_programs import program_argv
@@ -66,7 +67,7 @@ def session_spec(
         grace_ms=activity.grace_ms,
         output_limit_bytes=agent.output_limit_bytes,
         generation=f"{agent.name}-{activity.attempt}",
-        kind="" if agent.program is None else agent.program.adapter,
+        kind=COMMAND if agent.program is None else agent.program.adapter,
     )
 
 
@@ -93,6 +94,7 @@ def _run_of_service(fleet: Fleet, folder: FleetFolder, activity: RunSession, con
         grace_ms=activity.grace_ms,
         output_limit_bytes=of.output_limit_bytes,
         generation=f"{of.name}-{activity.attempt}",
+        kind=COMMAND,
     )
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from lifefold.core.kernel import ActivityEnded, Cause, RunnerRecovered, State, SystemStep, TimerFired
-from lifefold.interpreters.report.trace import Trace, placed
+from lifefold.core.kernel import Cause, State, SystemStep
+from lifefold.interpreters.report.trace import Trace, kernel_words, placed
 from lifefold.interpreters.views.picture import Arrow, Box, Drawing, Tint
 
 NOTHING_MORE: Final = "nothing happens any more"
@@ -39,18 +39,11 @@ def _moves(number: int, happening: SystemStep) -> Iterator[Move]:
 
 
 def _said(happening: SystemStep) -> str:
-    match happening.envelope.event:
-        case TimerFired(slot=slot):
-            return f"{slot} elapses"
-        case ActivityEnded(slot=slot):
-            return f"{slot} has ended"
-        case RunnerRecovered():
-            return "the runner comes back"
-        case event:
-            outcome = getattr(event, "outcome", None)
-            which = "" if outcome is None else f"({type(outcome).__name__})"
-            who = {Cause.COMMAND: "operator: ", Cause.MESSAGE: f"{happening.envelope.sender}: "}
-            return f"{who.get(happening.cause, '')}{type(event).__name__}{which}"
+    event = happening.envelope.event
+    outcome = getattr(event, "outcome", None)
+    which = "" if outcome is None else f"({type(outcome).__name__})"
+    who = {Cause.COMMAND: "operator: ", Cause.MESSAGE: f"{happening.envelope.sender}: "}
+    return kernel_words(event) or f"{who.get(happening.cause, '')}{type(event).__name__}{which}"
 
 
 def crossed(found: Sequence[Move]) -> tuple[tuple[State | None, State], ...]:

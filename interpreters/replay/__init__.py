@@ -8,6 +8,6 @@ violation is excluded and the property holds. If an earlier step is refused, the
 The next step then raises ``unittest.SkipTest`` with the reason, which pytest reports as skipped.
 """
 
-from lifefold.interpreters.replay.trace import Retrace
+from lifefold.interpreters.replay.trace import Replay
 
-__all__ = ["Retrace"]
+__all__ = ["Replay"]

@@ -27,7 +27,7 @@ from lifefold.interpreters.replay.changes import changes, entities
 from lifefold.interpreters.replay.property_held import Way, is_kept, properties
 
 
-class Retrace:
+class Replay:
     """A machine or a system, replayed step by step. The steps of a single machine need no aggregate and no entity.
 
     ``after_ms`` of a step is its distance from the step before it.

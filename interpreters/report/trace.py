@@ -12,6 +12,7 @@ from lifefold.core.kernel import (
     Cause,
     Created,
     Envelope,
+    Event,
     Opened,
     Record,
     RunnerRecovered,
@@ -140,15 +141,20 @@ def _lines(number: int, what: str, step: SystemStep, width: int) -> Iterator[str
 
 
 def _what(cause: Cause, envelope: Envelope) -> str:
-    match envelope.event:
+    return kernel_words(envelope.event) or f"{_source(cause, envelope)} {envelope.event!r}"
+
+
+def kernel_words(event: Event) -> str:
+    """Return an input of the kernel in words; empty for an event of a lifecycle."""
+    match event:
         case TimerFired(slot=slot):
             return f"{slot} elapses"
         case ActivityEnded(slot=slot):
             return f"{slot} has ended"
         case RunnerRecovered():
             return "the runner comes back"
-        case event:
-            return f"{_source(cause, envelope)} {event!r}"
+        case _:
+            return ""
 
 
 def _source(cause: Cause, envelope: Envelope) -> str:

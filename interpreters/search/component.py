@@ -165,7 +165,7 @@ class Component:
             label = Label(self.name, each.cause, given.entity, _slot(given), None if given.slot == "" else given.event)
             if each.cause is Cause.COMMAND:
                 label = Label(self.name, each.cause, given.entity, "", given.event)
-            self._product.post.send(self.name, reaction.refusals, Place(self.number, number, choice))
+            self._product.fates.send(self.name, reaction.refusals, Place(self.number, number, choice))
             step = self._step(aggregate, choice, label, reaction)
             if step is not None:
                 yield step
@@ -183,8 +183,8 @@ class Component:
             raise RuleError(TAKEN, place, f"is refused, and so would be delivered for ever: {reaction.reason}")
         self._repeats.see(aggregate, envelope, reaction, place)
         self._product.coverage.react(self.of, aggregate, envelope, reaction)
-        self._product.post.deliver(self.name, envelope, reaction, place)
-        self._product.post.send(self.name, reaction.refusals, place)
+        self._product.fates.deliver(self.name, envelope, reaction, place)
+        self._product.fates.send(self.name, reaction.refusals, place)
         self._product.refuse_again(self.of, reaction.aggregate, envelope, place)
         label = Label(self.name, Cause.MESSAGE, sender=sender)
         step = self._step(aggregate, 0, label, reaction)

@@ -107,7 +107,7 @@ class _Gate:
         for_it = self._graph.symmetry.of(form)
         if for_it not in self._graph.seen:
             raise Unsound(disagreement(self._way(world), "The search has not reached the representative of this state"))
-        self._compare_scenes(world, self._product.scene(form), self._product.scene(for_it))
+        self._compare_system_states(world, self._product.system_state(form), self._product.system_state(for_it))
 
     def _judge(self, world: World, after: World, happened: SystemStep) -> None:
         """Check that the search has found every property that a step breaks."""
@@ -128,18 +128,18 @@ class _Gate:
             for (number, ref), truth in judge.opinion(component.of, aggregate).items():
                 if truth != self._opinions[key].get((number, ref)):
                     self._differs(number, world, (aggregate,), (component.states[local],))
-        self._compare_scenes(world, world.system_state(), self._product.scene(form))
+        self._compare_system_states(world, world.system_state(), self._product.system_state(form))
 
-    def _compare_scenes(self, world: World, here: SystemState, there: SystemState) -> None:
+    def _compare_system_states(self, world: World, here: SystemState, there: SystemState) -> None:
         judge = self._product.judge
         for number in judge.of_system:
             prop = judge.properties[number]
             if prop.property.property_kind is PropertyKind.ALWAYS_STEP:
                 continue
-            one, other = (subject_of(prop.property, scene) for scene in (here, there))
+            one, other = (subject_of(prop.property, system_state) for system_state in (here, there))
             if (prop.is_due(one), prop.holds(one)) != (prop.is_due(other), prop.holds(other)):
                 names = tuple(here.aggregates)
-                rules, search = ([scene.aggregates[name] for name in names] for scene in (here, there))
+                rules, search = ([system_state.aggregates[name] for name in names] for system_state in (here, there))
                 self._differs(number, world, rules, search)
 
     def _differs(self, number: int, world: World, rules: Sequence[Aggregate], search: Sequence[Aggregate]) -> None:

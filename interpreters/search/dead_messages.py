@@ -28,7 +28,7 @@ class Vain(NamedTuple):
     places: tuple[Place, ...]
 
 
-class Post:
+class MessageFates:
     """Records the fate of messages."""
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ from lifefold.interpreters.search.canonical import NOW_MS, Unusable, numbers
 from lifefold.interpreters.search.component import Carried, Component, FlightMessage, Label, LocalStep, Move, message_of
 from lifefold.interpreters.search.configuration import Bounds, Judge, PropertyError
 from lifefold.interpreters.search.coverage import Coverage
-from lifefold.interpreters.search.dead_messages import Post
+from lifefold.interpreters.search.dead_messages import MessageFates
 from lifefold.interpreters.search.rule_error import ADDRESSED, INERT, Place, RuleError, raised
 
 StateRow = tuple[int, ...]
@@ -50,7 +50,7 @@ class ProductSystem:
         self.bounds: Final = bounds
         self.kept: Final = kept
         self.coverage: Final = Coverage(system)
-        self.post: Final = Post()
+        self.fates: Final = MessageFates()
         self.messages: Final[list[FlightMessage]] = []
         self.labels: Final[list[Label]] = []
         self.refused = 0
@@ -92,7 +92,7 @@ class ProductSystem:
                 self.coverage.react(component.of, component.of.start(name), envelope, reaction)
                 world[component.number] = component.number_of(reaction.aggregate)
                 self.wrong_at_birth += self.judge.step(component.of, reaction)
-                self.post.send(name, reaction.refusals, Place(component.number))
+                self.fates.send(name, reaction.refusals, Place(component.number))
                 self._send(world, self.told(component.number, reaction))
         return tuple(world)
 
@@ -237,7 +237,7 @@ class ProductSystem:
             for step in component.steps(number)
         )
 
-    def scene(self, world: StateRow) -> SystemState:
+    def system_state(self, world: StateRow) -> SystemState:
         """Return a state as properties of the system see it."""
         aggregates: Mapping[str, Any] = {
             component.name: component.states[number] for component, number in zip(self.components, world, strict=False)

@@ -57,7 +57,7 @@ class SystemProperties:
         place = 0
         with self._product.flawless(lambda: Place(state=begin + place)):
             for place, world in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
-                answers[place] = evaluation(prop, self._product.scene(world))
+                answers[place] = evaluation(prop, self._product.system_state(world))
         return answers
 
 

@@ -7,16 +7,7 @@ semantics (see ``cross_check``). A move is the number of a possible input; both 
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from lifefold.core.kernel import (
-    Cause,
-    Input,
-    Reaction,
-    Refusal,
-    SystemStep,
-    World,
-    replace,
-    sent_in,
-)
+from lifefold.core.kernel import Cause, Input, Reaction, Refusal, SystemStep, World, replace, sent_in
 from lifefold.interpreters.search.canonical import NOW_MS
 from lifefold.interpreters.search.component import Move
 from lifefold.interpreters.search.product_system import ProductSystem, Refused

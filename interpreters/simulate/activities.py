@@ -9,16 +9,7 @@ from typing import Any, Final
 
 from returns.result import Success
 
-from lifefold.core.kernel import (
-    ActivityEnded,
-    Aggregate,
-    Envelope,
-    Event,
-    Machine,
-    RequestedEffect,
-    System,
-    replace,
-)
+from lifefold.core.kernel import ActivityEnded, Aggregate, Envelope, Event, Machine, RequestedEffect, System, replace
 from lifefold.interpreters.search.crash_model import Fault
 from lifefold.interpreters.simulate.environment import LATE_MS, Chance, Range, Said
 from lifefold.interpreters.simulate.inputs import Given, Taker

@@ -18,6 +18,8 @@ SPOKEN: Final = frozenset(
     {
         "operators",
         "to whom",
+        "keen",
+        "what keenly",
         "needless",
         "spares",
         "what",

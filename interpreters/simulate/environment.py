@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from lifefold.core.kernel import Aggregate, Entity, Event, Machine
+from lifefold.core.kernel import Aggregate, Entity, Envelope, Event, Machine, Phase
 from lifefold.effects import Activity, Effect
 from lifefold.interpreters.simulate.choices import Choices, Name
 from lifefold.interpreters.simulate.faults import ACTED, MOST
@@ -52,6 +52,10 @@ Script = Callable[[Aggregate, Entity[Any], Activity, Choices], Iterable[Said]]
 """The reports of an activity of an entity, in order; a script draws its random decisions from the choices."""
 
 
+def _nothing(_aggregate: Aggregate) -> Iterable[Envelope]:
+    return ()
+
+
 class Environment(msgspec.Struct, frozen=True):
     """The environment of a system.
 
@@ -60,7 +64,9 @@ class Environment(msgspec.Struct, frozen=True):
     activity. ``hastens`` has, by type of effect, the activities of the same entity that end soon after it, such as a
     process that is asked to end.
 
-    ``unusual`` are reports that no orderly activity makes on its way.
+    ``unusual`` are reports that no orderly activity makes on its way. ``creates`` yields the entities that an operator
+    may create in an aggregate, each as the input with its ``Created``. ``keen`` are the events of commands that come
+    often, the most frequent first.
 
     The other fields are times. They are those of a message, between two opportunities of operators, of the
     confirmation of an end, of a transaction in a slow store, and until the next runner. A run is healed after one of
@@ -71,6 +77,8 @@ class Environment(msgspec.Struct, frozen=True):
     weights: Mapping[type[Event], Sequence[int]] = {}
     scripts: Mapping[type[Activity], Script] = {}
     unusual: tuple[type[Event], ...] = ()
+    creates: Callable[[Aggregate], Iterable[Envelope]] = _nothing
+    keen: tuple[type[Event], ...] = ()
     hastens: Mapping[type[Effect], tuple[type[Activity], ...]] = {}
     message_ms: Range = (1, 50)
     operators_ms: Range = (60_000, 3_600_000)
@@ -127,11 +135,12 @@ class Chance:
         self, machine: Machine[Any], aggregate: Aggregate, entity: Entity[Any], slot: str, generation: int
     ) -> list[Said]:
         """Return the reports of an activity that starts now, if it is not ended; no end, if it hangs."""
-        activity = next(each.activity for each in entity.running if (each.slot, each.generation) == (slot, generation))
+        part = next(each for each in entity.running if (each.slot, each.generation) == (slot, generation))
+        activity = part.activity
         assert activity is not None  # noqa: S101 - timers say nothing
         script = self.environment.scripts.get(type(activity))
-        if script is not None:
-            return list(script(aggregate, entity, activity, self.choices))
+        if script is not None:  # one that the same step has ended says nothing
+            return list(script(aggregate, entity, activity, self.choices)) if part.phase is Phase.LIVE else []
         name = (aggregate.name, entity.ref, slot, generation)
         span_ms = self.environment.durations_ms.get(type(activity), USUAL_MS)
         soon_ms = tuple(dict.fromkeys((0, *entity.record.pauses_ms())))

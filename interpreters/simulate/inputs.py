@@ -20,7 +20,7 @@ class Given(NamedTuple):
     envelope: Envelope
     process: Process | None = None
     place: int = 0
-    post: int = 0
+    command: int = 0
 
     @property
     def input(self) -> Input:

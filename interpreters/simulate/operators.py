@@ -28,6 +28,9 @@ PAUSED: Final = 0.5
 SPARES: Final = 0.8
 """The rate at which a command that ends a lifecycle is not given, so that a lifecycle goes on."""
 
+KEEN: Final = 0.5
+"""The rate of commands of the kinds that come often, where an environment has such kinds."""
+
 MANY: Final = 200
 """The most possible commands of which the accepted ones are computed."""
 
@@ -68,7 +71,8 @@ class Operators:
     def sayable(self, name: str) -> list[Envelope]:
         """Return the possible commands of an aggregate, each once."""
         said: dict[tuple[str, Event], Envelope] = {}
-        for each in self._sayable_later(name):
+        created = self._chance.environment.creates(self._runner.aggregates[name])
+        for each in (*self._sayable_later(name), *created):
             said.setdefault((each.entity, each.event), each)
         return list(said.values())
 
@@ -81,7 +85,7 @@ class Operators:
     def _say(self, number: int) -> None:
         """Give one of the possible commands."""
         choices, names = self._chance.choices, list(self._runner.aggregates)
-        if not names:
+        if not names or self._says_keenly(number):
             return
         name = names[choices.any_way(("to whom", number), len(names))]
         said = self.sayable(name)
@@ -100,7 +104,23 @@ class Operators:
             likely = both if any(both) else harmless
         kind = kinds[choices.one_of(("what", number), likely)]
         alike = [each for each in said if (each.entity, type(each.event)) == kind]
-        self._runner.post(name, alike[choices.any_way(("which", number), len(alike))])
+        self._runner.submit(name, alike[choices.any_way(("which", number), len(alike))])
+
+    def _says_keenly(self, number: int) -> bool:
+        """Give an accepted command of those that come often, if there is one now; tell whether it was given."""
+        keen, choices = self._chance.environment.keen, self._chance.choices
+        if not keen or not choices.way(("keen", number), 2, KEEN):
+            return False
+        said = [(name, each) for name in self._runner.aggregates for each in self.sayable(name)]
+        found = [(name, each) for name, each in said if isinstance(each.event, keen) and self._is_taken(name, each)]
+        kinds = [kind for kind in keen if any(type(each.event) is kind for _, each in found)]
+        if not kinds:
+            return False
+        others = (place for place in range(len(kinds) - 1) if not choices.way(("what keenly", number, place), 2, 0.5))
+        kind = kinds[next(others, len(kinds) - 1)]
+        alike = [(name, each) for name, each in found if type(each.event) is kind]
+        self._runner.submit(*alike[choices.any_way(("which", number), len(alike))])
+        return True
 
     def _is_taken(self, name: str, envelope: Envelope) -> bool:
         """Tell whether a command would be accepted; a rule that raises an error is a reason to give it."""
@@ -112,8 +132,8 @@ class Operators:
     def _is_last(self, name: str, envelope: Envelope) -> bool:
         """Tell whether no input is possible for an entity after a command."""
         of, aggregate = self._system.type_of(name), self._runner.aggregates[name]
-        machine, entity = of.machine_of(envelope.entity), aggregate.entities[envelope.entity]
-        if machine is None:
+        machine, entity = of.machine_of(envelope.entity), aggregate.entities.get(envelope.entity)
+        if machine is None or entity is None:
             return False
         answer = machine.reduce(entity.record, envelope.event)
         return answer.map(lambda step: step.record.state in machine.final).value_or(default_value=False)

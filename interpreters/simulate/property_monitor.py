@@ -92,6 +92,24 @@ def _sorted(owner: str, properties: Iterable[Property[Any]]) -> _Properties:
     )
 
 
+def _of_machines(system: System) -> dict[tuple[str, str], _Properties]:
+    """Return the properties of each machine, by kind of aggregate and name."""
+    return {
+        (kind, name): _sorted(name, [*machine.properties, *map(_invariant, machine.invariants)])
+        for kind, of in system.aggregates.items()
+        for name, machine in of.machines.items()
+    }
+
+
+def _by_touched(of_system: Mapping[Any, _Properties]) -> dict[Any, list[tuple[Any, tuple[Property[Any], ...]]]]:
+    """Return the localized properties of a system by the projection of a transition, each with its own projection."""
+    near: dict[Any, list[tuple[Any, tuple[Property[Any], ...]]]] = {}
+    for projection, properties in of_system.items():
+        for touched, held in properties.localized:
+            near.setdefault(touched, []).append((projection, held))
+    return near
+
+
 class PropertyMonitor:
     """Watches one run. ``seen`` names the reachability properties that have held, ``owed`` the due properties."""
 
@@ -111,11 +129,7 @@ class PropertyMonitor:
         self._left = 0
         """The number of steps until the next check of the whole."""
         self._alone: Final = len(system.aggregates) == 1
-        self._of_machines: Final = {
-            (kind, name): _sorted(name, [*machine.properties, *map(_invariant, machine.invariants)])
-            for kind, of in system.aggregates.items()
-            for name, machine in of.machines.items()
-        }
+        self._of_machines: Final = _of_machines(system)
         self._of_types: Final = {kind: _sorted(kind, of.properties) for kind, of in system.aggregates.items()}
         every = [*system.properties, *more]
         self._of_system: Final = {
@@ -123,15 +137,7 @@ class PropertyMonitor:
             for projection in dict.fromkeys([None, *(each.projection for each in every)])
         }
         """By the projection of properties of the system; None for those of the whole system."""
-        self._near: Final = {
-            touched: [
-                (projection, held)
-                for projection, each in self._of_system.items()
-                for by, held in each.localized
-                if by is touched
-            ]
-            for touched in dict.fromkeys(by for each in self._of_system.values() for by, _ in each.localized)
-        }
+        self._near: Final = _by_touched(self._of_system)
         """By the localized projection of a transition: its value, and the properties of it."""
         self._steps: Final = {
             (kind, name): tuple(
@@ -148,16 +154,18 @@ class PropertyMonitor:
         self._count = 0
         self._single: Final = {kind: self._alone and len(of.machines) == 1 for kind, of in system.aggregates.items()}
 
-    def look(self, of: AggregateType, reaction: Reaction, scene: Callable[[], SystemState], under_way: int) -> None:
+    def look(
+        self, of: AggregateType, reaction: Reaction, system_state: Callable[[], SystemState], under_way: int
+    ) -> None:
         """Check the properties after a reaction of an aggregate. Raises ``Violation``."""
         self._look_at(of, reaction)
         self._look_in(of, reaction)
         self._unasked.setdefault(reaction.aggregate.name, []).extend(reaction.transitions)
         self._left -= 1
         if self._left <= 0:
-            self.look_around(scene, under_way)
+            self.look_around(system_state, under_way)
         else:
-            self._look_near(reaction, scene, under_way)
+            self._look_near(reaction, system_state, under_way)
 
     def _look_in(self, of: AggregateType, reaction: Reaction) -> None:
         """Check the aggregate, or, if it is large, what the transitions can break in it."""
@@ -187,7 +195,7 @@ class PropertyMonitor:
             if is_single:
                 self._follow(every, entities[ref], ref)
 
-    def _look_near(self, reaction: Reaction, scene: Callable[[], SystemState], under_way: int) -> None:
+    def _look_near(self, reaction: Reaction, system_state: Callable[[], SystemState], under_way: int) -> None:
         """Check what the transitions can break in the system.
 
         After the last message in flight, transitions since the first one are checked again: some properties need that.
@@ -199,7 +207,7 @@ class PropertyMonitor:
         name = self._system.name
         for touched, every in self._near.items():
             for aggregate, transitions in touching.items():
-                part = touched(scene(), aggregate, transitions)
+                part = touched(system_state(), aggregate, transitions)
                 if part is None:
                     continue
                 for projection, properties in every:
@@ -208,9 +216,9 @@ class PropertyMonitor:
                         seen = Projection({each: projection(of) for each, of in part.aggregates.items()}, under_way)
                     self._hold(name, properties, seen, name)
 
-    def look_around(self, scene: Callable[[], SystemState], under_way: int) -> None:
+    def look_around(self, system_state: Callable[[], SystemState], under_way: int) -> None:
         """Check the whole: large aggregates and the system. Raises ``Violation``."""
-        now = scene()
+        now = system_state()
         entities = sum(len(each.entities) for each in now.aggregates.values())
         self._left = 1 if entities <= WHOLE else entities // PART
         for name in self._large:

@@ -63,9 +63,9 @@ class Runner:
         """The owed effects of this runner, until all running activities are attended."""
         self._done: Final[set[Identity]] = set()
         """The performed effects without a record."""
-        self._posts: Final[dict[int, Given]] = {}
+        self._commands: Final[dict[int, Given]] = {}
         """The operator commands that are not durable yet, by number."""
-        self._posted = 0
+        self._submitted = 0
         self._commits = 0
         self._present = self.world
         """The world after all decisions, also those that are not durable yet."""
@@ -109,19 +109,20 @@ class Runner:
         self._again, life = [*self._owed.items()], self.life
         for (sender, _, _), tell in self.world.in_flight.items():
             self._tell(sender, tell)
-        if self._posts:
-            self._agenda.at(self._agenda.now_ms, self._take_posts, life, [*self._posts.values()])
+        if self._commands:
+            self._agenda.at(self._agenda.now_ms, self._take_commands, life, [*self._commands.values()])
         self.give([*back, *new])
 
-    def _take_posts(self, life: int, posts: Sequence[Given]) -> None:
+    def _take_commands(self, life: int, commands: Sequence[Given]) -> None:
         """Accept operator commands from the time without a runner."""
         if life == self.life:
-            self.give(posts)
+            self.give(commands)
 
-    def post(self, name: str, envelope: Envelope) -> None:
+    def submit(self, name: str, envelope: Envelope) -> None:
         """Give an operator command; without a runner, the next one gets it."""
-        self._posted += 1
-        given = self._posts[self._posted] = Given(name, replace(envelope, at_ms=self.clock_ms), post=self._posted)
+        self._submitted += 1
+        given = Given(name, replace(envelope, at_ms=self.clock_ms), command=self._submitted)
+        self._commands[self._submitted] = given
         if self.is_up:
             self.give([given])
 
@@ -235,7 +236,7 @@ class Runner:
     def _take(self, decided: Decided) -> None:
         given, outcome, self.world = decided
         self.counts.inputs += 1
-        self._posts.pop(given.post, None)
+        self._commands.pop(given.command, None)
         if given.process is not None:
             given.process.heard = max(given.process.heard, given.place + 1)
         if isinstance(outcome, Reaction):

@@ -147,11 +147,7 @@ def simulate(  # noqa: PLR0913 - what may be chosen, each with its name
     choices, around, given = Choices(seed, but=but), environment or Environment(), faults or Faults()
     rates = Faults({**around.rates, **given.rates}, given.swarm).of(choices)
     return _Simulation(
-        target,
-        tuple(opening),
-        tuple(properties),
-        Chance(around, choices, rates),
-        limits or Limits(),
+        target, tuple(opening), tuple(properties), Chance(around, choices, rates), limits or Limits()
     ).run(seed)
 
 
@@ -163,7 +159,7 @@ class _Simulation:
         self._chance = chance
         self._limits = limits
         self._agenda = Agenda(START_MS)
-        self._vigil = PropertyMonitor(system, properties)
+        self._monitor = PropertyMonitor(system, properties)
         self._coverage = Coverage(system)
         self._runner = Runner(system, opening, chance, self._agenda, self._watch)
         self._operators = Operators(system, self._runner, self._agenda, chance)
@@ -176,7 +172,7 @@ class _Simulation:
         part = parts[self._chance.choices.any_way(("part",), len(parts))]
         until_ms = START_MS + self._limits.until_ms // part
         try:
-            self._vigil.begin({name: self._system.type_of(name) for name, _ in self._runner.opening})
+            self._monitor.begin({name: self._system.type_of(name) for name, _ in self._runner.opening})
             self._runner.start()
             self._operators.tick()
             self._let_pass(until_ms)
@@ -194,7 +190,7 @@ class _Simulation:
             counts=self._runner.counts,
             struck=dict(self._chance.struck),
             used=self._coverage.used,
-            seen=frozenset(self._vigil.seen),
+            seen=frozenset(self._monitor.seen),
             state_ms=dict(self._state_ms),
             recovery_ms=tuple(self._runner.recovery_ms),
             until_ms=self._agenda.now_ms - START_MS,
@@ -207,7 +203,7 @@ class _Simulation:
             agenda.step()
             if runner.counts.inputs > most:
                 raise Violation(self._system.name, "comes to rest", f"more than {most:,} inputs")
-        self._vigil.look_around(runner.world.system_state, len(runner.world.in_flight))
+        self._monitor.look_around(runner.world.system_state, len(runner.world.in_flight))
 
     def _watch(self, name: str, outcome: Reaction | Refusal, envelope: Envelope) -> None:
         """Check the outcome of an input. Raises ``Violation``."""
@@ -222,7 +218,7 @@ class _Simulation:
             if step.entered is not None:
                 self._enter((name, step.entity), (step.machine, str(step.entered)))
         world = self._runner.world
-        self._vigil.look(of, reaction, world.system_state, len(world.in_flight))
+        self._monitor.look(of, reaction, world.system_state, len(world.in_flight))
 
     def _enter(self, entity: tuple[str, str], state: tuple[str, str]) -> None:
         now_ms = self._agenda.now_ms
@@ -237,17 +233,17 @@ class _Simulation:
         self._chance.calm()
         self._runner.set_clock(-self._runner.skew_ms)
         self._runner.come_back()
-        self._vigil.look_around(self._runner.world.system_state, len(self._runner.world.in_flight))
-        self._vigil.heal()
-        while overdue := self._vigil.overdue():
+        self._monitor.look_around(self._runner.world.system_state, len(self._runner.world.in_flight))
+        self._monitor.heal()
+        while overdue := self._monitor.overdue():
             self._settle(overdue[first % len(overdue)])
 
     def _settle(self, owed: Debt) -> None:
         """Check that a due property comes to hold, with only the inputs that it assumes. Raises ``Violation``."""
         until_ms = self._agenda.now_ms + self._limits.healing_ms
-        relied_on = [each.of for each in self._vigil.relied_on(owed)]
+        relied_on = [each.of for each in self._monitor.relied_on(owed)]
         has_waited, patience_ms = False, SECOND_MS
-        while owed in self._vigil.overdue():
+        while owed in self._monitor.overdue():
             is_late = self._agenda.now_ms >= until_ms
             if not is_late:
                 self._runner.activities.relieve(relied_on, partial(_is_of, relied_on))
@@ -273,7 +269,7 @@ class _Simulation:
             for envelope in self._operators.sayable(name):
                 if _is_of(relied_on, envelope.event):
                     entries = len(self._runner.entries)
-                    self._runner.post(name, envelope)
+                    self._runner.submit(name, envelope)
                     said = said or len(self._runner.entries) > entries
         return said
 

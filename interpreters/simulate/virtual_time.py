@@ -15,7 +15,7 @@ from anyio.abc import TaskStatus
 from anyio.lowlevel import checkpoint
 
 from lifefold.interpreters.simulate.scheduler import Order
-from lifefold.interpreters.store import Batch, Entry, EventStore, Post
+from lifefold.interpreters.store import Batch, Entry, EventStore, StoredCommand
 
 TURNS: Final = 8
 """The number of turns of the event loop before the check for busy tasks, which may take long."""
@@ -141,12 +141,12 @@ class Attended:
         with self._clock.still():
             return await self.inner.performed()
 
-    async def post(self, stream: str, envelope: bytes) -> int:
+    async def submit(self, stream: str, envelope: bytes) -> int:
         """Leave an input for the writer; see ``EventStore``."""
         with self._clock.still():
-            return await self.inner.post(stream, envelope)
+            return await self.inner.submit(stream, envelope)
 
-    async def posts(self, *, unanswered: bool = True) -> Sequence[Post]:
-        """Return posts; see ``EventStore``."""
+    async def commands(self, *, unanswered: bool = True) -> Sequence[StoredCommand]:
+        """Return commands; see ``EventStore``."""
         with self._clock.still():
-            return await self.inner.posts(unanswered=unanswered)
+            return await self.inner.commands(unanswered=unanswered)

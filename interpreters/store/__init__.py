@@ -10,7 +10,7 @@ from lifefold.interpreters.store.protocol import (
     EventStore,
     Fenced,
     Full,
-    Post,
+    StoredCommand,
     StoreError,
     VersionConflict,
 )
@@ -28,10 +28,10 @@ __all__ = [
     "Locked",
     "MemoryStore",
     "NotAStore",
-    "Post",
     "Shelf",
     "SqliteStore",
     "StoreError",
+    "StoredCommand",
     "Unwritable",
     "VersionConflict",
 ]

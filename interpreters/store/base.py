@@ -10,7 +10,7 @@ write-ahead log are copied, which are those that the checkpoint has written. So 
 write-ahead log, not on that of the main file. The base and the write-ahead log together have all entries at any time.
 The writer of one operator command has the log for moments only, and copies nothing: it reads what the command needs.
 Closing the main file would drop the locks that SQLite holds on it in this process (POSIX locks). So it is opened once,
-and closed after SQLite has closed it.
+and closed after the last connection of this process (``descriptors``).
 """
 
 import os
@@ -23,6 +23,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import IO, Final
 
+from lifefold.interpreters.store import descriptors
 from lifefold.interpreters.store.place import WAL, beside
 
 CHECKPOINT_BYTES: Final = 4_194_304
@@ -46,7 +47,7 @@ class Base:
         """Copy the main file at ``path``; without ``copies`` it is only observed, and cannot be recovered."""
         self._path: Final = path
         self._copies: Final = copies
-        self._main = _opened(path)
+        self._main = _opened(path) if copies else None
         self._copy: IO[bytes] | None = None
         self._seen: tuple[int, int] | None = None
         self._followed_bytes = 0
@@ -121,10 +122,10 @@ class Base:
             os.fsync(file.fileno())
 
     def close(self) -> None:
-        """Close the main file, after SQLite has closed it, and give the copy up."""
+        """Give the main file and the copy up; the file is closed with the last log of this process."""
         self._drop()
         if self._main is not None:
-            os.close(self._main)
+            descriptors.end(self._main)
             self._main = None
 
     def _drop(self) -> None:

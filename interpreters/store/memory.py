@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from anyio.lowlevel import checkpoint
 from msgspec.structs import replace
 
-from lifefold.interpreters.store.protocol import Batch, Entry, Fenced, Post, StoreError, VersionConflict
+from lifefold.interpreters.store.protocol import Batch, Entry, Fenced, StoredCommand, StoreError, VersionConflict
 
 
 class Shelf:
@@ -17,7 +17,7 @@ class Shelf:
         self.last: dict[str, int] = {}
         self.keys: set[tuple[str, str]] = set()
         self.performed: dict[str, int] = {}
-        self.posts: dict[int, Post] = {}
+        self.commands: dict[int, StoredCommand] = {}
         self.epoch = 0
 
 
@@ -57,8 +57,8 @@ class MemoryStore:
         self.shelf.entries.extend(batch.entries)
         self.shelf.performed.update(batch.performed)
         for number, answer in batch.answers.items():
-            if number in self.shelf.posts:
-                self.shelf.posts[number] = replace(self.shelf.posts[number], answer=answer)
+            if number in self.shelf.commands:
+                self.shelf.commands[number] = replace(self.shelf.commands[number], answer=answer)
 
     async def read(self, stream: str | None = None, after: int = 0) -> Sequence[Entry]:
         """Return entries; see ``EventStore``."""
@@ -68,12 +68,12 @@ class MemoryStore:
         """Return the performed versions; see ``EventStore``."""
         return dict(self.shelf.performed)
 
-    async def post(self, stream: str, envelope: bytes) -> int:
+    async def submit(self, stream: str, envelope: bytes) -> int:
         """Leave an input for the writer; see ``EventStore``."""
-        number = len(self.shelf.posts) + 1
-        self.shelf.posts[number] = Post(number, stream, envelope)
+        number = len(self.shelf.commands) + 1
+        self.shelf.commands[number] = StoredCommand(number, stream, envelope)
         return number
 
-    async def posts(self, *, unanswered: bool = True) -> Sequence[Post]:
+    async def commands(self, *, unanswered: bool = True) -> Sequence[StoredCommand]:
         """Return operator commands; see ``EventStore``."""
-        return [post for post in self.shelf.posts.values() if post.answer is None or not unanswered]
+        return [command for command in self.shelf.commands.values() if command.answer is None or not unanswered]

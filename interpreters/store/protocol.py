@@ -52,7 +52,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     digest: bytes
 
 
-class Post(msgspec.Struct, frozen=True, gc=False):
+class StoredCommand(msgspec.Struct, frozen=True, gc=False):
     """An operator command for an aggregate. ``id`` orders them; ``answer`` is None until the writer has taken it."""
 
     id: int
@@ -88,10 +88,10 @@ class EventStore(Protocol):
         """Return, per stream, the version up to which all effects are known to be performed."""
         ...
 
-    async def post(self, stream: str, envelope: bytes) -> int:
+    async def submit(self, stream: str, envelope: bytes) -> int:
         """Store an operator command for the writer, durably; return its number. Needs no epoch."""
         ...
 
-    async def posts(self, *, unanswered: bool = True) -> Sequence[Post]:
+    async def commands(self, *, unanswered: bool = True) -> Sequence[StoredCommand]:
         """Return the operator commands without an answer, or all of them, in order."""
         ...

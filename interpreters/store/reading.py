@@ -46,11 +46,14 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def read_on(path: Path, connection: sqlite3.Connection, count: int) -> list[Entry]:
-    """Return all entries after the first ``count`` from one snapshot, and verify their chain."""
+    """Return all entries after the first ``count`` from one snapshot, and verify their chain.
+
+    Positions count from 1 without gaps, so the entries are found by position and not counted again.
+    """
     connection.execute("BEGIN")
     try:
         anchor = anchor_of(path, connection)
-        before = connection.execute(_LINK, (count - 1,)).fetchone() if count else (FIRST,)
+        before = connection.execute(_LINK, (count,)).fetchone() if count else (FIRST,)
         rows = [(Entry(*each[:-1]), each[-1]) for each in connection.execute(_ENTRIES, (count,))]
     finally:
         connection.execute("COMMIT")
@@ -58,6 +61,11 @@ def read_on(path: Path, connection: sqlite3.Connection, count: int) -> list[Entr
         return verified(Anchor(count, FIRST if before is None else before[0]), rows, anchor)
     except BrokenChain as error:
         raise damaged(path, str(error)) from error
+
+
+def between(connection: sqlite3.Connection, after: int, until: int) -> list[Entry]:
+    """Return the entries after one position until another; their chain was verified when the log was read."""
+    return [Entry(*each) for each in connection.execute(_BETWEEN, (after, until))]
 
 
 def known_of(path: Path, connection: sqlite3.Connection) -> Known:
@@ -82,13 +90,17 @@ def _must_have(path: Path, connection: sqlite3.Connection, known: Known) -> None
     (sound,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     read_on(path, connection, 0)
     count, newest = known.anchor
-    found = connection.execute(_LINK, (count - 1,)).fetchone() if count else (FIRST,)
+    found = connection.execute(_LINK, (count,)).fetchone() if count else (FIRST,)
     if sound != "ok" or found != (newest,) or known_of(path, connection).digest != known.digest:
         raise damaged(path, "it is not the log that was written here")
 
 
 _ENTRIES: Final = (
     "SELECT stream, version, at_ms, key, envelope, effects, digest, link FROM entries"
-    " ORDER BY position LIMIT -1 OFFSET ?"
+    " WHERE position > ? ORDER BY position"
 )
-_LINK: Final = "SELECT link FROM entries ORDER BY position LIMIT 1 OFFSET ?"
+_LINK: Final = "SELECT link FROM entries WHERE position = ?"
+_BETWEEN: Final = (
+    "SELECT stream, version, at_ms, key, envelope, effects, digest FROM entries"
+    " WHERE position > ? AND position <= ? ORDER BY position"
+)

@@ -25,14 +25,15 @@ import anyio
 import msgspec
 from anyio import to_thread
 
+from lifefold.interpreters.store import descriptors
 from lifefold.interpreters.store.base import Base
 from lifefold.interpreters.store.chain import Anchor, linked
 from lifefold.interpreters.store.errors import damaged, translated
 from lifefold.interpreters.store.lock import open_lock, take_lock, unlockable
 from lifefold.interpreters.store.meta import anchor_of, epoch_of, meta_of
 from lifefold.interpreters.store.place import OVERWRITTEN, Displaced, Place, backed_up, flush_folder, recover
-from lifefold.interpreters.store.protocol import Batch, Busy, Entry, Fenced, Post, StoreError, VersionConflict
-from lifefold.interpreters.store.reading import Known, connect, is_intact, known_of, read_on
+from lifefold.interpreters.store.protocol import Batch, Busy, Entry, Fenced, StoredCommand, StoreError, VersionConflict
+from lifefold.interpreters.store.reading import Known, between, connect, is_intact, known_of, read_on
 from lifefold.interpreters.store.schema import must_be_free, write_schema
 
 _logger: Final = logging.getLogger(__name__)
@@ -75,6 +76,7 @@ class SqliteStore:
         self._epoch: Final = epoch
         self._patient: Final = patient
         self._turn: Final = anyio.CapacityLimiter(1)
+        descriptors.opened(self)
 
     @classmethod
     def create(cls, path: Path, meta: Mapping[str, str]) -> Self:
@@ -140,6 +142,7 @@ class SqliteStore:
         self._connection.close()
         if self._base is not None:
             self._base.close()
+        descriptors.closed(self)
         while self._locks:
             os.close(self._locks.pop())
 
@@ -185,31 +188,35 @@ class SqliteStore:
         """Return the entries of all streams, as written, without the first ``count``."""
         return await self._in_turn(lambda: read_on(self.path, self._connection, count))
 
+    async def between(self, after: int, until: int) -> Sequence[Entry]:
+        """Return the entries after one position of the log until another, of all streams."""
+        return await self._in_turn(lambda: between(self._connection, after, until))
+
     async def performed(self) -> Mapping[str, int]:
         """Return the performed versions; see ``EventStore``."""
         return await self._in_turn(lambda: dict(self._connection.execute("SELECT stream, version FROM performed")))
 
-    async def post(self, stream: str, envelope: bytes) -> int:
+    async def submit(self, stream: str, envelope: bytes) -> int:
         """Store an operator command for the writer; see ``EventStore``."""
         statement = "INSERT INTO posts (stream, envelope) VALUES (?, ?)"
         number = await self._in_turn(lambda: self._connection.execute(statement, (stream, envelope)).lastrowid)
         return int(number or 0)
 
-    async def posts(self, *, unanswered: bool = True) -> Sequence[Post]:
+    async def commands(self, *, unanswered: bool = True) -> Sequence[StoredCommand]:
         """Return operator commands; see ``EventStore``."""
         query = (
             "SELECT id, CAST(stream AS TEXT), CAST(envelope AS BLOB), CAST(answer AS TEXT) FROM posts"
             " WHERE answer IS NULL OR NOT ? ORDER BY id"
         )
 
-        def found() -> list[Post]:
+        def found() -> list[StoredCommand]:
             self._look()
-            return [Post(*each) for each in self._connection.execute(query, (unanswered,))]
+            return [StoredCommand(*each) for each in self._connection.execute(query, (unanswered,))]
 
         return await self._in_turn(found)
 
     async def look(self) -> None:
-        """Continue in a copy if the log is no longer at its path; ``append`` and ``posts`` do that too."""
+        """Continue in a copy if the log is no longer at its path; ``append`` and ``commands`` do that too."""
         await self._in_turn(self._look)
 
     async def _in_turn(self, work: Callable[[], T]) -> T:

@@ -1,12 +1,13 @@
 """Bounds of shipped lifecycles with infinitely many states: a predicate for each record."""
 
-from lifefold.core.fleet.board import budget, fleet_task, restart_permit, worker_slot
+from lifefold.core.fleet.board import budget, fleet_task, notifier, restart_permit, worker_slot
 from lifefold.core.fleet.service import inbox
 from lifefold.core.fleet.worker import conversation, desired_state, question, usage_meter
 from lifefold.core.fleet.worker.mailbox import Mailbox
 from lifefold.core.lifecycles import runtime
 from lifefold.core.lifecycles.budget import lease
 from lifefold.core.policy.access import Trust
+from lifefold.effects import NotificationKind
 
 
 def one_section(a: runtime.Runtime) -> bool:
@@ -80,3 +81,9 @@ def short_record(s: worker_slot.WorkerSlot) -> bool:
     most_successes, most_violations = 11, 1
     trust = s.trust or Trust()
     return trust.successes <= most_successes and trust.violations <= most_violations
+
+
+def few_notifications(n: notifier.Notifier) -> bool:
+    """Tell whether at most three closed tasks were announced to a notifier."""
+    most = 3
+    return n.count(NotificationKind.CLOSED) <= most

@@ -15,6 +15,7 @@ from lifefold.core.fleet.board import (
     budget,
     fleet_task,
     intake,
+    notifier,
     preemption_request,
     restart_permit,
     service_slot,
@@ -24,6 +25,7 @@ from lifefold.core.fleet.dispatch import plan_approval
 from lifefold.core.fleet.service import inbox, invocation, trigger
 from lifefold.core.fleet.system import plan_change
 from lifefold.core.fleet.worker import (
+    announcer,
     assignment,
     conversation,
     desired_state,
@@ -85,11 +87,7 @@ MACHINES: tuple[Entry[Machine[Any]], ...] = (
         "session, but writing a prompt may fail, and a session may suspend itself, or stall",
         session_profiles.in_fleet,
     ),
-    Entry(
-        "session-supervised",
-        session_profiles.supervised.about,
-        session_profiles.supervised,
-    ),
+    Entry("session-supervised", session_profiles.supervised.about, session_profiles.supervised),
     Entry("process", process.machine.about, process.machine),
     Entry("process-promptise-1.5", "process, but a failed one can be stopped", process.promptise_1_5),
     Entry("process-by-hand", process.by_hand.about, process.by_hand),
@@ -134,6 +132,8 @@ MACHINES: tuple[Entry[Machine[Any]], ...] = (
     Entry("change", plan_change.machine.about, plan_change.machine),
     Entry("assignment", assignment.machine.about, assignment.machine),
     Entry("conversation", conversation.machine.about, conversation.machine),
+    Entry("notifier", notifier.machine.about, notifier.machine),
+    Entry("announcer", announcer.machine.about, announcer.machine),
 )
 """Every lifecycle, those of the documents first."""
 

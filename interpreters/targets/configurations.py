@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import msgspec
 
-from lifefold.core.fleet.board import budget, fleet_task, worker_slot
+from lifefold.core.fleet.board import budget, fleet_task, notifier, worker_slot
 from lifefold.core.fleet.service import inbox
 from lifefold.core.fleet.worker import assignment, question, stall_detector, usage_meter
-from lifefold.core.kernel import Record
+from lifefold.core.kernel import Record, replace
 from lifefold.core.lifecycles import agent, process, runtime, session
 from lifefold.core.lifecycles.budget import lease
 from lifefold.core.lifecycles.budget.account import Account
@@ -27,6 +27,7 @@ from lifefold.interpreters.search.crash_model import CRASHES, CrashBounds
 from lifefold.interpreters.search.opening import Opening
 from lifefold.interpreters.targets import openings
 from lifefold.interpreters.targets.bounded import (
+    few_notifications,
     few_questions,
     few_retries,
     few_uses,
@@ -99,11 +100,7 @@ _ONE_INPUT_LARGE: Final = msgspec.structs.replace(_ONE_INPUT, states=1_000_000)
 _PROCESS: Final = CheckConfiguration(
     process.Process(
         limits=process.Limits(
-            restart_policy="always",
-            max_restarts=1,
-            max_consecutive_failures=2,
-            idle_timeout_ms=1,
-            max_lifetime_ms=1,
+            restart_policy="always", max_restarts=1, max_consecutive_failures=2, idle_timeout_ms=1, max_lifetime_ms=1
         )
     ),
     bounds=Bounds(compared=500),
@@ -170,28 +167,16 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
     "restart_permit": CheckConfiguration(bounds=Bounds(within={"restart_permit": few_uses})),
     "fleet": CheckConfiguration(opening=openings.small(1, 1, retries=1), bounds=_usual(commands=5), crashes=_ONE_INPUT),
     "fleet-governed": CheckConfiguration(
-        opening=openings.governed(),
-        bounds=_usual(commands=3),
-        crashes=_ONE_INPUT_LARGE,
-        of="fleet",
+        opening=openings.governed(), bounds=_usual(commands=3), crashes=_ONE_INPUT_LARGE, of="fleet"
     ),
     "fleet-restarts": CheckConfiguration(
-        opening=openings.restarted(),
-        bounds=_usual(commands=2, restart_permit=few_uses),
-        crashes=_ONE_INPUT,
-        of="fleet",
+        opening=openings.restarted(), bounds=_usual(commands=2, restart_permit=few_uses), crashes=_ONE_INPUT, of="fleet"
     ),
     "fleet-preempting": CheckConfiguration(
-        opening=openings.preempting(),
-        bounds=_usual(commands=1),
-        crashes=_ONE_INPUT,
-        of="fleet",
+        opening=openings.preempting(), bounds=_usual(commands=1), crashes=_ONE_INPUT, of="fleet"
     ),
     "fleet-aborts": CheckConfiguration(
-        opening=openings.aborting(),
-        bounds=_usual(commands=2),
-        crashes=_ONE_INPUT_LARGE,
-        of="fleet",
+        opening=openings.aborting(), bounds=_usual(commands=2), crashes=_ONE_INPUT_LARGE, of="fleet"
     ),
     "fleet-drained": CheckConfiguration(
         opening=openings.small(1, 1, retries=0),
@@ -200,10 +185,7 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
         of="fleet",
     ),
     "fleet-limited": CheckConfiguration(
-        opening=openings.limited(),
-        bounds=_usual(commands=1, budget=little_left),
-        crashes=_ONE_INPUT,
-        of="fleet",
+        opening=openings.limited(), bounds=_usual(commands=1, budget=little_left), crashes=_ONE_INPUT, of="fleet"
     ),
     "fleet-talking": CheckConfiguration(
         opening=openings.talking(),
@@ -218,28 +200,16 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
         usage_meter.UsageMeter(keeps_time=True), bounds=Bounds(within={"usage_meter": little_spent})
     ),
     "fleet-quota": CheckConfiguration(
-        opening=openings.quota(),
-        bounds=_usual(commands=0),
-        crashes=_ONE_INPUT_LARGE,
-        of="fleet",
+        opening=openings.quota(), bounds=_usual(commands=0), crashes=_ONE_INPUT_LARGE, of="fleet"
     ),
     "fleet-trusted": CheckConfiguration(
-        opening=openings.trusted(),
-        bounds=_usual(commands=2),
-        crashes=_ONE_INPUT_LARGE,
-        of="fleet",
+        opening=openings.trusted(), bounds=_usual(commands=2), crashes=_ONE_INPUT_LARGE, of="fleet"
     ),
     "fleet-stalling": CheckConfiguration(
-        opening=openings.stalling(),
-        bounds=_usual(commands=1),
-        crashes=_ONE_INPUT_LARGE,
-        of="fleet",
+        opening=openings.stalling(), bounds=_usual(commands=1), crashes=_ONE_INPUT_LARGE, of="fleet"
     ),
     "fleet-turns": CheckConfiguration(
-        opening=openings.turning(),
-        bounds=_usual(commands=1),
-        crashes=_ONE_INPUT_LARGE,
-        of="fleet",
+        opening=openings.turning(), bounds=_usual(commands=1), crashes=_ONE_INPUT_LARGE, of="fleet"
     ),
     "fleet-2x3": CheckConfiguration(
         opening=openings.small(2, 3, retries=0, errors=1),
@@ -256,6 +226,15 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
     "questions": CheckConfiguration(
         question.Questions(terms=TERMS), bounds=Bounds(within={"questions": few_questions})
     ),
+    "fleet-telling": CheckConfiguration(
+        opening=openings.telling(),
+        bounds=_usual(commands=2),
+        crashes=_ONE_INPUT_LARGE,
+        of="fleet",
+    ),
+    "notifier": CheckConfiguration(
+        replace(notifier.machine.initial, most_waiting=2), bounds=Bounds(within={"notifier": few_notifications})
+    ),
     "fleet-serving": CheckConfiguration(
         opening=openings.serving(),
         bounds=_usual(commands=1, inbox=one_message, desired_state=no_kill),
@@ -271,10 +250,7 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
         of="fleet",
     ),
     "fleet-changing": CheckConfiguration(
-        opening=openings.changing(),
-        bounds=_usual(commands=2),
-        crashes=_NO_INPUT,
-        of="fleet",
+        opening=openings.changing(), bounds=_usual(commands=2), crashes=_NO_INPUT, of="fleet"
     ),
     "fleet-2x2": CheckConfiguration(
         opening=openings.small(2, 2, retries=0),

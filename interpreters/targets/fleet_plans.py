@@ -15,7 +15,7 @@ from lifefold.core.policy.abort import AbortPolicy
 from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.policy.standing import StandingAnswer
-from lifefold.effects import Every
+from lifefold.effects import Every, NotificationKind
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -251,21 +251,29 @@ def orphans_plan(agents: int, tasks: int) -> fleet.Plan:
 
 
 def talking_plan(agents: int, tasks: int) -> fleet.Plan:
-    """Return a plan with money for all sessions, whose agents treat conversations in different ways.
+    """Return a plan with money for all sessions, whose followed agents treat conversations in different ways.
 
     The programs of some name their conversations, others accept an identifier, one in three keeps none. Every second
     task begins a retry with another conversation.
     """
     of = plan(agents, tasks)
     ways = cycle((fleet.Talks(chooses=True, resumes=True), fleet.Talks(chooses=False, resumes=True), None))
-    talking = tuple(msgspec.structs.replace(each, talks=talks) for each, talks in zip(of.agents, ways, strict=False))
+    talking = tuple(
+        msgspec.structs.replace(each, talks=talks, follows=True) for each, talks in zip(of.agents, ways, strict=False)
+    )
     return msgspec.structs.replace(
         of,
         name=f"talking-{of.name}",
         agents=talking,
         tasks=tuple(msgspec.structs.replace(each, anew=bool(place % 2)) for place, each in enumerate(of.tasks)),
-        budget=fleet.Budget(fleet.Caps(microusd=1_000 * tasks), Amounts(microusd=10, sessions=1)),
+        budget=_with_money(fleet.Budget(), tasks),
     )
+
+
+def _with_money(of: fleet.Budget, tasks: int) -> fleet.Budget:
+    """Return a budget with money for so many tasks; each claim is given a little of it."""
+    caps = msgspec.structs.replace(of.caps, microusd=1_000 * tasks)
+    return msgspec.structs.replace(of, caps=caps, share=msgspec.structs.replace(of.share, microusd=10))
 
 
 def mixed_plan(agents: int, tasks: int) -> fleet.Plan:
@@ -274,12 +282,26 @@ def mixed_plan(agents: int, tasks: int) -> fleet.Plan:
     of = plain
     for features in (
         *(governed_plan, trusted_plan, renewed_plan, stalling_plan, restarted_plan, orphans_plan),
-        *(aborts_plan, serving_plan, preempting_plan, quota_plan, turns_plan),
+        *(aborts_plan, serving_plan, preempting_plan, quota_plan, turns_plan, asking_plan, talking_plan),
     ):
         of = _with(of, features(agents, tasks), plain)
     adaptive = cycle((True, False))
     paced = tuple(msgspec.structs.replace(each, adaptive=so) for each, so in zip(of.agents, adaptive, strict=False))
-    return msgspec.structs.replace(of, name=f"mixed-{agents}x{tasks}", agents=paced, approve_plan=False)
+    budget = _with_money(renewed_plan(agents, tasks).budget, tasks)
+    return msgspec.structs.replace(of, name=f"mixed-{agents}x{tasks}", agents=paced, approve_plan=False, budget=budget)
+
+
+def telling_plan(agents: int, tasks: int) -> fleet.Plan:
+    """Return a plan with much to tell, and two notifiers: of everything, and of closed tasks."""
+    plain = plan(agents, tasks)
+    of = plain
+    for features in (asking_plan, governed_plan, limited_plan, quota_plan, serving_plan):
+        of = _with(of, features(agents, tasks), plain)
+    notify = (
+        fleet.NotifierPlan("all", tuple(NotificationKind)),
+        fleet.NotifierPlan("closed", (NotificationKind.CLOSED,), retries=1),
+    )
+    return msgspec.structs.replace(of, name=f"telling-{agents}x{tasks}", notify=notify)
 
 
 def _with(of: S, other: S, plain: S) -> S:
@@ -309,6 +331,7 @@ KINDS: Final = {
     "renewed-": renewed_plan,
     "stalling-": stalling_plan,
     "asking-": asking_plan,
+    "telling-": telling_plan,
     "turns-": turns_plan,
     "restarts-": restarted_plan,
     "preempting-": preempting_plan,
@@ -317,6 +340,7 @@ KINDS: Final = {
     "serving-": serving_plan,
     "orphans-": orphans_plan,
     "talking-": talking_plan,
+    "messages-": plan,
     "mixed-": mixed_plan,
 }
 """The kinds of fleets, by the part of their names before the size."""

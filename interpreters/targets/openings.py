@@ -13,7 +13,7 @@ from lifefold.core.policy.abort import AbortPolicy
 from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.policy.standing import StandingAnswer
-from lifefold.effects import Every
+from lifefold.effects import Every, NotificationKind
 from lifefold.interpreters.search.opening import Opening
 
 LADDER: Final = stall_detector.Limits(warn_ms=2, nudge_ms=3, end_ms=4)
@@ -128,6 +128,25 @@ def asking() -> Opening:
     return tuple(fleet.opening(fleet.Plan("asking", (agent_plan,), tasks, questions=TERMS), 0))
 
 
+def telling() -> Opening:
+    """Return the opening of a fleet of one agent that may ask, with one task without retries, and two notifiers.
+
+    The first notifier hears of everything and tries once, the second hears of closed tasks and tries twice. The work
+    needs an approval, and the task has a budget of one session.
+    """
+    limits = session.Limits(max_consecutive_errors=1, max_total_errors=1)
+    everything, closed = tuple(NotificationKind), (NotificationKind.CLOSED,)
+    plan = fleet.Plan(
+        "telling",
+        (fleet.AgentPlan("ann", limits),),
+        (fleet.TaskPlan("T1", "do it", max_retries=0, needs_approval=True, caps=fleet.Caps(sessions=1)),),
+        approval_ms=3_600_000,
+        questions=TERMS,
+        notify=(fleet.NotifierPlan("all", everything, retries=0), fleet.NotifierPlan("closed", closed, retries=1)),
+    )
+    return tuple(fleet.opening(plan, 0))
+
+
 def serving() -> Opening:
     """Return the opening of a fleet of one agent with one task, and one service that is restarted once.
 
@@ -191,10 +210,7 @@ def preempting() -> Opening:
     The task of higher priority has one retry. After its rest, the agent works at the other task and is preempted.
     """
     limits = session.Limits(max_consecutive_errors=2, max_total_errors=2)
-    tasks = (
-        fleet.TaskPlan("T1", "do it", max_retries=0),
-        fleet.TaskPlan("T2", "do it", max_retries=1, priority=1),
-    )
+    tasks = (fleet.TaskPlan("T1", "do it", max_retries=0), fleet.TaskPlan("T2", "do it", max_retries=1, priority=1))
     plan = fleet.Plan("preempting", (fleet.AgentPlan("ann", limits),), tasks, preemption=fleet.Preemption(1))
     return tuple(fleet.opening(plan, 0))
 

@@ -8,32 +8,36 @@ sessions take minutes, and a process that is asked to end does so.
 - ``fleet-limited`` has budgets, and in ``fleet-renewed`` they are refilled;
 - in ``fleet-stalling`` sessions are watched, and some fall silent;
 - in ``fleet-asking`` sessions ask operators, too;
+- in ``fleet-telling`` people are told what waits and what has happened, with approvals, budgets, accounts and services;
 - in ``fleet-turns`` the output of sessions is followed, and tells of tools and compactions;
 - in ``fleet-restarts`` agents that stop by their errors are restarted;
 - in ``fleet-orphans`` the work of dead sessions is verified;
 - in ``fleet-preempting`` tasks preempt others of lower priority;
 - in ``fleet-quota`` agents share accounts, and sessions meet their limits;
 - in ``fleet-aborts`` tools, tasks and whole families are aborted;
-- ``fleet-serving`` has services, and ``fleet-mixed`` has all of these at once;
-- in ``fleet-talking`` agents have conversations, and money is limited.
+- in ``fleet-talking`` agents have conversations, and money is limited;
+- in ``fleet-messages`` operators send messages to tasks at any time;
+- ``fleet-serving`` has services, and ``fleet-mixed`` has all of these at once.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
 
 from lifefold.core import fleet
+from lifefold.core.fleet.dispatch import task_messages
 from lifefold.core.fleet.service import trigger
-from lifefold.core.fleet.worker import output, stall_detector
-from lifefold.core.kernel import Aggregate, Entity, Machine, System
+from lifefold.core.fleet.worker import conversation, mailbox, output, question, stall_detector
+from lifefold.core.kernel import Aggregate, Created, Entity, Envelope, Event, Machine, System
 from lifefold.core.lifecycles.session_limits import LimitReached
 from lifefold.effects import (
     Activity,
     AwaitTrigger,
     CancelSession,
     CheckOutWork,
+    DeliverNotification,
     Every,
     FollowOutput,
     InspectWork,
@@ -51,14 +55,7 @@ from lifefold.interpreters.targets import check_targets
 from lifefold.interpreters.targets.fleet_plans import KINDS, MINUTE_MS, SECOND_MS, plan
 from lifefold.interpreters.targets.target import Target, UnusableTarget
 
-__all__ = [
-    "ALONE",
-    "FLEET",
-    "fleet_of",
-    "named",
-    "plan",
-    "target",
-]
+__all__ = ["ALONE", "FLEET", "fleet_of", "named", "plan", "target"]
 
 MOST_AGENTS: Final = 9_999
 MOST_TASKS: Final = 99_999
@@ -90,12 +87,18 @@ def watched(aggregate: Aggregate, entity: Entity[Any], activity: Activity, choic
 
 
 def followed(aggregate: Aggregate, entity: Entity[Any], activity: Activity, choices: Choices) -> Iterator[Said]:
-    """Yield the facts in the output of a session: tools, compactions, refusals, in any order, every few seconds."""
+    """Yield the facts in the output of a session, in any order, every few seconds; some are told twice.
+
+    They are tools, compactions, refusals and the name of the conversation, and seldom a limit of the account. A fact
+    that is told twice has its position again, as after a restart of the runner that reads the output.
+    """
     assert isinstance(activity, FollowOutput)  # noqa: S101 - it is the script of that
     running = entity.find(FollowOutput.__name__)
     assert running is not None  # noqa: S101 - as it begins now
     name = (aggregate.name, entity.ref, FollowOutput.__name__, running.generation)
     tool, compaction = output.Doing(output.Work.TOOL, "Bash"), output.Doing(output.Work.COMPACTION)
+    known = aggregate.entities.get(conversation.REF)
+    talks_as = (known.record.id if known is not None else "") or f"C{running.generation}"
     for place in range(_FACTS):
         position: int = entity.record.position + place + 1
         facts = (
@@ -104,13 +107,32 @@ def followed(aggregate: Aggregate, entity: Entity[Any], activity: Activity, choi
             output.WorkSeen(position, (compaction,), 0, 1),
             output.WorkSeen(position, (), 2),
             output.PermissionDenied(position, str(place), "Bash"),
+            output.PermissionWanted(position, str(place), "Bash"),
+            output.ConversationSeen(position, talks_as),
         )
         slow = choices.any_way(("takes its time", *name, place), 4)
-        yield Said((1 + slow * 20) * SECOND_MS, facts[choices.any_way(("does", *name, place), len(facts))])
+        said: Event = facts[choices.any_way(("does", *name, place), len(facts))]
+        if choices.way(("tells of a limit", *name, place), 2, _SELDOM):
+            said = output.LimitSeen(position)
+        yield Said((1 + slow * 20) * SECOND_MS, said)
+        if choices.way(("tells it twice", *name, place), 2, _SELDOM):
+            yield Said(SECOND_MS, said)
 
 
 _FACTS: Final = 8
 """The most facts of a session in a simulation."""
+
+_SELDOM: Final = 0.05
+"""The rate of limits among the facts, and of facts that are told twice."""
+
+
+def task_mailboxes(aggregate: Aggregate) -> Iterator[Envelope]:
+    """Yield the mailboxes that a message for a task creates: one for each task without a mailbox, in any state."""
+    for ref in sorted(aggregate.entities):
+        kind, _, name = ref.partition(":")
+        box = f"{task_messages.MAILBOX}{name}"
+        if kind == "task" and box not in aggregate.entities:
+            yield Envelope(box, Created(mailbox.Mailbox()), 0)
 
 
 def triggered(aggregate: Aggregate, entity: Entity[Any], activity: Activity, choices: Choices) -> Iterator[Said]:
@@ -144,6 +166,7 @@ FLEET: Final = Environment(
         VerifyWork: (SECOND_MS, 5 * MINUTE_MS),
         ParkWork: (100, 5 * SECOND_MS),
         MergeWork: (100, 5 * SECOND_MS),
+        DeliverNotification: (50, 10 * SECOND_MS),
     },
     scripts={WatchOutput: watched, FollowOutput: followed, AwaitTrigger: triggered},
     unusual=(LimitReached,),
@@ -151,6 +174,17 @@ FLEET: Final = Environment(
     operators_ms=(5 * SECOND_MS, 30 * MINUTE_MS),
 )
 """The environment of a fleet: sessions take minutes, tests less, git takes seconds."""
+
+_AROUND: Final[Mapping[str, Environment]] = {
+    "asking-": msgspec.structs.replace(FLEET, keen=(question.QuestionAnswered, question.QuestionAsked)),
+    "messages-": msgspec.structs.replace(FLEET, creates=task_mailboxes, keen=(mailbox.OperatorMessageArrived, Created)),
+    "mixed-": msgspec.structs.replace(
+        FLEET,
+        creates=task_mailboxes,
+        keen=(question.QuestionAnswered, question.QuestionAsked, mailbox.OperatorMessageArrived, Created),
+    ),
+}
+"""The environments of fleets whose sessions ask operators, or whose operators write to tasks; others have ``FLEET``."""
 
 
 ALONE: Final = Environment(
@@ -165,7 +199,7 @@ def fleet_of(agents: int, tasks: int, name: str = "", *, kind: str = "") -> Targ
     smaller = tuple(f"fleet-{kind}{a}x{t}" for a, t in sizes)
     opening = tuple(fleet.opening(KINDS[kind](agents, tasks), 0))
     name = name or f"fleet-{kind}{agents}x{tasks}"
-    return Target(name, fleet.system, opening, environment=FLEET, smaller=smaller)
+    return Target(name, fleet.system, opening, environment=_AROUND.get(kind, FLEET), smaller=smaller)
 
 
 _SIZES: Final = ((1, 1), (1, 2), (2, 1), (1, 3), (2, 2), (2, 3), (3, 3))

@@ -5,7 +5,9 @@ returns if the adapter has the property in its docstring, and raises ``Assertion
 has them all; ``AdapterConformance`` is a class of tests made of them. ``fuzz`` feeds an adapter with hostile lines.
 """
 
+import contextlib
 import re
+import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, Final, cast
 
@@ -35,12 +37,16 @@ from lifefold.interpreters.adapters import (
 )
 from lifefold.interpreters.adapters.adapter import resume_argv
 from lifefold.interpreters.adapters.facts import TEXT_CHARS
+from lifefold.interpreters.testing.hostile_lines import SESSION_LINES, hostile_sessions
 
 NOW: Final = Now(1_795_500_000_000, 60)
 """The moment of all checks."""
 
 STATE_CHARS: Final = 500_000
 """The largest state of an adapter, as the length of its ``repr``."""
+
+PEAK_BYTES: Final = 64 * MAX_LINE_BYTES
+"""The most memory in which a session is read: the objects of one line, which can be 30 times as large as its text."""
 
 
 class Recording(msgspec.Struct, frozen=True):
@@ -304,10 +310,10 @@ ADAPTER_CHECKS: Final[tuple[AdapterCheck, ...]] = (
 class AdapterConformance:
     """Tests of your adapter: subclass it in a test module, with a fixture ``bench`` that gives an ``AdapterBench``.
 
-    ``examples`` is the number of hostile sessions that are tried.
+    ``inputs`` is the number of hostile lines that are tried.
     """
 
-    examples: ClassVar[int] = 100
+    inputs: ClassVar[int] = 500
 
     @pytest.mark.parametrize("check", ADAPTER_CHECKS, ids=[check.__name__ for check in ADAPTER_CHECKS])
     def test_the_adapter_keeps_the_property(self, check: AdapterCheck, bench: AdapterBench) -> None:
@@ -316,78 +322,57 @@ class AdapterConformance:
 
     def test_the_adapter_reads_hostile_lines(self, bench: AdapterBench) -> None:
         """Any lines have bounded facts and an end, and raise no error."""
-        fuzz(bench, self.examples)
+        fuzz(bench, self.inputs)
 
 
-def fuzz(bench: AdapterBench, examples: int) -> None:
-    """Feed an adapter with hostile sessions: changed lines of its recordings, JSON of any shape, and any bytes."""
+def fuzz(bench: AdapterBench, inputs: int) -> int:
+    """Feed an adapter with at least so many hostile lines, and return their number."""
+    recorded, read_lines = [each.lines for each in bench.recordings], 0
+    sessions = -(-inputs // SESSION_LINES)
 
-    @settings(max_examples=examples, deadline=None, derandomize=True, database=None, suppress_health_check=_SLOW)
-    @given(st.lists(hostile_lines(bench.recordings), max_size=12), st.none() | st.integers(-64, 255))
+    @settings(_QUICK, max_examples=sessions)
+    @given(hostile_sessions(recorded, GARBAGE), st.none() | st.integers(-64, 255))
     def session(lines: list[bytes], status: int | None) -> None:
-        state, facts = read(bench.adapter, lines)
-        must_be_bounded(state, (*facts, bench.adapter.finish(state, status)), "a hostile session")
+        nonlocal read_lines
+        read_lines += len(lines)
+        must_survive(bench.adapter, lines, status)
 
     session()
+    return read_lines
 
 
-_LONG: Final = 20_000
-_SLOW: Final = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
+def must_survive(adapter: Adapter[Any], lines: Sequence[bytes], status: int | None) -> None:
+    """Assert that an adapter reads hostile lines without an error, and within its bounds.
+
+    The memory that Python allocates while a session is read is bounded by the longest line, not by the session.
+    """
+    with _traced():
+        tracemalloc.reset_peak()
+        before, _ = tracemalloc.get_traced_memory()
+        state, facts = read(adapter, lines)
+        end = adapter.finish(state, status)
+        _, peak = tracemalloc.get_traced_memory()
+    assert peak - before <= PEAK_BYTES, f"a hostile session: {peak - before:,} bytes of memory"
+    must_be_bounded(state, (*facts, end), "a hostile session")
 
 
-def hostile_lines(recordings: Sequence[Recording]) -> st.SearchStrategy[bytes]:
-    """Return lines that resemble those of recordings, with other values in their places, and lines of any bytes."""
-    known = sorted({line for recording in recordings for line in recording.lines if 0 < len(line) < _LONG})
-    anything = st.recursive(
-        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-        max_leaves=6,
-    )
-    lines = st.sampled_from(known) if known else st.binary(max_size=40)
-    return st.one_of(
-        lines,
-        st.builds(_changed, lines, anything, st.integers(0, 200)),
-        st.builds(_cut, lines, st.integers(0, 4_000), st.binary(max_size=8)),
-        st.binary(max_size=60),
-        st.sampled_from([line for line in GARBAGE if len(line) < _LONG]),
-    )
-
-
-def _cut(line: bytes, place: int, inserted: bytes) -> bytes:
-    """Return a line with other bytes in one place."""
-    place %= len(line) + 1
-    return line[:place] + inserted + line[place + len(inserted) :]
-
-
-def _changed(line: bytes, value: object, place: int) -> bytes:
-    """Return a line of JSON with another value in one place; a line of text with the value behind it."""
+@contextlib.contextmanager
+def _traced() -> Iterator[None]:
+    """Trace the memory of the block, unless it is traced already."""
+    was_traced = tracemalloc.is_tracing()
+    if not was_traced:
+        tracemalloc.start()
     try:
-        found = msgspec.json.decode(line)
-    except (msgspec.MsgspecError, ValueError):
-        return line + b" " + repr(value).encode(errors="replace")
-    holders = [*_holders(found)]
-    if holders:
-        holder = holders[place % len(holders)]
-        keys = [*holder]
-        if keys:
-            holder[keys[place % len(keys)]] = value
-    return _encoded(found)
+        yield
+    finally:
+        if not was_traced:
+            tracemalloc.stop()
 
 
-def _holders(value: object) -> Iterator[dict[str, object]]:
-    """Yield the tables in a value, itself included."""
-    if isinstance(value, dict):
-        found = cast("dict[str, object]", value)
-        yield found
-        for each in found.values():
-            yield from _holders(each)
-    elif isinstance(value, list):
-        for each in cast("list[object]", value):
-            yield from _holders(each)
-
-
-def _encoded(value: object) -> bytes:
-    try:
-        return msgspec.json.encode(value)
-    except (msgspec.MsgspecError, ValueError, OverflowError):
-        return repr(value).encode(errors="replace")
+_QUICK: Final = settings(
+    deadline=None,
+    derandomize=True,
+    database=None,
+    report_multiple_bugs=False,
+    suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example),
+)

@@ -22,7 +22,7 @@ class Log(Protocol):
         ...
 
     async def watch(self) -> EventStore:
-        """Open the log beside its writer, for reading and for posts. There has been a writer before."""
+        """Open the log beside its writer, for reading and for commands. There has been a writer before."""
         ...
 
     async def lose(self) -> None:
@@ -54,7 +54,7 @@ async def refused(store: EventStore, batch: Batch, error: type[StoreError]) -> S
 
 async def contents(store: EventStore) -> tuple[Sequence[Entry], Mapping[str, int], Sequence[object]]:
     """Return all that can be read from a store."""
-    return list(await store.read()), dict(await store.performed()), list(await store.posts(unanswered=False))
+    return list(await store.read()), dict(await store.performed()), list(await store.commands(unanswered=False))
 
 
 async def a_new_log_is_empty(log: Log) -> None:
@@ -90,7 +90,7 @@ async def a_conflict_anywhere_in_a_batch_writes_nothing(log: Log) -> None:
     """Of a refused batch no entries, watermarks or answers are written; without the conflict it is accepted."""
     store = await log.write()
     await store.append(Batch((entry("a", 1),), performed={"a": 1}))
-    number = await store.post("a", b"{}")
+    number = await store.submit("a", b"{}")
     before = await contents(store)
     good, bad = (entry("b", 1), entry("a", 2)), entry("c", 7)
     for entries in ((bad, *good), (good[0], bad, good[1]), (*good, bad)):
@@ -130,10 +130,10 @@ async def what_was_read_does_not_change(log: Log) -> None:
     """A later batch appears in later reads only."""
     store = await log.write()
     await store.append(Batch((entry("a", 1),), {"a": 1}))
-    number = await store.post("a", b"{}")
-    entries, performed, posts = await store.read(), await store.performed(), await store.posts()
+    number = await store.submit("a", b"{}")
+    entries, performed, commands = await store.read(), await store.performed(), await store.commands()
     await store.append(Batch((entry("a", 2),), {"a": 2}, {number: "accepted"}))
-    assert (len(entries), dict(performed), [post.answer for post in posts]) == (1, {"a": 1}, [None])
+    assert (len(entries), dict(performed), [command.answer for command in commands]) == (1, {"a": 1}, [None])
 
 
 async def watermarks_are_kept_for_each_stream(log: Log) -> None:
@@ -147,35 +147,35 @@ async def watermarks_are_kept_for_each_stream(log: Log) -> None:
     assert dict(await store.performed()) == {"a": 2, "b": 1}
 
 
-async def posts_wait_in_order_until_they_are_answered(log: Log) -> None:
-    """Posts have increasing numbers, keep their contents, and are unanswered until a batch answers them."""
+async def commands_wait_in_order_until_they_are_answered(log: Log) -> None:
+    """Commands have increasing numbers, keep their contents, and are unanswered until a batch answers them."""
     store = await log.write()
     beside = await log.watch()
     said = [("a", b"\x00one"), ("b", b"two"), ("a", b"three")]
-    numbers = [await beside.post(stream, envelope) for stream, envelope in said]
+    numbers = [await beside.submit(stream, envelope) for stream, envelope in said]
     assert numbers == sorted(set(numbers))
-    assert [(p.id, p.stream, p.envelope, p.answer) for p in await store.posts()] == [
+    assert [(p.id, p.stream, p.envelope, p.answer) for p in await store.commands()] == [
         (number, *what, None) for number, what in zip(numbers, said, strict=True)
     ]
     await store.append(Batch((entry("b", 1),), answers={numbers[1]: "accepted"}))
-    assert [post.id for post in await store.posts()] == [numbers[0], numbers[2]]
-    assert [post.answer for post in await beside.posts(unanswered=False)] == [None, "accepted", None]
+    assert [command.id for command in await store.commands()] == [numbers[0], numbers[2]]
+    assert [command.answer for command in await beside.commands(unanswered=False)] == [None, "accepted", None]
 
 
 async def a_post_is_answered_in_the_batch_that_takes_it(log: Log) -> None:
     """Entry and answer are written together or not at all."""
     store = await log.write()
-    number = await store.post("a", b"{}")
+    number = await store.submit("a", b"{}")
     await refused(store, Batch((entry("a", 2),), answers={number: "accepted"}), VersionConflict)
-    assert ([post.id for post in await store.posts()], list(await store.read())) == ([number], [])
+    assert ([command.id for command in await store.commands()], list(await store.read())) == ([number], [])
     await store.append(Batch((entry("a", 1),), answers={number: "accepted"}))
-    assert (list(await store.posts()), len(await store.read())) == ([], 1)
-    await store.append(Batch(answers={await store.post("a", b"{}"): "refused: no"}))
-    assert [post.answer for post in await store.posts(unanswered=False)] == ["accepted", "refused: no"]
+    assert (list(await store.commands()), len(await store.read())) == ([], 1)
+    await store.append(Batch(answers={await store.submit("a", b"{}"): "refused: no"}))
+    assert [command.answer for command in await store.commands(unanswered=False)] == ["accepted", "refused: no"]
 
 
 async def an_answer_to_no_post_does_not_tear_a_batch(log: Log) -> None:
-    """A batch with an answer to a post that is not there is taken or refused, but as a whole."""
+    """A batch with an answer to a command that is not there is taken or refused, but as a whole."""
     store = await log.write()
     try:
         await store.append(Batch((entry("a", 1),), {"a": 1}, {99: "accepted"}))
@@ -189,7 +189,7 @@ async def a_writer_of_an_earlier_epoch_writes_nothing(log: Log) -> None:
     """Once a later writer has opened the log, every batch of the earlier one fails, and the later one goes on."""
     old = await log.write()
     await old.append(Batch((entry("a", 1),)))
-    number = await old.post("a", b"{}")
+    number = await old.submit("a", b"{}")
     new = await log.write()
     before = await contents(new)
     for batch in (
@@ -206,34 +206,34 @@ async def a_writer_of_an_earlier_epoch_writes_nothing(log: Log) -> None:
 
 
 async def an_earlier_writer_may_still_read_and_post(log: Log) -> None:
-    """Neither reading nor posting needs an epoch."""
+    """Neither reading nor submitting needs an epoch."""
     old = await log.write()
     new = await log.write()
     await new.append(Batch((entry("a", 1),)))
-    number = await old.post("a", b"{}")
+    number = await old.submit("a", b"{}")
     assert list(await old.read()) == [entry("a", 1)]
-    assert [post.id for post in await new.posts()] == [number]
+    assert [command.id for command in await new.commands()] == [number]
 
 
 async def everything_survives_a_crash(log: Log) -> None:
-    """Written entries are there for the next writer, which continues after them; so are posts left meanwhile."""
+    """Written entries are there for the next writer, which continues after them; so are commands left meanwhile."""
     store = await log.write()
-    numbers = [await store.post("a", b"one"), await store.post("a", b"two")]
+    numbers = [await store.submit("a", b"one"), await store.submit("a", b"two")]
     await store.append(Batch((entry("a", 1, "k"), entry("b", 1)), {"a": 1}, {numbers[0]: "accepted"}))
     before = await contents(store)
     await log.lose()
     between = await log.watch()
     assert await contents(between) == before
-    numbers.append(await between.post("b", b"three"))
+    numbers.append(await between.submit("b", b"three"))
     await log.lose()
     again = await log.write()
-    assert [post.id for post in await again.posts()] == numbers[1:]
+    assert [command.id for command in await again.commands()] == numbers[1:]
     assert numbers == sorted(set(numbers))
     assert (list(await again.read()), dict(await again.performed())) == (before[0], before[1])
     await refused(again, Batch((entry("a", 1),)), VersionConflict)
     await refused(again, Batch((entry("a", 2, "k"),)), StoreError)
     await again.append(Batch((entry("a", 2),), {"a": 2}, dict.fromkeys(numbers[1:], "accepted")))
-    assert list(await again.posts()) == []
+    assert list(await again.commands()) == []
 
 
 async def writers_of_one_store_do_not_mix(log: Log) -> None:
@@ -269,13 +269,13 @@ async def a_cancelled_append_is_whole_or_not_at_all(log: Log) -> None:
 
 
 async def many_may_post_at_once(log: Log) -> None:
-    """Concurrent posts, beside a writer that writes, have different numbers, and none is lost."""
+    """Concurrent commands, beside a writer that writes, have different numbers, and none is lost."""
     store = await log.write()
     beside = await log.watch()
     numbers: list[int] = []
 
     async def leave(number: int) -> None:
-        numbers.append(await (beside if number % 2 else store).post(f"from/{number}", b"{}"))
+        numbers.append(await (beside if number % 2 else store).submit(f"from/{number}", b"{}"))
 
     async def write() -> None:
         for version in range(1, CONTESTANTS):
@@ -285,7 +285,7 @@ async def many_may_post_at_once(log: Log) -> None:
         tasks.start_soon(write)
         for number in range(CONTESTANTS):
             tasks.start_soon(leave, number)
-    assert sorted(numbers) == [post.id for post in await store.posts()]
+    assert sorted(numbers) == [command.id for command in await store.commands()]
     assert len(set(numbers)) == CONTESTANTS
 
 
@@ -298,7 +298,7 @@ STORE_CHECKS: Final[tuple[StoreCheck, ...]] = (
     entries_are_read_in_the_order_of_writing,
     what_was_read_does_not_change,
     watermarks_are_kept_for_each_stream,
-    posts_wait_in_order_until_they_are_answered,
+    commands_wait_in_order_until_they_are_answered,
     a_post_is_answered_in_the_batch_that_takes_it,
     an_answer_to_no_post_does_not_tear_a_batch,
     a_writer_of_an_earlier_epoch_writes_nothing,

@@ -12,7 +12,6 @@ from typing import Any, Final
 import msgspec
 
 from lifefold.core.kernel import (
-    ActivityEnded,
     Aggregate,
     Created,
     Entity,
@@ -22,12 +21,11 @@ from lifefold.core.kernel import (
     Reaction,
     Refusal,
     RequestedEffect,
-    RunnerRecovered,
     Running,
     SystemState,
-    TimerFired,
 )
 from lifefold.effects import Begin, CancelTimer, Effect, End, StartTimer
+from lifefold.interpreters.report.trace import kernel_words
 
 CELL: Final = 60
 """The width of a cell in characters; a longer text continues below."""
@@ -68,7 +66,7 @@ class Trace(msgspec.Struct, frozen=True):
     in_flight: tuple[tuple[str, str, str, Any], ...] = _NO_MESSAGES
 
     @property
-    def scene(self) -> SystemState:
+    def system_state(self) -> SystemState:
         """The final system state."""
         return SystemState(self.aggregates, self.in_flight)
 
@@ -184,17 +182,10 @@ def place(aggregate: str, ref: str) -> str:
 
 def what(envelope: Envelope) -> str:
     """Return an input in words, with its source."""
-    match envelope.event:
-        case TimerFired(slot=slot):
-            return f"{slot} elapses"
-        case ActivityEnded(slot=slot):
-            return f"{slot} has ended"
-        case RunnerRecovered():
-            return "the runner comes back"
-        case Created() | Opened():
-            return "begins"
-        case event:
-            return f"{envelope.sender or envelope.slot or envelope.actor} says {event!r}"
+    event = envelope.event
+    if isinstance(event, Created | Opened):
+        return "begins"
+    return kernel_words(event) or f"{envelope.sender or envelope.slot or envelope.actor} says {event!r}"
 
 
 def said(effect: Effect) -> str:

@@ -18,13 +18,7 @@ T = TypeVar("T")
 __all__ = ["FORMATS", "SYSTEM_FORMATS", "dot", "draw", "mermaid", "scxml", "xstate"]
 
 FORMATS: MappingProxyType[str, Callable[[Machine[Any]], str]] = MappingProxyType(
-    {
-        "mermaid": mermaid,
-        "dot": dot,
-        "svg": lambda machine: svg(statechart(machine)),
-        "scxml": scxml,
-        "xstate": xstate,
-    }
+    {"mermaid": mermaid, "dot": dot, "svg": lambda machine: svg(statechart(machine)), "scxml": scxml, "xstate": xstate}
 )
 """The renderers of machines by the name of their format; the first is the default."""
 

@@ -31,31 +31,26 @@ is moved to ``ROOT/.aside/`` as a whole, and a new one replaces it.
 moment of the fast-forward, it affects the new branch.
 """
 
-import os
-import shutil
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-import anyio
 from anyio import to_thread
 
-from lifefold.interpreters.worktrees.aside import is_taken, make_own, make_room, move_into, set_aside
+from lifefold.interpreters.worktrees.agent_worktrees import AgentWorktrees
 from lifefold.interpreters.worktrees.branch_guard import LOGGED, BranchGuard
 from lifefold.interpreters.worktrees.claim_commit import CLAIM, Claim, one_line
 from lifefold.interpreters.worktrees.errors import GitError, MergeConflict, WorkplaceError
-from lifefold.interpreters.worktrees.excludes import CHANGED, RULES, copy_rules, rules_have_changed
+from lifefold.interpreters.worktrees.excludes import CHANGED, rules_have_changed
 from lifefold.interpreters.worktrees.fast_forward import Forward
-from lifefold.interpreters.worktrees.git import Git, path_name, remove_locks, shown
+from lifefold.interpreters.worktrees.git import Git, path_name, shown
 from lifefold.interpreters.worktrees.hidden import changed_ns, changed_since
 from lifefold.interpreters.worktrees.locks import holding
-from lifefold.interpreters.worktrees.pinned import remove_pipes, repository_at
+from lifefold.interpreters.worktrees.pinned import repository_at
 from lifefold.interpreters.worktrees.salvage import Salvage, salvage_name
 from lifefold.interpreters.worktrees.survey import contradiction, survey
 from lifefold.interpreters.worktrees.target_branch import TargetBranch
 from lifefold.interpreters.worktrees.tenure import Tenure
-from lifefold.interpreters.worktrees.withheld import has_pipe, is_as_whole_as
 from lifefold.interpreters.worktrees.workplace import NOTHING_KEPT
 
 _KINDS = ("base", "result")
@@ -79,7 +74,7 @@ class GitWorkplace:
         forward = Forward(self._home, fleet, self._root / ".lock")
         self._target = TargetBranch(self._home, branch, forward, BranchGuard(self._home, self._root, branch))
         self._salvaged = Salvage(self._home, fleet, self._target)
-        self._lock = anyio.Lock()
+        self._worktrees = AgentWorktrees(self._home, self._root, self._target, self._salvaged)
         self._tenure: Tenure | None = None
 
     @classmethod
@@ -100,7 +95,7 @@ class GitWorkplace:
         """Give the fleet's name in the repository to this new run; keep the work of an earlier one as salvage."""
         await self._retire()
         with suppress(OSError):  # if the root is no folder, it is moved aside before its first use
-            self._rules.unlink()
+            self._worktrees.rules.unlink()
         await self._target.start()
         if self._tenure is not None:
             self._tenure.begin(run, log)
@@ -117,11 +112,11 @@ class GitWorkplace:
 
     def folder(self, agent: str, task: str) -> Path:  # noqa: ARG002 - an agent does all its tasks in one worktree
         """Return the agent's worktree."""
-        return self._root / path_name(agent)
+        return self._worktrees.folder(agent)
 
     async def prepare(self, agent: str) -> None:
         """Make the agent's worktree, or repair it."""
-        async with self._place(agent):
+        async with self._worktrees.place(agent):
             pass
 
     async def check_out(
@@ -133,11 +128,11 @@ class GitWorkplace:
         the salvage of the agent's last claim of the task comes back as changes that are not committed.
         """
         claim = Claim(self._fleet, task, epoch)
-        async with self._place(agent) as worktree:
+        async with self._worktrees.place(agent) as worktree:
             if await worktree.target_of(CLAIM) == claim.branch:
                 return
-            is_empty = await self._vacate(worktree)
-            place = worktree if is_empty else await self._replace(worktree.folder)
+            is_empty = await self._worktrees.vacate(worktree)
+            place = worktree if is_empty else await self._worktrees.replace(worktree.folder)
             await self._enter(place, claim, kept)
             if resumes:
                 await self._bring_back(place, claim)
@@ -150,7 +145,7 @@ class GitWorkplace:
         not belong to the claim any more.
         """
         claim = Claim(self._fleet, task, epoch)
-        async with self._place(agent) as worktree:
+        async with self._worktrees.place(agent) as worktree:
             await self._must_be_there(worktree, claim)
             await worktree.heed_all()
             if not await worktree.is_clean():
@@ -163,7 +158,7 @@ class GitWorkplace:
         A folder stands for its contents. Earlier claims have left the others, which are not this claim's.
         """
         del task, epoch
-        async with self._place(agent) as worktree:
+        async with self._worktrees.place(agent) as worktree:
             pins = worktree.pins
             since = None if pins is None else changed_ns(pins.directory / CLAIM)
             if since is None:
@@ -177,7 +172,7 @@ class GitWorkplace:
         references. Raises MergeConflict or WorkplaceError if the work cannot be merged as it is.
         """
         claim, title = Claim(self._fleet, task, epoch), one_line(title) or one_line(task)
-        async with self._place(agent) as worktree:
+        async with self._worktrees.place(agent) as worktree:
             return await self._collect(worktree, claim, title)
 
     async def merge(  # noqa: PLR0913 - a claim, and its data from the log
@@ -191,9 +186,9 @@ class GitWorkplace:
         claim, title = Claim(self._fleet, task, epoch), one_line(title) or one_line(task)
         if not await self._home.commit_at(claim.base):
             raise WorkplaceError(f"{claim.name} was never checked out", self._home.folder, "Check it out first.")
-        async with self._alone(PRESENT_MS):
+        async with self._worktrees.alone(PRESENT_MS):
             await self._target.recover()
-        async with self._place(agent) as worktree, self._alone(PRESENT_MS):
+        async with self._worktrees.place(agent) as worktree, self._worktrees.alone(PRESENT_MS):
             return await self._target.integrate(worktree, claim, result, title, accepted)
 
     async def displaced(self, found: str) -> str:
@@ -203,21 +198,12 @@ class GitWorkplace:
     async def warnings(self) -> tuple[str, ...]:
         """Return warnings: the configuration contradicts the repository's folders, or ignore rules have changed."""
         wrong = await contradiction(self._home.folder)
-        changed = await rules_have_changed(self._home, self._rules)
+        changed = await rules_have_changed(self._home, self._worktrees.rules)
         return (*([str(wrong)] if wrong else ()), *([CHANGED] if changed else ()))
 
     async def clear(self) -> None:
-        """Remove the agents' worktrees; the claims' branches stay.
-
-        Unmerged work is kept as salvage. A worktree stays if git cannot keep all of its contents. Ignored files are
-        removed with their worktree. The next call completes an interrupted removal.
-        """
-        root = _real(self._root)
-        for known in (await self._home.worktrees())[1:]:
-            folder = Path(known["worktree"])
-            if folder.parent == root:
-                await self._remove(folder.name, known.get("HEAD", ""))
-        shutil.rmtree(self._gone, ignore_errors=True)
+        """Remove the agents' worktrees; the claims' branches stay. See ``AgentWorktrees.clear``."""
+        await self._worktrees.clear()
 
     async def _must_have_room(self) -> None:
         for name in ("refs/heads/lifefold", f"refs/heads/lifefold/{path_name(self._fleet)}"):
@@ -244,105 +230,9 @@ class GitWorkplace:
         async with holding(worktree.folder.parent / ".locks" / worktree.folder.name):
             with suppress(GitError):
                 if not await worktree.is_clean():
-                    await self._salvage(worktree)
+                    await self._worktrees.salvage(worktree)
             if await worktree.target_of(CLAIM):
                 await worktree.run("symbolic-ref", "--delete", CLAIM)
-
-    @property
-    def _rules(self) -> Path:
-        """The file with the ignore rules of this run."""
-        return self._root / RULES
-
-    @property
-    def _gone(self) -> Path:
-        """The folder of worktrees that are being removed."""
-        return self._root / ".gone"
-
-    async def _worktree(self, folder: Path) -> Git | None:
-        """Return the worktree at a folder, with this run's ignore rules; None if it is not sound."""
-        found = await self._home.worktree_at(folder)
-        if found is not None and await to_thread.run_sync(has_pipe, folder):
-            return None
-        if found is not None and found.pins is not None:
-            found.pins = found.pins.by(self._rules)
-        return found
-
-    @asynccontextmanager
-    async def _place(self, agent: str) -> AsyncGenerator[Git, None]:
-        """Lock the agent's worktree, made or repaired, for one operation.
-
-        No git of the fleet runs there meanwhile, so lock files in it may be removed.
-        """
-        folder = self.folder(agent, "")
-        async with self._alone_in(folder.name):
-            if not self._rules.exists():
-                make_room(self._rules)
-                await copy_rules(self._home, self._rules)
-            worktree = await self._worktree(folder)
-            if worktree is None:
-                worktree = await self._replace(folder)
-            elif worktree.pins is not None:
-                remove_locks(worktree.pins.directory)
-            yield worktree
-
-    async def _replace(self, folder: Path) -> Git:
-        """Move aside the file or folder at the worktree's path, and make a new worktree."""
-        async with self._alone():
-            for known in await self._home.worktrees():
-                if Path(known["worktree"]) == _real(folder.parent) / folder.name:
-                    await self._salvaged.keep_lost(folder.name, known.get("HEAD", ""))
-            set_aside(folder, self._root / ".aside")
-            add = (*LOGGED, "worktree", "add", "--quiet", "--force", "--force", "--detach")
-            await self._home.run(*add, str(folder), await self._target.tip())
-        made = await self._worktree(folder)
-        if made is None:
-            raise WorkplaceError("The new worktree was taken away at once", folder, "See what else works there.")
-        return made
-
-    async def _remove(self, name: str, head: str) -> None:
-        """Salvage and remove a worktree of the fleet; leave one that is not sound or cannot be emptied.
-
-        It is first moved away as a whole. Git would remove it file by file, and after a crash in between it would look
-        like a worktree that an agent has damaged.
-        """
-        folder = self._root / name
-        async with self._alone_in(name):
-            if is_taken(folder):
-                worktree = await self._worktree(folder)
-                if worktree is None or worktree.pins is None:
-                    return
-                remove_locks(worktree.pins.directory)
-                if not await self._vacate(worktree):
-                    return
-                move_into(self._gone, folder)
-            else:
-                await self._salvaged.keep_lost(name, head)
-            async with self._alone():
-                await self._home.run("worktree", "remove", "--force", "--force", str(folder))
-
-    async def _vacate(self, worktree: Git) -> bool:
-        """Salvage the work of an earlier claim, end its operations, and clean up; return whether that succeeded."""
-        try:
-            await worktree.heed_all()
-            await self._salvage(worktree)
-            await worktree.forget_unfinished()
-            await worktree.run("checkout", "--quiet", "--force", "--detach", await self._target.tip())
-            await worktree.run("clean", "--quiet", "--force", "-d")
-            return await worktree.is_clean() and await is_as_whole_as(worktree, self._home)
-        except GitError:
-            return False
-
-    async def _salvage(self, worktree: Git) -> None:
-        claimed = await worktree.target_of(CLAIM)
-        name = salvage_name(claimed) or "unclaimed"
-        if not await worktree.is_clean():
-            await worktree.detach()  # the agent may have switched to a branch of the user's
-            await worktree.commit_all(f"Salvage of {name}, left by {worktree.folder.name}")
-        head = await worktree.commit_at("HEAD")
-        if head:
-            await self._salvaged.keep(worktree.folder.name, name, head)
-        if claimed:
-            await worktree.run("symbolic-ref", "--delete", CLAIM)
 
     async def _base(self, claim: Claim, kept: tuple[int, str]) -> str:
         """Return the commit at which a claim begins; of kept work that of its claim."""
@@ -362,7 +252,7 @@ class GitWorkplace:
             await self._home.set_ref(claim.base, await self._base(claim, kept))
         if not await self._home.commit_at(claim.branch):
             await self._home.set_ref(claim.branch, kept[1] or claim.base)
-        async with self._alone():
+        async with self._worktrees.alone():
             checkout = (*LOGGED, "checkout", "--quiet", "--force", claim.branch.removeprefix("refs/heads/"), "--")
             await worktree.run(*checkout)
 
@@ -416,31 +306,3 @@ class GitWorkplace:
             await self._salvaged.keep(worktree.folder.name, salvage_name(claim.branch), branch)
         await self._home.set_ref(claim.branch, head)
         await worktree.run("symbolic-ref", "HEAD", claim.branch)
-
-    @asynccontextmanager
-    async def _alone_in(self, name: str) -> AsyncGenerator[None, None]:
-        """Exclude other operations in the worktree of this name."""
-        lock = self._root / ".locks" / name
-        for own in (self._root, lock.parent):
-            make_own(own)
-        make_room(lock)
-        async with holding(lock):
-            yield
-
-    @asynccontextmanager
-    async def _alone(self, limit_ms: int | None = None) -> AsyncGenerator[None, None]:
-        """Exclude other merges and changes of the set of worktrees, in this process and in others.
-
-        Concurrent merges would only repeat each other. But while a worktree is being made, every git command that reads
-        all worktrees can fail on the incomplete one. A checkout of a branch is such a command.
-        """
-        make_own(self._root)
-        make_room(self._root / ".lock")
-        async with self._lock, holding(self._root / ".lock", limit_ms):
-            remove_pipes(await self._home.common_directory())
-            yield
-
-
-def _real(path: Path) -> Path:
-    """Return a path without links, as git lists it."""
-    return Path(os.path.realpath(path))

@@ -14,7 +14,9 @@ KERNEL = (
     " possible_of projected react replace restarted row rule sent_in sometimes strongly subject_of weakly"
 ).split()
 
-FLEET = ("AgentPlan Budget Caps GatePlan Plan Preemption ServicePlan Talks TaskPlan opening system").split()
+FLEET = (
+    "AgentPlan Budget Caps GatePlan NotifierPlan Plan Preemption ServicePlan Talks TaskPlan opening system"
+).split()
 
 
 def test_the_kernel_exports_these_names_and_all_of_them_exist() -> None:
@@ -44,6 +46,7 @@ def test_the_system_that_is_shipped_has_a_board_workers_and_services() -> None:
             "change",
             "account",
             "mailbox",
+            "notifier",
         ],
         "worker": [
             "session",
@@ -58,6 +61,7 @@ def test_the_system_that_is_shipped_has_a_board_workers_and_services() -> None:
             "output",
             "turn",
             "questions",
+            "announcer",
         ],
         "service": ["process", "invocation", "inbox", "trigger", "desired_state"],
     }

@@ -12,13 +12,13 @@ from lifefold import effects
 from lifefold.core.kernel import encode
 
 EXPORTED = (
-    "AbortSession Activity AwaitTrigger Begin BuildPrompt CallHook CancelSession CancelTimer Changed CheckOutWork Cron"
-    " DrainProcess Effect EmitTelemetry End EscalateSilence Every FollowOutput ForceStopSession HoldTimeLimit"
-    " IncrementSession"
-    " InspectWork InterruptSession KeepDeadLetter KillOverdue LogFailure LogFatal MergeWork NotifyProcess ParkWork"
-    " PauseTriggers Postpone PrepareWorktree RefreshWorktree ReportStuck"
-    " ReportTaskFailed ResumeTriggers ReturnBudget RunSession SaveState ServeTriggers SignalPreemption StartProcess"
-    " StartTimer StorePrompt Tell VerifyWork WarnOfSilence WatchBranch WatchOutput"
+    "AbortSession Activity AwaitTrigger Begin BuildPrompt CallHook CancelSession CancelTimer Changed CheckOutWork"
+    " Cron DeliverNotification DrainProcess Effect EmitTelemetry End EscalateSilence Every FollowOutput"
+    " ForceStopSession HoldTimeLimit IncrementSession InspectWork InterruptSession KeepDeadLetter KillOverdue"
+    " LogFailure LogFatal MergeWork Notification NotificationKind NotifyProcess ParkWork PauseTriggers Postpone"
+    " PrepareWorktree RefreshWorktree ReportStuck ReportTaskFailed ResumeTriggers ReturnBudget RunSession SaveState"
+    " ServeTriggers SignalPreemption StartProcess StartTimer StorePrompt Tell VerifyWork WarnOfSilence WatchBranch"
+    " WatchOutput"
 ).split()
 
 EXAMPLES: tuple[tuple[effects.Effect, bytes], ...] = (
@@ -67,7 +67,8 @@ def test_what_may_not_be_performed_twice_is_this() -> None:
 
 def test_what_is_exported_is_a_word_or_what_a_word_is_made_of() -> None:
     """Beside the two bases and the words there are only enumerations and structs, which stand in some word's field."""
-    types = {field.type for word in WORDS for field in msgspec.structs.fields(word)}
+    structs = (each for each in vars(effects).values() if isinstance(each, type) and issubclass(each, msgspec.Struct))
+    types = {field.type for each in structs for field in msgspec.structs.fields(each)}
     fields = {each for of in types for each in (of, *get_args(of))}
     others = {getattr(effects, name) for name in effects.__all__} - {*WORDS, effects.Effect, effects.Activity}
     assert all(issubclass(other, StrEnum | msgspec.Struct) and other in fields for other in others)

@@ -35,11 +35,13 @@ from acp.schema import (
     PromptResponse,
     ResumeSessionResponse,
     SessionCapabilities,
+    SessionConfigOptionBoolean,
     SessionConfigOptionSelect,
     SessionConfigSelectOption,
     SessionResumeCapabilities,
     SetSessionConfigOptionResponse,
     ToolCallLocation,
+    ToolCallStatus,
     ToolCallUpdate,
     Usage,
     UsageUpdate,
@@ -58,7 +60,7 @@ def conversations() -> dict[str, list[str]]:
     return cast("dict[str, list[str]]", json.loads(kept.read_text())) if kept.exists() else {}
 
 
-def choice(name: str, *values: str) -> SessionConfigOptionSelect:
+def choice(name: str, *values: str) -> SessionConfigOptionSelect | SessionConfigOptionBoolean:
     """Return an option of a session."""
     options = [SessionConfigSelectOption(value=each, name=each) for each in values]
     return SessionConfigOptionSelect(
@@ -181,7 +183,7 @@ class Speaker:
             allowed = answer.outcome.option_id == "yes"
         if allowed:
             file.write_text(text)
-        status = "completed" if allowed else "failed"
+        status: ToolCallStatus = "completed" if allowed else "failed"
         for _ in range(2):
             await self.client.session_update(session_id, update_tool_call(call, status=status))
         for piece in ("I have ", "written it" if allowed else "not written it"):

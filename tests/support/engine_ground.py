@@ -12,7 +12,7 @@ import kiln
 from kiln import Announce, Fire
 from lifefold.core.kernel import Entity, Envelope, Event, Reaction, Refusal
 from lifefold.interpreters.engine import ActivityContext, Clock, EffectContext, Engine, Interpreter, OnError
-from lifefold.interpreters.store import Batch, Entry, EventStore, MemoryStore, Post, Shelf, SqliteStore
+from lifefold.interpreters.store import Batch, Entry, EventStore, MemoryStore, Shelf, SqliteStore, StoredCommand
 
 T = TypeVar("T")
 
@@ -121,11 +121,11 @@ class TappedStore:
     async def performed(self) -> Mapping[str, int]:
         return await self._busy(self.inner.performed())
 
-    async def post(self, stream: str, envelope: bytes) -> int:
-        return await self._busy(self.inner.post(stream, envelope))
+    async def submit(self, stream: str, envelope: bytes) -> int:
+        return await self._busy(self.inner.submit(stream, envelope))
 
-    async def posts(self, *, unanswered: bool = True) -> Sequence[Post]:
-        return await self._busy(self.inner.posts(unanswered=unanswered))
+    async def commands(self, *, unanswered: bool = True) -> Sequence[StoredCommand]:
+        return await self._busy(self.inner.commands(unanswered=unanswered))
 
     async def _busy(self, work: Awaitable[T]) -> T:
         self.busy += 1

@@ -62,7 +62,7 @@ if behaviour == "split" and "+" not in task:
     epoch, _, token = os.environ["LIFEFOLD_TOKEN"].partition("-")
     split = Envelope("task:" + task, fleet_task.Split(int(epoch), parts, token), time.time_ns() // 1_000_000)
     with SqliteStore.peek(pathlib.Path(os.environ["LIFEFOLD_DB"])) as store:
-        anyio.run(store.post, "board", encode(split))
+        anyio.run(store.submit, "board", encode(split))
     time.sleep(600)
 if behaviour == "divide" and "+" not in task:
     import subprocess
@@ -193,11 +193,11 @@ class Ground:
         lines = [line for file in files for line in file.read_text().splitlines()]
         return sorted((int(began), int(ended)) for began, ended in map(str.split, lines))
 
-    def post(self, entity: str, event: Event) -> None:
+    def submit(self, entity: str, event: Event) -> None:
         """Say something to the board of a fleet at work, as commands do: by way of its log."""
         envelope = Envelope(entity, event, time.time_ns() // 1_000_000, "operator")
         with SqliteStore.peek(self.log) as store:
-            anyio.run(store.post, "board", encode(envelope))
+            anyio.run(store.submit, "board", encode(envelope))
 
     def sessions(self, task: str) -> int:
         """Return how many sessions have worked at a task."""

@@ -54,12 +54,12 @@ def write(path: Path) -> None:
         anyio.run(go, store)
 
 
-def post(path: Path, name: str, count: str) -> None:
-    """Leave a number of posts beside a writer, and say their numbers."""
+def submit(path: Path, name: str, count: str) -> None:
+    """Leave a number of commands beside a writer, and say their numbers."""
 
     async def go(store: SqliteStore) -> None:
         for number in range(int(count)):
-            say(await store.post(name, str(number).encode()))
+            say(await store.submit(name, str(number).encode()))
 
     with SqliteStore.peek(path) as store:
         say("ready")
@@ -82,7 +82,7 @@ def make(path: Path, moment: str) -> None:
     SqliteStore.create(path, {"name": "torn"})
 
 
-DEEDS: dict[str, Callable[..., None]] = {each.__name__: each for each in (hold, write, post, make)}
+DEEDS: dict[str, Callable[..., None]] = {each.__name__: each for each in (hold, write, submit, make)}
 
 if __name__ == "__main__":
     DEEDS[sys.argv[1]](Path(sys.argv[2]), *sys.argv[3:])

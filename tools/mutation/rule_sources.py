@@ -54,7 +54,7 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         name="preemption",
         changed=(task_index, claims, preemption),
         names=(
-            "make_room take_away use_room leave_room _used next_asked _waiting _passed_on is_ready _asked _may_take"
+            "preempt take_away use_request drop_request _used next_asked _waiting _passed_on is_ready _asked _may_take"
             " _within_ms _fold_preemption_request _go_to CLAIMED"
         ).split(),
     ): featured_fleets.PREEMPTING,
@@ -68,7 +68,7 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         *(worker_restarts, shutdown, worker),
         name="restarts",
         changed=(worker_restarts,),
-        names="comes_back fall dismiss ask begin_anew".split(),
+        names="comes_back on_agent_stopped dismiss ask begin_anew".split(),
     ): featured_fleets.RESTARTED,
     Source(
         *(restarts, board),
@@ -124,7 +124,7 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         name="trust",
         changed=(task_index, claims, trust),
         names=(
-            "earn earned frees trust_again withdraw IN_HAND is_allowed _claim abilities somebody_may is_distrusting"
+            "earn earned frees trust_again withdraw IN_HAND is_allowed _claim abilities any_agent_may is_distrusting"
             " _distrust"
         ).split(),
     ): featured_fleets.TRUSTED,

@@ -9,7 +9,7 @@ Each claim of a task is admitted by the account of its worker, before the worker
 agents that were admitted and have not reported back. An agent that was admitted before a limit may still work.
 """
 
-from typing import Any, ClassVar, Final, Never
+from typing import Any, ClassVar, Final, Never, Self
 
 from lifefold.core.kernel import (
     STAY,
@@ -93,48 +93,31 @@ class RestLifted(Event, frozen=True):
     reason: str = ""
 
 
-class Admitted(Event, frozen=True):
+class _OfAgent(Event, frozen=True):
+    """Base of the reports about an agent of the account."""
+
+    agent: str = FIRST
+
+    @classmethod
+    def examples(cls) -> tuple[Self, ...]:
+        """Return two agents."""
+        return cls(), cls("A2")
+
+
+class Admitted(_OfAgent, frozen=True):
     """An agent of the account begins with a task."""
 
-    agent: str = FIRST
 
-    @classmethod
-    def examples(cls) -> tuple["Admitted", ...]:
-        """Return two agents."""
-        return cls(), cls("A2")
-
-
-class Succeeded(Event, frozen=True):
+class Succeeded(_OfAgent, frozen=True):
     """A session of the agent has completed."""
 
-    agent: str = FIRST
 
-    @classmethod
-    def examples(cls) -> tuple["Succeeded", ...]:
-        """Return two agents."""
-        return cls(), cls("A2")
-
-
-class Left(Event, frozen=True):
+class Left(_OfAgent, frozen=True):
     """The agent has no task any more."""
 
-    agent: str = FIRST
 
-    @classmethod
-    def examples(cls) -> tuple["Left", ...]:
-        """Return two agents."""
-        return cls(), cls("A2")
-
-
-class GaveUp(Event, frozen=True):
+class GaveUp(_OfAgent, frozen=True):
     """The agent with the probe has no task any more, and its session has not completed."""
-
-    agent: str = FIRST
-
-    @classmethod
-    def examples(cls) -> tuple["GaveUp", ...]:
-        """Return two agents."""
-        return cls(), cls("A2")
 
 
 class Account(Record, frozen=True):
@@ -257,20 +240,15 @@ def rests_until_its_time(step: Transition) -> bool:
     return not rested or isinstance(step.event, RestOver | RestLifted)
 
 
-def begins_nothing_before_its_time(step: Transition) -> bool:
-    """A resting account admits no agent."""
-    return step.before is None or step.before.state is not State.RESTING or not isinstance(step.event, Admitted)
-
-
 def rests_as_long_as_told(step: Transition) -> bool:
     """A told end is kept. Without one the rest grows with every limit in a row.
 
     A report during a rest counts only if it tells a later end.
     """
-    if step.before is None or not isinstance(step.event, LimitReported):
+    if not isinstance(step.event, LimitReported):
         return True
-    was, now, told_ms = step.before.record, step.after.record, step.event.rest_ms
-    if step.before.state is State.RESTING and (told_ms is None or step.event.until_ms <= was.until_ms):
+    was, now, told_ms = step.was, step.after.record, step.event.rest_ms
+    if step.was.state is State.RESTING and (told_ms is None or step.event.until_ms <= was.until_ms):
         return bool(now == was)
     if told_ms is not None:
         return bool((now.rest_ms, now.limits) == (told_ms, 0))
@@ -280,11 +258,9 @@ def rests_as_long_as_told(step: Transition) -> bool:
 
 def is_open_after_a_told_end(step: Transition) -> bool:
     """A told end opens the account, and a guess lets it be tried. Agents come and go without changing its state."""
-    if step.before is None:
-        return True
     match step.event:
         case RestOver():
-            return step.entered is (State.OPEN if step.before.record.until_ms else State.PROBING)
+            return step.entered is (State.OPEN if step.was.until_ms else State.PROBING)
         case RestLifted():
             return step.entered is State.PROBING
         case Admitted() | Left() | GaveUp():
@@ -295,17 +271,17 @@ def is_open_after_a_told_end(step: Transition) -> bool:
 
 def has_the_latest_end(step: Transition) -> bool:
     """Of several told ends the latest counts."""
-    if step.before is None or not isinstance(step.event, LimitReported) or step.event.rest_ms is None:
+    if not isinstance(step.event, LimitReported) or step.event.rest_ms is None:
         return True
-    known_ms = step.before.record.until_ms if step.before.state is State.RESTING else 0
+    known_ms = step.was.until_ms if step.was.state is State.RESTING else 0
     return bool(step.after.record.until_ms == max(known_ms, step.event.until_ms))
 
 
 def tries_with_one(step: Transition) -> bool:
     """A probing account admits one agent, until that one has left or a limit is met; its success opens the account."""
-    if step.before is None or step.before.state is not State.PROBING:
+    if step.was.state is not State.PROBING:
         return True
-    was, now = step.before.record, step.after.record
+    was, now = step.was, step.after.record
     match step.event:
         case Admitted(agent=agent):
             return not was.probe and bool(now.probe == agent)
@@ -340,12 +316,18 @@ def is_consistent(a: Account) -> bool:
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("nothing begins on an account before its time", begins_nothing_before_its_time),
+    always_step(
+        "nothing begins on an account before its time",
+        lambda step: step.was.state is not State.RESTING or not isinstance(step.event, Admitted),
+        on=Event,
+    ),
     always_step("only time or an operator ends the rest of an account", rests_until_its_time),
-    always_step("an account rests as long as it was told, or longer with every limit in a row", rests_as_long_as_told),
-    always_step("a told end opens an account, and a guess lets it be tried again", is_open_after_a_told_end),
-    always_step("of several told ends of a limit the latest counts", has_the_latest_end),
-    always_step("a probing account has one session at most", tries_with_one),
+    always_step(
+        "an account rests as long as it was told, or longer with every limit in a row", rests_as_long_as_told, on=Event
+    ),
+    always_step("a told end opens an account, and a guess lets it be tried again", is_open_after_a_told_end, on=Event),
+    always_step("of several told ends of a limit the latest counts", has_the_latest_end, on=Event),
+    always_step("a probing account has one session at most", tries_with_one, on=Event),
     always_step("an account knows the agents that use it", knows_its_users),
     always("a probe is a session of a probing account", lambda e: is_consistent(e.record)),
     *keeps_time({RestOver: ((State.RESTING,), rest_ms)}),

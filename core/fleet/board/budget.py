@@ -16,11 +16,9 @@ import msgspec
 
 from lifefold.core.kernel import (
     STAY,
-    Entity,
     Event,
     Machine,
     Pattern,
-    Property,
     Record,
     Step,
     Transition,
@@ -143,51 +141,12 @@ class Budget(Record, frozen=True):
     @property
     def share(self) -> Amounts:
         """The amounts that a claim reserves."""
-        given = Amounts()
-        for each in self.lines:
-            given = given.but(each.resource, each.share)
-        return given
+        return Amounts(**{each.resource.value: each.share for each in self.lines})
 
 
 def is_spent_for_good(p: Budget) -> bool:
     """Tell whether the budget is spent and is not refilled by time."""
     return p.state is State.SPENT and not p.period_ms
-
-
-# Changed budgets
-
-
-def reserved(p: Budget, e: Reserve) -> Budget:
-    """Return the budget with a share reserved."""
-    return _each(p, lambda line: line.account.reserve(e.holder, line.share))
-
-
-def settled(p: Budget, e: Settle) -> Budget:
-    """Return the budget with a share settled against the cost of the claim. The holder may reserve another share."""
-    return _each(p, lambda line: replace(line.account.settle(e.holder, e.cost.of(line.resource)), settled=()))
-
-
-def raised(p: Budget, e: Raise) -> Budget:
-    """Return the budget with higher caps."""
-    return _each(p, lambda line: line.account.grant(e.by.of(line.resource)))
-
-
-def recapped(p: Budget, e: Recapped) -> Budget:
-    """Return the budget with the caps of the plan, at least the spent and reserved amounts."""
-    return _each(p, lambda line: _capped(line.account, e.more.of(line.resource) - e.less.of(line.resource)))
-
-
-def _capped(account: Account, by: int) -> Account:
-    return account.grant(max(by, -account.free))
-
-
-def refilled(p: Budget, _e: Refilled) -> Budget:
-    """Return the budget with only the overrun spent."""
-    return _each(p, lambda line: line.account.renewed())
-
-
-def _each(p: Budget, change: Callable[[Line], Account]) -> Budget:
-    return replace(p, lines=tuple(replace(line, account=change(line)) for line in p.lines))
 
 
 # Guards
@@ -200,7 +159,7 @@ def may_reserve(p: Budget, e: Reserve) -> bool:
 
 def leaves_a_share(p: Budget, e: Reserve) -> bool:
     """Another share is left after the reservation."""
-    return may_reserve(p, e) and reserved(p, e).suffices
+    return may_reserve(p, e) and set_aside(p, e).record.suffices
 
 
 def holds(p: Budget, e: Settle) -> bool:
@@ -210,7 +169,7 @@ def holds(p: Budget, e: Settle) -> bool:
 
 def frees_a_share(p: Budget, e: Settle) -> bool:
     """A share is left after the settlement."""
-    return holds(p, e) and settled(p, e).suffices
+    return holds(p, e) and settle(p, e).record.suffices
 
 
 def is_not_the_last(p: Budget, e: Settle) -> bool:
@@ -220,12 +179,12 @@ def is_not_the_last(p: Budget, e: Settle) -> bool:
 
 def suffices_then(p: Budget, e: Raise) -> bool:
     """Every line has a share left after the raise."""
-    return raised(p, e).suffices
+    return add(p, e).record.suffices
 
 
 def suffices_now(p: Budget, e: Recapped) -> bool:
     """Every line has a share left with the new caps."""
-    return recapped(p, e).suffices
+    return recap(p, e).record.suffices
 
 
 def is_held_now(p: Budget, e: Recapped) -> bool:
@@ -253,30 +212,35 @@ def is_held(p: Budget, _e: Reopened) -> bool:
 
 def set_aside(p: Budget, e: Reserve) -> Step[Budget, Never]:
     """Reserve a share."""
-    return Step(reserved(p, e))
+    return _each(p, lambda line: line.account.reserve(e.holder, line.share))
 
 
 def settle(p: Budget, e: Settle) -> Step[Budget, Never]:
-    """Settle a share against its cost."""
-    return Step(settled(p, e))
+    """Settle a share against the cost of its claim. The holder may reserve another share."""
+    return _each(p, lambda line: replace(line.account.settle(e.holder, e.cost.of(line.resource)), settled=()))
 
 
 def add(p: Budget, e: Raise) -> Step[Budget, Never]:
     """Raise the caps."""
-    return Step(raised(p, e))
+    return _each(p, lambda line: line.account.grant(e.by.of(line.resource)))
 
 
 def recap(p: Budget, e: Recapped) -> Step[Budget, Never]:
-    """Set the caps of the plan."""
-    return Step(recapped(p, e))
+    """Set the caps of the plan, at least the spent and reserved amounts."""
+    return _each(p, lambda line: _capped(line.account, e.more.of(line.resource) - e.less.of(line.resource)))
 
 
-def refill(p: Budget, e: Refilled) -> Step[Budget, Never]:
-    """Clear the costs of the period."""
-    return Step(refilled(p, e))
+def _capped(account: Account, by: int) -> Account:
+    return account.grant(max(by, -account.free))
 
 
-# Timers
+def refill(p: Budget, _e: Refilled) -> Step[Budget, Never]:
+    """Clear the costs of the period; only the overrun stays spent."""
+    return _each(p, lambda line: line.account.renewed())
+
+
+def _each(p: Budget, change: Callable[[Line], Account]) -> Step[Budget, Never]:
+    return Step(replace(p, lines=tuple(replace(line, account=change(line)) for line in p.lines)))
 
 
 def period(p: Budget) -> int | None:
@@ -292,11 +256,6 @@ TOUCHED: Final = (State.OPEN, State.HELD, State.SPENT)
 
 
 # Properties
-
-
-def caps_are_kept(p: Budget) -> bool:
-    """Spent and reserved amounts together never exceed the cap."""
-    return all(each.account.sound for each in p.lines)
 
 
 def is_what_it_holds(p: Budget) -> bool:
@@ -316,11 +275,11 @@ def sets_aside_alike(p: Budget) -> bool:
 
 def counts_what_was_said(step: Transition) -> bool:
     """Only the cost of a settled claim is spent, all of it, and only an operator or the plan changes a cap."""
-    if step.before is None or isinstance(step.event, Refilled):
+    if isinstance(step.event, Refilled):
         return True
     cost = step.event.cost if isinstance(step.event, Settle) else Amounts()
     more, less = _granted(step.event)
-    pairs = zip(step.before.record.lines, step.after.record.lines, strict=True)
+    pairs = zip(step.was.lines, step.after.record.lines, strict=True)
     return all(
         now.account.cost == was.account.cost + cost.of(was.resource)
         and now.account.cap == was.account.cap + more.of(was.resource) - min(less.of(was.resource), was.account.free)
@@ -337,9 +296,7 @@ def _granted(event: Event) -> tuple[Amounts, Amounts]:
 
 def sets_aside_what_is_asked(step: Transition) -> bool:
     """A share is reserved for the requesting worker alone, until it is settled."""
-    if step.before is None:
-        return True
-    was: tuple[str, ...] = step.before.record.holders
+    was: tuple[str, ...] = step.was.holders
     now: tuple[str, ...] = step.after.record.holders
     match step.event:
         case Reserve(holder=holder):
@@ -365,54 +322,15 @@ def begins_when_it_is_to(step: Transition) -> bool:
 
     An operator's raise and a new plan begin no period.
     """
-    if step.before is None:
-        return True
     p: Budget = step.after.record
     if isinstance(step.event, Reopened) and (p.state is State.FULL) is not (p.suffices and not p.holders):
         return False
-    if isinstance(step.event, Raise | Recapped) and step.before.state is State.FULL and p.suffices:
+    if isinstance(step.event, Raise | Recapped) and step.was.state is State.FULL and p.suffices:
         return p.state is State.FULL
     return (p.state is State.RENEWED) is isinstance(step.event, Refilled)
 
 
-def ends_by_itself(e: Entity[Budget]) -> bool:
-    """A timer runs exactly while a period with a length is running."""
-    goes_on = e.state in TOUCHED and e.record.period_ms > 0
-    return (e.find(Refilled.__name__) is not None) is goes_on
-
-
 _MORE: Final = Pattern(Settle, "FIRST, with more", lambda e: e == Settle(FIRST, Amounts(sessions=2)))
-
-PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always("spent and reserved amounts together never exceed the cap", lambda e: caps_are_kept(e.record)),
-    always("the state of a budget matches what is left in it", lambda e: is_what_it_holds(e.record)),
-    always("every holder has a share of each limited resource", lambda e: sets_aside_alike(e.record)),
-    always_step("the cost of a claim is counted exactly once, and nothing else is", counts_what_was_said),
-    always_step("a share is reserved from its request until it is settled", sets_aside_what_is_asked),
-    always_step("a period ends by time alone, and begins with the first share", begins_when_it_is_to),
-    always_step("a new period begins with the overrun, and nothing else spent", begins_anew),
-    *keeps_time({Refilled: (TOUCHED, period)}),
-    always("a period that has begun ends by its timer", ends_by_itself),
-    accepts(
-        "a worker without a share can reserve one where one is left",
-        {(State.FULL, State.OPEN): (Reserve,)},
-        when=lambda e: any(each.holder not in e.record.holders for each in Reserve.examples()),
-    ),
-    accepts(
-        "a claim of any cost can be settled",
-        {(State.OPEN, State.HELD): (Settle, _MORE)},
-        when=lambda e: FIRST in e.record.holders,
-    ),
-    accepts(
-        "an operator can raise a budget at any time, and a plan can change its caps",
-        {(*TOUCHED, State.FULL): (Raise, Recapped)},
-    ),
-    *exits_on(State.HELD, Settle),
-    *exits_on(State.SPENT, Raise),
-    *exits_on(State.RENEWED, Reopened),
-    sometimes("a budget is spent", lambda e: e.state is State.SPENT),
-    sometimes("more is spent than was reserved", lambda e: any(line.account.overrun for line in e.record.lines)),
-)
 
 machine: Machine[Any] = Machine(
     "budget",
@@ -438,6 +356,41 @@ machine: Machine[Any] = Machine(
         row(State.RENEWED, Reopened, State.SPENT),
     ),
     during={TOUCHED: after(period, Refilled)},
-    properties=PROPERTIES,
+    properties=(
+        always(
+            "spent and reserved amounts together never exceed the cap",
+            lambda e: all(each.account.sound for each in e.record.lines),
+        ),
+        always("the state of a budget matches what is left in it", lambda e: is_what_it_holds(e.record)),
+        always("every holder has a share of each limited resource", lambda e: sets_aside_alike(e.record)),
+        always_step("the cost of a claim is counted exactly once, and nothing else is", counts_what_was_said, on=Event),
+        always_step("a share is reserved from its request until it is settled", sets_aside_what_is_asked, on=Event),
+        always_step("a period ends by time alone, and begins with the first share", begins_when_it_is_to, on=Event),
+        always_step("a new period begins with the overrun, and nothing else spent", begins_anew),
+        *keeps_time({Refilled: (TOUCHED, period)}),
+        always(
+            "a period that has begun ends by its timer",
+            lambda e: (e.find(Refilled.__name__) is not None) is (e.state in TOUCHED and e.record.period_ms > 0),
+        ),
+        accepts(
+            "a worker without a share can reserve one where one is left",
+            {(State.FULL, State.OPEN): (Reserve,)},
+            when=lambda e: any(each.holder not in e.record.holders for each in Reserve.examples()),
+        ),
+        accepts(
+            "a claim of any cost can be settled",
+            {(State.OPEN, State.HELD): (Settle, _MORE)},
+            when=lambda e: FIRST in e.record.holders,
+        ),
+        accepts(
+            "an operator can raise a budget at any time, and a plan can change its caps",
+            {(*TOUCHED, State.FULL): (Raise, Recapped)},
+        ),
+        *exits_on(State.HELD, Settle),
+        *exits_on(State.SPENT, Raise),
+        *exits_on(State.RENEWED, Reopened),
+        sometimes("a budget is spent", lambda e: e.state is State.SPENT),
+        sometimes("more is spent than was reserved", lambda e: any(line.account.overrun for line in e.record.lines)),
+    ),
     rests=anywhere,
 )

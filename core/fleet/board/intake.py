@@ -6,7 +6,7 @@ operator closes the intake for good; later tasks need a new log.
 
 from typing import Any, ClassVar, Final
 
-from lifefold.core.kernel import Aggregate, Event, Machine, Property, Record, Transition, always_step, anywhere, row
+from lifefold.core.kernel import Aggregate, Event, Machine, Property, Record, always_step, anywhere, row
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.lifecycles.property_forms import exits_on
 
@@ -40,13 +40,8 @@ def are_open(board: Aggregate) -> bool:
     return found is not None and found.state is State.OPEN
 
 
-def stay_closed(step: Transition) -> bool:
-    """A closed intake accepts nothing."""
-    return step.before is None or step.before.state is State.OPEN
-
-
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("a closed intake is never opened again", stay_closed),
+    always_step("a closed intake is never opened again", lambda step: step.was.state is State.OPEN, on=Event),
     *exits_on(State.OPEN, LastTaskIn),
 )
 

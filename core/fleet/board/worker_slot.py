@@ -231,9 +231,9 @@ def leaves_for_good(step: Transition) -> bool:
 
 def moves_by_the_formula(step: Transition) -> bool:
     """A level changes by one, for enough successes without a violation or by an operator's judgement (E34, E35)."""
-    if step.before is None or step.before.record.trust is None:
+    if step.was.trust is None:
         return True
-    before: Trust = step.before.record.trust
+    before: Trust = step.was.trust
     now: Trust = step.after.record.trust
     moved = now.level - before.level
     match step.event:
@@ -265,16 +265,11 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("an agent has the roles of the last plan", has_the_roles_of_the_plan),
     accepts("plan changes of an agent are accepted until it is gone", {PRESENT: (Reassigned, Dismissed)}),
     always_step("an agent dismissed by the plan leaves for good", leaves_for_good),
-    always_step("an agent's trust level changes only by its formula", moves_by_the_formula),
+    always_step("an agent's trust level changes only by its formula", moves_by_the_formula, on=Event),
     always_step("news of trust, restarts or the plan moves no worker slot", stays_where_it_is),
     leads_where(
         "each report of a worker moves its slot to the matching state",
-        {
-            WorkWanted: (State.WAITING,),
-            WorkLeft: (State.AWAY,),
-            TaskGiven: (State.WORKING,),
-            WorkerGone: (State.GONE,),
-        },
+        {WorkWanted: (State.WAITING,), WorkLeft: (State.AWAY,), TaskGiven: (State.WORKING,), WorkerGone: (State.GONE,)},
     ),
     accepts(
         "requests for restarts are accepted from a worker that is away or working",

@@ -24,7 +24,7 @@ from lifefold.core.fleet.board import fleet_task
 from lifefold.core.fleet.board.fleet_task import Fate, FleetTask
 from lifefold.core.fleet.dispatch.locality import on_board
 from lifefold.core.fleet.dispatch.task_index import CLAIMED, tasks_of, whole_of, work_of
-from lifefold.core.kernel import Aggregate, Dispatch, Property, Transition, always, always_step, localized, rule
+from lifefold.core.kernel import Aggregate, Dispatch, Event, Property, Transition, always, always_step, localized, rule
 from lifefold.core.lifecycles import task
 from lifefold.core.policy.abort import AbortScope, Parents, Target, affected, escalated
 from lifefold.core.policy.reasons import AbortReason
@@ -62,7 +62,7 @@ def family(board: Aggregate, name: str) -> Parents:
 
 def is_to_end(record: FleetTask) -> bool:
     """Tell whether an abort has anything to do at a task: it is not over, nor aborted already."""
-    return not fleet_task.is_over(record) and not record.is_doomed
+    return not fleet_task.is_over(record) and not record.is_aborted
 
 
 def _why(target: Target, by: FleetTask, said: fleet_task.ToolAborted | fleet_task.AbortWanted) -> str:
@@ -80,15 +80,15 @@ def _what(by: FleetTask, said: fleet_task.AbortWanted) -> str:
 # The properties
 
 
-def nobody_works_at_it(board: Aggregate) -> bool:
+def no_agent_is_at_an_aborted_task(board: Aggregate) -> bool:
     """An aborted task is not claimed, does not wait, and is not given out."""
-    return not any(each.is_doomed and each.state in fleet_task.CANCELLABLE for each in tasks_of(board))
+    return not any(each.is_aborted and each.state in fleet_task.CANCELLABLE for each in tasks_of(board))
 
 
 def reaches_what_is_below(board: Aggregate) -> bool:
     """All parts below an aborted task are over or aborted (E36)."""
     tasks = {each.id: each for each in tasks_of(board)}
-    return all(_are_reached(tasks, each.parts_of_it()) for each in tasks.values() if each.is_doomed)
+    return all(_are_reached(tasks, each.parts_of_it()) for each in tasks.values() if each.is_aborted)
 
 
 def reaches_whom_it_was_said_of(board: Aggregate) -> bool:
@@ -112,12 +112,12 @@ def _meant(tasks: dict[str, FleetTask], record: FleetTask, fate: Fate) -> Iterab
 def _are_reached(tasks: dict[str, FleetTask], names: Iterable[str]) -> bool:
     """Tell whether all existing tasks of these are over, aborted, or retried by an operator."""
     there = (tasks[each] for each in names if each in tasks)
-    return all(each.is_doomed or fleet_task.is_over(each) or bool(each.fate and each.fate.wanted) for each in there)
+    return all(each.is_aborted or fleet_task.is_over(each) or bool(each.fate and each.fate.wanted) for each in there)
 
 
 def is_aborted_by_its_family(step: Transition) -> bool:
     """A task that aborts its siblings, and their parent, go on: only tasks in the scope are aborted (E36)."""
-    if step.before is None or not isinstance(step.event, fleet_task.Aborted):
+    if not isinstance(step.event, fleet_task.Aborted):
         return True
     name, by, whole = step.after.record.id, step.event.by, step.event.by.rpartition("+")[0]
     reason = step.event.abort_reason
@@ -131,15 +131,13 @@ def is_aborted_by_its_family(step: Transition) -> bool:
 
 def is_aborted_once(step: Transition) -> bool:
     """No task is aborted twice, or after it is over (E36). A marked task is cancelled when it is opened."""
-    if step.before is None or not isinstance(step.event, fleet_task.Aborted):
-        return True
-    before: FleetTask = step.before.record
+    before: FleetTask = step.was
     return is_to_end(before) or _again(step)
 
 
 def _again(step: Transition) -> bool:
     """Tell whether a task that was marked as aborted is cancelled by this step."""
-    opened = step.before is not None and step.before.record.is_doomed and step.before.state in fleet_task.CANCELLABLE
+    opened = step.before is not None and step.before.record.is_aborted and step.before.state in fleet_task.CANCELLABLE
     return opened and step.entered is task.State.CANCELLED
 
 
@@ -153,11 +151,11 @@ def parts_have_the_same_policy(board: Aggregate) -> bool:
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     *localized(
         on_board,
-        always("an aborted task is neither worked at nor given out", nobody_works_at_it),
+        always("an aborted task is neither worked at nor given out", no_agent_is_at_an_aborted_task),
         always("an abort reaches all parts below a task", reaches_what_is_below),
         always("an abort reaches every task in its scope", reaches_whom_it_was_said_of),
         always("a part has the abort policy of its whole", parts_have_the_same_policy),
     ),
-    always_step("an abort of siblings spares the caller and their parent", is_aborted_by_its_family),
-    always_step("no task is aborted twice, nor after it is over", is_aborted_once),
+    always_step("an abort of siblings spares the caller and their parent", is_aborted_by_its_family, on=Event),
+    always_step("no task is aborted twice, nor after it is over", is_aborted_once, on=fleet_task.Aborted),
 )

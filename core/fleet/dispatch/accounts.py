@@ -98,7 +98,11 @@ def open_after_probe(board: Aggregate, transition: Transition) -> Iterator[Dispa
         yield Dispatch(found.ref, account.Succeeded(owner))
 
 
-@rule(on=worker_slot.machine, event=(worker_slot.WorkWanted, worker_slot.WorkLeft, worker_slot.WorkerGone))
+_LEAVES: Final = (worker_slot.WorkWanted, worker_slot.WorkLeft, worker_slot.WorkerGone)
+"""The events by which a worker tells that it has no task any more."""
+
+
+@rule(on=worker_slot.machine, event=_LEAVES)
 def leave_account(board: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
     """Let a worker that has no task any more leave its account. Another one may try a probing account then."""
     worker = transition.entity.removeprefix("worker_slot:")
@@ -113,8 +117,11 @@ def leave_account(board: Aggregate, transition: Transition) -> Iterator[Dispatch
 
 def frees_probe(board: Aggregate, transition: Transition) -> bool:
     """Tell whether a worker gives up its probe: its account is about to admit another worker."""
-    found = account_of(board, transition.entity.removeprefix("worker_slot:"))
-    return found is not None and bool(found.record.probe) and transition.entity == f"worker_slot:{found.record.probe}"
+    if not isinstance(transition.event, _LEAVES):
+        return False
+    worker = transition.entity.removeprefix("worker_slot:")
+    found = account_of(board, worker)
+    return found is not None and found.record.probe == worker
 
 
 @rule(on=account.machine, leaves=tuple(account.State), enters=(account.State.RESTING, account.State.OPEN))
@@ -197,6 +204,5 @@ def are_told(fleet: Projection) -> bool:
 
 
 OF_FLEETS: Final[tuple[Property[SystemState], ...]] = projected(
-    known,
-    always("with no message in flight, every agent knows whether its account rests", are_told),
+    known, always("with no message in flight, every agent knows whether its account rests", are_told)
 )

@@ -70,7 +70,7 @@ def is_unwanted(board: Aggregate, name: str) -> bool:
     """
     record: FleetTask = board.record(f"task:{name}")
     is_open = record.state is task.State.OPEN
-    if is_open and (record.is_doomed or record.removed):
+    if is_open and (record.is_aborted or record.removed):
         return True
     while is_open and record.parent:
         record = board.record(f"task:{record.parent}")

@@ -15,7 +15,7 @@ from typing import cast
 from lifefold.core.fleet.board import fleet_task, worker_slot
 from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.fleet.dispatch import budgets
-from lifefold.core.fleet.dispatch.task_index import Requirement, abilities, is_lost, somebody_may, tasks_of, work_of
+from lifefold.core.fleet.dispatch.task_index import Requirement, abilities, any_agent_may, is_lost, tasks_of, work_of
 from lifefold.core.kernel import Aggregate, Create, Created, Dispatch, Entity, Transition, rule
 from lifefold.core.lifecycles import task
 from lifefold.core.policy.access import AccessLevel
@@ -174,7 +174,7 @@ def cancel_parts(board: Aggregate, transition: Transition) -> Iterator[Dispatch]
         for each in _records(board, record.parts_of_it()):
             if each.state in _CANCELLABLE:
                 yield _cancelled(each, with_=record)
-    elif record.parent and not record.is_doomed:
+    elif record.parent and not record.is_aborted:
         whole: FleetTask = board.record(f"task:{record.parent}")
         if whole.state is task.State.CANCELLED:
             yield _cancelled(record, with_=whole)
@@ -185,26 +185,20 @@ def _cancelled(part: FleetTask, *, with_: FleetTask) -> Dispatch:
 
 
 _CANCELLABLE = frozenset(
-    {
-        task.State.OPEN,
-        task.State.CLAIMED,
-        task.State.IN_PROGRESS,
-        task.State.BLOCKED,
-        task.State.WAITING_FOR_SUBTASKS,
-    }
+    {task.State.OPEN, task.State.CLAIMED, task.State.IN_PROGRESS, task.State.BLOCKED, task.State.WAITING_FOR_SUBTASKS}
 )
 """In these states a task can be cancelled. Done and failed tasks cannot (E16)."""
 
 
 def is_unmanned(board: Aggregate, asked: Requirement) -> bool:
     """Tell whether a task requires a role or a trust level that no remaining worker has."""
-    return asked != ("", AccessLevel.UNTRUSTED) and not somebody_may(work_of(board), *asked)
+    return asked != ("", AccessLevel.UNTRUSTED) and not any_agent_may(work_of(board), *asked)
 
 
 def unmanned(board: Aggregate, asked: Requirement) -> tuple[str, str]:
     """Return the missing role or level, and a phrase about it that follows the name of a task."""
     role, level = asked
-    if role and not somebody_may(work_of(board), role, AccessLevel.UNTRUSTED):
+    if role and not any_agent_may(work_of(board), role, AccessLevel.UNTRUSTED):
         return f"{fleet_task.ROLE}{role}", f"asks for the role {role}, and no worker is left that has it"
     whom = f"with the role {role} " if role else ""
     return f"{fleet_task.LEVEL}{level.word}", f"takes an agent {whom}that is {level.word}, and there is none"

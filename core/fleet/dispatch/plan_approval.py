@@ -59,16 +59,10 @@ class Proposal(Record, frozen=True):
     state: State = State.PROPOSED
 
 
-def is_decided_once(step: Transition) -> bool:
-    """A decided plan is not decided again."""
-    return step.before is None or step.before.state is State.PROPOSED
-
-
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("a plan is decided once", is_decided_once),
+    always_step("a plan is decided once", lambda step: step.was.state is State.PROPOSED, on=Event),
     leads_where(
-        "the state of a plan is its decision",
-        {PlanApproved: (State.APPROVED,), PlanDeclined: (State.DECLINED,)},
+        "the state of a plan is its decision", {PlanApproved: (State.APPROVED,), PlanDeclined: (State.DECLINED,)}
     ),
     *exits_on(State.PROPOSED, PlanApproved, PlanDeclined),
 )
@@ -77,10 +71,7 @@ machine = Machine(
     "plan",
     Proposal(),
     about="a plan that waits for a person: approved or declined, as a whole and once",
-    rows=(
-        row(State.PROPOSED, PlanApproved, State.APPROVED),
-        row(State.PROPOSED, PlanDeclined, State.DECLINED),
-    ),
+    rows=(row(State.PROPOSED, PlanApproved, State.APPROVED), row(State.PROPOSED, PlanDeclined, State.DECLINED)),
     final={State.APPROVED, State.DECLINED},
     properties=PROPERTIES,
 )

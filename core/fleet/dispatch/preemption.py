@@ -58,7 +58,7 @@ def preemption_requests(workers: tuple[str, ...], within_ms: int) -> dict[str, p
 # The rules
 
 
-def make_room(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+def preempt(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Preempt a worker for a task that waits, whatever has just made that necessary.
 
     The rule waits while a pair of task and worker can be given out. It preempts the next worker when this one has lost
@@ -84,13 +84,13 @@ def take_away(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 
 @rule(on=fleet_task.machine, enters=task.State.CLAIMED)
-def use_room(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+def use_request(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """End the request of a worker that claims a task. Verifying or merging in between does not end it."""
     yield from _used(board, transition.after.record.owner)
 
 
 @rule(on=worker_slot.machine, enters=worker_slot.State.GONE)
-def leave_room(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+def drop_request(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """End the request of a worker that is gone."""
     yield from _used(board, transition.entity.removeprefix("worker_slot:"))
 
@@ -214,7 +214,7 @@ def no_task_is_kept_waiting(board: Aggregate) -> bool:
     return not work_of(board).is_preempting or claims.next_pair(board) is not None or next_asked(board) is None
 
 
-def nobody_waits_in_his_room(board: Aggregate) -> bool:
+def a_preempted_worker_has_lost_its_task(board: Aggregate) -> bool:
     """A preempted worker that waits is about to get a task. Otherwise its request ends."""
     waits = any(_waits(board, name) for name in _asked_requests(board))
     return not waits or claims.next_pair(board) is not None
@@ -247,9 +247,9 @@ def view_agrees(board: Aggregate) -> bool:
 
 def is_no_failure(step: Transition) -> bool:
     """A released task has not failed: it is open, with as many retries as before."""
-    if step.before is None or not isinstance(step.event, task.Released) or step.entered is None:
+    if step.entered is None:
         return True
-    before: FleetTask = step.before.record
+    before: FleetTask = step.was
     now: FleetTask = step.after.record
     same = (now.retries, now.limit, now.failure, now.kept) == (
         before.retries,
@@ -267,10 +267,10 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
         always("at most one worker is preempted for a task", asks_one),
         always("no worker keeps a later task while a task waits that it may take", no_task_is_kept_waiting),
     ),
-    always("no preempted worker waits for a task that it may not take", nobody_waits_in_his_room),
+    always("no preempted worker waits for a task that it may not take", a_preempted_worker_has_lost_its_task),
     always("a preempted worker has lost its task and works at nothing", has_let_go),
     always("a preempted worker is not gone", is_there),
-    always_step("a released task has not failed by its release", is_no_failure),
+    always_step("a released task has not failed by its release", is_no_failure, on=task.Released),
 )
 
 

@@ -128,13 +128,11 @@ def are_permitted(fleet: Projection) -> bool:
 _ONE_OF_EACH: Final = 2
 
 
-def permits_are_counted(fleet: Projection) -> bool:
-    """With no message in flight, only agents about to restart hold permits."""
-    return bool(fleet.under_way) or set(_holding(fleet)) <= _resting(fleet)
-
-
 OF_FLEETS: Final[tuple[Property[SystemState], ...]] = projected(
     holders,
     always("an agent about to be restarted holds its permits", are_permitted),
-    always("with no message in flight, only agents about to restart hold permits", permits_are_counted),
+    always(
+        "with no message in flight, only agents about to restart hold permits",
+        lambda fleet: bool(fleet.under_way) or set(_holding(fleet)) <= _resting(fleet),
+    ),
 )

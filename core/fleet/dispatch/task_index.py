@@ -115,7 +115,7 @@ def abilities(of: worker_slot.WorkerSlot) -> tuple[Requirement, ...]:
     return tuple((role, of.level) for role in roles)
 
 
-def somebody_may(work: TaskIndex, role: str, level: AccessLevel) -> bool:
+def any_agent_may(work: TaskIndex, role: str, level: AccessLevel) -> bool:
     """Tell whether a worker that stays has this role, or any if it is empty, and this trust level."""
     return any(work.able.get((role, each)) for each in AccessLevel if each >= level)
 

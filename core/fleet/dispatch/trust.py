@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from lifefold.core.fleet.board import fleet_task, worker_slot
 from lifefold.core.fleet.board.fleet_task import FleetTask
-from lifefold.core.fleet.dispatch.task_index import CLAIMED, somebody_may, work_of
+from lifefold.core.fleet.dispatch.task_index import CLAIMED, any_agent_may, work_of
 from lifefold.core.kernel import Aggregate, Dispatch, Transition, rule
 from lifefold.core.lifecycles import task
 from lifefold.core.policy.access import succeeded
@@ -52,7 +52,7 @@ def trust_again(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         return
     work = work_of(board)
     for name, asked in sorted(work.distrusted.items()):
-        if somebody_may(work, *asked):
+        if any_agent_may(work, *asked):
             yield Dispatch(f"task:{name}", fleet_task.DependencyBack(board.record(f"task:{name}").blocked_by))
 
 

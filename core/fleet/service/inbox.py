@@ -15,7 +15,6 @@ import msgspec
 
 from lifefold.core.kernel import (
     STAY,
-    Entity,
     Event,
     Machine,
     Property,
@@ -176,9 +175,7 @@ def _times(number: int) -> str:
 
 def keeps_the_order(step: Transition) -> bool:
     """New items are appended, and the oldest item is taken first, one at a time."""
-    if step.before is None:
-        return True
-    was: Inbox = step.before.record
+    was: Inbox = step.was
     now: Inbox = step.after.record
     match step.event:
         case MessageArrived(text=text):
@@ -207,11 +204,6 @@ def gives_back_what_waits(step: Transition) -> bool:
     )
 
 
-def has_nothing_in_hand(e: Entity[Inbox]) -> bool:
-    """No item is running."""
-    return e.record.in_hand is None
-
-
 def waits_once(i: Inbox) -> bool:
     """A trigger waits once, and at most ``MESSAGES_LIMIT`` messages wait."""
     sources = [each.source for each in i.items if each.source]
@@ -219,7 +211,7 @@ def waits_once(i: Inbox) -> bool:
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("waiting items run in order, one at a time, each once", keeps_the_order),
+    always_step("waiting items run in order, one at a time, each once", keeps_the_order, on=Event),
     always_step("the operator is told of every message that will not run", gives_back_what_waits),
     always("a trigger waits once, and messages stay within their limit", lambda e: waits_once(e.record)),
     accepts("a waiting trigger can fire again", {State.OPEN: (Fired,)}),
@@ -232,7 +224,11 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
         {State.OPEN: (MessageArrived,)},
         when=lambda e: e.record.takes_messages and len(e.record.messages) < MESSAGES_LIMIT,
     ),
-    accepts("an inbox can close whenever nothing runs", {State.OPEN: (InboxClosed,)}, when=has_nothing_in_hand),
+    accepts(
+        "an inbox can close whenever nothing runs",
+        {State.OPEN: (InboxClosed,)},
+        when=lambda e: e.record.in_hand is None,
+    ),
 )
 
 machine: Machine[Any] = Machine(

@@ -24,14 +24,7 @@ from lifefold.core.kernel import (
 )
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.lifecycles import session
-from lifefold.core.lifecycles.property_forms import (
-    asks_once,
-    ends_confirmed,
-    enters,
-    exits_on,
-    goes_on,
-    leads_where,
-)
+from lifefold.core.lifecycles.property_forms import asks_once, ends_confirmed, enters, exits_on, goes_on, leads_where
 from lifefold.core.lifecycles.session import describe
 from lifefold.core.lifecycles.session_model import SUCCESS
 from lifefold.effects import LogFatal, RunSession, StorePrompt
@@ -123,9 +116,7 @@ def rests(i: Invocation) -> bool:
 
 def counts_runs(step: Transition) -> bool:
     """Every run gets the next number and stores its prompt, and nothing else changes either."""
-    if step.before is None:
-        return True
-    was: Invocation = step.before.record
+    was: Invocation = step.was
     now: Invocation = step.after.record
     if not isinstance(step.event, Invoked):
         return now == replace(was, state=now.state)
@@ -152,7 +143,7 @@ def starts_as_expected(step: Transition) -> bool:
 ANY_FAILURE: Final = Pattern(session.SessionExited, "no Success", lambda e: not isinstance(e.outcome, session.Success))
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("every run has its number and its prompt", counts_runs),
+    always_step("every run has its number and its prompt", counts_runs, on=Event),
     always_step("the operator is told of each failed or cancelled run", reports_failed_runs),
     always_step("a run is RUNNING only after its own start", starts_as_expected),
     accepts("a live run can end and can be cancelled", {LIVES: (SUCCESS, ANY_FAILURE, Cancelled)}),

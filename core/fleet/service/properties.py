@@ -25,22 +25,12 @@ from lifefold.core.lifecycles import process
 from lifefold.effects import RunSession
 
 
-def has_an_item_while_it_runs(service: Aggregate) -> bool:
-    """The inbox has an item in progress exactly while a run lives."""
-    return (service.record(inbox.REF).in_hand is None) is is_idle(service)
-
-
 def runs_what_waits(service: Aggregate) -> bool:
     """An item waits only for the current run, for an operator, or for the process to be up and not suspended."""
     p: process.Process = service.record(PROCESS)
     is_held = service.record("desired_state").state is not desired_state.State.RUN or p.suspended_for is not None
     waits = bool(service.record(inbox.REF).items) and service.record(invocation.REF).state is invocation.State.IDLE
     return not waits or is_held or p.state not in {process.State.RUNNING, process.State.AWAITING}
-
-
-def is_up_at_once(service: Aggregate) -> bool:
-    """No service is CREATED or STARTING: its start waits for nothing."""
-    return service.record(PROCESS).state not in {process.State.CREATED, process.State.STARTING}
 
 
 def fails_by_its_runs(step: Transition) -> bool:
@@ -88,9 +78,15 @@ def follows_its_desired_state(service: Aggregate) -> bool:
 
 
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
-    always("the inbox has an item in progress exactly while a run lives", has_an_item_while_it_runs),
+    always(
+        "the inbox has an item in progress exactly while a run lives",
+        lambda service: (service.record(inbox.REF).in_hand is None) is is_idle(service),
+    ),
     always("no item waits if it may run now", runs_what_waits),
-    always("a new service is up at once", is_up_at_once),
+    always(
+        "a new service is up at once",
+        lambda service: service.record(PROCESS).state not in {process.State.CREATED, process.State.STARTING},
+    ),
     always_step("a service fails only by failed runs", fails_by_its_runs),
     always("triggers are watched exactly while the service is up", watches_while_up),
     always("a service awaits its triggers exactly when it has nothing to do", awaits_with_nothing_to_do),
@@ -102,11 +98,7 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
         settled,
         given=weakly(RunSession),
     ),
-    leads_to(
-        "a service that is down for good leaves nothing behind",
-        is_down,
-        settled,
-    ),
+    leads_to("a service that is down for good leaves nothing behind", is_down, settled),
     sometimes("a service is down by its failures", lambda s: is_down(s) and has_failed(s.record(PROCESS))),
     sometimes("an item waits while another one runs", lambda s: bool(s.record(inbox.REF).items)),
 )

@@ -114,9 +114,7 @@ def last_due_ms(every_ms: int, last_ms: int, now_ms: int) -> int:
 
 def remembers_when(step: Transition) -> bool:
     """Only a look at the trigger changes its mark, and only its firing changes the due time."""
-    if step.before is None:
-        return True
-    was: Trigger = step.before.record
+    was: Trigger = step.was
     now: Trigger = step.after.record
     match step.event:
         case Triggered(at_ms=at_ms, mark=mark):
@@ -128,16 +126,11 @@ def remembers_when(step: Transition) -> bool:
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("a trigger remembers when it was due last", remembers_when),
+    always_step("a trigger remembers when it was due last", remembers_when, on=Event),
     accepts("a watched trigger can fire", {State.WATCHING: (Triggered, Noticed)}),
     leads_where(
         "a trigger is watched while the service is up",
-        {
-            Armed: (State.WATCHING,),
-            Triggered: (State.WATCHING,),
-            Noticed: (State.WATCHING,),
-            Disarmed: (State.OFF,),
-        },
+        {Armed: (State.WATCHING,), Triggered: (State.WATCHING,), Noticed: (State.WATCHING,), Disarmed: (State.OFF,)},
     ),
     goes_on("AwaitTrigger", State.WATCHING),
     *exits_on(State.OFF, Armed),

@@ -6,6 +6,7 @@ from the fleet's branch, which has only merged work. The rules are modules of ``
 - ``claims`` gives tasks to workers, ``preemption`` takes tasks back for more urgent ones;
 - ``dependencies`` and ``aborts`` carry what happens to one task to others;
 - ``trust``, ``budgets``, ``accounts`` and ``restarts`` limit what agents may do;
+- ``notifications`` announces what waits for people and what has happened;
 - ``plan_approval`` applies an operator's decision about the plan, ``plan_enforcement`` a plan change.
 
 When every task is settled and no more can come, all workers are stopped. A fleet is also over when no worker is left. A
@@ -21,6 +22,7 @@ from lifefold.core.fleet.board import (
     budget,
     fleet_task,
     intake,
+    notifier,
     preemption_request,
     restart_permit,
     service_slot,
@@ -32,6 +34,7 @@ from lifefold.core.fleet.dispatch import (
     budgets,
     claims,
     dependencies,
+    notifications,
     plan_approval,
     preemption,
     restarts,
@@ -104,11 +107,14 @@ aggregate = AggregateType(
         plan_change.machine,
         account.machine,
         mailbox.machine,
+        notifier.machine,
     ),
     rules=(
         # The rules of a transition see one aggregate, and their actions are done in this order. The comments name the
         # orders that are known to matter; each has a test.
         #
+        # Before what follows from a task, so that people hear of a failure before they hear of what it blocks.
+        notifications.announce_task,
         # Before `match`: a worker without a task does not use its account. This makes no task ready.
         accounts.leave_account,
         # Before the others, so that the pair is still right when it is done: `settle` may make other tasks ready.
@@ -119,7 +125,7 @@ aggregate = AggregateType(
         rule(on=account.machine, event=account.ADMITS_MORE)(claims.match),
         preemption.take_away,
         *(
-            rule(on=each)(preemption.make_room)
+            rule(on=each)(preemption.preempt)
             for each in (
                 fleet_task.machine,
                 worker_slot.machine,
@@ -128,7 +134,7 @@ aggregate = AggregateType(
                 plan_change.machine,
             )
         ),
-        rule(on=account.machine, event=account.ADMITS_MORE)(preemption.make_room),
+        rule(on=account.machine, event=account.ADMITS_MORE)(preemption.preempt),
         budgets.reopen,
         # Before `hand_over`: when the worker is at its task, the next pair is sought with what is left of the budgets.
         budgets.reserve,
@@ -136,8 +142,8 @@ aggregate = AggregateType(
         budgets.settle,
         accounts.open_after_probe,
         accounts.tell_workers,
-        preemption.use_room,
-        preemption.leave_room,
+        preemption.use_request,
+        preemption.drop_request,
         claims.hand_over,
         task_messages.take_messages,
         task_messages.pass_on_message,
@@ -172,6 +178,11 @@ aggregate = AggregateType(
         *(rule(on=each)(send_home) for each in (fleet_task.machine, intake.machine)),
         rule(on=plan_change.machine, enters=plan_change.State.IN_FORCE)(send_home),
         close_down,
+        notifications.announce_plan,
+        notifications.announce_limit,
+        notifications.announce_budget,
+        notifications.announce_stop,
+        notifications.announce_service,
     ),
     views={
         "work": View(TaskIndex(), fold),
@@ -201,6 +212,7 @@ aggregate = AggregateType(
         plan_change.machine.name: (plan_change.ChangeAccepted,),
         account.machine.name: (account.RestLifted,),
         mailbox.machine.name: (mailbox.OperatorMessageArrived,),
+        notifier.machine.name: (notifier.Observed,),
     },
     properties=(*PROPERTIES, *plan_enforcement.PROPERTIES),
 )

@@ -4,7 +4,16 @@ from collections import Counter
 from typing import Final
 
 from lifefold.core.fleet.board import adaptive_timeout, budget, fleet_task, worker_slot
-from lifefold.core.fleet.dispatch import aborts, accounts, budgets, claims, preemption, task_messages, trust
+from lifefold.core.fleet.dispatch import (
+    aborts,
+    accounts,
+    budgets,
+    claims,
+    notifications,
+    preemption,
+    task_messages,
+    trust,
+)
 from lifefold.core.fleet.dispatch.locality import on_board, whole_board
 from lifefold.core.fleet.dispatch.task_index import (
     Place,
@@ -103,7 +112,7 @@ def parts_go_with_their_whole(board: Aggregate) -> bool:
     )
 
 
-def nobody_waits_beside_work(board: Aggregate) -> bool:
+def no_agent_waits_beside_work(board: Aggregate) -> bool:
     """While a worker waits, no task is ready that it may take."""
     return claims.next_pair(board) is None
 
@@ -113,11 +122,6 @@ def merges_what_was_agreed(step: Transition) -> bool:
     if step.machine != fleet_task.machine.name or step.entered is not task.State.CLOSED or step.before is None:
         return True
     return not step.after.record.needs_approval or step.before.record.stage is Stage.MERGE
-
-
-def fails_by_its_worker(step: Transition) -> bool:
-    """Only the owner of a task reports that it has failed. A worker that leaves gives its task back."""
-    return not isinstance(step.event, task.Failed) or not step.actor.startswith("rule:")
 
 
 def view_agrees(board: Aggregate) -> bool:
@@ -204,7 +208,11 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
         always("the parts of a cancelled task are not worked at", parts_go_with_their_whole),
     ),
     always_step("work that needs approval is merged only after it", merges_what_was_agreed),
-    always_step("a task does not fail because its owner is gone", fails_by_its_worker),
+    always_step(
+        "a task does not fail because its owner is gone",
+        lambda step: not step.actor.startswith("rule:"),
+        on=task.Failed,
+    ),
     *OF_TASKS,
     *budgets.PROPERTIES,
     *accounts.PROPERTIES,
@@ -212,7 +220,8 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     *aborts.PROPERTIES,
     *adaptive_timeout.PROPERTIES,
     *task_messages.PROPERTIES,
-    *localized(whole_board, always("no worker waits beside a ready task that it may take", nobody_waits_beside_work)),
+    *notifications.PROPERTIES,
+    *localized(whole_board, always("no worker waits beside a ready task that it may take", no_agent_waits_beside_work)),
     always("a closed task counts as a success of its author", successes_are_counted),
     always("the task index agrees with tasks and worker slots", view_agrees),
     sometimes("every task is closed", lambda b: all(each.state is task.State.CLOSED for each in tasks_of(b))),

@@ -6,7 +6,7 @@ A task that is blocked by a budget keeps a fleet from its end: an operator may r
 from collections.abc import Mapping
 from typing import Final
 
-from lifefold.core.fleet.board import fleet_task, intake, service_slot
+from lifefold.core.fleet.board import fleet_task, intake, notifier, service_slot
 from lifefold.core.fleet.dispatch.task_index import tasks_of, work_of
 from lifefold.core.fleet.worker import assignment
 from lifefold.core.kernel import Aggregate
@@ -36,13 +36,13 @@ def lacks_money(record: fleet_task.FleetTask) -> bool:
 def waits_for_operators(aggregates: Mapping[str, Aggregate]) -> bool:
     """Tell whether a fleet waits only for operators: nothing runs, and no timer will change that.
 
-    It does not if it is over, if it waits for more tasks, or if a message is in flight.
+    It does not if it is over, if it waits for more tasks, or if a message is in flight. Notifications change no fleet.
     """
     board_now = aggregates.get("board")
     if board_now is None or finished(board_now) or intake.are_open(board_now):
         return False
     workers = (each for each in aggregates.values() if each.kind == "worker")
-    timed = any(entity.running for entity in board_now.entities.values())
+    timed = any(each.running for ref, each in board_now.entities.items() if not ref.startswith(f"{notifier.REF}:"))
     return not timed and all(map(_stands_still, workers)) and not _message_is_on_its_way(aggregates)
 
 

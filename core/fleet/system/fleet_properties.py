@@ -7,7 +7,7 @@ from lifefold.core.fleet.board import budget, fleet_task, intake, service_slot
 from lifefold.core.fleet.dispatch import accounts, plan_approval, preemption, restarts
 from lifefold.core.fleet.dispatch.task_index import is_lost, tasks_of, work_of
 from lifefold.core.fleet.system import board, ownership, worker
-from lifefold.core.fleet.worker import conversations, desired_state, orphans, shutdown
+from lifefold.core.fleet.worker import announcer, conversations, desired_state, orphans, shutdown
 from lifefold.core.kernel import (
     Aggregate,
     Projection,
@@ -128,12 +128,7 @@ PROPERTIES: tuple[Property[SystemState], ...] = (
             lambda fleet: not _waits(fleet),
             given=WORK_ENDS,
         ),
-        leads_to(
-            "a fleet without tasks left ends, if activities end",
-            is_finished,
-            is_over,
-            given=WORK_ENDS,
-        ),
+        leads_to("a fleet without tasks left ends, if activities end", is_finished, is_over, given=WORK_ENDS),
         sometimes("a fleet closes all its tasks and ends", is_done),
         leads_to("every message arrives", lambda fleet: fleet.under_way > 0, lambda fleet: not fleet.under_way),
     ),
@@ -143,5 +138,6 @@ PROPERTIES: tuple[Property[SystemState], ...] = (
     *preemption.OF_FLEETS,
     *orphans.OF_FLEETS,
     *conversations.OF_FLEETS,
+    *announcer.OF_FLEETS,
     *service.OF_FLEETS,
 )

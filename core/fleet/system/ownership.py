@@ -224,14 +224,8 @@ OF_FLEETS: Final[tuple[Property[SystemState], ...]] = localized(
         in_hand,
         always("no two workers hold the same claim", claims_are_in_one_hand),
         always("every claim of a worker was made by the board", claims_were_made),
-        always(
-            "with no message in flight, each worker holds the task it owns, or finishes a merge",
-            hands_agree,
-        ),
-        always(
-            "with no message in flight, exactly the tasks with a session are in progress",
-            progress_agrees,
-        ),
+        always("with no message in flight, each worker holds the task it owns, or finishes a merge", hands_agree),
+        always("with no message in flight, exactly the tasks with a session are in progress", progress_agrees),
         always("a worker that is gone holds no task", gone_is_gone),
         always("no worker works at a task that its claim has closed", closed_is_left),
         always("no worker works at a task of another claim", owners_work),

@@ -11,6 +11,7 @@ from lifefold.core.fleet.board import (
     budget,
     fleet_task,
     intake,
+    notifier,
     preemption_request,
     restart_permit,
     service_slot,
@@ -20,6 +21,7 @@ from lifefold.core.fleet.dispatch import accounts, budgets, plan_approval, preem
 from lifefold.core.fleet.service import inbox, invocation, trigger
 from lifefold.core.fleet.system import worker
 from lifefold.core.fleet.worker import (
+    announcer,
     assignment,
     conversation,
     desired_state,
@@ -41,6 +43,7 @@ from lifefold.core.policy.abort import AbortPolicy
 from lifefold.core.policy.access import AccessLevel, Trust
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.policy.retry import RetryPolicy
+from lifefold.effects import NotificationKind
 from lifefold.effects.service import Source
 
 _BOARD: Final = "board"
@@ -153,6 +156,14 @@ class ServicePlan(msgspec.Struct, frozen=True):
     takes_messages: bool = False
 
 
+class NotifierPlan(msgspec.Struct, frozen=True):
+    """One notifier: its name, the kinds of notifications that it listens to, and the retries of each delivery."""
+
+    name: str
+    kinds: tuple[NotificationKind, ...]
+    retries: int = notifier.DEFAULT_RETRIES
+
+
 class Plan(msgspec.Struct, frozen=True):
     """The agents, tasks and services of a fleet, in order.
 
@@ -170,6 +181,7 @@ class Plan(msgspec.Struct, frozen=True):
     - ``guarded``: work is merged into a branch of a repository.
     - ``anew``: a retry begins a new conversation. Without it, the agent of the last attempt resumes the one it had.
     - ``questions`` are the terms of questions to operators; with None no agent can ask.
+    - ``notify`` are the notifiers that tell people what waits and what has happened.
     """
 
     name: str
@@ -190,6 +202,7 @@ class Plan(msgspec.Struct, frozen=True):
     guarded: bool = False
     anew: bool = False
     questions: question.Terms | None = None
+    notify: tuple[NotifierPlan, ...] = ()
 
 
 def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
@@ -201,7 +214,7 @@ def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
     all_budgets = dict(_budgets(plan))
     service_slots = {f"{service_slot.REF}:{each.name}": service_slot.ServiceSlot() for each in plan.services}
     limits = {**all_budgets, **_permits(plan), **_accounts(plan)}
-    others = {**proposed, **watched, **limits, **_preemption_requests(plan), **service_slots}
+    others = {**proposed, **watched, **limits, **_preemption_requests(plan), **service_slots, **_notifiers(plan)}
     yield _opened(_BOARD, {**tasks, **worker_slots, **others}, at_ms)
     keeps_time = any(line.resource is Resource.TIME for each in all_budgets.values() for line in each.lines)
     metered = {usage_meter.REF: usage_meter.UsageMeter(keeps_time=keeps_time)} if all_budgets else {}
@@ -239,6 +252,9 @@ def working(agent: AgentPlan, plan: Plan) -> dict[str, Record]:
         records[question.REF] = question.Questions(terms=plan.questions)
     if _is_supervised(plan, agent):
         records[supervisor.REF] = supervisor.Supervisor(name=agent.name, pause=agent.restart.pause)
+    listeners = tuple(_listeners(plan, agent))
+    if listeners:
+        records[announcer.REF] = announcer.Announcer(listeners=listeners)
     return records
 
 
@@ -275,6 +291,22 @@ def budget_of(ref: str, caps: Caps, rules: Budget) -> Iterator[tuple[str, budget
 def _accounts(plan: Plan) -> dict[str, account.Account]:
     """Return the accounts that the board begins with; none without agents that have one."""
     return {accounts.ref_of(each.account): account.Account() for each in plan.agents if each.account}
+
+
+def _notifiers(plan: Plan) -> dict[str, notifier.Notifier]:
+    """Return the notifiers that the board begins with; none without a table of one."""
+    return {
+        f"{notifier.REF}:{number}": notifier.Notifier(name=each.name, kinds=each.kinds, retries=each.retries)
+        for number, each in enumerate(plan.notify, 1)
+    }
+
+
+def _listeners(plan: Plan, agent: AgentPlan) -> Iterator[tuple[NotificationKind, str]]:
+    """Yield the kinds that the agent's worker announces, each with a notifier that listens to it."""
+    asks = {NotificationKind.QUESTION, NotificationKind.PERMISSION} if plan.questions is not None else set()
+    known = asks | ({NotificationKind.STALLED} if agent.stall is not None else set())
+    for number, each in enumerate(plan.notify, 1):
+        yield from ((kind, f"{notifier.REF}:{number}") for kind in each.kinds if kind in known)
 
 
 def _permits(plan: Plan) -> dict[str, restart_permit.RestartPermit]:

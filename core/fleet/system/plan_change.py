@@ -142,22 +142,16 @@ def terms_when_removed(board: Aggregate, name: str) -> TaskPlan | None:
 
 def says_why(step: Transition) -> bool:
     """A refused change has its obstacles, and a change never differs from what was accepted."""
-    if step.before is None:
-        return True
-    before: PlanChange = step.before.record
+    before: PlanChange = step.was
     reasons = step.event.reasons if isinstance(step.event, ChangeRefused) else ()
     return bool(step.after.record == replace(before, state=step.after.state, reasons=reasons))
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("a plan change is in force as accepted, or has its obstacles", says_why),
+    always_step("a plan change is in force as accepted, or has its obstacles", says_why, on=Event),
     leads_where(
         "an accepted plan change is decided once",
-        {
-            ChangeAccepted: (State.ACCEPTED,),
-            ChangeEnforced: (State.IN_FORCE,),
-            ChangeRefused: (State.REFUSED,),
-        },
+        {ChangeAccepted: (State.ACCEPTED,), ChangeEnforced: (State.IN_FORCE,), ChangeRefused: (State.REFUSED,)},
     ),
     *exits_on(State.DRAFT, ChangeAccepted),
     *exits_on(State.ACCEPTED, ChangeEnforced, ChangeRefused),

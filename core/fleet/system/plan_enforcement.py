@@ -357,14 +357,13 @@ def is_not_claimed(board: Aggregate) -> bool:
     return all(task.settled(each) for each in tasks_of(board) if each.removed)
 
 
-def gives_nothing_to_who_leaves(step: Transition) -> bool:
-    """A removed agent is given no task."""
-    return not isinstance(step.event, worker_slot.TaskGiven) or step.before is None or not step.before.record.leaves
-
-
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     always("a task has the terms of the plan in force", has_the_terms_in_force),
     always("the tasks, agents and services of the plan in force are those of the board", has_whom_the_plan_has),
     always("a task that was removed from the plan is not worked at", is_not_claimed),
-    always_step("an agent that was removed from the plan is given no task", gives_nothing_to_who_leaves),
+    always_step(
+        "an agent that was removed from the plan is given no task",
+        lambda step: not step.was.leaves,
+        on=worker_slot.TaskGiven,
+    ),
 )

@@ -5,7 +5,7 @@ from typing import Final
 from lifefold.core.fleet.board import budget, fleet_task
 from lifefold.core.fleet.dispatch import plan_approval
 from lifefold.core.fleet.dispatch.locality import on_board
-from lifefold.core.fleet.dispatch.task_index import is_lost, somebody_may, tasks_of, work_of
+from lifefold.core.fleet.dispatch.task_index import any_agent_may, is_lost, tasks_of, work_of
 from lifefold.core.kernel import Aggregate, Property, Transition, always, always_step, localized
 from lifefold.core.lifecycles import task
 from lifefold.core.lifecycles.task import Retried, Stage
@@ -27,7 +27,7 @@ def _is_like(part: fleet_task.FleetTask, whole: fleet_task.FleetTask) -> bool:
     return same and as_often and part.most_subtasks == whole.most_subtasks // 2
 
 
-def nobody_waits_in_vain(board: Aggregate) -> bool:
+def no_task_waits_in_vain(board: Aggregate) -> bool:
     """A task waits for parts exactly while one of them is not closed and may be."""
     tasks = {each.id: each for each in tasks_of(board)}
     waiting = [each for each in tasks.values() if each.waits_for_parts and each.state not in _LEFT]
@@ -69,7 +69,7 @@ def is_blocked_by_what_is_lost(board: Aggregate) -> bool:
         and all(
             each.blocked_by in {f"role:{each.role}", f"level:{each.level.word}"}
             and not each.waits_for_parts
-            and not somebody_may(work, each.role, each.level)
+            and not any_agent_may(work, each.role, each.level)
             for each in in_vain
         )
     )
@@ -89,7 +89,7 @@ def roles_are_there(board: Aggregate) -> bool:
     """No task waits for a role or a trust level that no remaining worker has."""
     work = work_of(board)
     asking = {each.asked for each in work.offered.values() if each.asked != ("", AccessLevel.UNTRUSTED)}
-    return all(somebody_may(work, *asked) for asked in asking)
+    return all(any_agent_may(work, *asked) for asked in asking)
 
 
 def decides_of_all(board: Aggregate) -> bool:
@@ -109,7 +109,7 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     *localized(
         on_board,
         always("a part has the role, priority and retries of its whole", parts_are_like_their_whole),
-        always("a task that waits for parts has one that may still be closed", nobody_waits_in_vain),
+        always("a task that waits for parts has one that may still be closed", no_task_waits_in_vain),
         always("a task whose parts are all closed goes on", goes_on_with_its_parts),
         always("a task is blocked exactly while something that it needs is lost", is_blocked_by_what_is_lost),
         always("a failed task with retries waits only for the end of its rest", is_tried_again),

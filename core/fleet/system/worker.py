@@ -12,6 +12,7 @@ from typing import Final, cast
 from lifefold.core.fleet.board import adaptive_timeout, fleet_task, worker_slot
 from lifefold.core.fleet.system.worker_properties import PROPERTIES
 from lifefold.core.fleet.worker import (
+    announcer,
     assignment,
     conversation,
     conversations,
@@ -249,6 +250,7 @@ aggregate = AggregateType(
         output.machine,
         turns.machine,
         question.machine,
+        announcer.machine,
     ),
     rules=(
         # Before `measuring`: the next session, which `go_on` begins at once, gets the conversation as it is now.
@@ -295,7 +297,7 @@ aggregate = AggregateType(
         ),
         rule(on=assignment.machine, enters=shutdown.NOT_BEGUN)(shutdown.drained),
         rule(on=desired_state.machine, enters=desired_state.State.DRAIN)(shutdown.drained),
-        rule(on=agent, enters=session.State.STOPPED)(restarts.fall),
+        rule(on=agent, enters=session.State.STOPPED)(restarts.on_agent_stopped),
         restarts.dismiss,
         rule(on=supervisor.machine, enters=supervisor.State.ASKING)(restarts.ask),
         rule(on=assignment.machine, enters=assignment.State.IDLE)(restarts.ask),
@@ -308,6 +310,9 @@ aggregate = AggregateType(
         rule(on=agent, enters=session.State.STOPPED)(shutdown.leave),
         rule(on=assignment.machine, enters=assignment.State.IDLE)(shutdown.leave),
         rule(on=supervisor.machine, enters=supervisor.OVER)(shutdown.leave),
+        announcer.note_question,
+        announcer.note_silence,
+        announcer.pass_on,
     ),
     commands={
         agent.name: (),
@@ -322,6 +327,7 @@ aggregate = AggregateType(
         output.REF: (),
         turns.REF: (),
         question.REF: (question.QuestionAsked, question.QuestionAnswered),
+        announcer.REF: (),
     },
     properties=PROPERTIES,
 )

@@ -23,7 +23,7 @@ from lifefold.core.lifecycles.session_model import SUCCESS
 from lifefold.effects import InspectWork, MergeWork, ParkWork, RunSession, VerifyWork
 
 
-def wishes_are_obeyed(worker: Aggregate) -> bool:
+def desired_states_take_effect(worker: Aggregate) -> bool:
     """An agent that is to stop has stopped, and a session that is to hold is being interrupted."""
     agent_now = worker.entities["session"]
     match worker.record("desired_state").state:
@@ -34,11 +34,6 @@ def wishes_are_obeyed(worker: Aggregate) -> bool:
             return agent_now.state is not session.State.RUNNING and not goes_on
         case _:
             return True
-
-
-def stopped_has_no_work(worker: Aggregate) -> bool:
-    """A stopped agent has no work except finished work on its way to the target branch."""
-    return not _is_stopped(worker) or worker.record("assignment").state in _LEFT
 
 
 _LEFT: Final = frozenset({assignment.State.IDLE, *assignment.ON_ITS_WAY})
@@ -93,8 +88,11 @@ def has_erred(s: session.Session) -> bool:
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     *restarts.OF_WORKERS,
     *shutdown.PROPERTIES,
-    always("stop and hold take effect at once", wishes_are_obeyed),
-    always("a stopped agent has no work to do", stopped_has_no_work),
+    always("stop and hold take effect at once", desired_states_take_effect),
+    always(
+        "a stopped agent has no work to do",
+        lambda worker: not _is_stopped(worker) or worker.record("assignment").state in _LEFT,
+    ),
     always("no session runs without a task", sessions_have_a_task),
     always("no task is requested while an activity is being ended", wants_when_all_is_over),
     always("an agent goes on when its work is merged", goes_on_when_home),

@@ -261,9 +261,7 @@ def adds_up(step: Transition) -> bool:
 
 def is_never_charged_again(step: Transition) -> bool:
     """What was charged for a conversation stays charged, over all sessions and claims that resume it."""
-    if step.before is None:
-        return True
-    was: Conversation = step.before.record
+    was: Conversation = step.was
     now: Conversation = step.after.record
     if isinstance(step.event, ClaimBegan):
         kept = step.event.kept
@@ -278,7 +276,7 @@ def _figures(usage: Usage) -> tuple[int, int, int]:
 
 def begins_with_what_was_kept(step: Transition) -> bool:
     """A claim resumes the conversation that was kept for it, if the program can, and begins no other."""
-    if step.before is None or not isinstance(step.event, ClaimBegan):
+    if not isinstance(step.event, ClaimBegan):
         return True
     now: Conversation = step.after.record
     kept = step.event.kept if now.resumes else None
@@ -292,20 +290,20 @@ def begins_with_what_was_kept(step: Transition) -> bool:
 
 def is_kept_until_it_is_lost(step: Transition) -> bool:
     """A begun conversation goes on until it is lost, the program names another one, or no session can resume it."""
-    if step.before is None or not step.before.record.is_begun or isinstance(step.event, ClaimBegan):
+    if not step.was.is_begun or isinstance(step.event, ClaimBegan):
         return True
     now: Conversation = step.after.record
     if isinstance(step.event, SessionEnded) and (step.event.is_lost or not now.resumes):
-        return not now.id and now.has_lost is (step.before.record.has_lost or step.event.is_lost)
+        return not now.id and now.has_lost is (step.was.has_lost or step.event.is_lost)
     other = step.event.id if isinstance(step.event, Began) else getattr(step.event, "conversation", "")
-    return bool(now.named == (other or step.before.record.named))
+    return bool(now.named == (other or step.was.named))
 
 
 def is_chosen_once(step: Transition) -> bool:
     """Every chosen identifier has a number of its own, and is kept until the program names the conversation."""
-    if step.before is None or isinstance(step.event, ClaimBegan):
+    if isinstance(step.event, ClaimBegan):
         return True
-    was: Conversation = step.before.record
+    was: Conversation = step.was
     now: Conversation = step.after.record
     if isinstance(step.event, IdChosen):
         return (now.chosen, now.count) == (step.event.id, was.count + 1)
@@ -315,10 +313,10 @@ def is_chosen_once(step: Transition) -> bool:
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always("a conversation has begun exactly if it has a name", lambda e: is_consistent(e.record)),
     always_step("the sum of the charges of a conversation is its last total", adds_up),
-    always_step("a resumed conversation is never charged twice", is_never_charged_again),
-    always_step("a claim resumes the conversation that was kept for it", begins_with_what_was_kept),
-    always_step("a conversation is kept until it is lost", is_kept_until_it_is_lost),
-    always_step("an identifier is chosen for one conversation", is_chosen_once),
+    always_step("a resumed conversation is never charged twice", is_never_charged_again, on=Event),
+    always_step("a claim resumes the conversation that was kept for it", begins_with_what_was_kept, on=Event),
+    always_step("a conversation is kept until it is lost", is_kept_until_it_is_lost, on=Event),
+    always_step("an identifier is chosen for one conversation", is_chosen_once, on=Event),
     accepts("a claim can begin, and a session can end, at any time", {tuple(State): (ClaimBegan, SessionEnded)}),
     accepts("a program can name its conversation at any time", {tuple(State): (Began,)}),
     sometimes("a claim has lost a conversation", lambda e: e.record.has_lost),

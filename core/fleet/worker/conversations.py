@@ -15,7 +15,7 @@ from typing import Final, cast
 import msgspec
 
 from lifefold.core.fleet.board import fleet_task
-from lifefold.core.fleet.worker import assignment
+from lifefold.core.fleet.worker import assignment, output
 from lifefold.core.fleet.worker.conversation import (
     REF,
     Began,
@@ -125,8 +125,19 @@ def is_known_before_it_begins(worker: Aggregate) -> bool:
     return found is None or not found.chooses or not (begins and works) or bool(found.id)
 
 
+def has_the_name_of_its_session(worker: Aggregate) -> bool:
+    """A worker keeps the name that its running session has given its conversation.
+
+    The names in an output are for people, so a check has none; simulations have them.
+    """
+    found, seen = of(worker), worker.entities.get(output.REF)
+    told = "" if seen is None or seen.state is not output.State.FOLLOWED else seen.record.conversation
+    return found is None or not told or found.named == told
+
+
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     always("a session has the conversation of its claim", is_of_the_claim),
+    always("a worker keeps the name that its session gives its conversation", has_the_name_of_its_session),
     always("a chosen conversation is known before its session begins", is_known_before_it_begins),
 )
 

@@ -189,23 +189,6 @@ def kills_when_asked(step: Transition) -> bool:
     return killed is asked and step.after.record.at_once is (asked or was)
 
 
-def drains_where_it_is(step: Transition) -> bool:
-    """A held worker stays held when it is drained; any other worker drains at once."""
-    if step.before is None or not isinstance(step.event, DrainWanted):
-        return True
-    return (step.after.state is State.HOLD) is (step.before.state is State.HOLD)
-
-
-def is_killed_once(step: Transition) -> bool:
-    """A worker is killed at most once."""
-    return step.before is None or not isinstance(step.event, KillWanted) or not step.before.record.at_once
-
-
-def stop_is_final(step: Transition) -> bool:
-    """A worker never leaves STOP."""
-    return step.before is None or step.before.state is not State.STOP or step.after.state is State.STOP
-
-
 def is_consistent(i: DesiredState) -> bool:
     """Only a stopped worker is without grace, and a draining worker has ``drains``."""
     return (i.state is State.STOP or not i.at_once) and (i.state is not State.DRAIN or i.drains)
@@ -221,7 +204,11 @@ RESTS: Final = frozenset({State.PAUSE, State.HOLD})
 """In these states the worker begins nothing, and its session is interrupted."""
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("a stop is never overridden", stop_is_final),
+    always_step(
+        "a stop is never overridden",
+        lambda step: step.was.state is not State.STOP or step.after.state is State.STOP,
+        on=Event,
+    ),
     leads_where(
         "each command leads to its desired state",
         {
@@ -238,21 +225,19 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("a paused worker continues only by an operator's command", pause_is_for_operators),
     always_step("a pause or a stop has its reason", has_its_reason),
     always_step("a draining worker stays draining until it stops", drains_until_it_stops),
-    always_step("a drain keeps a held worker held, and no other worker", drains_where_it_is),
+    always_step(
+        "a drain keeps a held worker held, and no other worker",
+        lambda step: (step.after.state is State.HOLD) is (step.was.state is State.HOLD),
+        on=DrainWanted,
+    ),
     always_step("a session is killed exactly when an operator asks for it", kills_when_asked),
-    always_step("a worker is killed at most once", is_killed_once),
+    always_step("a worker is killed at most once", lambda step: not step.was.at_once, on=KillWanted),
     asks_once(),
     always("only a stopped worker is killed, and a draining worker is marked", lambda e: is_consistent(e.record)),
     accepts(
-        "a worker that stops with grace can be killed",
-        {State.STOP: (KillWanted,)},
-        when=lambda e: not e.record.at_once,
+        "a worker that stops with grace can be killed", {State.STOP: (KillWanted,)}, when=lambda e: not e.record.at_once
     ),
-    accepts(
-        "a held worker can be drained",
-        {State.HOLD: (DrainWanted,)},
-        when=lambda e: not is_to_end(e.record),
-    ),
+    accepts("a held worker can be drained", {State.HOLD: (DrainWanted,)}, when=lambda e: not is_to_end(e.record)),
     accepts("a held worker can be paused", {State.HOLD: (PauseWanted,)}, when=lambda e: not e.record.drains),
     *exits_on(State.RUN, PauseWanted, HoldWanted, DrainWanted, StopWanted, KillWanted),
     *exits_on(State.PAUSE, ResumeWanted, DrainWanted, StopWanted, KillWanted),

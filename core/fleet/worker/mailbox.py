@@ -115,18 +115,14 @@ def close(m: Mailbox, _e: MailboxClosed) -> Step[Mailbox, Never]:
 
 def messages_end_by_delivery(step: Transition) -> bool:
     """Only the completion of a session with a message removes the message (D14)."""
-    if step.before is None:
-        return True
-    before, now = step.before.record, step.after.record
+    before, now = step.was, step.after.record
     delivered = before.taken if isinstance(step.event, MessagesDelivered) else 0
     return bool(now.messages[: len(before.messages) - delivered] == before.messages[delivered:])
 
 
 def messages_are_all_kept(step: Transition) -> bool:
     """Messages are kept in order; a prompt takes all of them, and only a delivery removes those that it took."""
-    if step.before is None:
-        return True
-    was: Mailbox = step.before.record
+    was: Mailbox = step.was
     now: Mailbox = step.after.record
     match step.event:
         case OperatorMessageArrived(text=text):
@@ -140,11 +136,6 @@ def messages_are_all_kept(step: Transition) -> bool:
             return now == Mailbox(State.CLOSED, was.messages)
 
 
-def messages_have_room(step: Transition) -> bool:
-    """A mailbox holds at most ``MESSAGES_LIMIT`` messages."""
-    return len(step.after.record.messages) <= MESSAGES_LIMIT
-
-
 def only_what_is_there_is_taken(m: Mailbox) -> bool:
     """A prompt takes only messages that are kept."""
     return m.taken <= len(m.messages)
@@ -152,15 +143,18 @@ def only_what_is_there_is_taken(m: Mailbox) -> bool:
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always("a prompt takes only messages that are kept", lambda e: only_what_is_there_is_taken(e.record)),
-    always_step("messages are kept in their order, and delivered together", messages_are_all_kept),
-    always_step("a mailbox never holds more messages than its limit", messages_have_room),
+    always_step("messages are kept in their order, and delivered together", messages_are_all_kept, on=Event),
+    always_step(
+        "a mailbox never holds more messages than its limit",
+        lambda step: len(step.after.record.messages) <= MESSAGES_LIMIT,
+    ),
     accepts(
         "kept messages can be taken by a prompt, and delivered", {State.HOLDING: (MessagesTaken, MessagesDelivered)}
     ),
     *exits_on(State.EMPTY, OperatorMessageArrived, MailboxClosed),
     *exits_on(State.HOLDING, MailboxClosed),
     sometimes("a mailbox is full", lambda e: len(e.record.messages) == MESSAGES_LIMIT),
-    always_step("a message stays until a session with it completes", messages_end_by_delivery),
+    always_step("a message stays until a session with it completes", messages_end_by_delivery, on=Event),
 )
 
 machine: Machine[Any] = Machine(

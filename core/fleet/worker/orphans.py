@@ -140,8 +140,7 @@ def are_looked_after(fleet: Projection) -> bool:
 
 
 OF_FLEETS: Final[tuple[Property[SystemState], ...]] = projected(
-    orphans,
-    always("with no message in flight, every orphan is with its worker", are_looked_after),
+    orphans, always("with no message in flight, every orphan is with its worker", are_looked_after)
 )
 
 AT_LAST: Final[tuple[Property[SystemState], ...]] = projected(

@@ -13,7 +13,7 @@ A fact decides nothing here. ``turns`` lets the turn follow the works; ``output_
 
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Any, ClassVar, Final, Never
+from typing import Any, ClassVar, Final, Never, Self
 
 import msgspec
 
@@ -85,7 +85,15 @@ class SessionOver(Event, frozen=True):
 class Seen(Event, frozen=True):
     """Base of facts. ``position`` is the offset of the fact's line in the output, with the number of the fact in it."""
 
+    example: ClassVar[tuple[str, ...]] = ()
+    """Its other fields, for an example."""
+
     position: int = 1
+
+    @classmethod
+    def examples_for(cls, record: Any) -> tuple[Self, ...]:
+        """Return a new fact, and an old one."""
+        return cls(record.position + 1, *cls.example), cls(record.position)
 
 
 class WorkSeen(Seen, frozen=True):
@@ -96,7 +104,7 @@ class WorkSeen(Seen, frozen=True):
     compactions: int = 0
 
     @classmethod
-    def examples_for(cls, record: Any) -> tuple["WorkSeen", ...]:
+    def examples_for(cls, record: Any) -> tuple[Self, ...]:
         """Return each kind of work, both at once, a tool that is over already, nothing, and an old report."""
         new, tool, compaction = record.position + 1, Doing(), Doing(Work.COMPACTION)
         return (
@@ -113,30 +121,22 @@ class PermissionWanted(Seen, frozen=True):
     """The agent asks for leave to use a tool, and waits for the answer."""
 
     opaque: ClassVar[tuple[str, ...]] = ("id", "tool", "question")
+    example: ClassVar[tuple[str, ...]] = ("1", "Bash")
 
     id: str = ""
     tool: str = ""
     question: str = ""
-
-    @classmethod
-    def examples_for(cls, record: Any) -> tuple["PermissionWanted", ...]:
-        """Return a new question, and an old one."""
-        return cls(record.position + 1, "1", "Bash"), cls(record.position)
 
 
 class PermissionDenied(Seen, frozen=True):
     """The agent may not use a tool, and goes on without it."""
 
     opaque: ClassVar[tuple[str, ...]] = ("id", "tool", "reason")
+    example: ClassVar[tuple[str, ...]] = ("1", "Bash")
 
     id: str = ""
     tool: str = ""
     reason: str = ""
-
-    @classmethod
-    def examples_for(cls, record: Any) -> tuple["PermissionDenied", ...]:
-        """Return a new refusal, and an old one."""
-        return cls(record.position + 1, "1", "Bash"), cls(record.position)
 
 
 class LimitSeen(Seen, frozen=True):
@@ -148,23 +148,14 @@ class LimitSeen(Seen, frozen=True):
     scope: str = ""
     message: str = ""
 
-    @classmethod
-    def examples_for(cls, record: Any) -> tuple["LimitSeen", ...]:
-        """Return a new limit without a time, and an old one."""
-        return cls(record.position + 1), cls(record.position)
-
 
 class ConversationSeen(Seen, frozen=True):
     """The agent names its conversation; a session that resumes one names it, too."""
 
     opaque: ClassVar[tuple[str, ...]] = ("id",)
+    example: ClassVar[tuple[str, ...]] = ("c",)
 
     id: str = ""
-
-    @classmethod
-    def examples_for(cls, record: Any) -> tuple["ConversationSeen", ...]:
-        """Return the name of a conversation, and an old one."""
-        return cls(record.position + 1, "c"), cls(record.position)
 
 
 FACTS: Final = (WorkSeen, PermissionWanted, PermissionDenied, LimitSeen, ConversationSeen)
@@ -260,16 +251,16 @@ def follow(_o: Output) -> FollowOutput:
 
 def counts_each_fact_once(step: Transition) -> bool:
     """A fact is beyond all facts before it, and the last position is that of the last fact."""
-    if step.before is None or not isinstance(step.event, Seen):
+    if not isinstance(step.event, Seen):
         return True
-    return bool(step.before.record.position < step.event.position == step.after.record.position)
+    return bool(step.was.position < step.event.position == step.after.record.position)
 
 
 def shows_the_last_snapshot(step: Transition) -> bool:
     """The works under way are those of the last snapshot, and every tool that it reports counts."""
-    if step.before is None or not isinstance(step.event, WorkSeen):
+    if not isinstance(step.event, WorkSeen):
         return True
-    was, now, seen = step.before.record, step.after.record, step.event
+    was, now, seen = step.was, step.after.record, step.event
     counted = (now.tools - was.tools, now.condensed - was.condensed)
     return now.works == seen.works and counted == (seen.tools, seen.compactions)
 
@@ -281,16 +272,15 @@ def does_nothing_unseen(step: Transition) -> bool:
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("each fact counts once, in the order of the output", counts_each_fact_once),
-    always_step("the works under way are those of the last snapshot", shows_the_last_snapshot),
+    always_step("each fact counts once, in the order of the output", counts_each_fact_once, on=Event),
+    always_step("the works under way are those of the last snapshot", shows_the_last_snapshot, on=Event),
     always_step("a session that is over does nothing", does_nothing_unseen),
     leads_where(
         "a start and an end of a session begin and end the reading",
         {SessionRuns: (State.FOLLOWED,), SessionOver: (State.UNFOLLOWED,)},
     ),
     accepts(
-        "starts and ends of sessions are accepted",
-        {State.UNFOLLOWED: (SessionRuns,), State.FOLLOWED: (SessionOver,)},
+        "starts and ends of sessions are accepted", {State.UNFOLLOWED: (SessionRuns,), State.FOLLOWED: (SessionOver,)}
     ),
     goes_on(FollowOutput.__name__, State.FOLLOWED),
     asks_once(),

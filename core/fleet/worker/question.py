@@ -41,9 +41,21 @@ from lifefold.core.fleet.worker.question_model import (
     standing_answer,
 )
 from lifefold.core.fleet.worker.question_properties import PROPERTIES
-from lifefold.core.kernel import STAY, Aggregate, Dispatch, Machine, Step, Transition, after, anywhere, replace, row
+from lifefold.core.kernel import (
+    STAY,
+    Aggregate,
+    Dispatch,
+    Machine,
+    Phase,
+    Step,
+    Transition,
+    after,
+    anywhere,
+    replace,
+    row,
+)
 from lifefold.core.lifecycles import session
-from lifefold.effects import HoldTimeLimit
+from lifefold.effects import HoldTimeLimit, RunSession
 
 __all__ = [
     "MOST_KEPT", "MOST_WAITING", "REF", "Answer", "AnswerOverdue", "Kind", "Question", "QuestionAnswered",
@@ -197,11 +209,25 @@ def keep_open(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
 
 
 def are_open_rightly(worker: Aggregate) -> bool:
-    """Questions are open exactly while a session works at a claim, and are those of that claim."""
+    """Questions are open exactly while a session works at a claim, and are those of that claim.
+
+    The running activities tell it: a process of a session that is not to end yet, and no other step of the assignment.
+    """
     if REF not in worker.entities:
         return True
     q: Questions = worker.record(REF)
     if q.state is State.CLOSED:
-        return not _may_be_asked(worker)
+        return not _works_at_a_claim(worker)
     brief = worker.record("assignment").brief
-    return _may_be_asked(worker) and (q.task, q.epoch, q.token) == (brief.task, brief.epoch, brief.token)
+    return _works_at_a_claim(worker) and (q.task, q.epoch, q.token) == (brief.task, brief.epoch, brief.token)
+
+
+def _works_at_a_claim(worker: Aggregate) -> bool:
+    """Tell by the running activities whether a session may ask; ``_may_be_asked`` tells it by the states."""
+    agent, work = worker.entities["session"], worker.entities["assignment"]
+    wanted = [
+        each for each in agent.running if isinstance(each.activity, RunSession) and each.phase is not Phase.ENDING
+    ]
+    lives = bool(wanted) and agent.state is not session.State.INTERRUPTING
+    owns = work.state not in {assignment.State.IDLE, assignment.State.WANTING, assignment.State.ORPHANED}
+    return lives and owns and all(each.phase is Phase.ENDING for each in work.running)

@@ -23,7 +23,7 @@ def comes_back(worker: Aggregate) -> bool:
     return found is not None and found.state not in supervisor.OVER
 
 
-def fall(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+def on_agent_stopped(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Report a stop by errors to the supervisor, which may restart the agent; any other stop is final."""
     if comes_back(worker):
         wanted = not desired_state.is_to_end(worker.record("desired_state"))

@@ -138,7 +138,7 @@ def shares(of: Aggregate) -> Shares:
     return Shares(frozenset(name for each in all_budgets for name in each.holders))
 
 
-def nobody_keeps_a_share_for_nothing(fleet: Projection) -> bool:
+def every_share_has_a_claim(fleet: Projection) -> bool:
     """With no message in flight, a worker that rests without a task holds no reservation."""
     seen = fleet.aggregates.items()
     held = {holder for _, each in seen if isinstance(each, Shares) for holder in each.holders}
@@ -147,6 +147,5 @@ def nobody_keeps_a_share_for_nothing(fleet: Projection) -> bool:
 
 
 OF_FLEETS: Final[tuple[Property[SystemState], ...]] = projected(
-    shares,
-    always("with no message in flight, no resting worker keeps a reservation", nobody_keeps_a_share_for_nothing),
+    shares, always("with no message in flight, no resting worker keeps a reservation", every_share_has_a_claim)
 )

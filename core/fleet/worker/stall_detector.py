@@ -228,17 +228,12 @@ def after(p: StallDetector, event: Silent | Stirred) -> StallDetector:
 
 def is_silent_for_its_step(step: Transition) -> bool:
     """Only a silence that is long enough takes a step of the ladder."""
-    if step.before is None or step.after.record.steps_taken <= step.before.record.steps_taken:
+    if step.after.record.steps_taken <= step.was.steps_taken:
         return True
     p: StallDetector = step.after.record
-    answered = step.before.state is State.ANSWERED
+    answered = step.was.state is State.ANSWERED
     least_ms = p.limits.answer_ms if answered else p.limits.steps_ms[p.steps_taken - 1]
     return isinstance(step.event, Silent) and step.event.silent_ms >= least_ms
-
-
-def climbs_step_by_step(step: Transition) -> bool:
-    """The steps are taken in order, each once in a silence."""
-    return step.before is None or step.after.record.steps_taken <= step.before.record.steps_taken + 1
 
 
 def each_step_has_its_effect(step: Transition) -> bool:
@@ -257,11 +252,9 @@ def each_step_has_its_effect(step: Transition) -> bool:
 
 def silence_leads_up(step: Transition) -> bool:
     """Each long enough silence takes one step, and the last step gives the session up."""
-    if step.before is None or not isinstance(step.event, Silent):
-        return True
     last = len(step.after.record.limits.steps_ms)
     taken: int = step.after.record.steps_taken
-    return taken == step.before.record.steps_taken + 1 and (taken == last) == (step.after.state is State.STALLED)
+    return taken == step.was.steps_taken + 1 and (taken == last) == (step.after.state is State.STALLED)
 
 
 def nudges_before_the_end(step: Transition) -> bool:
@@ -277,27 +270,27 @@ AFTER_NUDGE: Final = frozenset({State.NUDGED, State.ANSWERED})
 
 def answers_are_no_progress(step: Transition) -> bool:
     """A nudged session returns to the foot of the ladder only by a sign that is late enough after its answer."""
-    if step.before is None or step.before.state not in AFTER_NUDGE or not isinstance(step.event, Stirred):
+    if step.was.state not in AFTER_NUDGE or not isinstance(step.event, Stirred):
         return True
-    if step.before.state is State.NUDGED:
+    if step.was.state is State.NUDGED:
         return step.after.state is State.ANSWERED
     return step.after.state is State.FRESH and step.event.moved_ms >= step.after.record.limits.answer_ms
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("no step of the ladder is taken before its silence is long enough", is_silent_for_its_step),
-    always_step("the steps of the ladder are taken in order, each once in a silence", climbs_step_by_step),
-    always_step("a silence climbs one step, and the last step ends the session", silence_leads_up),
+    always_step("no step of the ladder is taken before its silence is long enough", is_silent_for_its_step, on=Event),
+    always_step(
+        "the steps of the ladder are taken in order, each once in a silence",
+        lambda step: step.after.record.steps_taken <= step.was.steps_taken + 1,
+        on=Event,
+    ),
+    always_step("a silence climbs one step, and the last step ends the session", silence_leads_up, on=Silent),
     always_step("each step requests its effect once", each_step_has_its_effect),
     always_step("a session is nudged before it is given up, if the fleet nudges", nudges_before_the_end),
-    always_step("an answer to a nudge is no progress", answers_are_no_progress),
+    always_step("an answer to a nudge is no progress", answers_are_no_progress, on=Event),
     leads_where(
         "progress and a start lead to the foot of the ladder, and an end ends the watch",
-        {
-            Stirred: (State.FRESH, State.ANSWERED),
-            SessionRuns: (State.FRESH,),
-            SessionOver: (State.UNWATCHED,),
-        },
+        {Stirred: (State.FRESH, State.ANSWERED), SessionRuns: (State.FRESH,), SessionOver: (State.UNWATCHED,)},
     ),
     accepts(
         "progress, starts and ends of sessions are accepted on every step",

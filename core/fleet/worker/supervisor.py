@@ -138,14 +138,12 @@ def records_its_reason(step: Transition) -> bool:
             return step.before is None or s.reason == step.before.record.reason
 
 
-def rests_by_how_often(step: Transition) -> bool:
-    """The number of recent restarts decides how long an agent rests."""
-    return not isinstance(step.event, Granted) or step.after.record.recent == step.event.recent
-
-
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("the reason of a stop or a quarantine is recorded", records_its_reason),
-    always_step("the rest depends on the number of recent restarts", rests_by_how_often),
+    always_step(
+        "the rest depends on the number of recent restarts",
+        lambda step: not isinstance(step.event, Granted) or step.after.record.recent == step.event.recent,
+    ),
     always("a quarantined agent has a reason", lambda e: e.state is not State.QUARANTINED or bool(e.record.reason)),
     leads_where(
         "a stopped agent asks, then rests and restarts, or is quarantined",

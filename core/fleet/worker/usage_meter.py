@@ -129,15 +129,13 @@ def adds_up(step: Transition) -> bool:
 
 def charges_no_more_than_there_was(step: Transition) -> bool:
     """No session is charged more time than it may take."""
-    if step.before is None or not isinstance(step.event, SessionEnded):
-        return True
-    was, now = step.before.record, step.after.record
+    was, now = step.was, step.after.record
     return was.most_ms is None or bool(now.spent.time_ms - was.spent.time_ms <= was.most_ms)
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("every session is counted once, with its known usage", adds_up),
-    always_step("no session is charged more than its time limit", charges_no_more_than_there_was),
+    always_step("no session is charged more than its time limit", charges_no_more_than_there_was, on=SessionEnded),
     leads_where(
         "a session is metered from its start to its end",
         {SessionBegan: (State.COUNTING,), SessionEnded: (State.AT_REST,), UsageReported: (State.AT_REST,)},

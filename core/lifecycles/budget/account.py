@@ -155,9 +155,4 @@ class Account(msgspec.Struct, frozen=True):
         """Pay the overrun from the free money; a closed account returns the rest."""
         paid = min(self.free, self.overrun)
         rest = self.free - paid if self.closed else 0
-        return replace(
-            self,
-            spent=self.spent + paid,
-            overrun=self.overrun - paid,
-            returned=self.returned + rest,
-        )
+        return replace(self, spent=self.spent + paid, overrun=self.overrun - paid, returned=self.returned + rest)

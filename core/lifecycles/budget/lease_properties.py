@@ -5,6 +5,7 @@ from typing import Any, Final
 from lifefold.core.kernel import (
     ANY,
     Entity,
+    Event,
     Pattern,
     Property,
     Transition,
@@ -60,19 +61,15 @@ def is_over_when_used_up(x: Lease) -> bool:
 
 def admits_only_while_active(step: Transition) -> bool:
     """Nothing new is reserved unless the lease is ACTIVE, and then no more than was free (B12, B19)."""
-    if step.before is None:
-        return True
-    before, now = step.before.record.account, step.after.record.account
+    before, now = step.was.account, step.after.record.account
     held = {each.name for each in before.reservations}
     new_microusd: int = sum(each.amount for each in now.reservations if each.name not in held)
-    return not new_microusd or (step.before.state is State.ACTIVE and new_microusd <= before.free)
+    return not new_microusd or (step.was.state is State.ACTIVE and new_microusd <= before.free)
 
 
 def cost_is_what_was_reported(step: Transition) -> bool:
     """The cost grows by the amount of a settlement or a charge, and by nothing else."""
-    if step.before is None:
-        return True
-    grown: int = step.after.record.account.cost - step.before.record.account.cost
+    grown: int = step.after.record.account.cost - step.was.account.cost
     match step.event:
         case Settle(cost_microusd=amount) | Charge(amount_microusd=amount):
             return grown == amount
@@ -82,26 +79,22 @@ def cost_is_what_was_reported(step: Transition) -> bool:
 
 def settles_once(step: Transition) -> bool:
     """A settlement or a refund removes the reservation that it names, which was open (B12)."""
-    if step.before is None or not isinstance(step.event, Settle | Refund):
+    if not isinstance(step.event, Settle | Refund):
         return True
-    before, now = step.before.record.account, step.after.record.account
+    before, now = step.was.account, step.after.record.account
     return before.held(step.event.name) is not None and now.held(step.event.name) is None
 
 
 def reservations_stay(step: Transition) -> bool:
     """A reservation is removed or changed by its settlement only, in any state of the lease (B12)."""
-    if step.before is None:
-        return True
     named = step.event.name if isinstance(step.event, Settle | Refund) else None
-    kept = {each for each in step.before.record.account.reservations if each.name != named}
+    kept = {each for each in step.was.account.reservations if each.name != named}
     return kept <= set(step.after.record.account.reservations)
 
 
 def returned_is_reported(step: Transition) -> bool:
     """Every returned amount is requested as an effect, and a lease that is over has nothing free (B19)."""
-    if step.before is None:
-        return True
-    before, now = step.before.record.account, step.after.record.account
+    before, now = step.was.account, step.after.record.account
     returned: int = sum(each.amount_microusd for each in step.effects if isinstance(each, ReturnBudget))
     over = step.after.state not in OPEN
     return bool(returned == now.returned - before.returned and not (over and now.free))
@@ -109,9 +102,7 @@ def returned_is_reported(step: Transition) -> bool:
 
 def grants_the_added_amount(step: Transition) -> bool:
     """The grant grows by added amounts, and by nothing else; an addition of nothing is refused."""
-    if step.before is None:
-        return True
-    grown: int = step.after.record.account.cap - step.before.record.account.cap
+    grown: int = step.after.record.account.cap - step.was.account.cap
     match step.event:
         case AddBudget(amount_microusd=added):
             return grown == added > 0
@@ -135,17 +126,10 @@ def reserves_the_admitted_amount(step: Transition) -> bool:
 
 def ends_when_it_is_used_up(step: Transition) -> bool:
     """A payment ends a lease that has nothing left, and changes the state of no other."""
-    if step.before is None or not isinstance(step.event, Settle | Refund | Charge):
-        return True
     x: Lease = step.after.record
     used_up = not (x.account.reserved or x.account.free)
-    ends = step.before.state is State.ACTIVE and used_up
+    ends = step.was.state is State.ACTIVE and used_up
     return step.entered is (State.EXPIRED if ends else None)
-
-
-def keeps_the_reason_of_its_revocation(step: Transition) -> bool:
-    """A revoked lease has the reason that its revocation gave."""
-    return not isinstance(step.event, Revoke) or step.after.record.reason == step.event.reason
 
 
 # Accepted inputs of every lease
@@ -158,36 +142,30 @@ def something_fits(e: Entity[Lease]) -> bool:
     return any(each.name not in known and each.amount_microusd <= x.free for each in Reserve.examples())
 
 
-def work_can_be_settled(e: Entity[Lease]) -> bool:
-    """Tell whether an example settles an open reservation."""
-    return any(e.record.account.held(each.name) for each in Settle.examples())
-
-
-def work_can_be_refunded(e: Entity[Lease]) -> bool:
-    """Tell whether an example refunds an open reservation."""
-    return any(e.record.account.held(each.name) for each in Refund.examples())
-
-
-def owes_nothing(e: Entity[Lease]) -> bool:
-    """Tell whether no more was spent than granted."""
-    return not e.record.account.overrun
-
-
-def has_something_left(e: Entity[Lease]) -> bool:
-    """Tell whether something is free, or reserved for running work."""
-    return e.record.account.free + e.record.account.reserved > 0
-
-
 _WITH_MORE: Final = Pattern(Refresh, "more", lambda e: e.amount_microusd > 0)
 _AS_IT_IS: Final = Pattern(Refresh, "nothing", lambda e: e.amount_microusd == 0)
 
 ACCEPTED: Final[tuple[Property[Any], ...]] = (
     accepts("free money can be reserved", {State.ACTIVE: (Reserve,)}, when=something_fits),
-    accepts("the cost of work can be settled, also when the lease is over", {ANY: (Settle,)}, when=work_can_be_settled),
-    accepts("a reservation can be refunded, also when the lease is over", {ANY: (Refund,)}, when=work_can_be_refunded),
-    accepts("an expired lease can be refreshed with more", {State.EXPIRED: (_WITH_MORE,)}, when=owes_nothing),
     accepts(
-        "a lease with something left can be refreshed as it is", {State.EXPIRED: (_AS_IT_IS,)}, when=has_something_left
+        "the cost of work can be settled, also when the lease is over",
+        {ANY: (Settle,)},
+        when=lambda e: any(e.record.account.held(each.name) for each in Settle.examples()),
+    ),
+    accepts(
+        "a reservation can be refunded, also when the lease is over",
+        {ANY: (Refund,)},
+        when=lambda e: any(e.record.account.held(each.name) for each in Refund.examples()),
+    ),
+    accepts(
+        "an expired lease can be refreshed with more",
+        {State.EXPIRED: (_WITH_MORE,)},
+        when=lambda e: not e.record.account.overrun,
+    ),
+    accepts(
+        "a lease with something left can be refreshed as it is",
+        {State.EXPIRED: (_AS_IT_IS,)},
+        when=lambda e: e.record.account.free + e.record.account.reserved > 0,
     ),
     goes_on("Expire", State.ACTIVE),
     goes_on("GraceExceeded", State.EXPIRED),
@@ -196,12 +174,15 @@ ACCEPTED: Final[tuple[Property[Any], ...]] = (
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
     *ACCEPTED,
-    always_step("only an active lease reserves, and no more than is free", admits_only_while_active),
-    always_step("the cost grows by settlements and charges only", cost_is_what_was_reported),
-    always_step("the grant grows by additions only", grants_the_added_amount),
+    always_step("only an active lease reserves, and no more than is free", admits_only_while_active, on=Event),
+    always_step("the cost grows by settlements and charges only", cost_is_what_was_reported, on=Event),
+    always_step("the grant grows by additions only", grants_the_added_amount, on=Event),
     always_step("an admitted amount is reserved under its name", reserves_the_admitted_amount),
-    always_step("a lease that has paid its last is over", ends_when_it_is_used_up),
-    always_step("a revoked lease has the reason", keeps_the_reason_of_its_revocation),
+    always_step("a lease that has paid its last is over", ends_when_it_is_used_up, on=Settle | Refund | Charge),
+    always_step(
+        "a revoked lease has the reason",
+        lambda step: not isinstance(step.event, Revoke) or step.after.record.reason == step.event.reason,
+    ),
     *keeps_time(
         {
             Expire: ((State.ACTIVE,), lambda x: x.limits.duration_ms),
@@ -209,9 +190,11 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
         }
     ),
     asks_once(),
-    always_step("a reservation is settled or refunded once", settles_once),
-    always_step("no reservation is forgotten", reservations_stay),
-    always_step("every returned amount is reported, and a lease that is over keeps nothing", returned_is_reported),
+    always_step("a reservation is settled or refunded once", settles_once, on=Event),
+    always_step("no reservation is forgotten", reservations_stay, on=Event),
+    always_step(
+        "every returned amount is reported, and a lease that is over keeps nothing", returned_is_reported, on=Event
+    ),
     leads_to(
         "every reservation is settled or refunded, if its work reports",
         lambda e: bool(e.record.account.reservations),
@@ -223,7 +206,6 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     sometimes("a lease is closed with money left", lambda e: e.record.account.returned > 0),
     sometimes("more is spent than was granted", lambda e: e.record.account.overrun > 0),
     sometimes(
-        "work reports after its lease is over",
-        lambda e: e.state not in OPEN and bool(e.record.account.reservations),
+        "work reports after its lease is over", lambda e: e.state not in OPEN and bool(e.record.account.reservations)
     ),
 )

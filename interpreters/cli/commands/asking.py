@@ -38,8 +38,12 @@ from lifefold.interpreters.cli.wording import (
 )
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.explain import status as projection
+from lifefold.interpreters.explain import task_status
 from lifefold.interpreters.explain.accounts import Balance, balances
-from lifefold.interpreters.explain.status import AgentStatus, TaskStatus, Waiting
+from lifefold.interpreters.explain.notifications import NotifierStatus, notifiers, troubles
+from lifefold.interpreters.explain.pending import Waiting
+from lifefold.interpreters.explain.status import AgentStatus
+from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.fleet_runner import quarantines
 from lifefold.interpreters.fleet_runner.agent_looks import Looks, looks, marked
 from lifefold.interpreters.fleet_runner.blocked_merges import Wait, read_waits
@@ -47,6 +51,7 @@ from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.process_evidence import Evidence, look
 from lifefold.interpreters.fleet_runner.quarantines import Quarantine
 from lifefold.interpreters.fleet_runner.unmerged_work import UnmergedWork
+from lifefold.interpreters.processes.command import plain
 from lifefold.interpreters.store import SqliteStore
 
 
@@ -67,6 +72,9 @@ class _Seen(msgspec.Struct):
     """The number of the plan change in force, and its time in Unix milliseconds; 0 and 0 without one."""
     leases: tuple[Balance, ...]
     """What agents may spend, by document 001's lease: the balances of their own budgets."""
+    notifiers: tuple[NotifierStatus, ...]
+    untold: tuple[str, ...]
+    """What was not delivered, in sentences."""
 
 
 def status(arguments: Namespace) -> None:
@@ -85,7 +93,7 @@ def _look(store: SqliteStore) -> _Seen:
     runs, folder, there = store.is_written(), FleetFolder(store.path), ledger.aggregates
     agents = sorted(projection.agents(there), key=lambda agent: by_number(agent.name))
     found = [(agent, look(folder, agent)) for agent in agents]
-    tasks = account.claimed(projection.tasks(there)) if there else ()
+    tasks = account.claimed(task_status.tasks(there)) if there else ()
     in_the_way = read_waits(folder.waits) if awaited.goes_on(there) else ()
     return _Seen(
         store,
@@ -100,12 +108,14 @@ def _look(store: SqliteStore) -> _Seen:
         quarantines.found(store, ledger),
         plan_change.in_force_since(there[board.NAME]) if board.NAME in there else (0, 0),
         tuple(each for each in balances(there) if each.whose == "agent"),
+        notifiers(there),
+        tuple(troubles(there)),
     )
 
 
 def _status_json(seen: _Seen) -> dict[str, Any]:
     counts: dict[str, int] = {}
-    for task in projection.counted(seen.tasks):
+    for task in task_status.counted(seen.tasks):
         counts[task.state] = counts.get(task.state, 0) + 1
     spending = seen.account.spending
     agents = [
@@ -133,6 +143,7 @@ def _status_json(seen: _Seen) -> dict[str, Any]:
         "doubts": seen.unmerged.doubts(_open(seen)),
         "quarantined": [msgspec.to_builtins(each) for each in seen.quarantined],
         "in_the_way": [msgspec.to_builtins(each) for each in seen.in_the_way],
+        "notifiers": [msgspec.to_builtins(each) for each in seen.notifiers],
         **usage_json(spending.total),
     }
 
@@ -148,7 +159,7 @@ def _open(seen: _Seen) -> list[str]:
 
 def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
     """Yield the lines of a status: progress, decisions that the fleet waits for, failures, agents."""
-    tasks = projection.counted(seen.tasks)
+    tasks = task_status.counted(seen.tasks)
     closed = sum(1 for task in tasks if task.state == State.CLOSED)
     others = [f"{count} {state}" for state, count in by_state(tasks) if state != State.CLOSED]
     others += [f"{len(seen.tasks) - len(tasks)} removed"] if len(seen.tasks) > len(tasks) else []
@@ -164,6 +175,7 @@ def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
     yield from (f"! {line}" for line in awaited.quarantined(seen.quarantined, log))
     yield from (f"! {line}" for line in awaited.lines(seen.waiting, seen.account.paused_by, log))
     yield from (f"! {line}" for line in awaited.in_the_way(seen.in_the_way, now_ms))
+    yield from (f"! {plain(line.encode())}" for line in seen.untold)
     yield from (f"! {line}" for line in awaited.fallen(seen.account.stopped_by))
     yield from (f"! {as_typed(line)}" for line in seen.account.outputs(tasks, FleetFolder(seen.store.path), log))
     yield from (f"! {line}" for line in seen.unmerged.lines(_open(seen)))
@@ -215,7 +227,7 @@ def tasks(arguments: Namespace) -> None:
     with logs.peek(arguments.db) as store:
         ledger, account = logs.fold_with_account(store)
     there = ledger.aggregates
-    found = account.claimed(projection.tasks(there)) if there else ()
+    found = account.claimed(task_status.tasks(there)) if there else ()
     usages = [account.spending.of_task(task.id) for task in found]
     if arguments.json:
         pairs = zip(found, usages, strict=True)

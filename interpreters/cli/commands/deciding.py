@@ -192,10 +192,7 @@ def _not_asked(of: Aggregate, each: fleet_task.FleetTask) -> str:
 
 
 _NOT_YET: Final = "it does not wait for an approval now"
-_NOT_ASKED: Final[Mapping[State, str]] = {
-    State.CLOSED: "its work is merged",
-    State.CANCELLED: "that is final",
-}
+_NOT_ASKED: Final[Mapping[State, str]] = {State.CLOSED: "its work is merged", State.CANCELLED: "that is final"}
 
 
 def _cancellation(of: Aggregate, each: fleet_task.FleetTask, reason: str) -> Verdict:

@@ -25,8 +25,9 @@ from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import UnknownName, must_be_there
 from lifefold.interpreters.cli.wording import age, clock_time, is_missing, this_command
 from lifefold.interpreters.engine import Decision, Ledger
-from lifefold.interpreters.explain import status
+from lifefold.interpreters.explain import status, task_status
 from lifefold.interpreters.explain import why as projection
+from lifefold.interpreters.explain.notifications import troubles
 from lifefold.interpreters.explain.why.phrases import enumerated
 from lifefold.interpreters.fleet_runner import quarantines
 from lifefold.interpreters.fleet_runner.agent_looks import Looks, looks, marked
@@ -64,6 +65,7 @@ def why(arguments: Namespace) -> None:
         agent = _owner(store, ledger, said, runs=runs)
         unmerged, output = UnmergedWork(store), account.output_of(arguments.task, FleetFolder(store.path))
         said = replace(said, onward=logs.typed(said.onward, store))
+        untold = tuple(f"{line[0].upper()}{line[1:]}." for line in troubles(ledger.aggregates, arguments.task))
     open_tasks = () if said.state == State.CLOSED else (said.task,)
     said = replace(said, options=tuple(option for option in said.options if option.command in arguments.known))
     if arguments.json:
@@ -71,13 +73,14 @@ def why(arguments: Namespace) -> None:
         doubts += unmerged.doubts(open_tasks)
         places = [place for task in open_tasks for place in unmerged.of(task)]
         found = {"runner": runner, "doubts": doubts, "in_the_way": in_the_way, "unmerged": places, "output": output}
+        found["untold"] = untold
         found["agent"] = msgspec.to_builtins(agent)
         print(json.dumps({**msgspec.to_builtins(said), **found}, indent=2))
         return
     lies = (f"{line[0].upper()}{line[1:]}." for line in unmerged.lines(open_tasks))
     outputs = (f"The output of its last session is in {output}.",) if output and open_tasks and not said.owner else ()
     looks_like = () if agent is None else (agent.in_words(),)
-    for line in lines(said, (*looks_like, *in_the_way, *doubts, *lies, *outputs), arguments.db):
+    for line in lines(said, (*looks_like, *in_the_way, *doubts, *lies, *outputs, *untold), arguments.db):
         print(plain(line.encode()))
 
 
@@ -123,7 +126,7 @@ def _must_be_there(store: SqliteStore, ledger: Ledger, task: str) -> None:
     if f"{worker.KIND}/{task}" in ledger.aggregates and f"task:{task}" not in _tasks(ledger):
         what, more = f"{task} is an agent, not a task", f"lifefold log --agent {task}{logs.LOG} its transitions"
         raise BadInput(logs.typed(f"{what}; lifefold status{logs.LOG} shows its state, and {more}", store))
-    names = [each.id for each in status.tasks(ledger.aggregates)] if ledger.aggregates else []
+    names = [each.id for each in task_status.tasks(ledger.aggregates)] if ledger.aggregates else []
     try:
         must_be_there("task", [task], names)
     except UnknownName as unknown:
@@ -133,7 +136,7 @@ def _must_be_there(store: SqliteStore, ledger: Ledger, task: str) -> None:
 def _doubts(store: SqliteStore, ledger: Ledger, said: projection.Explanation, *, runs: bool) -> Iterator[str]:
     """Yield what the log says and the processes contradict."""
     concerned = {each.task for each in said.causes}
-    moves = any(not each.settled and each.id in concerned for each in status.tasks(ledger.aggregates))
+    moves = any(not each.settled and each.id in concerned for each in task_status.tasks(ledger.aggregates))
     if moves and not runs and not board.finished(ledger.aggregates[board.NAME]):
         yield logs.typed(_NO_RUNNER, store)
     then = logs.next_log(store.path)
@@ -178,7 +181,7 @@ def _owner(store: SqliteStore, ledger: Ledger, said: projection.Explanation, *, 
 def _owners(ledger: Ledger, said: projection.Explanation) -> Collection[str]:
     """Return the owners of the tasks that this one waits for."""
     concerned = {each.task for each in said.causes}
-    return {each.owner for each in status.tasks(ledger.aggregates) if each.id in concerned and each.owner}
+    return {each.owner for each in task_status.tasks(ledger.aggregates) if each.id in concerned and each.owner}
 
 
 def _in_the_way(store: SqliteStore, ledger: Ledger, agents: Collection[str]) -> Iterator[str]:

@@ -32,8 +32,9 @@ from lifefold.interpreters.cli.errors import FOR_ANOTHER, BadInput, denied
 from lifefold.interpreters.cli.recap import Recap
 from lifefold.interpreters.cli.wording import NO_WORK, as_typed, columns, messages_counted, spent, this_command
 from lifefold.interpreters.demo.project import ScaffoldError, write_demo
+from lifefold.interpreters.desk import registry
 from lifefold.interpreters.engine import LogMismatchError, WallClock
-from lifefold.interpreters.explain import status
+from lifefold.interpreters.explain import status, task_status
 from lifefold.interpreters.explain.why.phrases import brief, enumerated
 from lifefold.interpreters.fleet_file import Fleet, FleetFileError, load, place_of
 from lifefold.interpreters.fleet_file.tasks import unproven
@@ -167,6 +168,7 @@ async def _run(
     except (OSError, sqlite3.Error) as error:
         raise BadInput(f"{log}: the log cannot be opened there: {error}") from error
     clock.not_before(runner.engine.ledger.last_ms)
+    registry.note(log, fleet.name, fleet.source)
     _introduce(runner, begins=begins)
     try:
         account = Account() if begins else await account_of(log)
@@ -246,8 +248,8 @@ _LEAVING = (
 
 
 def _summary(runner: Runner, account: Account, verdict: Verdict, log: Path) -> None:
-    every = status.tasks(runner.aggregates)
-    tasks = status.counted(every)
+    every = task_status.tasks(runner.aggregates)
+    tasks = task_status.counted(every)
     closed = sum(1 for task in tasks if task.state == "CLOSED")
     total = spent(account.spending.total)
     removed = f"{len(every) - len(tasks)} removed; " if len(every) > len(tasks) else ""
@@ -257,7 +259,7 @@ def _summary(runner: Runner, account: Account, verdict: Verdict, log: Path) -> N
     for task in every:
         if task.state != "CLOSED":
             print(f"  {task.id}: {task.state}{f': {task.reason}' if task.reason else ''}")
-    if runner.fleet.repository is not None and (idle := status.without_change(tasks)):
+    if runner.fleet.repository is not None and (idle := task_status.without_change(tasks)):
         print(f"  {brief(enumerated(idle))}: CLOSED, and nothing was changed")
     outputs = account.outputs(every, runner.folder, logs.option(log))
     for line in (*_of_agents(runner, verdict), *awaited.fallen(account.stopped_by), *outputs):
@@ -268,7 +270,7 @@ def _summary(runner: Runner, account: Account, verdict: Verdict, log: Path) -> N
     waiting = awaited.lines(awaited.waiting(runner.aggregates), account.paused_by, logs.option(log))
     for line in (*unmerged.lines([task.id for task in every if task.state != "CLOSED"]), *waiting):
         print(f"  {line}")
-    for line in strange(runner.refused):
+    for line in strange(runner.refused.counts):
         print(f"  {line} (listed in {runner.folder.refusals})")
     for line in _onward(runner, verdict, before, _this_run(runner.fleet, log)):
         print(line)

@@ -3,13 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from lifefold.core.fleet.board import account, budget, worker_slot
-from lifefold.core.fleet.dispatch import accounts, budgets
-from lifefold.core.fleet.system import board
-from lifefold.core.fleet.worker import assignment, desired_state, supervisor
-from lifefold.core.kernel import Entity
-from lifefold.core.lifecycles import task, turn
-from lifefold.core.lifecycles.session import State as SessionState
+from lifefold.core.fleet.board import budget, worker_slot
+from lifefold.core.fleet.dispatch import budgets
+from lifefold.core.fleet.worker import assignment, desired_state
+from lifefold.core.lifecycles import task
 from lifefold.core.lifecycles.task import Stage, State
 from lifefold.interpreters.explain.why.chain import (
     MISSING,
@@ -33,12 +30,13 @@ from lifefold.interpreters.explain.why.phrases import (
     in_time,
     ordinal,
 )
+from lifefold.interpreters.explain.why.whereabouts import DOING, RESTS, empty_budget, refill, whereabouts, works
 
 
 def sentence(view: FleetView) -> str:
     """Return the state of a task, and why it is in it."""
     said = SENTENCES[view.task.state](view)
-    aborted = f" {_aborted(view)}" if view.task.is_doomed and view.task.state is not State.CANCELLED else ""
+    aborted = f" {_aborted(view)}" if view.task.is_aborted and view.task.state is not State.CANCELLED else ""
     return f"{view.name} {said}{'' if said.endswith(('…', '?')) else '.'}{aborted}"
 
 
@@ -117,96 +115,7 @@ def _money(view: FleetView) -> str:
     whose = "the fleet's" if found.ref == budgets.FLEET else "its"
     if found.state is budget.State.HELD:
         return f"all that is left of {whose} budget is reserved for tasks in progress"
-    return f"{whose} budget is spent{_refill(view, found)}"
-
-
-def empty_budget(view: FleetView, agent: str = "") -> Entity[budget.Budget] | None:
-    """Return a budget without a share left, of those that the task needs or of the agent's own; None without one.
-
-    A done task reserves nothing, so it needs no budget.
-    """
-    entities = view.aggregates[board.NAME].entities
-    needed = [budgets.of_agent(agent)] if agent else [budgets.FLEET, budgets.of_task(view.name)]
-    found = (entities.get(ref) for ref in needed if view.task.state is State.OPEN)
-    return next((each for each in found if each is not None and each.state not in budget.ADMITS), None)
-
-
-def _refill(view: FleetView, spent: Entity[budget.Budget]) -> str:
-    """Return when a budget is refilled, if it is."""
-    left_ms = refill_ms(view, spent)
-    return "" if left_ms is None else f", and is refilled {in_time(left_ms)}"
-
-
-def refill_ms(view: FleetView, spent: Entity[budget.Budget]) -> int | None:
-    """Return the milliseconds until a budget is refilled; None if it is not."""
-    timer = spent.find(budget.Refilled.__name__)
-    return max(0, timer.deadline_ms - view.now_ms) if timer is not None and timer.deadline_ms else None
-
-
-def resting_account(view: FleetView, agent: str) -> Entity[account.Account] | None:
-    """Return the account of an agent, if it admits the agent to no open task now; None otherwise.
-
-    Work that is done needs no account.
-    """
-    of = view.aggregates[board.NAME]
-    is_needed = view.task.state is State.OPEN and not accounts.admits(of, agent)
-    return accounts.account_of(of, agent) if is_needed else None
-
-
-def _limited(view: FleetView, of: Entity[account.Account]) -> str:
-    """Return how long an account rests, or which agent tries it."""
-    name, left_ms = of.ref.partition(":")[2], rest_left_ms(view, of)
-    if left_ms is None:
-        return f"account {name} is tried again by {of.record.probe}"
-    return f"account {name} rests{in_brackets(accounts.reason_of(of.record))}, and resumes {in_time(left_ms)}"
-
-
-def rest_left_ms(view: FleetView, of: Entity[account.Account]) -> int | None:
-    """Return the milliseconds until the rest of an account is over; None if it does not rest."""
-    timer = of.find(account.RestOver.__name__)
-    return None if timer is None else max(0, timer.deadline_ms - view.now_ms)
-
-
-def whereabouts(view: FleetView, agent: str) -> str:
-    """Return what an agent is doing."""
-    slot, wanted = view.worker_slots[agent], view.desired_state(agent)
-    if slot.state is worker_slot.State.GONE:
-        errors = view.session(agent).consecutive_errors if wanted.state is not desired_state.State.STOP else 0
-        quarantined = view.supervisor(agent).state is supervisor.State.QUARANTINED
-        reason = f"{count(errors, 'error')} in a row" if errors and not quarantined else slot.reason
-        return f"{agent} has stopped{in_brackets(reason)}"
-    if wanted.state in _RESTS:
-        return f"{agent} {_RESTS[wanted.state]}{in_brackets(wanted.reason)}"
-    if slot.state is worker_slot.State.WORKING:
-        preempted_for = view.work.preempted.get(agent)
-        return f"{agent} is preempted for {preempted_for}" if preempted_for else f"{agent} is at {slot.task}"
-    spent = empty_budget(view, agent)
-    if spent is not None:
-        return f"{agent}'s own budget is spent{_refill(view, spent)}"
-    resting = resting_account(view, agent)
-    if resting is not None:
-        return f"{agent}'s {_limited(view, resting)}"
-    doing = _DOING[view.session(agent).state]
-    return f"{agent} {doing}" if slot.state is worker_slot.State.AWAY and doing else f"{agent} waits for work"
-
-
-_RESTS: Final[Mapping[desired_state.State, str]] = {
-    desired_state.State.PAUSE: "is paused",
-    desired_state.State.HOLD: "is held until a runner is at work",
-    desired_state.State.DRAIN: "is draining, and stops then",
-}
-
-_DOING: Final[Mapping[SessionState, str]] = {
-    SessionState.INITIALIZING: "prepares its worktree",
-    SessionState.BUILDING_PROMPT: "",
-    SessionState.SPAWNING: "starts a session",
-    SessionState.RUNNING: "",
-    SessionState.INTERRUPTING: "is being interrupted",
-    SessionState.COOLING_DOWN: "pauses before its next session",
-    SessionState.SESSION_COMPLETE: "ends its last session",
-    SessionState.STOPPED: "has stopped",
-}
-"""What an agent is doing when it neither works nor waits for work."""
+    return f"{whose} budget is spent{refill(view, found)}"
 
 
 def _claimed(view: FleetView) -> str:
@@ -228,31 +137,14 @@ def _at(view: FleetView) -> str:
     owner = view.task.owner
     wanted = view.desired_state(owner)
     if wanted.state in desired_state.RESTS:
-        return f"; {owner} {_RESTS[wanted.state]}{in_brackets(wanted.reason)}"
+        return f"; {owner} {RESTS[wanted.state]}{in_brackets(wanted.reason)}"
     if view.assignment(owner).state is assignment.State.PREPARING:
         return "; its worktree is being prepared"
     if asked := view.questions(owner):
         return f"; {asked[0].sentence()}"
-    does = _DOING[view.session(owner).state] or _works(view, owner)
+    does = DOING[view.session(owner).state] or works(view, owner)
     doing = enumerated([each for each in (does, view.conversing(owner)) if each])
     return f"; {owner} {doing}" if doing else ""
-
-
-def _works(view: FleetView, agent: str) -> str:
-    """Return what the running session of an agent does, as its output tells; empty if it tells nothing."""
-    now = view.turn(agent)
-    if now is None:
-        return ""
-    if now.wanted:
-        return f"asks for leave to use {now.wanted}"
-    return f"{_PHASES[now.state]}{in_brackets(', '.join(dict.fromkeys(now.doing)))}" if now.state in _PHASES else ""
-
-
-_PHASES: Final[Mapping[str, str]] = {
-    turn.State.TOOL_USE: "uses a tool",
-    turn.State.COMPACTING: "shortens its context",
-}
-"""The phases of a turn that say more than the state of its task."""
 
 
 def _done(view: FleetView) -> str:

@@ -18,8 +18,8 @@ from lifefold.core.lifecycles.session import State as SessionState
 from lifefold.core.lifecycles.task import Stage, State
 from lifefold.interpreters.explain.why.chain import Link, chain, roots, state_of
 from lifefold.interpreters.explain.why.fleet_view import FleetView
-from lifefold.interpreters.explain.why.now import empty_budget, refill_ms, rest_left_ms, resting_account
 from lifefold.interpreters.explain.why.phrases import MOST_NAMED, duration, enumerated, in_brackets, in_time
+from lifefold.interpreters.explain.why.whereabouts import empty_budget, refill_ms, rest_left_ms, resting_account
 
 
 class Option(msgspec.Struct, frozen=True):

@@ -32,13 +32,8 @@ from typing import Final, NoReturn, Protocol, cast
 import msgspec
 
 from lifefold.core.kernel import replace
-from lifefold.core.lifecycles.runtime import (
-    Runtime,
-    State,
-)
-from lifefold.core.lifecycles.runtime_profiles import (
-    graceful,
-)
+from lifefold.core.lifecycles.runtime import Runtime, State
+from lifefold.core.lifecycles.runtime_profiles import graceful
 from lifefold.core.policy.reasons import SUSPENDED_STATUS
 from lifefold.interpreters.facades.cooperative.agent import Agent, default_machine, record_of, session_grace_ms
 

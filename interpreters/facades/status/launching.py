@@ -19,11 +19,7 @@ class Launching:
     """A launch that is undone unless the start is saved. An agent has at most one launch ``under_way``."""
 
     def __init__(
-        self,
-        launch: Hook | None,
-        release: Hook | None,
-        failures: deque[Exception],
-        under_way: "dict[Who, Launching]",
+        self, launch: Hook | None, release: Hook | None, failures: deque[Exception], under_way: "dict[Who, Launching]"
     ) -> None:
         """Take the two hooks, a queue for errors of ``release``, and the launches of the same runtime."""
         self._launch, self._release, self._failures, self._under_way = launch, release, failures, under_way

@@ -213,13 +213,10 @@ class Runtime:
         ``AgentFailed`` (I2), ``BudgetRefused``.
         """
         requested = lease.Reserve(
-            text("name", name, empty=False),
-            whole("amount_microusd", amount_microusd, SOME_MICROUSD),
+            text("name", name, empty=False), whole("amount_microusd", amount_microusd, SOME_MICROUSD)
         )
         return self._change(
-            agent_id,
-            lambda state: (lease_ref(state.incarnation), requested),
-            lambda state: denied(state, requested),
+            agent_id, lambda state: (lease_ref(state.incarnation), requested), lambda state: denied(state, requested)
         )
 
     def settle(self, agent_id: str, name: str, cost_microusd: int) -> AgentState:
@@ -236,11 +233,7 @@ class Runtime:
 
     def refresh(self, agent_id: str) -> AgentState:
         """Refresh an expired lease, if its grace is not over. Raises ``NotRunning``, ``RefreshRefused``."""
-        return self._change(
-            agent_id,
-            lambda state: (lease_ref(state.incarnation), lease.Refresh()),
-            not_refreshed,
-        )
+        return self._change(agent_id, lambda state: (lease_ref(state.incarnation), lease.Refresh()), not_refreshed)
 
     # How a call becomes a transition
 

@@ -69,13 +69,7 @@ class Agent:
 
 
 def _become(  # noqa: PLR0913, PLR0917 - a child needs all of these
-    argv: list[str],
-    cwd: str,
-    environment: dict[str, str],
-    shim_pid: int,
-    gate_fd: int,
-    output_fd: int,
-    failure_fd: int,
+    argv: list[str], cwd: str, environment: dict[str, str], shim_pid: int, gate_fd: int, output_fd: int, failure_fd: int
 ) -> "NoReturn":
     """Turn the forked child into the agent. Never returns, not even after an error."""
     doing = "cannot prepare the process"

@@ -563,8 +563,8 @@ def test_a_view_is_folded_over_all_transitions_before_any_rule_looks_at_it() -> 
 def test_a_system_with_more_properties_is_the_same_in_all_else() -> None:
     """The original system is unchanged."""
     of, _ = tower(fade)
-    quiet: Property[SystemState] = always("nothing is under way", lambda scene: not scene.in_flight)
-    small: Property[SystemState] = always("there is one tower", lambda scene: len(scene.aggregates) == 1)
+    quiet: Property[SystemState] = always("nothing is under way", lambda system_state: not system_state.in_flight)
+    small: Property[SystemState] = always("there is one tower", lambda system_state: len(system_state.aggregates) == 1)
     system = System("country", of, properties=(quiet,))
     more = system.with_properties(small)
     assert (more.name, more.properties) == ("country", (quiet, small))
@@ -575,7 +575,7 @@ def test_a_system_with_more_properties_is_the_same_in_all_else() -> None:
 def test_a_profile_of_a_machine_takes_its_place_in_a_system() -> None:
     """Rules, views, commands and properties are as they were, and so is the system that it was made of."""
     of, aggregate = tower(pull_the_next)
-    quiet: Property[SystemState] = always("nothing is under way", lambda scene: not scene.in_flight)
+    quiet: Property[SystemState] = always("nothing is under way", lambda system_state: not system_state.in_flight)
     system = System("country", of, properties=(quiet,))
     deaf = bell.replacing(row(Sound.QUIET, Pulled, Sound.QUIET), row(Sound.QUIET, Faded, Sound.RINGING))
     other = system.with_machine("tower", deaf)

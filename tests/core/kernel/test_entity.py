@@ -22,7 +22,7 @@ from lifefold.core.kernel import (
     replace,
     row,
 )
-from lifefold.core.kernel.entity import POSTPONED_LIMIT
+from lifefold.core.kernel.advance import POSTPONED_LIMIT
 from lifefold.effects import Activity, Begin, CancelTimer, End, StartTimer
 from oven import Bake, Baked, Cooled, Doused, Knocked, Lit, Oven, Place, Ring, Scrapped, Stirred, Swept, Warned, machine
 from oven_life import Given, baking, cooling

@@ -193,6 +193,6 @@ def test_what_is_written_rightly_is_accepted() -> None:
 
 def test_a_projected_property_is_evaluated_on_the_projection() -> None:
     """Other properties are evaluated on the whole system state."""
-    scene = SystemState({"a": 1, "b": 2}, (("a", "b", "lamp", Turned()),))
-    assert subject_of(PROPERTY, scene) is scene
-    assert subject_of(projected(str, PROPERTY)[0], scene) == Projection({"a": "1", "b": "2"}, 1)
+    system_state = SystemState({"a": 1, "b": 2}, (("a", "b", "lamp", Turned()),))
+    assert subject_of(PROPERTY, system_state) is system_state
+    assert subject_of(projected(str, PROPERTY)[0], system_state) == Projection({"a": "1", "b": "2"}, 1)

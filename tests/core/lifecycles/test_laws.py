@@ -14,7 +14,7 @@ from returns.result import Failure, Success
 
 from agreement import fold_with_ledger, fold_with_react
 from alone import NAME, alone, birth, next_inputs
-from lifefold.core.fleet.board import fleet_task, worker_slot
+from lifefold.core.fleet.board import fleet_task, notifier, worker_slot
 from lifefold.core.fleet.service import inbox
 from lifefold.core.fleet.worker import assignment, question, stall_detector
 from lifefold.core.kernel import Aggregate, Codec, Event, IllegalTransition, Machine, Record, Row, Step, encode
@@ -47,6 +47,7 @@ NEAR: dict[str, Record] = {
     "inbox": inbox.Inbox(takes_messages=True),
     "stall_detector": stall_detector.StallDetector(limits=stall_detector.Limits(nudge_ms=90_000)),
     "questions": question.Questions(terms=TERMS),
+    "notifier": msgspec.structs.replace(notifier.machine.initial, most_waiting=2),
     "process": RESTARTING,
     "process-promptise-1.5": RESTARTING,
     **{

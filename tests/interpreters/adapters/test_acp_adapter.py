@@ -1,6 +1,7 @@
-"""The adapter of the Agent Client Protocol reads the lines of its client, also of recorded sessions of real programs."""
+"""The adapter of the Agent Client Protocol reads the lines of its client, also those of real programs."""
 
 import json
+from collections.abc import Mapping
 
 import pytest
 
@@ -64,7 +65,7 @@ def test_two_thousand_hostile_sessions_of_acp_raise_no_error_and_stay_small() ->
     fuzz(bench(), 2_000)
 
 
-def session(*lines: dict[str, object], status: int | None = 0) -> tuple[Ended, tuple[Fact, ...]]:
+def session(*lines: Mapping[str, object], status: int | None = 0) -> tuple[Ended, tuple[Fact, ...]]:
     """Return the end and the facts of a session of these lines."""
     state, facts = read(ACP, [json.dumps(each).encode() for each in lines])
     return ACP.finish(state, status), facts

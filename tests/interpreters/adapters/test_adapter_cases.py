@@ -120,6 +120,31 @@ def test_gemini_without_a_result_is_judged_by_its_exit_status(status: int, outco
     assert session("gemini", b"Error: something else", status=status)[0].outcome is outcome
 
 
+REFUSALS = [
+    ("claude", b"error: unknown option '--fast'"),
+    ("claude", b"--dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons"),
+    ("codex", b"error: unexpected argument '--fast' found\n\nUsage: codex exec\n\nFor more information, try '--help'."),
+    ("codex", b"Error loading configuration: unknown variant `fast`"),
+    ("opencode", b"opencode run [message..]\n\nUnknown argument: fast"),
+    ("gemini", b"Unknown arguments: fast, quick"),
+    ("aider", b"aider: error: unrecognized arguments: --fast"),
+]
+
+
+@pytest.mark.parametrize(("program", "output"), REFUSALS)
+def test_a_program_that_refuses_its_command_line_is_not_tried_again(program: str, output: bytes) -> None:
+    """Only before it has begun: later the same words may be those of a tool."""
+    end, _ = session(program, *output.splitlines(), status=2)
+    assert end.outcome is Outcome.REFUSED_COMMAND
+    assert end.reason in output.decode()
+    assert session(program, *output.splitlines(), status=-9)[0].outcome is Outcome.CRASHED
+
+
+def test_the_words_of_a_refused_command_mean_nothing_after_the_beginning() -> None:
+    lines = b'{"type":"system","subtype":"init","session_id":"c1"}', b"error: unknown option '--fast'"
+    assert session("claude", *lines, status=1)[0].outcome is Outcome.CRASHED
+
+
 def test_a_sentence_does_not_replace_the_exact_end_of_a_limit() -> None:
     """Claude Code tells the second in an event, and the minute in its last sentence."""
     event = b'{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1795512034}}'
@@ -173,8 +198,14 @@ def test_aider_goes_on_after_an_error_that_passed() -> None:
     ("lines", "status", "end"),
     [
         ((b"all done",), 0, Ended(Outcome.SUCCESS, "all done")),
-        ((b"no api key",), 1, Ended(Outcome.CRASHED, "exit status 1: no api key")),
-        ((b"Error: invalid api key", b""), 1, Ended(Outcome.LOGIN_REFUSED, "exit status 1: Error: invalid api key")),
+        ((b"no api key",), 1, Ended(Outcome.CRASHED, "exit status 1: no api key", "no api key")),
+        (
+            (b"Error: invalid api key", b""),
+            1,
+            Ended(Outcome.LOGIN_REFUSED, "exit status 1: Error: invalid api key", "Error: invalid api key"),
+        ),
+        ((b"90%\rstop hook",), 2, Ended(Outcome.CRASHED, "exit status 2: stop hook", "stop hook")),
+        ((b"x",), 127, Ended(Outcome.CRASHED, "exit status 127 (the program was not found): x", "x")),
         ((b"invalid api key",), -15, Ended(Outcome.CRASHED, "ended by signal 15: invalid api key")),
         ((), None, Ended(Outcome.CRASHED, "ended in an unknown way")),
     ],

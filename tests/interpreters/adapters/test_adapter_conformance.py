@@ -56,7 +56,12 @@ class TestCommand(AdapterConformance):
         return bench_of("command")
 
 
+INPUTS = 10_000
+"""The hostile lines of a campaign, for each adapter."""
+
+
 @pytest.mark.campaign
 @pytest.mark.parametrize("name", [*PROGRAMS, "command"])
-def test_two_thousand_hostile_sessions_raise_no_error_and_stay_small(name: str) -> None:
-    fuzz(bench_of(name), 2_000)
+def test_ten_thousand_hostile_lines_raise_no_error_and_stay_small(name: str) -> None:
+    """They are torn, doubled, in another order, huge, deeply nested, of other types, and no UTF-8."""
+    assert fuzz(bench_of(name), INPUTS) >= INPUTS

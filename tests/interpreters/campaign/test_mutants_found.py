@@ -8,7 +8,7 @@ from lifefold.interpreters.campaign.emitted import emitted
 from lifefold.interpreters.campaign.findings import SeedFinding, small
 from lifefold.interpreters.simulate import Faults, Limits, Run, simulate
 from lifefold.interpreters.simulate.simulation import Found
-from lifefold.interpreters.targets.simulation_targets import FLEET, named
+from lifefold.interpreters.targets.simulation_targets import named
 from lifefold.interpreters.targets.target import Target
 from lost_rules import BOARD, WORKER, without
 
@@ -27,10 +27,7 @@ NOT_SEEN = {
     "look_anew": "the same",
     "gain_role": "the same, and in a check no change adds an agent; tests/core/fleet/test_changing.py finds it",
     "listen": "worker and board agree that nothing is charged; tests/core/fleet/worker/test_conversation.py finds it",
-    "interrupt_at_a_limit": "no simulated output tells of a limit; tests/core/fleet/worker/test_output.py finds it",
-    "name_conversation": "no simulated output names a conversation; tests/core/fleet/worker/test_output.py finds it",
-    "take_messages": "no simulated operator writes to a task; tests/core/fleet/dispatch/test_task_messages.py finds it",
-    **dict.fromkeys(("pass_on_message", "deliver_messages", "close_task_mailbox", "close_late_mailbox"), "the same"),
+    "interrupt_at_a_limit": "a session may wait long at its limit; tests/core/fleet/worker/test_output.py finds it",
 }
 """Rules without which the fleet keeps what it promises."""
 
@@ -48,10 +45,10 @@ OF_TRUST = frozenset({"earn", "trust_again", "withdraw"})
 
 OF_SILENCE = frozenset({"keep_watch", "give_up"})
 """Rules of what only a fleet has whose sessions are watched."""
-OF_RESTARTS = frozenset({"fall", "ask", "begin_anew", "grant", "spend"})
+OF_RESTARTS = frozenset({"on_agent_stopped", "ask", "begin_anew", "grant", "spend"})
 """Rules of a fleet whose agents are restarted."""
 
-OF_PREEMPTION = frozenset({"make_room", "take_away", "use_room", "leave_room"})
+OF_PREEMPTION = frozenset({"preempt", "take_away", "use_request", "drop_request"})
 """Rules of a fleet in which tasks make room for what comes first."""
 
 OF_ABORTS = frozenset({"spread", "catch_up"})
@@ -68,16 +65,29 @@ OF_ACCOUNTS = frozenset(
 )
 """Rules of a fleet whose agents share accounts."""
 
-OF_CONVERSATIONS = frozenset({"listen", "keep", "take_up", "choose"})
+OF_CONVERSATIONS = frozenset({"listen", "keep", "take_up", "choose", "name_conversation"})
 """Rules of a fleet whose agents have conversations."""
+
+OF_MESSAGES = frozenset(
+    {"take_messages", "pass_on_message", "deliver_messages", "close_task_mailbox", "close_late_mailbox"}
+)
+"""Rules of a fleet whose operators write to tasks."""
 
 OF_QUESTIONS = frozenset({"keep_open"})
 """Rules of a fleet whose sessions may ask operators."""
 
+OF_NOTIFICATIONS = frozenset(
+    {
+        *("announce_task", "announce_plan", "announce_limit", "announce_budget", "announce_stop", "announce_service"),
+        *("note_question", "note_silence", "pass_on"),
+    }
+)
+"""Rules of a fleet with notifiers."""
+
 OF_TURNS = frozenset(
     {
         *("launch_turn", "run_turn", "reap_turn", "reap_when_gone", "follow_work", "begin_turn", "end_turn"),
-        *("verify_turn", "keep_following", "stop_following", "interrupt_at_a_limit", "name_conversation"),
+        *("verify_turn", "keep_following", "stop_following", "interrupt_at_a_limit"),
     }
 )
 """Rules of a fleet that follows the output of its sessions."""
@@ -86,12 +96,12 @@ TAKES_LONG = frozenset(
     {
         *("recall", "release", "abandon", "retry_granted", "divide", "gather", "look_again", "lose_role"),
         *("block_waiting", "free_waiting", "cancel_parts", "leave_to_others", "go_on_with_more"),
-        *("trust_again", "withdraw", "catch_up", "close_down", "leave_room", "make_room"),
+        *("trust_again", "withdraw", "catch_up", "close_down", "drop_request", "preempt"),
     }
 )
 """Rules that many seeds do without."""
 
-HARD_TO_MAKE_SMALL = frozenset({"take_away", "use_room", "give_up"})
+HARD_TO_MAKE_SMALL = frozenset({"take_away", "use_request", "give_up"})
 """Rules without which a fleet goes round for long whatever is left out."""
 
 
@@ -109,14 +119,18 @@ def concerned(name: str) -> Target:
     kinds |= dict.fromkeys(OF_SERVICES, "serving-")
     kinds |= {**dict.fromkeys(OF_ORPHANS, "orphans-"), **dict.fromkeys(OF_ACCOUNTS, "quota-")}
     kinds |= {**dict.fromkeys(OF_CONVERSATIONS, "talking-"), **dict.fromkeys(OF_QUESTIONS, "asking-")}
-    kinds |= dict.fromkeys(OF_TURNS, "turns-")
+    kinds |= {**dict.fromkeys(OF_TURNS, "turns-"), **dict.fromkeys(OF_MESSAGES, "messages-")}
+    kinds |= dict.fromkeys(OF_NOTIFICATIONS, "telling-")
     return named(f"fleet-{kinds.get(name, '')}2x3")
 
 
 def first(name: str, target: Target) -> tuple[int, Run]:
     """Return the first seed that finds something, and its run; the seed that has found this rule is tried before."""
     runs = (
-        (seed, simulate(target.subject, opening=target.opening, seed=seed, environment=FLEET, limits=LIMITS))
+        (
+            seed,
+            simulate(target.subject, opening=target.opening, seed=seed, environment=target.environment, limits=LIMITS),
+        )
         for seed in dict.fromkeys((FINDS.get(name, 0), *range(SEEDS)))
     )
     return next((seed, run) for seed, run in runs if run.found is not None)
@@ -157,7 +171,7 @@ def test_a_rule_that_is_lost_is_found(name: str, monkeypatch: pytest.MonkeyPatch
     seed, _ = first(name, concerned(name))
     monkeypatch.undo()
     target = concerned(name)
-    run = simulate(target.subject, opening=target.opening, seed=seed, environment=FLEET, limits=LIMITS)
+    run = simulate(target.subject, opening=target.opening, seed=seed, environment=target.environment, limits=LIMITS)
     assert run.found is None
 
 
@@ -175,7 +189,7 @@ def test_what_is_said_of_rules_that_are_not_missed_is_so(name: str, size: str, m
     monkeypatch.setattr(fleet, "system", without(name))
     target = named(size)
     for seed in range(30):
-        run = simulate(target.subject, opening=target.opening, seed=seed, environment=FLEET, limits=LIMITS)
+        run = simulate(target.subject, opening=target.opening, seed=seed, environment=target.environment, limits=LIMITS)
         assert run.found is None, (seed, run.found)
 
 

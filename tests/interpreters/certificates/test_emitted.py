@@ -311,7 +311,7 @@ def pottery() -> "tuple[System, list[tuple[str, Envelope]]]":
         "pottery",
         AggregateType("kiln", machines=(machine,), rules=(tell_pots,)),
         AggregateType("tally", machines=(tally,), commands={"tally": ()}),
-        properties=(always("messages do not pile up", lambda scene: len(scene.in_flight) < 9),),
+        properties=(always("messages do not pile up", lambda system_state: len(system_state.in_flight) < 9),),
     )
     records = {"tally": Tally()}, {"kiln": Kiln()}
     names = "tally", "kiln/a"
@@ -332,7 +332,7 @@ def test_messages_of_a_system_are_steps_that_must_be_under_way() -> None:
         module=POTTERY,
     )
     text = _test_of(_emitted("pottery"))
-    assert "    run = Retrace(*pottery())\n" in text
+    assert "    run = Replay(*pottery())\n" in text
     assert '    run.message(Counted(), "kiln/a", "tally")\n' in text
     assert _tested()[0] == "failed"
     _written(prop, ("MOST = 3", "MOST = 2"), module=POTTERY)
@@ -346,7 +346,7 @@ def test_messages_of_a_system_are_steps_that_must_be_under_way() -> None:
 @pytest.mark.usefixtures("folder")
 def test_a_system_without_a_function_is_opened_by_what_is_written() -> None:
     """Each envelope, with the records in it; as many words of operators as were allowed."""
-    silent: Property[SystemState] = always("nobody says anything", lambda scene: not scene.in_flight)
+    silent: Property[SystemState] = always("nobody says anything", lambda system_state: not system_state.in_flight)
     system = System("pottery", *kiln.system.aggregates.values(), properties=(silent,))
     bounds = Bounds(commands=1, states=200, depth=4)
     target = Target("pottery", system, tuple(kiln.opened(0)), bounds, ("kiln", "system"), "system")
@@ -377,7 +377,7 @@ def test_a_machine_begins_as_it_did_when_it_was_checked() -> None:
     target = msgspec.structs.replace(named("session"), subject=false, record=record, bounds=bounds)
     text, _ = emitted([(target, check(false, bounds=bounds))])
     began = 'machines()["session"].starting(Session(name="ann", limits=Limits(max_total_errors=2)))'
-    assert f"    run = Retrace({began})\n" in text
+    assert f"    run = Replay({began})\n" in text
     assert "from lifefold.core.lifecycles.session_model import " in text
     Path("test_found.py").write_text(text)
     assert _tested() == ("skipped", "session does not have this property any more: it never builds")
@@ -394,7 +394,7 @@ def test_properties_that_a_configuration_adds_are_in_the_test_that_is_written(mo
     target = named("turn")
     written, without = emitted([(target, check(target.subject))])
     assert without == ()
-    assert 'Retrace(machines()["turn"].with_properties(*MORE))' in written
+    assert 'Replay(machines()["turn"].with_properties(*MORE))' in written
     Path("test_found.py").write_text(written)
     assert _tested()[0] == "failed"
 
@@ -404,7 +404,7 @@ def test_properties_that_a_configuration_adds_to_a_system_are_in_the_test_that_i
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As those of a machine are."""
-    declared = 'always("nobody hears anything", lambda scene: not scene.in_flight)'
+    declared = 'always("nobody hears anything", lambda system_state: not system_state.in_flight)'
     Path("kilns.py").write_text(f"from lifefold.core.kernel import always\n\nMORE = ({declared},)\n")
     monkeypatch.setattr(sys, "path", [str(Path.cwd()), *sys.path])
     shipped = named("fleet")
@@ -418,7 +418,7 @@ def test_properties_that_a_configuration_adds_to_a_system_are_in_the_test_that_i
     (broken,) = (each for each in report.verdicts if each.name == "nobody hears anything")
     written, without = emitted([(target, msgspec.structs.replace(report, verdicts=(broken,)))])
     assert without == ()
-    assert 'Retrace(systems()["fleet"].with_properties(*MORE), [' in written
+    assert 'Replay(systems()["fleet"].with_properties(*MORE), [' in written
     Path("test_found.py").write_text(written)
     assert _tested()[0] == "failed"
 

@@ -79,11 +79,11 @@ def say(lamps, transition):
 
 
 def lamps() -> "tuple[System, list[tuple[str, Envelope]]]":
-    def shines(scene):
-        return 1 // (scene.aggregates["lamp"].record("lamp").turns - SCENE) != 7
+    def shines(system_state):
+        return 1 // (system_state.aggregates["lamp"].record("lamp").turns - SCENE) != 7
 
     kind = AggregateType("lamp", machines=(machine,), rules=(say,))
-    system = System("lamps", kind, properties=(sometimes("all of it", lambda scene: True), always("shines", shines)))
+    system = System("lamps", kind, properties=(sometimes("all of it", lambda found: True), always("shines", shines)))
     return system, [("lamp", Envelope("", Opened({"lamp": Lamp()}), 0))]
 """
 

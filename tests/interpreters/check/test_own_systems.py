@@ -280,14 +280,14 @@ def test_an_invariant_need_have_no_name() -> None:
     ]
 
 
-def the_table(scene: SystemState) -> Any:
-    return scene.aggregates["inn"].record("table")
+def the_table(system_state: SystemState) -> Any:
+    return system_state.aggregates["inn"].record("table")
 
 
 BEGINNINGS: Final[list[Property[Any]]] = [
-    always("nobody is here", lambda scene: the_table(scene).state is not Guest.HERE),
+    always("nobody is here", lambda system_state: the_table(system_state).state is not Guest.HERE),
     always_step("nobody comes", lambda step: step.before is not None or step.machine != "table"),
-    eventually("everybody is fed", lambda scene: the_table(scene).state is Guest.FED),
+    eventually("everybody is fed", lambda system_state: the_table(system_state).state is Guest.FED),
 ]
 
 

@@ -9,7 +9,8 @@ from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.kernel import Entity
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli.attention import agents_first, tasks_first
-from lifefold.interpreters.explain.status import AgentStatus, TaskStatus, task_status
+from lifefold.interpreters.explain.status import AgentStatus
+from lifefold.interpreters.explain.task_status import TaskStatus, task_status
 
 
 def a_task(state: State, name: str = "", *, retries: int = 0) -> TaskStatus:

@@ -12,7 +12,7 @@ from lifefold.core.fleet import AgentPlan, ServicePlan, TaskPlan
 from lifefold.interpreters.cli.account import account_of
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.cli.awaited import lines
-from lifefold.interpreters.explain.status import Awaited, Waiting
+from lifefold.interpreters.explain.pending import Awaited, Waiting
 from lifefold.interpreters.fleet_runner import Verdict
 
 NAME = ME.removeprefix("operator:")

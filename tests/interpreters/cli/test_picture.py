@@ -19,8 +19,9 @@ from lifefold.core.lifecycles import session
 from lifefold.effects import RunSession
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.picture import Picture
+from lifefold.interpreters.cli.watched import OfRunner
 from lifefold.interpreters.engine import ActivityContext, Interpreter
-from lifefold.interpreters.explain import status
+from lifefold.interpreters.explain import pending, status, task_status
 from lifefold.interpreters.fleet_file import load
 from lifefold.interpreters.fleet_runner import Runner
 from lifefold.interpreters.fleet_runner.notices import About
@@ -48,7 +49,7 @@ async def drawing(ground: Ground, act: Callable[[Draw, Runner], None], *, crashi
     runner = await Runner.open(load(ground.fleet), ground.log, interpreter=interpreter)
     account = Account()
     runner.observers.append(account.observe)
-    picture = Picture(runner, account)
+    picture = Picture(OfRunner(runner), account)
     begun = anyio.Event()
     runner.observers.append(Begun(len(runner.fleet.agents), begun).observe)
     async with anyio.create_task_group() as tasks:
@@ -87,7 +88,7 @@ async def drawing_when(
     """Draw when something is so; every worker ``begins`` with what is said to it as soon as it is there."""
     runner = await Runner.open(load(ground.fleet), ground.log, interpreter=Interpreter(activities={RunSession: fail}))
     account, so = Account(), anyio.Event()
-    picture = Picture(runner, account)
+    picture = Picture(OfRunner(runner), account)
 
     def observe(name: str, outcome: Reaction | Refusal) -> None:
         account.observe(name, outcome)
@@ -239,7 +240,7 @@ def test_a_task_shows_how_often_it_was_claimed_if_that_is_more_than_once(tmp_pat
     def act(_draw: Draw, runner: Runner) -> None:
         account = Account()
         account.claims.update({"plain-1": 3, "plain-2": 1})
-        drawn = " ".join(lines(Picture(runner, account), 120, 40))
+        drawn = " ".join(lines(Picture(OfRunner(runner), account), 120, 40))
         assert re.search(r"plain-1:(in progress|claimed) \(3 claims\)", drawn)
         assert re.search(r"plain-2:(in progress|claimed)\s", drawn)
 
@@ -300,7 +301,7 @@ def test_what_waits_for_a_person_stands_on_top(
         assert "paused" in drawn[table + 1]
 
     def is_so(runner: Runner) -> bool:
-        return len(status.waiting(runner.aggregates)) == 7
+        return len(pending.waiting(runner.aggregates)) == 7
 
     anyio.run(drawing_when, ground, is_so, act, pause)
 
@@ -312,7 +313,7 @@ def test_the_head_says_what_was_spent_and_a_task_when_it_is_tried_again(tmp_path
     ground.fleet.write_text(text)
 
     def is_so(runner: Runner) -> bool:
-        return any(each.state == "FAILED" for each in status.tasks(runner.aggregates))
+        return any(each.state == "FAILED" for each in task_status.tasks(runner.aggregates))
 
     def act(draw: Draw, _runner: Runner) -> None:
         drawn = draw(120, 40)
@@ -336,7 +337,7 @@ def test_a_task_is_not_said_to_be_tried_again_where_no_agent_is_left(tmp_path: P
         return board.NAME in runner.aggregates and board.finished(runner.aggregates[board.NAME])
 
     def act(draw: Draw, runner: Runner) -> None:
-        assert status.tasks(runner.aggregates)[0].timer is not None
+        assert task_status.tasks(runner.aggregates)[0].timer is not None
         assert any(re.search("TASKS  plain-1:failed *$", line) for line in draw(120, 40))
 
     def ignore(_runner: Runner, _name: str) -> None:
@@ -370,13 +371,13 @@ def test_how_things_stand_is_computed_when_something_has_happened(
     """And not with every picture; what has happened is in the next one."""
     ground = Ground(tmp_path).prepare("plain-1", agents=1, repository=False)
     asked = list[int]()
-    tasks_of = status.tasks
+    tasks_of = task_status.tasks
 
-    def counted(aggregates: Mapping[str, Aggregate]) -> tuple[status.TaskStatus, ...]:
+    def counted(aggregates: Mapping[str, Aggregate]) -> tuple[task_status.TaskStatus, ...]:
         asked.append(1)
         return tasks_of(aggregates)
 
-    monkeypatch.setattr(status, "tasks", counted)
+    monkeypatch.setattr(task_status, "tasks", counted)
 
     def act(draw: Draw, runner: Runner) -> None:
         first = draw(120, 40)

@@ -192,7 +192,7 @@ def test_two_who_speak_at_once_are_heard_one_after_the_other(log: Path) -> None:
             subprocess.Popen([*LIFEFOLD, *words, "--db", str(log)], stdout=subprocess.PIPE, text=True)
             for words in commands
         ]
-        while len(anyio.run(busy.posts)) < len(commands):
+        while len(anyio.run(busy.commands)) < len(commands):
             assert [each.poll() for each in running] == [None, None]
     printed = [each.communicate(timeout=HANG_S)[0] for each in running]
     assert [each.returncode for each in running] == [0, 0]
@@ -209,11 +209,11 @@ def test_who_was_not_quick_enough_hears_it_in_plain_words(log: Path, capsys: pyt
             ("desired_state", desired_state.StopWanted("enough")),
             ("mailbox", mailbox.OperatorMessageArrived("hello")),
         ):
-            anyio.run(store.post, "worker/ann", encode(Envelope(name, event, 0, "operator:eve")))
-        anyio.run(store.post, "board", b"{}")
+            anyio.run(store.submit, "worker/ann", encode(Envelope(name, event, 0, "operator:eve")))
+        anyio.run(store.submit, "board", b"{}")
     assert tell(log, capsys, "pause", "ann", code=2).startswith("ann: refused: it has stopped, for good\n")
     with SqliteStore.peek(log) as store:
-        answers = [str(each.answer) for each in anyio.run(lambda: store.posts(unanswered=False))]
+        answers = [str(each.answer) for each in anyio.run(lambda: store.commands(unanswered=False))]
     assert [answer.partition(":")[0] for answer in answers] == [
         "accepted; the next run acts on it",
         "refused",
@@ -288,7 +288,7 @@ def test_a_runner_whose_agents_are_all_paused_leaves_at_once(tmp_path: Path) -> 
         with anyio.fail_after(HANG_S):
             verdict = await runner.run()
         runner.close()
-        return verdict, runner.aggregates["worker/agent"].record("desired_state").state, runner.refused.total()
+        return verdict, runner.aggregates["worker/agent"].record("desired_state").state, runner.refused.counts.total()
 
     assert anyio.run(run) == (Verdict.LEFT, desired_state.State.PAUSE, 0)
 
@@ -315,7 +315,7 @@ def test_who_is_resumed_while_the_runner_leaves_is_held_again(tmp_path: Path) ->
         with anyio.fail_after(HANG_S):
             verdict = await runner.run()
         runner.close()
-        return verdict, runner.aggregates["worker/agent"].record("desired_state").state, runner.refused.total()
+        return verdict, runner.aggregates["worker/agent"].record("desired_state").state, runner.refused.counts.total()
 
     assert anyio.run(run) == (Verdict.LEFT, desired_state.State.HOLD, 0)
     assert ground.sessions("hang-1") == 0

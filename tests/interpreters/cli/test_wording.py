@@ -17,7 +17,8 @@ from lifefold.interpreters.cli.wording import (
     next_of,
     plain_state,
 )
-from lifefold.interpreters.explain.status import AgentStatus, Timer
+from lifefold.interpreters.explain.status import AgentStatus
+from lifefold.interpreters.explain.timers import Timer
 from lifefold.interpreters.fleet_runner.process_evidence import Evidence
 
 

@@ -102,3 +102,23 @@ def test_nothing_is_written_and_no_program_is_left(machine: Path, capsys: pytest
     assert main(["doctor", "fleet.toml"]) == 0
     assert sorted(machine.rglob("*")) == before
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "case", [(0, "", "all", True), (0, "1", "all", False), (1000, "", "all", False), (0, "", "edit", False)]
+)
+def test_permissions_that_a_program_refuses_to_root_are_told_before_a_run(
+    case: tuple[int, str, str, bool],
+    machine: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Claude Code ends at once then, unless a variable says that it is in a sandbox."""
+    user, sandbox, permissions, fails = case
+    monkeypatch.setattr("os.geteuid", lambda: user)
+    text = FLEET.replace("count = 2", f'count = 2\npermissions = "{permissions}"')
+    (machine / "fleet.toml").write_text(text.replace("env = { ", f'env = {{ IS_SANDBOX = "{sandbox}", '))
+    code, found = examined(capsys, "fleet.toml")
+    (program,) = found["programs"]
+    assert (code, program["verdict"]) == ((1, "missing") if fails else (0, "ok"))
+    assert ("is refused by the program to root" in program["found"]) == fails

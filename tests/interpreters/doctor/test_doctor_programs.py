@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -16,9 +17,7 @@ from lifefold.interpreters.doctor.programs import AgentProgram, examined, seen
 from lifefold.interpreters.processes.command import Limits
 
 
-def found_of(
-    script: str, folder: Path, env: Mapping[str, str] | None = None, **more: tuple[str, ...]
-) -> ProgramFinding:
+def found_of(script: str, folder: Path, env: Mapping[str, str] | None = None, **more: Any) -> ProgramFinding:
     """Return what is found of a script in the place of Claude Code."""
     (folder / "claude").write_text(f"#!/bin/sh\n{script}\n")
     (folder / "claude").chmod(0o755)

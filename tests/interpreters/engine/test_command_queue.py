@@ -55,15 +55,15 @@ async def log(tmp_path: Path) -> Path:
 async def test_without_a_runner_a_command_is_decided_and_durable_before_its_answer(log: Path) -> None:
     """Commands that were stored earlier are decided first, each for the state after the one before it."""
     with SqliteStore.peek(log) as store:
-        await store.post("kiln/a", b"not json")
+        await store.submit("kiln/a", b"not json")
         queue = CommandQueue(store, system, as_it_is, alone)
         answers = await queue.give([*said("one"), ("kiln/a", Envelope("kiln", Lit(), 0)), *said("two")], HANG_S)
         assert answers == [ALONE] * 3
         (again,) = await queue.give([("kiln/a", Envelope("kiln", Lit(), 0))], HANG_S)
         assert str(again).startswith("refused: kiln: Lit is not possible in Firing")
-        first, *_ = await store.posts(unanswered=False)
+        first, *_ = await store.commands(unanswered=False)
         assert str(first.answer).startswith("refused: ")
-        assert await store.posts() == []
+        assert await store.commands() == []
     assert await words(log) == ["one", "two"]
 
 
@@ -126,12 +126,12 @@ async def test_a_writer_that_was_replaced_answers_nothing() -> None:
     """Its transaction fails as a whole, so the command is left to the present writer."""
     shelf, clock = Shelf(), VirtualClock()
     old = MemoryStore(shelf)
-    number = await old.post("kiln/a", encode(Envelope("kiln", Lit(), 0)))
+    number = await old.submit("kiln/a", encode(Envelope("kiln", Lit(), 0)))
     writer = LogWriter(Ledger(system), old, clock)
     new = MemoryStore(shelf)
     with pytest.raises(Fenced):
         await writer.commit([*(Input(*each) for each in opened(clock.now_ms())), *(await writer.commands())])
-    assert [(post.id, post.answer) for post in await new.posts(unanswered=False)] == [(number, None)]
+    assert [(command.id, command.answer) for command in await new.commands(unanswered=False)] == [(number, None)]
     assert list(await new.read()) == []
 
 

@@ -14,7 +14,7 @@ from lifefold.interpreters.store import Batch
 pytestmark = pytest.mark.anyio
 
 
-def post_of(event: Event, *, ref: str = "kiln", at_ms: int = START_MS, key: str = "") -> bytes:
+def command_of(event: Event, *, ref: str = "kiln", at_ms: int = START_MS, key: str = "") -> bytes:
     """Return what an operator leaves in the store."""
     return encode(Envelope(ref, event, at_ms, "operator", key=key))
 
@@ -79,13 +79,13 @@ async def test_a_message_that_its_receiver_does_not_take_is_used_up(pottery: Pot
 async def test_a_post_is_taken_and_answered(pottery: Pottery) -> None:
     """What an operator leaves while the engine runs is an input, and its answer says what came of it."""
     async with pottery.running():
-        taken = await pottery.store.post("kiln/a", post_of(Lit()))
-        refused = await pottery.store.post("kiln/a", post_of(Lit()))
+        taken = await pottery.store.submit("kiln/a", command_of(Lit()))
+        refused = await pottery.store.submit("kiln/a", command_of(Lit()))
         await pottery.at(100)
-        answers = {post.id: post.answer for post in await pottery.store.posts(unanswered=False)}
+        answers = {command.id: command.answer for command in await pottery.store.commands(unanswered=False)}
         assert answers[taken] == "accepted"
         assert str(answers[refused]).startswith("refused: kiln: Lit is not possible in Firing")
-        assert await pottery.store.posts() == []
+        assert await pottery.store.commands() == []
         assert pottery.entity.state is Heat.FIRING
 
 
@@ -94,7 +94,7 @@ async def test_an_operator_command_that_was_not_taken_waits_for_the_next_engine(
     async with pottery.running():
         pass
     for word in ("one", "two", "three"):
-        await pottery.store.post("kiln/a", post_of(Called(word)))
+        await pottery.store.submit("kiln/a", command_of(Called(word)))
     async with pottery.running():
         assert pottery.hands.words == ["one", "two", "three"]
         await pottery.at(1_000)
@@ -102,11 +102,11 @@ async def test_an_operator_command_that_was_not_taken_waits_for_the_next_engine(
         await pottery.at(2_000)
         taken = [event.word for event in await pottery.events() if isinstance(event, Called)]
         assert taken == ["one", "two", "three"]
-    assert [post.answer for post in await pottery.store.posts(unanswered=False)] == ["accepted"] * 3
+    assert [command.answer for command in await pottery.store.commands(unanswered=False)] == ["accepted"] * 3
 
 
 async def test_a_post_is_answered_together_with_its_entry(pottery: Pottery) -> None:
-    """One batch has both, so that a crash leaves the post answered and taken, or neither."""
+    """One batch has both, so that a crash leaves the command answered and taken, or neither."""
     batches: list[Batch] = []
 
     async def keep(batch: Batch) -> None:
@@ -114,7 +114,7 @@ async def test_a_post_is_answered_together_with_its_entry(pottery: Pottery) -> N
 
     async with pottery.running():
         pottery.store.before = keep
-        number = await pottery.store.post("kiln/a", post_of(Lit()))
+        number = await pottery.store.submit("kiln/a", command_of(Lit()))
         await pottery.at(100)
     (batch,) = (batch for batch in batches if batch.answers)
     assert dict(batch.answers) == {number: "accepted"}
@@ -127,21 +127,21 @@ async def test_a_post_is_answered_together_with_its_entry(pottery: Pottery) -> N
         ("kiln/a", b"not json"),
         ("kiln/a", b"\xff\xfe"),
         ("kiln/a", b'{"entity":"kiln","event":{"type":"Melted"},"at_ms":1,"actor":"operator"}'),
-        ("kiln/a", post_of(Lit(), ref="oven")),
-        ("oven/a", post_of(Lit())),
-        ("kiln/z", post_of(Lit())),
-        ("", post_of(Lit())),
-        ("kiln/a", post_of(Fired())),
+        ("kiln/a", command_of(Lit(), ref="oven")),
+        ("oven/a", command_of(Lit())),
+        ("kiln/z", command_of(Lit())),
+        ("", command_of(Lit())),
+        ("kiln/a", command_of(Fired())),
     ],
     ids=["text", "bytes", "event", "entity", "aggregate", "nobody", "empty", "unsolicited"],
 )
 async def test_a_post_that_makes_no_sense_is_refused(pottery: Pottery, stream: str, said: bytes) -> None:
     """Whatever is left there gets an answer with the reason and does not stop the engine, nor the next one."""
     async with pottery.running():
-        await pottery.store.post(stream, said)
-        await pottery.store.post("kiln/a", post_of(Called("still here")))
+        await pottery.store.submit(stream, said)
+        await pottery.store.submit("kiln/a", command_of(Called("still here")))
         await pottery.at(100)
-        answers = [str(post.answer) for post in await pottery.store.posts(unanswered=False)]
+        answers = [str(command.answer) for command in await pottery.store.commands(unanswered=False)]
         assert answers[0].startswith("refused: ")
         assert answers[1] == "accepted"
         assert pottery.hands.words == ["still here"]
@@ -150,19 +150,19 @@ async def test_a_post_that_makes_no_sense_is_refused(pottery: Pottery, stream: s
 async def test_a_post_counts_from_when_it_is_taken(pottery: Pottery) -> None:
     """The clock of who left it does not matter: not to the log's time, and not to any timer."""
     async with pottery.running():
-        await pottery.store.post("kiln/a", post_of(Lit(), at_ms=START_MS + 10**9))
+        await pottery.store.submit("kiln/a", command_of(Lit(), at_ms=START_MS + 10**9))
         await pottery.at(100)
         assert (await pottery.entries())[-1].at_ms == START_MS + 100
         assert pottery.entity.entered_ms == START_MS + 100
 
 
 async def test_a_post_with_a_known_key_is_answered_and_not_taken_twice(pottery: Pottery) -> None:
-    """An operator who is not sure whether a post was left may leave it again."""
+    """An operator who is not sure whether a command was left may leave it again."""
     async with pottery.running():
         for _ in range(2):
-            await pottery.store.post("kiln/a", post_of(Called("once"), key="k1"))
+            await pottery.store.submit("kiln/a", command_of(Called("once"), key="k1"))
         await pottery.at(100)
-        answers = [str(post.answer) for post in await pottery.store.posts(unanswered=False)]
+        answers = [str(command.answer) for command in await pottery.store.commands(unanswered=False)]
         assert answers[0] == "accepted"
         assert answers[1].startswith("refused: ")
         assert pottery.hands.words == ["once"]

@@ -241,14 +241,14 @@ async def test_the_wall_clock_goes_on_where_a_log_ends(watch: Watch) -> None:
 async def test_a_machine_whose_clock_is_set_back_still_hears_its_operators_and_its_timers(
     pottery: Pottery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On the wall clock itself: an hour back, a post is answered and a timer comes, and not an hour later."""
+    """On the wall clock itself: an hour back, a command is answered and a timer comes, and not an hour later."""
     now_ns = time.time_ns
     with anyio.fail_after(HANG_S):
         async with pottery.running(clock=WallClock()):
             await cool(pottery)
             monkeypatch.setattr(time, "time_ns", lambda: now_ns() - 3_600 * 10**9)
-            await pottery.store.post("kiln/a", encode(Envelope("kiln", Called(), 0, "operator")))
-            while pottery.entity.state is not Heat.COLD or await pottery.store.posts():
+            await pottery.store.submit("kiln/a", encode(Envelope("kiln", Called(), 0, "operator")))
+            while pottery.entity.state is not Heat.COLD or await pottery.store.commands():
                 await pottery.quiet()
 
 

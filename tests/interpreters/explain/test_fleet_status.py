@@ -22,7 +22,7 @@ from lifefold.core.lifecycles.session import Limits
 from lifefold.core.lifecycles.session_profiles import LimitsChanged
 from lifefold.effects import Begin, RunSession
 from lifefold.interpreters.cli.wording import next_of
-from lifefold.interpreters.explain import status
+from lifefold.interpreters.explain import pending, status, task_status, timers
 from lifefold.interpreters.explain.why.fleet_view import look
 from lifefold.interpreters.explain.why.options import onward
 from service_hand import ends, send, serving
@@ -98,7 +98,7 @@ def test_an_interrupted_agent_shows_its_messages_and_the_timer_that_comes_next()
     driver.run(until=lambda now: bob_state(now) == "Interrupting")
     shown = bob(driver)
     assert (shown.messages, shown.processes) == (1, 1)
-    assert shown.timer == status.Timer("GraceExceeded", shown.since_ms + 5_000)
+    assert shown.timer == timers.Timer("GraceExceeded", shown.since_ms + 5_000)
 
 
 def test_a_running_session_shows_when_its_time_is_up() -> None:
@@ -106,7 +106,7 @@ def test_a_running_session_shows_when_its_time_is_up() -> None:
     plan = Plan("plan", (AgentPlan("bob", Limits(session_timeout_ms=60_000)),), PLAN.tasks)
     driver = Driver(plan).run(until=lambda now: bob_state(now) == "Running")
     shown = bob(driver)
-    assert shown.timer == status.Timer("SessionTimeout", shown.since_ms + 60_000)
+    assert shown.timer == timers.Timer("SessionTimeout", shown.since_ms + 60_000)
 
 
 def test_a_running_session_keeps_the_time_limit_that_it_began_with() -> None:
@@ -116,7 +116,7 @@ def test_a_running_session_keeps_the_time_limit_that_it_began_with() -> None:
     driver.post("worker/bob", "session", LimitsChanged(Limits(session_timeout_ms=30_000)))
     driver.run(until=lambda now: now.record("worker/bob", "session").limits.session_timeout_ms == 30_000)
     shown = bob(driver)
-    assert shown.timer == status.Timer("SessionTimeout", shown.since_ms + 60_000)
+    assert shown.timer == timers.Timer("SessionTimeout", shown.since_ms + 60_000)
     assert look(driver.aggregates, "T2", shown.since_ms).time_limit_ms("bob") == 60_000
 
 
@@ -131,7 +131,7 @@ def test_an_adopted_session_keeps_the_time_limit_that_it_began_with() -> None:
     (begun,) = (each.effect for each in found.effects if isinstance(each.effect, Begin) and each.entity == "session")
     assert isinstance(begun.activity, RunSession)
     assert (begun.activity.timeout_ms, begun.resumed) == (60_000, True)
-    assert bob(driver).timer == status.Timer("SessionTimeout", since_ms + 60_000)
+    assert bob(driver).timer == timers.Timer("SessionTimeout", since_ms + 60_000)
     assert look(driver.aggregates, "T2", since_ms).time_limit_ms("bob") == 60_000
 
 
@@ -167,14 +167,14 @@ def test_agents_come_by_name_and_tasks_in_the_order_of_the_plan() -> None:
     """Whatever the order in which they were made."""
     driver = Driver(PLAN).run()
     assert [each.name for each in status.agents(driver.aggregates)] == ["ann", "bob"]
-    assert [each.id for each in status.tasks(driver.aggregates)] == ["T2", "T1"]
+    assert [each.id for each in task_status.tasks(driver.aggregates)] == ["T2", "T1"]
 
 
 @pytest.mark.parametrize("when", ["Running", "end"])
 def test_a_task_shows_what_the_board_has_of_it(when: str) -> None:
     """Owner and claims while it is worked on, its commit when it is closed."""
     driver = stopped_when("Running") if when == "Running" else Driver(PLAN).run()
-    first, second = status.tasks(driver.aggregates)
+    first, second = task_status.tasks(driver.aggregates)
     assert (first.id, first.priority, first.depends_on, first.max_retries) == ("T2", 1, (), 2)
     assert (second.id, second.priority, second.depends_on, second.max_retries) == ("T1", 2, ("T2",), 0)
     if when == "Running":
@@ -188,9 +188,9 @@ def test_a_task_shows_what_the_board_has_of_it(when: str) -> None:
         assert first.since_ms <= second.since_ms
 
 
-def statuses(board: Hand) -> dict[str, status.TaskStatus]:
+def statuses(board: Hand) -> dict[str, task_status.TaskStatus]:
     """Return the status of every task on a board."""
-    return {each.id: each for each in status.tasks({"board": board.aggregate})}
+    return {each.id: each for each in task_status.tasks({"board": board.aggregate})}
 
 
 def test_a_failed_task_shows_its_next_retry_and_the_tasks_that_it_blocks() -> None:
@@ -203,7 +203,7 @@ def test_a_failed_task_shows_its_next_retry_and_the_tasks_that_it_blocks() -> No
     board.give("worker_slot:ann", worker_slot.WorkWanted()).give("task:T1", task.Failed(1, "no"))
     shown = statuses(board)["T1"]
     assert (shown.role, shown.files, shown.parent, shown.blocked_by) == ("cook", ("a", "b"), "", "")
-    assert shown.timer == status.Timer("Rested", board.now_ms + 30_000)
+    assert shown.timer == timers.Timer("Rested", board.now_ms + 30_000)
     board.give("task:T1", fleet_task.RetryGranted())
     assert statuses(board)["T1"].timer is None
     board.give("worker_slot:ann", worker_slot.WorkWanted()).give("task:T1", task.Failed(2, "no"))
@@ -217,14 +217,14 @@ REASONED = (task.State.OPEN, task.State.FAILED, task.State.BLOCKED, task.State.C
 def test_a_task_shows_a_reason_in_the_states_that_it_is_a_reason_of(state: task.State) -> None:
     """An earlier attempt's failure is not shown as the reason why verified work waits for approval, or is done."""
     record = fleet_task.FleetTask(state=state, id="T1", owner="bob", reason="Error(Killed (signal 9))")
-    shown = status.task_status(Entity("task:T1", record)).reason
+    shown = task_status.task_status(Entity("task:T1", record)).reason
     assert shown == (record.reason if state in REASONED else "")
 
 
 def test_done_work_that_was_given_back_shows_why() -> None:
     """It has no owner then, and waits for an agent to merge it."""
     record = fleet_task.FleetTask(state=task.State.DONE, id="T1", reason="its agent has stopped")
-    assert status.task_status(Entity("task:T1", record)).reason == "its agent has stopped"
+    assert task_status.task_status(Entity("task:T1", record)).reason == "its agent has stopped"
 
 
 def test_a_split_task_shows_its_wait_and_its_parts() -> None:
@@ -245,8 +245,8 @@ def test_a_split_task_shows_its_wait_and_its_parts() -> None:
     board.give("task:T1", fleet_task.Split(1, (fleet_task.Subtask("a part"),)))
     shown = statuses(board)
     assert (shown["T1"].timer, shown["T2"].timer) == (
-        status.Timer("SubtasksOverdue", board.now_ms + 7),
-        status.Timer("ApprovalExpired", board.now_ms + 9),
+        timers.Timer("SubtasksOverdue", board.now_ms + 7),
+        timers.Timer("ApprovalExpired", board.now_ms + 9),
     )
     assert (shown["T1+1"].parent, shown["T1+1"].timer) == ("T1", None)
 
@@ -254,7 +254,7 @@ def test_a_split_task_shows_its_wait_and_its_parts() -> None:
 def waits(board: Hand, *workers: Hand) -> list[tuple[str, tuple[str, ...], str]]:
     """Return what waits for an operator: about what, which, and the command."""
     there = {each.aggregate.name: each.aggregate for each in (board, *workers)}
-    return [(each.about, each.names, each.command) for each in status.waiting(there)]
+    return [(each.about, each.names, each.command) for each in pending.waiting(there)]
 
 
 def planned(name: str, ordinal: int = 0) -> fleet_task.FleetTask:
@@ -291,7 +291,7 @@ def test_tasks_with_the_same_place_in_the_plan_come_by_name() -> None:
     names = [f"T{number}" for number in range(8, 0, -1)]
     undecided: dict[str, Record] = {f"task:{each}": planned(each) for each in names}
     board = Hand("board", undecided | {"plan": plan_approval.Proposal(), "worker_slot:ann": worker_slot.WorkerSlot()})
-    assert [each.id for each in status.tasks({"board": board.aggregate})] == sorted(names)
+    assert [each.id for each in task_status.tasks({"board": board.aggregate})] == sorted(names)
     board.give("plan", plan_approval.PlanApproved())
     opened = [each.entity for each in board.reaction.transitions if each.machine == "task"]
     assert opened == [f"task:{each}" for each in sorted(names)]
@@ -304,8 +304,8 @@ def test_finished_work_waits_for_a_word_until_its_time_is_up() -> None:
     board.give("worker_slot:ann", worker_slot.WorkWanted()).give("task:T1", task.Completed(1)).give(
         "task:T1", fleet_task.Parked(1)
     )
-    (found,) = status.waiting({"board": board.aggregate})
-    assert found == status.Waiting(status.Awaited.TASK, ("T1",), "approve", board.now_ms, board.now_ms + 9)
+    (found,) = pending.waiting({"board": board.aggregate})
+    assert found == pending.Waiting(pending.Awaited.TASK, ("T1",), "approve", board.now_ms, board.now_ms + 9)
     board.give("task:T1", approval.ApprovalGranted())
     assert waits(board) == []
 
@@ -316,7 +316,7 @@ def test_a_paused_agent_waits_for_a_word_with_the_reason_why_it_is() -> None:
     driver.post("worker/bob", "desired_state", desired_state.PauseWanted("lunch"))
     driver.post("worker/ann", "desired_state", desired_state.HoldWanted())
     driver.run(until=lambda now: now.record("worker/bob", "desired_state").state == "Pause")
-    (found,) = status.waiting(driver.aggregates)
+    (found,) = pending.waiting(driver.aggregates)
     assert (found.about, found.names, found.command, found.reason, found.until_ms) == (
         "agent",
         ("bob",),
@@ -340,7 +340,7 @@ def test_no_operator_is_asked_to_resume_an_agent_that_is_gone() -> None:
 
     def asked() -> list[tuple[str, ...]]:
         every = {"board": board.aggregate, "worker/bob": worker.aggregate, "service/web": web.aggregate}
-        return [each.names for each in status.waiting(every)]
+        return [each.names for each in pending.waiting(every)]
 
     assert asked() == [("web",), ("bob",)]
     worker.report("session", "PrepareWorktree", session.FatalError("no disk"))
@@ -368,7 +368,7 @@ def test_no_operator_is_waited_for_where_no_agent_is_left() -> None:
     )
     board.give("worker_slot:ann", worker_slot.WorkerGone())
     assert waits(board) == []
-    assert status.waiting({}) == ()
+    assert pending.waiting({}) == ()
 
 
 def test_an_agent_that_has_spent_its_own_budget_waits_for_more() -> None:

@@ -6,7 +6,7 @@ from lifefold.core.fleet.board import account, worker_slot
 from lifefold.core.fleet.dispatch import accounts
 from lifefold.interpreters.cli import awaited
 from lifefold.interpreters.cli.wording import clock_time
-from lifefold.interpreters.explain import status, why
+from lifefold.interpreters.explain import pending, why
 
 HOUR_MS = 3_600_000
 TOLD = account.LimitReported(HOUR_MS, HOUR_MS, "five_hour", "limit reached")
@@ -59,8 +59,8 @@ def test_a_limit_without_a_name_has_the_words_of_the_agent() -> None:
 def test_the_status_has_a_line_for_a_resting_account() -> None:
     """With its end in local time, and the command that tries it again."""
     of = board(TOLD, "ann")
-    (waiting,) = status.waiting({"board": of.aggregate})
-    assert (waiting.about, waiting.names, waiting.until_ms) == (status.Awaited.ACCOUNT, ("claude",), HOUR_MS)
+    (waiting,) = pending.waiting({"board": of.aggregate})
+    assert (waiting.about, waiting.names, waiting.until_ms) == (pending.Awaited.ACCOUNT, ("claude",), HOUR_MS)
     until = clock_time(HOUR_MS / 1_000).rpartition(":")[0]
     (line,) = awaited.lines((waiting,), {})
     assert line.startswith(f"account claude rests until {until} (five_hour limit); sooner: ")
@@ -70,4 +70,4 @@ def test_the_status_has_a_line_for_a_resting_account() -> None:
 def test_an_open_account_has_no_line() -> None:
     """Neither has one that is tried again."""
     of = board(account.LimitReported(), "ann").elapse(accounts.ref_of("claude"), "RestOver")
-    assert status.waiting({"board": of.aggregate}) == ()
+    assert pending.waiting({"board": of.aggregate}) == ()

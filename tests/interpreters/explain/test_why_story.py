@@ -23,7 +23,7 @@ from lifefold.core.policy.abort import AbortScope
 from lifefold.core.policy.ends import TIMED_OUT, Diagnosis, by_status
 from lifefold.effects import Effect
 from lifefold.interpreters.explain import why
-from lifefold.interpreters.explain.why import story
+from lifefold.interpreters.explain.why import event_words
 
 
 class Recorder:
@@ -178,7 +178,7 @@ def test_a_change_of_the_plan_does_not_claim_that_a_blocker_is_gone(by: str) -> 
 
 def test_every_event_of_a_task_has_words() -> None:
     """A row that is added to its table has to be told, too."""
-    assert {each.event for each in fleet_task.machine.rows} <= set(story.OF_TASK)
+    assert {each.event for each in fleet_task.machine.rows} <= set(event_words.OF_TASK)
 
 
 def test_a_story_has_each_conversation_once() -> None:
@@ -244,7 +244,7 @@ def test_events_of_the_owner_are_told_while_it_has_the_task(name: str) -> None:
 
 def test_every_command_to_an_agent_is_told_of_the_task_that_it_has() -> None:
     """Whichever actor gave it: ``why`` is asked for what happened to a task because of it."""
-    assert set(desired_state.COMMANDS) <= set(story.OF_OWNER)
+    assert set(desired_state.COMMANDS) <= set(event_words.OF_OWNER)
 
 
 def test_an_end_of_a_session_is_told_if_the_board_does_not_hear_of_it() -> None:

@@ -89,6 +89,12 @@ def test_another_program_is_found_by_name_or_from_the_folder_of_the_file(
         ('kind = "claude"\nargs = [""]', "args[1]", "accepted: a text in quotes, not empty"),
         ('kind = "claude"\ncommand = ["sh"]', "command", "unknown key"),
         ('command = ["sh", "{prompt}"]\nmodel = "opus"', "model", "unknown key"),
+        (
+            'command = ["sh", "{prompt}"]\nmodel = "opus"',
+            "model",
+            'unknown key for kind "command"; model belongs to kind "claude" or "codex" or "opencode" or "gemini"',
+        ),
+        ('kind = "claude"\ntarget = "a:B"', "target", 'for kind "claude"; target belongs to kind "python"'),
         ('kind = "python"\ntarget = "a:B"\nargs = []', "args", "unknown key"),
         ('kind = "service"\ncommand = ["sh"]\ntriggers = [{queue = true}]\nprogram = "sh"', "program", "unknown key"),
     ],
@@ -214,3 +220,14 @@ def test_a_protocol_whose_client_is_not_installed_is_refused_with_what_to_instal
     monkeypatch.setattr(programs, "find_spec", lambda _name: None)
     with pytest.raises(FleetFileError, match=r"not installed; accepted: after pip install 'lifefold\[acp\]'"):
         read(here, 'kind = "acp"\nprogram = "codex"')
+
+
+@pytest.mark.parametrize(("kind", "near"), [("claud", "claude"), ("Codex", "codex"), ("pyton", "python")])
+def test_of_a_mistyped_kind_only_the_kind_is_reported_with_the_nearest_one(here: Path, kind: str, near: str) -> None:
+    """The kind decides which other keys are accepted, so they are not judged."""
+    with pytest.raises(FleetFileError) as refused:
+        read(here, f'kind = "{kind}"\nmodel = "opus"\npermissions = "edit"')
+    (problem,) = [each for each in refused.value.problems if each.key.startswith("agents")]
+    assert problem.key == "agents.coder.kind"
+    assert problem.message.endswith(f'; did you mean "{near}"?')
+    assert "session_timeout" not in str(refused.value)

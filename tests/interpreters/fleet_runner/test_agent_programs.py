@@ -26,8 +26,8 @@ from lifefold.interpreters.fleet_file.model import Agent, AgentProgram
 from lifefold.interpreters.fleet_runner import agent_programs, session_outcome
 from lifefold.interpreters.fleet_runner.agent_programs import program_argv
 from lifefold.interpreters.fleet_runner.redaction import NO_SECRETS, Secrets
-from lifefold.interpreters.fleet_runner.session_facts import exited, last_words, told_by
-from lifefold.interpreters.fleet_runner.session_outcome import ANY_AGENT, LINE_CHARS
+from lifefold.interpreters.fleet_runner.session_facts import told_by
+from lifefold.interpreters.fleet_runner.session_outcome import ANY_AGENT, LINE_CHARS, exited, last_words
 from lifefold.interpreters.fleet_runner.variables import environment
 from lifefold.interpreters.processes import SessionExit, launch
 from program_ground import ProgramGround

@@ -9,7 +9,7 @@ import pytest
 
 from back_ends import on_trio_first
 from fleet_ground import HANG_S, Ground
-from lifefold.interpreters.explain import status
+from lifefold.interpreters.explain import task_status
 from lifefold.interpreters.fleet_file import load
 from lifefold.interpreters.fleet_runner import Runner, Verdict
 
@@ -187,7 +187,7 @@ def test_the_same_fleet_runs_on_both_back_ends(ground: Ground, backend: str) -> 
         runner = await Runner.open(load(ground.fleet), ground.log)
         try:
             verdict = await runner.run()
-            return verdict, [task.state for task in status.tasks(runner.aggregates)]
+            return verdict, [task.state for task in task_status.tasks(runner.aggregates)]
         finally:
             runner.close()
 

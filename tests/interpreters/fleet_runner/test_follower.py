@@ -16,11 +16,11 @@ from lifefold.core.fleet.worker.output import Doing, Output, State, Work, WorkSe
 from lifefold.core.kernel import Aggregate, Entity, Event, PersistentMap
 from lifefold.core.lifecycles import session
 from lifefold.effects import Begin, FollowOutput
-from lifefold.interpreters.adapters import Adapter, Now, WorkEnded, WorkStarted, adapter_of
+from lifefold.interpreters.adapters import Adapter, Now, WorkEnded, WorkStarted, adapter_of, adapter_or_command
 from lifefold.interpreters.adapters.command import Command
 from lifefold.interpreters.engine import ActivityContext, EffectContext
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
-from lifefold.interpreters.fleet_runner.follower import AdapterFailed, Follower, adapter_for, follow
+from lifefold.interpreters.fleet_runner.follower import AdapterFailed, Follower, follow
 from lifefold.interpreters.fleet_runner.notices import Notices
 from lifefold.interpreters.processes import SessionSpec
 from lifefold.interpreters.processes.growing_output import GrowingOutput
@@ -279,4 +279,4 @@ def test_a_follower_begins_nothing_only_to_clean_up(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("kind", "name"), [("claude", "claude"), ("python", "command"), ("", "command")])
 def test_an_agent_is_read_by_the_adapter_of_its_kind(kind: str, name: str) -> None:
     """Any other is a plain command."""
-    assert adapter_for(kind).name == name
+    assert adapter_or_command(kind).name == name

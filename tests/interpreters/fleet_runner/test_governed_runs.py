@@ -157,7 +157,7 @@ def test_a_runner_that_is_killed_while_work_waits_for_a_person_loses_nothing(gro
     assert tasks(ground)["ask-1"]["state"] == "PENDING_APPROVAL"
     with ground.running() as second:
         second.until("continuing")
-        ground.post("task:ask-1", approval.ApprovalGranted())
+        ground.submit("task:ask-1", approval.ApprovalGranted())
         second.until("task ask-1", "PENDING_APPROVAL -> DONE")
         second.signal(signal.SIGKILL)
         second.rest()
@@ -180,7 +180,7 @@ def test_an_approval_between_two_runs_is_acted_on_by_one_that_waits_for_no_perso
     if taken:
         ground.call("approve", "ask-1")
     else:
-        ground.post("task:ask-1", approval.ApprovalGranted())
+        ground.submit("task:ask-1", approval.ApprovalGranted())
     assert "1 of 1 tasks closed" in ground.call("run", str(ground.fleet), "--no-live", "--no-wait").stdout
     assert len(ground.merges()) == 1
 
@@ -226,7 +226,7 @@ def test_a_runner_may_leave_while_work_waits_for_a_person(ground: Ground) -> Non
         assert run.process.returncode == Verdict.LEFT
     with ground.running() as run:
         assert run.until("continuing").strip().endswith("0 tasks in progress, 1 waiting for approval")
-        ground.post("task:ask-1", approval.ApprovalGranted())
+        ground.submit("task:ask-1", approval.ApprovalGranted())
         assert "1 of 1 tasks closed" in run.rest()
     assert ground.sessions("ask-1") == len(ground.merges()) == 1
 
@@ -419,5 +419,5 @@ def test_a_split_task_whose_work_needs_a_word_asks_for_the_whole(ground: Ground)
     with ground.running() as run:
         run.until("task split-1 ", "PENDING_APPROVAL")
         assert len(ground.merges()) == 2
-        ground.post("task:split-1", approval.ApprovalGranted())
+        ground.submit("task:split-1", approval.ApprovalGranted())
         assert "3 of 3 tasks closed" in run.rest()

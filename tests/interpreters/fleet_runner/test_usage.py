@@ -12,13 +12,31 @@ from hypothesis import strategies as st
 
 from fleet_ground import Ground
 from lifefold.core.lifecycles.session import Usage
+from lifefold.core.policy.outcomes import Outcome
+from lifefold.interpreters.adapters import Ended, Now, adapter_of
 from lifefold.interpreters.adapters.hostile import MOST_TOKENS, MOST_USD
-from lifefold.interpreters.fleet_runner.session_outcome import spent
-from lifefold.interpreters.fleet_runner.usage import TAIL_BYTES, usage_of
+from lifefold.interpreters.fleet_runner.session_facts import Told, told_by
+from lifefold.interpreters.processes import SessionExit
 from lifefold.interpreters.store import SqliteStore
 from session_ground import Bell
 
 MOST_MICROUSD = MOST_USD * 10**6
+
+
+def usage_of(output: bytes) -> Usage:
+    """Return the cost of a session of a command with this output."""
+    adapter, told = adapter_of("command"), Told(Ended(Outcome.SUCCESS))
+    state = adapter.initial
+    for line in output.split(b"\n"):
+        state, facts = adapter.read(state, line, Now(0))
+        for fact in facts:
+            told = told.after(fact)
+    return told.usage
+
+
+async def spent(directory: Path) -> Usage:
+    """Return the cost of a session of a command in a directory."""
+    return (await told_by(adapter_of("command"), directory, SessionExit(outcome="exited", at_ms=0, code=0))).usage
 
 
 def lines(*values: Any) -> bytes:
@@ -170,10 +188,11 @@ def test_what_agents_say_of_their_cost_is_understood(output: bytes, cost: Usage)
     ],
 )
 def test_money_is_rounded_up_and_what_is_no_amount_is_not_said(dollars: str, microusd: int | None) -> None:
-    """Digits of a sum of binary fractions do not count; the figure before, or beside, stays as it is."""
+    """Digits of a sum of binary fractions do not count. A total never falls, and the figure beside stays as it is."""
     before = own(cost_usd=7)
     line = f'{{"lifefold": {{"cost_usd": {dollars}}}}}\n'.encode()
-    assert usage_of(lines(before) + line) == Usage(7_000_000 if microusd is None else microusd)
+    assert usage_of(line) == Usage(microusd or 0)
+    assert usage_of(lines(before) + line) == Usage(max(7_000_000, microusd or 0))
     beside = f'{{"lifefold": {{"cost_usd": {dollars}, "input_tokens": 3}}}}\n'.encode()
     assert usage_of(beside) == Usage(microusd or 0, 3)
 
@@ -212,16 +231,6 @@ def test_a_line_that_is_not_what_it_should_be_is_passed_over(line: bytes) -> Non
     """Whatever is before and after it counts as ever."""
     assert usage_of(line) == Usage()
     assert usage_of(lines(thread("t"), turn(4, 1)) + line + b"\n" + lines(claude())) == Usage(71_200, 48_016, 679)
-
-
-def test_the_first_line_of_a_cut_is_not_looked_at() -> None:
-    """Its beginning is lost, so that what is left of it may say anything."""
-    line = lines(own(cost_usd=1))
-    whole = line + b"x" * (TAIL_BYTES - len(line) - 1)
-    assert usage_of(whole) == Usage(1_000_000)
-    assert usage_of(whole + b"x") == Usage()
-    assert usage_of(b"quoted: " + whole + b"x") == Usage()
-    assert usage_of(whole + b"x\n" + lines(own(cost_usd=2))) == Usage(2_000_000)
 
 
 WORDS = st.sampled_from(

@@ -199,7 +199,7 @@ def test_a_way_leads_where_it_is_said_to_lead(case: Case) -> None:
 
 
 def is_a_property(_scene: object) -> bool:
-    """Say so of every scene: asked of the whole, it has every state looked at."""
+    """Say so of every system state: asked of the whole, it has every state looked at."""
     return True
 
 

@@ -34,7 +34,7 @@ from lifefold.core.kernel import (
     weakly,
 )
 from lifefold.interpreters.check import Bounds, Report, check
-from lifefold.interpreters.replay import Retrace
+from lifefold.interpreters.replay import Replay
 from lifefold.interpreters.search.liveness import Assumption, Lasso, Steps, never
 
 
@@ -396,7 +396,7 @@ def test_a_test_of_a_restarted_timer_fails_until_it_is_not_restarted(machine: An
     """What ``--emit-test`` writes goes the round twice, and asks whether the property was kept."""
 
     def is_kept(*, restart: bool) -> bool:
-        run = Retrace(machine(restart=restart))
+        run = Replay(machine(restart=restart))
         for _ in range(2):
             run.goes_round()
             for _ in range(times):

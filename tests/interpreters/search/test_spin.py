@@ -199,8 +199,8 @@ def running(agent: Aggregate) -> bool:
 def test_spin_breaks_a_property_about_two_agents_after_as_many_steps(tmp_path: Path) -> None:
     """A property of the whole system, for SPIN an assertion about where both processes are."""
 
-    def one_at_a_time(scene: SystemState) -> bool:
-        return sum(map(running, scene.aggregates.values())) < 2
+    def one_at_a_time(system_state: SystemState) -> bool:
+        return sum(map(running, system_state.aggregates.values())) < 2
 
     prop = always("one at a time", one_at_a_time)
     product_system, graph = searched(*sessions(2, of_system=(prop,)), Bounds(postponed=0))

@@ -134,9 +134,9 @@ def inn(guest: Machine[Any], calls: Any, places: frozenset[State], guests: int) 
             properties=(always("nobody counts to two", lambda g: g.record("ring").count < 2),),
         ),
         properties=(
-            sometimes("two stand in line", lambda scene: len(line_of(scene)) > 1),
-            always("not all stand in line", lambda scene: len(line_of(scene)) < guests),
-            eventually("somebody is in line", lambda scene: bool(line_of(scene))),
+            sometimes("two stand in line", lambda system_state: len(line_of(system_state)) > 1),
+            always("not all stand in line", lambda system_state: len(line_of(system_state)) < guests),
+            eventually("somebody is in line", lambda system_state: bool(line_of(system_state))),
         ),
     )
     opened = [("counter", Envelope("counter", Created(Line()), 0))]
@@ -144,8 +144,8 @@ def inn(guest: Machine[Any], calls: Any, places: frozenset[State], guests: int) 
     return Inn(system, tuple(opened))
 
 
-def line_of(scene: SystemState) -> tuple[str, ...]:
-    line: Line = scene.aggregates["counter"].record("counter")
+def line_of(system_state: SystemState) -> tuple[str, ...]:
+    line: Line = system_state.aggregates["counter"].record("counter")
     return line.names
 
 
@@ -187,8 +187,12 @@ def test_nothing_is_left_out_but_who_is_who(drawn: Inn) -> None:
 
 def form(product_system: ProductSystem, world: tuple[int, ...]) -> object:
     """Return a state as what it is, without the numbers of a house."""
-    scene = product_system.scene(world)
-    return tuple((name, each.entities) for name, each in scene.aggregates.items()), scene.in_flight, world[-1]
+    system_state = product_system.system_state(world)
+    return (
+        tuple((name, each.entities) for name, each in system_state.aggregates.items()),
+        system_state.in_flight,
+        world[-1],
+    )
 
 
 @settings(max_examples=10, deadline=None)
@@ -223,7 +227,9 @@ def test_rules_that_treat_some_otherwise_are_found_out(guests: int) -> None:
 def test_a_property_that_treats_some_otherwise_is_found_out(name: str) -> None:
     """Nobody may be asked about by name."""
     of = inn(a_ring(), first, frozenset(RINGS[2]), 2)
-    ours: Property[Any] = always("this guest does not stand in line alone", lambda scene: line_of(scene) != (name,))
+    ours: Property[Any] = always(
+        "this guest does not stand in line alone", lambda system_state: line_of(system_state) != (name,)
+    )
     report = check(of.system, opening=of.opening, properties=(ours,), bounds=Bounds(commands=2, symmetry=True))
     assert next(each.outcome for each in report.verdicts if each.name == ours.name) is Outcome.UNSOUND
 

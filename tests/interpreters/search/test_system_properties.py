@@ -55,15 +55,17 @@ def seen_states() -> tuple[ProductSystem, list[Any]]:
 
 
 def test_what_is_seen_of_states_that_look_alike_is_what_is_seen_of_each() -> None:
-    """Every property of the fleet says of each of its states what it says of the scene."""
+    """Every property of the fleet says of each of its states what it says of the system_state."""
     product_system, columns = seen_states()
-    scenes = [product_system.scene(world) for world in zip(*(column.tolist() for column in columns), strict=True)]
+    system_states = [
+        product_system.system_state(world) for world in zip(*(column.tolist() for column in columns), strict=True)
+    ]
     asked = SystemProperties(product_system)
     answers: set[bool] = set()
     for number in product_system.judge.of_system:
         prop = product_system.judge.properties[number]
         assert prop.property.projection is not None
-        subjects = [subject_of(prop.property, scene) for scene in scenes]
+        subjects = [subject_of(prop.property, system_state) for system_state in system_states]
         holds = [prop.holds(subject) for subject in subjects]
         assert asked.holds(number, columns).tolist() == holds
         assert asked.is_due(number, columns).tolist() == [prop.is_due(subject) for subject in subjects]
@@ -100,8 +102,8 @@ def is_stopped(subject: Projection) -> bool:
     return bool(subject.aggregates["worker/ann"] == "Stop")
 
 
-def is_stopped_there(scene: SystemState) -> bool:
-    return is_stopped(Projection({"worker/ann": state_of_intent(scene.aggregates["worker/ann"])}))
+def is_stopped_there(system_state: SystemState) -> bool:
+    return is_stopped(Projection({"worker/ann": state_of_intent(system_state.aggregates["worker/ann"])}))
 
 
 def both(name: str, property_kind: PropertyKind) -> tuple[Property[Any], ...]:
@@ -110,7 +112,7 @@ def both(name: str, property_kind: PropertyKind) -> tuple[Property[Any], ...]:
         case PropertyKind.ALWAYS:
             return (
                 *projected(state_of_intent, always(name, lambda o: not is_stopped(o))),
-                always(f"{name}, plainly", lambda scene: not is_stopped_there(scene)),
+                always(f"{name}, plainly", lambda system_state: not is_stopped_there(system_state)),
             )
         case PropertyKind.SOMETIMES:
             return (
@@ -120,7 +122,7 @@ def both(name: str, property_kind: PropertyKind) -> tuple[Property[Any], ...]:
         case _:
             return (
                 *projected(state_of_intent, leads_to(name, lambda o: not is_stopped(o), is_stopped)),
-                leads_to(f"{name}, plainly", lambda scene: not is_stopped_there(scene), is_stopped_there),
+                leads_to(f"{name}, plainly", lambda system_state: not is_stopped_there(system_state), is_stopped_there),
             )
 
 

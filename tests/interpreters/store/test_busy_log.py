@@ -86,10 +86,10 @@ async def test_a_command_gives_up_on_a_log_that_another_program_keeps_busy(
     with opening(made) as store, closing(sqlite3.connect(made, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(Busy, match=r"locked.*nothing of this was written"):
-            await store.post("a", b"{}")
+            await store.submit("a", b"{}")
         other.execute("ROLLBACK")
-        assert await store.posts() == []
-        await store.post("a", b"{}")
+        assert await store.commands() == []
+        await store.submit("a", b"{}")
 
 
 def test_a_log_that_another_program_has_locked_cannot_be_opened(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,8 +161,8 @@ async def test_a_command_gives_up_on_a_full_disk(made: Path) -> None:
     with SqliteStore.peek(made) as store:
         limit(store, pages(store))
         with pytest.raises(Full, match=r"the disk is full.*nothing of this was written"):
-            await store.post("a", b"x" * 100_000)
-        assert await store.posts() == []
+            await store.submit("a", b"x" * 100_000)
+        assert await store.commands() == []
 
 
 @needs_a_small_disk

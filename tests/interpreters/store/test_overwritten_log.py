@@ -61,13 +61,13 @@ async def test_an_overwritten_log_has_all_of_it_in_its_copy_also_after_a_checkpo
             await store.append(Batch((entry("a", version),)))
         assert mark(made) > before, "there was no checkpoint"
         with SqliteStore.peek(made) as beside:
-            await beside.post("a", b"p")
+            await beside.submit("a", b"p")
         over(made, b"another")
         await store.look()
         assert store.displaced is not None
         assert store.displaced.what == "another program has overwritten the file"
         await store.append(Batch((entry("a", 40),)))
-        assert len(await store.posts()) == 1
+        assert len(await store.commands()) == 1
     assert contents(made) == {"": b"another", ".lock": b"", ".recovered": ANY, ".recovered.lock": b""}
     with SqliteStore.open(made.with_name(made.name + ".recovered")) as store:
         assert [each.version for each in await store.read()] == list(range(1, 41))
@@ -187,3 +187,31 @@ async def test_a_command_that_reads_a_log_while_it_is_written_takes_no_part_of_i
             assert int(done.stdout) == version
         await store.look()
         assert store.displaced is None
+
+
+WRITES = """
+import sys, anyio
+from pathlib import Path
+from lifefold.interpreters.store import Batch, Entry, SqliteStore
+with SqliteStore.open(Path(sys.argv[1]), patient=False) as store:
+    anyio.run(store.append, Batch((Entry("a", int(sys.argv[2]), 0, "", b"{}", b"[]", b""),)))
+"""
+
+
+@pytest.mark.parametrize("patient", [True, False], ids=["runner", "command"])
+async def test_a_reader_sees_what_other_processes_write_after_its_own_process_has_written(
+    made: Path,
+    patient: bool,  # noqa: FBT001  # a table's column
+) -> None:
+    """A process that waits for the answer to its command may decide on the command itself, if no runner is left.
+
+    If the reader lost its locks then, the next writer would remove the write-ahead log that the reader reads, and the
+    reader would wait for ever.
+    """
+    with SqliteStore.peek(made) as reader:
+        assert len(await reader.read("a")) == 2
+        with SqliteStore.open(made, patient=patient) as store:
+            await store.append(Batch((entry("a", 3),)))
+        for version in (4, 5):
+            await anyio.run_process([sys.executable, "-c", WRITES, str(made), str(version)])
+            assert len(await reader.read("a")) == version

@@ -321,13 +321,13 @@ async def test_a_reader_beside_a_writer_sees_whole_batches(made: Path) -> None:
     assert {count % store_child.TRIPLE for count in seen} == {2}
 
 
-async def test_posts_of_many_processes_have_numbers_of_their_own(made: Path) -> None:
-    """Posts that several processes leave at once beside a writer are all there, each process's in its order."""
+async def test_commands_of_many_processes_have_numbers_of_their_own(made: Path) -> None:
+    """Commands that several processes leave at once beside a writer are all there, each process's in its order."""
     with (
         SqliteStore.open(made) as store,
-        child("post", made, "x", "30") as one,
-        child("post", made, "y", "30") as two,
-        child("post", made, "z", "30") as three,
+        child("submit", made, "x", "30") as one,
+        child("submit", made, "y", "30") as two,
+        child("submit", made, "z", "30") as three,
     ):
         crowd = (one, two, three)
         assert [hear(each) for each in crowd] == ["ready"] * 3
@@ -338,12 +338,12 @@ async def test_posts_of_many_processes_have_numbers_of_their_own(made: Path) -> 
         for version in range(3, 23):
             await store.append(Batch((entry("a", version),)))
         numbers = {name: [int(hear(each)) for _ in range(30)] for name, each in zip("xyz", crowd, strict=True)}
-        posts = await store.posts()
-    assert sorted(number for own in numbers.values() for number in own) == [post.id for post in posts]
-    assert len(posts) == 90
+        commands = await store.commands()
+    assert sorted(number for own in numbers.values() for number in own) == [command.id for command in commands]
+    assert len(commands) == 90
     for name, own in numbers.items():
-        assert [post.id for post in posts if post.stream == name] == own
-        assert [int(post.envelope) for post in posts if post.stream == name] == list(range(30))
+        assert [command.id for command in commands if command.stream == name] == own
+        assert [int(command.envelope) for command in commands if command.stream == name] == list(range(30))
 
 
 async def test_a_full_disk_is_named_and_loses_nothing(made: Path) -> None:

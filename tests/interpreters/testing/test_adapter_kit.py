@@ -1,6 +1,9 @@
 """The kit for adapters: every mistake that an adapter can make is found by a check that is named for it."""
 
 import inspect
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
 from typing import Any, Final
 
 import msgspec
@@ -8,6 +11,7 @@ import pytest
 
 from lifefold.core.policy.outcomes import Outcome
 from lifefold.interpreters.adapters import (
+    MAX_LINE_BYTES,
     Brief,
     Conversation,
     Cost,
@@ -29,7 +33,14 @@ from lifefold.interpreters.adapters import (
     reading,
 )
 from lifefold.interpreters.adapters.reading import Reading, Step
-from lifefold.interpreters.testing import ADAPTER_CHECKS, AdapterBench, AdapterConformance, Recording, adapters
+from lifefold.interpreters.testing import (
+    ADAPTER_CHECKS,
+    AdapterBench,
+    AdapterConformance,
+    Recording,
+    adapters,
+    hostile_lines,
+)
 
 OUTPUT: Final = b"""
 {"kind": "hello", "chat": "c7"}
@@ -39,6 +50,9 @@ OUTPUT: Final = b"""
 {"kind": "bill", "usd": 0.25, "tokens_in": 900}
 {"kind": "bye", "text": "all is done"}
 """
+
+
+LINE: Final = b'{"kind": "tool", "id": "1", "tool": "edit"}'
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -259,6 +273,69 @@ def test_every_check_finds_some_mistake() -> None:
 def test_an_adapter_that_raises_an_error_at_a_hostile_line_is_found() -> None:
     with pytest.raises(TypeError):
         adapters.fuzz(bench_of(Raises), 100)
+
+
+class Swells(Crow):
+    """Uses much more memory than a line has."""
+
+    def read(self, state: Reading, line: bytes, now: Now) -> Step:
+        copies = [line.decode(errors="replace") * 20 for _ in range(10)]
+        return super().read(state, copies[0][: len(line)].encode(), now)
+
+
+class Hoards(Crow):
+    """Remembers all that an agent has said."""
+
+    def read(self, state: Reading, line: bytes, now: Now) -> Step:
+        state, facts = super().read(state, line, now)
+        return msgspec.structs.replace(state, last=state.last + line.decode(errors="replace")), facts
+
+
+@pytest.mark.parametrize(("kind", "what"), [(Swells, "bytes of memory"), (Hoards, "the state has")])
+def test_an_adapter_of_unbounded_memory_is_found(kind: type[Crow], what: str) -> None:
+    with pytest.raises(AssertionError, match=what):
+        adapters.must_survive(kind(), [b"x" * MAX_LINE_BYTES] * 10, 0)
+
+
+@pytest.mark.parametrize(
+    ("mutate", "holds"),
+    [
+        (partial(hostile_lines.torn, place=20), lambda line: line == LINE[:20]),
+        (
+            partial(hostile_lines.huge, place=1, part=b"x"),
+            lambda line: MAX_LINE_BYTES - 100 < len(line) <= MAX_LINE_BYTES,
+        ),
+        (partial(hostile_lines.nested, place=0, depth=900), lambda line: b"[" * 900 in line),
+        (partial(hostile_lines.nested, place=1, depth=5_000), lambda line: line.count(b'{"error":') == 5_000),
+        (partial(hostile_lines.retyped, value=[1.5], place=1), lambda line: b"[1.5]" in line),
+        (partial(hostile_lines.overwritten, place=5, inserted=b"\xff"), lambda line: line[5:6] == b"\xff"),
+    ],
+    ids=["torn", "huge", "lists", "tables", "type", "bytes"],
+)
+def test_a_mutation_of_a_line_is_what_its_name_says(
+    mutate: Callable[[bytes], bytes], holds: Callable[[bytes], bool]
+) -> None:
+    assert holds(mutate(LINE))
+
+
+def test_a_hostile_campaign_has_every_mutation_and_counts_its_lines() -> None:
+    """A fuzzer without one of them would pass any adapter there."""
+    seen: list[bytes] = []
+
+    class Watches(Crow):
+        def read(self, state: Reading, line: bytes, now: Now) -> Step:
+            seen.append(line)
+            return super().read(state, line, now)
+
+    assert adapters.fuzz(bench_of(Watches), 500) == len(seen) >= 500
+    known = OUTPUT.splitlines()
+    assert any(len(line) > MAX_LINE_BYTES // 2 for line in seen), "huge"
+    assert any(b"[" * 500 in line for line in seen), "deep"
+    assert any(b"\\ud800" in line for line in seen), "a lone surrogate"
+    assert any(line.decode(errors="replace").count("\N{REPLACEMENT CHARACTER}") for line in seen), "no UTF-8"
+    assert any(line not in known and any(each.startswith(line) for each in known) for line in seen), "torn"
+    assert any(one == other and len(one) > 5 for one, other in pairwise(seen)), "doubled"
+    assert any(known.index(one) > known.index(other) for one, other in pairwise(seen) if {one, other} <= {*known})
 
 
 def test_every_check_says_what_it_guarantees() -> None:

@@ -9,7 +9,7 @@ import pytest
 from anyio.lowlevel import checkpoint
 from msgspec.structs import replace
 
-from lifefold.interpreters.store import Batch, Entry, EventStore, MemoryStore, Post, Shelf, StoreError
+from lifefold.interpreters.store import Batch, Entry, EventStore, MemoryStore, Shelf, StoredCommand, StoreError
 from lifefold.interpreters.testing import STORE_CHECKS, stores
 
 
@@ -67,8 +67,8 @@ class OneWatermark(Faulty):
 
 
 class LastPostFirst(Faulty):
-    async def posts(self, *, unanswered: bool = True) -> Sequence[Post]:
-        return list(reversed(await super().posts(unanswered=unanswered)))
+    async def commands(self, *, unanswered: bool = True) -> Sequence[StoredCommand]:
+        return list(reversed(await super().commands(unanswered=unanswered)))
 
 
 class AnswersFirst(Faulty):
@@ -80,8 +80,8 @@ class AnswersFirst(Faulty):
 class TearsAtAnswers(Faulty):
     async def append(self, batch: Batch) -> None:
         await super().append(Batch(batch.entries))
-        if not batch.answers.keys() <= self.shelf.posts.keys():
-            message = "there is no such post"
+        if not batch.answers.keys() <= self.shelf.commands.keys():
+            message = "there is no such command"
             raise StoreError(message)
         await super().append(Batch((), batch.performed, batch.answers))
 
@@ -93,9 +93,9 @@ class NeverFenced(Faulty):
 
 
 class MustBeWriter(Faulty):
-    async def post(self, stream: str, envelope: bytes) -> int:
+    async def submit(self, stream: str, envelope: bytes) -> int:
         await self.append(Batch())
-        return await super().post(stream, envelope)
+        return await super().submit(stream, envelope)
 
 
 class LosesAnswers(Faulty):
@@ -117,10 +117,10 @@ class HalfCancelled(Faulty):
 
 
 class OneNumber(Faulty):
-    async def post(self, stream: str, envelope: bytes) -> int:
-        number = len(self.shelf.posts) + 1
+    async def submit(self, stream: str, envelope: bytes) -> int:
+        number = len(self.shelf.commands) + 1
         await checkpoint()
-        self.shelf.posts[number] = Post(number, stream, envelope)
+        self.shelf.commands[number] = StoredCommand(number, stream, envelope)
         return number
 
 
@@ -133,7 +133,7 @@ MISTAKES: Final[dict[str, type[Faulty]]] = {
     "entries_are_read_in_the_order_of_writing": ReadsByStream,
     "what_was_read_does_not_change": ReadsAlive,
     "watermarks_are_kept_for_each_stream": OneWatermark,
-    "posts_wait_in_order_until_they_are_answered": LastPostFirst,
+    "commands_wait_in_order_until_they_are_answered": LastPostFirst,
     "a_post_is_answered_in_the_batch_that_takes_it": AnswersFirst,
     "an_answer_to_no_post_does_not_tear_a_batch": TearsAtAnswers,
     "a_writer_of_an_earlier_epoch_writes_nothing": NeverFenced,

@@ -117,7 +117,7 @@ def test_messages_come_late_and_twice(wanted: Any) -> None:
     """Each run of a system is legal but for what comes again, which its receiver refuses."""
     trace = find(systems(kiln.system, kiln.opened()), wanted, settings=settings(QUIET, phases=[Phase.generate]))
     assert wanted(trace)
-    assert set(trace.scene.aggregates) == {"tally", "kiln/a"}
+    assert set(trace.system_state.aggregates) == {"tally", "kiln/a"}
 
 
 @given(systems(kiln.system, list(kiln.opened(0, "a", "b")), max_size=25))

@@ -18,7 +18,7 @@ from lifefold.core.kernel import (
     Transition,
     rule,
 )
-from lifefold.core.kernel.aggregate import RuleAction
+from lifefold.core.kernel.rule import RuleAction
 from lifefold.core.lifecycles import task
 from lifefold.effects import Tell
 from lifefold.interpreters.simulate import simulate

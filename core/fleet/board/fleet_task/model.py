@@ -124,11 +124,7 @@ class ConversationKept(Event, frozen=True):
             return ()
         kept = KeptConversation("worker", "C1", Usage(2))
         other = replace(kept, agent="other")
-        return (
-            cls(record.epoch, "worker", kept),
-            cls(record.epoch + 1, "other", other),
-            cls(record.epoch, "worker"),
-        )
+        return (cls(record.epoch, "worker", kept), cls(record.epoch + 1, "other", other), cls(record.epoch, "worker"))
 
 
 class Subtask(msgspec.Struct, frozen=True):
@@ -330,7 +326,7 @@ class FleetTask(Task, frozen=True):
         return kept if kept is not None and kept.agent == agent else None
 
     @property
-    def is_doomed(self) -> bool:
+    def is_aborted(self) -> bool:
         """Whether the task is aborted: cancelled now, or as soon as it is opened again."""
         return self.fate is not None and self.fate.aborted is not None
 

@@ -21,7 +21,7 @@ from lifefold.core.fleet.board.fleet_task.model import (
     ToolAborted,
 )
 from lifefold.core.fleet.board.fleet_task.rules import CANCELLABLE, NOT_NOW, is_over, rest
-from lifefold.core.kernel import Pattern, Property, Transition, accepts, always, always_step, replace, sometimes
+from lifefold.core.kernel import Event, Pattern, Property, Transition, accepts, always, always_step, replace, sometimes
 from lifefold.core.lifecycles import approval
 from lifefold.core.lifecycles.property_forms import is_transient, keeps_time, leads_where
 from lifefold.core.lifecycles.task import (
@@ -45,7 +45,7 @@ from lifefold.core.policy.retry import retry_limit
 
 def permanent_failures_are_not_retried(step: Transition) -> bool:
     """The cause of the last failure decides how often a task is retried (E5)."""
-    if not isinstance(step.event, Failed | Rejected) or step.before is None:
+    if not isinstance(step.event, Failed | Rejected):
         return True
     t: FleetTask = step.after.record
     trouble = step.event.trouble if isinstance(step.event, Failed) else Trouble.OTHER
@@ -54,9 +54,7 @@ def permanent_failures_are_not_retried(step: Transition) -> bool:
 
 def grants_one_retry(step: Transition) -> bool:
     """A granted retry gives a failed task one retry, and moves nothing by itself."""
-    if step.before is None or not isinstance(step.event, RetryGranted):
-        return True
-    before: FleetTask = step.before.record
+    before: FleetTask = step.was
     now: FleetTask = step.after.record
     same: bool = now == replace(before, limit=now.limit, max_retries=now.max_retries, fate=now.fate)
     once = before.retries + 1
@@ -80,7 +78,7 @@ def refused_work_is_restarted(step: Transition) -> bool:
 
 def silence_is_not_retried(step: Transition) -> bool:
     """A task whose approval expired is retried only by an operator (E41)."""
-    return not isinstance(step.event, approval.ApprovalExpired) or settled(step.after.record)
+    return settled(step.after.record)
 
 
 def merged_by_grant(step: Transition) -> bool:
@@ -90,18 +88,16 @@ def merged_by_grant(step: Transition) -> bool:
 
 def parks_for_approval(step: Transition) -> bool:
     """Parked work has no owner, and is kept under the epoch of the claim that has done it (E2)."""
-    if step.before is None or not isinstance(step.event, Parked):
-        return True
-    before: FleetTask = step.before.record
+    before: FleetTask = step.was
     now: FleetTask = step.after.record
     return before.needs_approval and (now.owner, now.stage, now.result) == ("", Stage.MERGE, before.epoch)
 
 
 def hands_over_done_work(step: Transition) -> bool:
     """A done task without an owner is handed to one worker with its stage, and can be returned unchanged."""
-    if step.before is None or not isinstance(step.event, Handed | Returned):
+    if not isinstance(step.event, Handed | Returned):
         return True
-    before: FleetTask = step.before.record
+    before: FleetTask = step.was
     now: FleetTask = step.after.record
     owner = step.event.owner if isinstance(step.event, Handed) else ""
     left = (now.state, now.stage, now.result) == (State.DONE, before.stage, before.result)
@@ -117,9 +113,9 @@ def claims_the_whole_task(step: Transition) -> bool:
 
 def is_claimed_by_the_trusted(step: Transition) -> bool:
     """An agent claims no task above its level, and work of an agent without trust for merges needs approval (E34)."""
-    if step.before is None or not isinstance(step.event, Entrusted):
+    if not isinstance(step.event, Entrusted):
         return True
-    before: FleetTask = step.before.record
+    before: FleetTask = step.was
     t: FleetTask = step.after.record
     unseen = (
         step.event.level >= t.merges and not t.always_needs_approval and not (before.kept and before.needs_approval)
@@ -129,9 +125,9 @@ def is_claimed_by_the_trusted(step: Transition) -> bool:
 
 def is_split_within_limits(step: Transition) -> bool:
     """A split makes at least one part and no more than the limit, and clears the owner."""
-    if step.before is None or not isinstance(step.event, Split):
+    if not isinstance(step.event, Split):
         return True
-    before: FleetTask = step.before.record
+    before: FleetTask = step.was
     now: FleetTask = step.after.record
     made = now.parts - before.parts
     few = made == len(step.event.tasks) > 0 and now.parts <= min(now.most_subtasks, MOST_SUBTASKS)
@@ -140,9 +136,9 @@ def is_split_within_limits(step: Transition) -> bool:
 
 def shows_the_token_of_its_claim(step: Transition) -> bool:
     """A session that splits its task, or reports an aborted tool, shows the token of the task's claim (E47)."""
-    if step.before is None or not isinstance(step.event, Split | ToolAborted):
+    if not isinstance(step.event, Split | ToolAborted):
         return True
-    before: FleetTask = step.before.record
+    before: FleetTask = step.was
     return (step.event.epoch, step.event.token) == (before.epoch, before.token)
 
 
@@ -155,9 +151,7 @@ def gathers_its_parts(step: Transition) -> bool:
 
 def is_opened_by_its_blocker(step: Transition) -> bool:
     """A blocked task records its blocker, and is open again when that one may be done (E19)."""
-    if step.before is None:
-        return True
-    before: FleetTask = step.before.record
+    before: FleetTask = step.was
     now: FleetTask = step.after.record
     match step.event:
         case DependencyLost(by=by, reason=reason):
@@ -185,9 +179,9 @@ def reports_of_aborts_move_nothing(step: Transition) -> bool:
 
 def is_cancelled_by_an_abort(step: Transition) -> bool:
     """An aborted task is cancelled, or keeps the reason for which it will be (E16, E36)."""
-    if step.before is None or not isinstance(step.event, Aborted):
+    if not isinstance(step.event, Aborted):
         return True
-    before: FleetTask = step.before.record
+    before: FleetTask = step.was
     now: FleetTask = step.after.record
     known = now.fate is not None and (now.fate.aborted, now.fate.why) == (step.event.abort_reason, step.event.reason)
     if now.state is State.CANCELLED:
@@ -198,18 +192,16 @@ def is_cancelled_by_an_abort(step: Transition) -> bool:
 
 def stays_aborted(step: Transition) -> bool:
     """Only a granted retry lifts the abort of a task."""
-    was = step.before is not None and step.before.record.is_doomed
+    was = step.before is not None and step.before.record.is_aborted
     t: FleetTask = step.after.record
     if not was or t.state is State.CLOSED:
         return True
-    return t.is_doomed is not isinstance(step.event, RetryGranted)
+    return t.is_aborted is not isinstance(step.event, RetryGranted)
 
 
 def keeps_its_conversation(step: Transition) -> bool:
     """The conversation of a task changes by its agent's report only, or ends by a failure if retries begin anew."""
-    if step.before is None:
-        return True
-    before: FleetTask = step.before.record
+    before: FleetTask = step.was
     now: FleetTask = step.after.record
     if isinstance(step.event, ConversationKept):
         is_its = step.event.epoch == before.epoch or before.conversation_of(step.event.agent) is not None
@@ -235,19 +227,23 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     ),
     *(each for each in approval.PROPERTIES if each is not approval.BY_GRANT),
     always_step("work that waits for a person is merged by that person's grant only", merged_by_grant),
-    always_step("the cause of a failure decides how often a task is retried", permanent_failures_are_not_retried),
-    always_step("a granted retry allows one more attempt and changes nothing else", grants_one_retry),
+    always_step(
+        "the cause of a failure decides how often a task is retried", permanent_failures_are_not_retried, on=Event
+    ),
+    always_step("a granted retry allows one more attempt and changes nothing else", grants_one_retry, on=RetryGranted),
     always_step("a failed task with retries left is opened again after its rest", is_tried_again_when_it_has_rested),
-    always_step("work without an answer in time is not retried by itself", silence_is_not_retried),
+    always_step(
+        "work without an answer in time is not retried by itself", silence_is_not_retried, on=approval.ApprovalExpired
+    ),
     always_step("refused work is restarted from the target branch", refused_work_is_restarted),
-    always_step("work that waits for approval has no owner, and is kept", parks_for_approval),
-    always_step("done work without an owner is handed to one worker", hands_over_done_work),
+    always_step("work that waits for approval has no owner, and is kept", parks_for_approval, on=Parked),
+    always_step("done work without an owner is handed to one worker", hands_over_done_work, on=Event),
     always_step("a new claim has the whole task to do", claims_the_whole_task),
-    always_step("no agent claims, or merges unseen, work above its trust level", is_claimed_by_the_trusted),
-    always_step("a task is split within its limits", is_split_within_limits),
-    always_step("a session reports on its own task only", shows_the_token_of_its_claim),
+    always_step("no agent claims, or merges unseen, work above its trust level", is_claimed_by_the_trusted, on=Event),
+    always_step("a task is split within its limits", is_split_within_limits, on=Event),
+    always_step("a session reports on its own task only", shows_the_token_of_its_claim, on=Event),
     always_step("the result of all parts is verified as one", gathers_its_parts),
-    always_step("a blocked task is opened when its blocker is resolved", is_opened_by_its_blocker),
+    always_step("a blocked task is opened when its blocker is resolved", is_opened_by_its_blocker, on=Event),
     leads_where(
         "a lost dependency blocks a task, and a split task waits for its parts",
         {DependencyLost: (State.BLOCKED,), Split: (State.WAITING_FOR_SUBTASKS,)},
@@ -260,8 +256,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
         when=lambda e: bool(Entrusted.examples_for(e.record)),
     ),
     accepts(
-        "an open or split task can lose a dependency",
-        {(State.OPEN, State.WAITING_FOR_SUBTASKS): (DependencyLost,)},
+        "an open or split task can lose a dependency", {(State.OPEN, State.WAITING_FOR_SUBTASKS): (DependencyLost,)}
     ),
     accepts(
         "a blocked task can get its dependency back",
@@ -276,9 +271,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     ),
     leads_where("a task without any work done fails", {NothingDone: (State.FAILED,)}),
     accepts(
-        "an owner can report that nothing was done",
-        {State.DONE: (NothingDone,)},
-        when=lambda e: bool(e.record.owner),
+        "an owner can report that nothing was done", {State.DONE: (NothingDone,)}, when=lambda e: bool(e.record.owner)
     ),
     accepts(
         "a worker can return work that was handed to it",
@@ -296,7 +289,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
         when=lambda e: e.record.most_subtasks >= e.record.parts + 2,
     ),
     always_step("reporting an abort does not move the task", reports_of_aborts_move_nothing),
-    always_step("an aborted task is cancelled, or marked until it can be", is_cancelled_by_an_abort),
+    always_step("an aborted task is cancelled, or marked until it can be", is_cancelled_by_an_abort, on=Event),
     always_step("an aborted task stays aborted until an operator retries it", stays_aborted),
     accepts(
         "an operator can abort any task that is not closed or cancelled",
@@ -313,7 +306,9 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
         {(State.CLAIMED, State.IN_PROGRESS): (ToolAborted,)},
         when=lambda e: e.record.fate is not None,
     ),
-    always_step("a task keeps the last conversation about it until a retry begins anew", keeps_its_conversation),
+    always_step(
+        "a task keeps the last conversation about it until a retry begins anew", keeps_its_conversation, on=Event
+    ),
     accepts(
         "an agent can report its conversation until the task is over",
         {(*CANCELLABLE, *NOT_NOW): (ConversationKept,)},

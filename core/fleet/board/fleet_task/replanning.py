@@ -58,14 +58,7 @@ KEYS: Final = {
 """The keys of a fleet file, by the fields of a planned task."""
 
 IN_HAND: Final = frozenset(
-    {
-        State.CLAIMED,
-        State.IN_PROGRESS,
-        State.ORPHANED,
-        State.DONE,
-        State.PENDING_APPROVAL,
-        State.WAITING_FOR_SUBTASKS,
-    }
+    {State.CLAIMED, State.IN_PROGRESS, State.ORPHANED, State.DONE, State.PENDING_APPROVAL, State.WAITING_FOR_SUBTASKS}
 )
 """In these states a task has been begun, and is neither over nor given back."""
 
@@ -187,9 +180,9 @@ def keeps_what_is_under_way(step: Transition) -> bool:
 
     Only work that waits for its approval is verified again, by other commands.
     """
-    if step.before is None or not isinstance(step.event, Replanned):
+    if not isinstance(step.event, Replanned):
         return True
-    before: FleetTask = step.before.record
+    before: FleetTask = step.was
     now: FleetTask = step.after.record
     same = ("owner", "epoch", "result", "collected", "kept", "commit", "parts", "waits_for_parts", "failure")
     is_verified_again = before.state is State.PENDING_APPROVAL and step.event.to.verify not in {(), before.verify}
@@ -199,15 +192,15 @@ def keeps_what_is_under_way(step: Transition) -> bool:
 
 def has_its_terms(step: Transition) -> bool:
     """A task has the terms of the last plan, with its number of retries."""
-    if step.before is None or not isinstance(step.event, Replanned):
+    if not isinstance(step.event, Replanned):
         return True
     now: FleetTask = step.after.record
-    planned, used = step.event.retries, step.before.record.retries
-    most = step.before.record.max_retries if planned is None else max(planned, used)
+    planned, used = step.event.retries, step.was.retries
+    most = step.was.max_retries if planned is None else max(planned, used)
     return now.max_retries == most and all(getattr(now, name) == getattr(step.event.to, name) for name in TERMS)
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("a plan change takes no task from its owner", keeps_what_is_under_way),
-    always_step("a task has the terms of the plan in force", has_its_terms),
+    always_step("a plan change takes no task from its owner", keeps_what_is_under_way, on=Event),
+    always_step("a task has the terms of the plan in force", has_its_terms, on=Event),
 )

@@ -30,7 +30,7 @@ from lifefold.core.fleet.worker.assignment.model import (
     WorkRequested,
 )
 from lifefold.core.fleet.worker.assignment.rules import is_orphan, is_to_be_requeued, is_to_be_verified
-from lifefold.core.kernel import Pattern, Property, Transition, accepts, always_step, replace, sometimes
+from lifefold.core.kernel import Event, Pattern, Property, Transition, accepts, always_step, replace, sometimes
 from lifefold.core.lifecycles.property_forms import asks_once, exits_on, goes_on, leads_where
 from lifefold.core.lifecycles.task import Brief, OnDeath, OnNothing, Stage
 
@@ -135,16 +135,9 @@ def is_orphaned_on_request(step: Transition) -> bool:
     return (step.entered, a.is_orphan, a.death) == (State.ORPHANED, wants, step.event.reason) or given_back
 
 
-def requeues_on_death(step: Transition) -> bool:
-    """A task to be requeued leaves the worker when its session dies, and is no orphan."""
-    if step.before is None or not isinstance(step.event, SessionDied):
-        return True
-    return step.after.record.brief.orphaned is not OnDeath.REQUEUE or step.entered is State.IDLE
-
-
 def drops_what_is_recalled(step: Transition) -> bool:
     """A recalled task leaves the worker (E20)."""
-    return step.before is None or not isinstance(step.event, Recalled) or step.entered is State.IDLE
+    return step.entered is State.IDLE
 
 
 def ends_one_task_before_another(step: Transition) -> bool:
@@ -152,28 +145,19 @@ def ends_one_task_before_another(step: Transition) -> bool:
 
     A plan change may replace the verification commands of the current task, and nothing else of it.
     """
-    if step.before is None:
-        return True
-    was, now = step.before.record.brief, step.after.record.brief
+    was, now = step.was.brief, step.after.record.brief
     if isinstance(step.event, Rebriefed):
         return bool(now == replace(was, verify=step.event.verify)) and step.entered is None
     same: bool = was == now
-    return same or step.before.state is State.WANTING
+    return same or step.was.state is State.WANTING
 
 
 def is_recalled_by_its_claim(step: Transition) -> bool:
     """Only the current claim is recalled, and no other claim of the same task (E12)."""
-    if step.before is None or not isinstance(step.event, Recalled):
+    if not isinstance(step.event, Recalled):
         return True
-    brief: Brief = step.before.record.brief
+    brief: Brief = step.was.brief
     return (step.event.task, step.event.epoch) == (brief.task, brief.epoch)
-
-
-def counts_its_sessions(step: Transition) -> bool:
-    """The first session of a task is distinguished from all later ones."""
-    if step.before is None or not isinstance(step.event, Prompted):
-        return True
-    return bool(step.after.record.sessions == min(step.before.record.sessions + 1, 2))
 
 
 _ACCEPTED: Final = Pattern(BranchAccepted, "as found", lambda e: e.found == "bad")
@@ -189,11 +173,19 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("work of a dead session counts only if it differs and is verified", proves_what_orphans_left),
     always_step("an empty difference is accepted only if a command or the task allows it", takes_nothing_for_no_work),
     always_step("a task whose session dies is an orphan only if the task asks for it", is_orphaned_on_request),
-    always_step("a task to be requeued is given back when its session dies", requeues_on_death),
-    always_step("a recalled task is dropped, and never merged", drops_what_is_recalled),
-    always_step("a worker has one task at a time", ends_one_task_before_another),
-    always_step("only the current claim of a task is recalled", is_recalled_by_its_claim),
-    always_step("the first session of a task is distinguished from later ones", counts_its_sessions),
+    always_step(
+        "a task to be requeued is given back when its session dies",
+        lambda step: step.after.record.brief.orphaned is not OnDeath.REQUEUE or step.entered is State.IDLE,
+        on=SessionDied,
+    ),
+    always_step("a recalled task is dropped, and never merged", drops_what_is_recalled, on=Recalled),
+    always_step("a worker has one task at a time", ends_one_task_before_another, on=Event),
+    always_step("only the current claim of a task is recalled", is_recalled_by_its_claim, on=Event),
+    always_step(
+        "the first session of a task is distinguished from later ones",
+        lambda step: bool(step.after.record.sessions == min(step.was.sessions + 1, 2)),
+        on=Prompted,
+    ),
     leads_where(
         "an assignment takes its steps in order: prepare, work, verify, merge",
         {
@@ -247,9 +239,6 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
         {State.WORKING: (SessionDied,)},
         when=lambda e: is_to_be_verified(e.record, SessionDied()) or is_to_be_requeued(e.record, SessionDied()),
     ),
-    accepts(
-        "an inspection can report work, or none",
-        {State.INSPECTING: (_LEFT_SOMETHING, _LEFT_NOTHING)},
-    ),
+    accepts("an inspection can report work, or none", {State.INSPECTING: (_LEFT_SOMETHING, _LEFT_NOTHING)}),
     sometimes("work is merged", lambda e: e.state is State.MERGING),
 )

@@ -157,6 +157,18 @@ def test_a_worker_whose_account_rests_is_not_preempted() -> None:
     assert of.state("preemption_request:ann") == "Asked"
 
 
+def test_a_request_is_passed_on_when_the_agent_that_tries_an_account_takes_its_task() -> None:
+    """The preempted agent then makes room for the next urgent task that waits."""
+    of = ask(board(make("T7", priority=3), preempts=True), "cat", "ann")
+    of.give("task:T1", Created(make("T1", priority=1)))
+    limit(of, "ann", UNKNOWN)
+    of.give("task:T9", Created(make("T9", priority=1)))
+    assert of.record("preemption_request:cat").task == "T1"
+    of.elapse(accounts.ref_of("left"), "RestOver")
+    assert assigned(of) == [("worker/ann", "T1")]
+    assert of.record("preemption_request:cat").task == "T9"
+
+
 def test_a_fleet_without_accounts_has_none_of_this() -> None:
     """Neither the board nor a worker has an entity for it."""
     plans = (AgentPlan("ann", account="left"), AgentPlan("ben")), (TaskPlan("T1", "do it"),)

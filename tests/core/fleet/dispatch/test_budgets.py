@@ -14,7 +14,7 @@ from lifefold.core.kernel import Created, Machine, row
 from lifefold.core.lifecycles import task
 from lifefold.core.lifecycles.budget.account import Account
 from lifefold.core.lifecycles.budget.amounts import Amounts, Caps, Resource
-from lifefold.interpreters.explain import status
+from lifefold.interpreters.explain import pending
 from lifefold.interpreters.explain.accounts import balances
 from lifefold.interpreters.targets.check_targets import named
 
@@ -125,7 +125,7 @@ def test_what_a_spent_budget_blocks_waits_for_whoever_may_let_more_be_spent() ->
     """All tasks together that need the same one, with the reason and the command: the fleet does not end."""
     of = opened(make("T1"), make("T2"), make("T3"), worker_slots=("ann",), **{FLEET: sessions(1)})
     ask(fail(ask(of), "T1"), sessions=1)
-    (found,) = [each for each in status.waiting({"board": of.aggregate}) if each.about is status.Awaited.BUDGET]
+    (found,) = [each for each in pending.waiting({"board": of.aggregate}) if each.about is pending.Awaited.BUDGET]
     assert (found.names, found.command) == (("T2", "T3"), "budget --add-sessions 1")
     assert found.reason == of.record("task:T2").reason
 

@@ -414,10 +414,10 @@ def test_who_makes_room_is_given_no_work_before_but_may_bring_some_to_its_end(
 @pytest.mark.parametrize(
     ("rule", "prop"),
     [
-        ("make_room", "no worker keeps a later task while a task waits that it may take"),
+        ("preempt", "no worker keeps a later task while a task waits that it may take"),
         ("take_away", "a preempted worker has lost its task and works at nothing"),
-        ("use_room", "a preempted worker has lost its task and works at nothing"),
-        ("leave_room", "a preempted worker is not gone"),
+        ("use_request", "a preempted worker has lost its task and works at nothing"),
+        ("drop_request", "a preempted worker is not gone"),
     ],
 )
 def test_a_rule_that_is_lost_breaks_a_property(rule: str, prop: str) -> None:

@@ -6,7 +6,7 @@ from lifefold.core.fleet import AgentPlan, GatePlan, Plan, TaskPlan, opening, sy
 from lifefold.core.fleet.board import fleet_task, worker_slot
 from lifefold.core.kernel import Aggregate, Reaction, react, replace
 from lifefold.core.policy.access import AccessLevel, Trust
-from lifefold.interpreters.explain import status, why
+from lifefold.interpreters.explain import pending, status, task_status, why
 
 UNTRUSTED, PROBATIONARY, TRUSTED, ELEVATED = AccessLevel
 
@@ -37,7 +37,7 @@ def test_a_task_that_nobody_is_trusted_to_take_says_so_and_whom_a_person_may_pro
     assert said.sentence == "T2 is BLOCKED: takes an agent with the role cook that is trusted, and there is none."
     assert said.onward == "T2 goes on when an agent has earned the level trusted, or an operator promotes one."
     assert [(option.command, option.to) for option in said.options] == [("trust", "ann"), ("cancel", "T2")]
-    waits = status.waiting({"board": of.aggregate})
+    waits = pending.waiting({"board": of.aggregate})
     assert [(each.about, each.names, each.command) for each in waits] == [("trust", ("T2",), "trust")]
 
 
@@ -77,6 +77,6 @@ def test_a_status_has_the_levels_of_agents_and_tasks() -> None:
             reaction = react(of, of.start(name), envelope)
             assert isinstance(reaction, Reaction)
             there[name] = reaction.aggregate
-        (agent,), (shown,) = status.agents(there), status.tasks(there)
+        (agent,), (shown,) = status.agents(there), task_status.tasks(there)
         assert (agent.level, agent.successes, agent.violations) == (level_of, 0, 0)
         assert ((shown.level, shown.merges), shown.needs_approval) == (accepts, False)

@@ -37,7 +37,7 @@ from lifefold.core.lifecycles.session_profiles import LimitsChanged
 from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.policy.retry import RetryPolicy
-from lifefold.interpreters.explain import status
+from lifefold.interpreters.explain import task_status
 
 DRAIN: Final = desired_state.DrainWanted(plan_enforcement.REMOVED)
 GO_HOME: Final = desired_state.StopWanted("no work is left", None)
@@ -170,8 +170,8 @@ def test_what_is_removed_is_not_counted_and_says_so() -> None:
     """Also what had failed: its failure is said, too."""
     old, new = plan(t("T1"), t("T2"), t("T3")), plan(t("T3"))
     of = accept(fail(ask(begun(old)), "T1"), old, new)
-    found = status.tasks({"board": of.aggregate})
-    assert [each.id for each in status.counted(found)] == ["T3"]
+    found = task_status.tasks({"board": of.aggregate})
+    assert [each.id for each in task_status.counted(found)] == ["T3"]
     assert [each.reason for each in found if each.removed] == [
         f"broken; {plan_enforcement.REMOVED}",
         plan_enforcement.REMOVED,
@@ -183,8 +183,8 @@ def test_closed_work_is_counted_also_when_its_task_is_no_longer_in_the_plan() ->
     old, new = plan(t("T1"), t("T2"), t("T3")), plan(t("T3"))
     of = close(ask(begun(old).give("task:T2", task.Cancelled("no"))), "T1")
     accept(of, old, new, partial=True)
-    found = status.tasks({"board": of.aggregate})
-    assert [(each.id, each.state) for each in status.counted(found)] == [("T1", "CLOSED"), ("T3", "OPEN")]
+    found = task_status.tasks({"board": of.aggregate})
+    assert [(each.id, each.state) for each in task_status.counted(found)] == [("T1", "CLOSED"), ("T3", "OPEN")]
 
 
 def test_a_removed_task_that_rests_is_not_tried_again_until_it_is_back() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from board_life import plans, wander
 from lifefold.core.fleet import Plan, system
 from lifefold.core.kernel import Aggregate, AggregateType, Created, Rule, System, Transition, replace
-from lifefold.core.kernel.aggregate import RuleAction
+from lifefold.core.kernel.rule import RuleAction
 from lifefold.interpreters.check import check
 from lifefold.interpreters.targets.check_targets import named
 
@@ -102,6 +102,7 @@ CHECKED: Final = (
     "fleet-changing",
     "fleet-talking",
     "fleet-asking",
+    "fleet-telling",
 )
 
 

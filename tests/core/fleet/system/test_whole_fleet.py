@@ -85,15 +85,15 @@ def check_properties(aggregates: Mapping[str, Aggregate], name: str, reaction: R
         projection, localized = each.projection, each.localized
         assert projection is not None
         part = localized(SystemState(aggregates), name, reaction.transitions) if localized is not None else None
-        for scene in (SystemState(aggregates), *([part] if part is not None else [])):
-            seen = {of: projection(aggregate) for of, aggregate in scene.aggregates.items()}
+        for system_state in (SystemState(aggregates), *([part] if part is not None else [])):
+            seen = {of: projection(aggregate) for of, aggregate in system_state.aggregates.items()}
             assert each.holds(Projection(seen, under_way)), each.name
 
 
 def check_claims(name: str, reaction: Reaction) -> None:
     """Nobody waits while there is something ready: claims are made at once."""
     if name == "board":
-        assert board_properties.nobody_waits_beside_work(reaction.aggregate)
+        assert board_properties.no_agent_waits_beside_work(reaction.aggregate)
 
 
 def finished(driver: Driver) -> None:

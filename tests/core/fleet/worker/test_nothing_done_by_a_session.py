@@ -12,7 +12,7 @@ from lifefold.core.kernel import replace
 from lifefold.core.lifecycles import session, session_profiles, task
 from lifefold.core.lifecycles.task import OnNothing
 from lifefold.effects import InspectWork, Tell, VerifyWork
-from lifefold.interpreters.explain import status
+from lifefold.interpreters.explain import task_status
 
 PROVEN: Final = (("make", "check"),)
 
@@ -103,7 +103,7 @@ def test_a_task_for_which_nothing_was_done_is_tried_again_and_fails_in_the_end()
     """As after any failure; it was said to be done before, so the board has it as DONE."""
     of = finish(ask(opened(make("T1", max_retries=1), worker_slots=("ann",))), "T1")
     say(of, "T1", fleet_task.NothingDone, reason="nothing was changed")
-    (found,) = [each for each in status.tasks({"board": of.aggregate}) if each.id == "T1"]
+    (found,) = [each for each in task_status.tasks({"board": of.aggregate}) if each.id == "T1"]
     assert (states(of, "T1"), found.reason, found.settled) == (["FAILED"], "nothing was changed", False)
 
 
@@ -115,7 +115,7 @@ def test_closed_tasks_without_a_change_are_named(commit: str, state: str, parent
     """Not those that were merged, nor those that were split: their parts were."""
     record = fleet_task.FleetTask(task.State(state), "T1", commit=commit, parent=parent)
     board = Hand("board", {"task:T1": record})
-    assert status.without_change(status.tasks({"board": board.aggregate})) == (("T1",) if named else ())
+    assert task_status.without_change(task_status.tasks({"board": board.aggregate})) == (("T1",) if named else ())
 
 
 def test_a_split_task_is_not_named_as_unchanged() -> None:
@@ -123,4 +123,4 @@ def test_a_split_task_is_not_named_as_unchanged() -> None:
     records = {"task:T1": fleet_task.FleetTask(task.State.CLOSED, "T1", parts=1)}
     part = fleet_task.FleetTask(task.State.CLOSED, "T1+1", parent="T1", commit="c0ffee")
     board = Hand("board", {**records, "task:T1+1": part})
-    assert status.without_change(status.tasks({"board": board.aggregate})) == ()
+    assert task_status.without_change(task_status.tasks({"board": board.aggregate})) == ()

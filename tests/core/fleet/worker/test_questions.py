@@ -27,7 +27,7 @@ from lifefold.core.fleet.worker.question import (
     Verdict,
 )
 from lifefold.core.fleet.worker.question_model import MOST_CHARACTERS, MOST_CHOICES
-from lifefold.core.kernel import STAY, IllegalTransition, Machine, Row, Step, replace, row
+from lifefold.core.kernel import STAY, Aggregate, IllegalTransition, Machine, Row, Step, replace, row
 from lifefold.core.kernel import after as after_delay
 from lifefold.core.lifecycles import session, session_profiles
 from lifefold.core.policy.standing import StandingAnswer
@@ -337,4 +337,30 @@ def test_a_fleet_that_asks_has_all_its_properties() -> None:
 def test_without_its_rule_a_question_outlives_its_claim() -> None:
     """The rule that opens and closes the questions is needed for the property of the worker."""
     report = check(without("keep_open"), opening=named("fleet-asking").opening, bounds=Bounds(states=500, compared=0))
+    assert any("questions are asked in the session of their claim only" in each.name for each in report.broken())
+
+
+def _lives(*states: session.State) -> Callable[[Aggregate], bool]:
+    """Return the condition of the rule with other states of the session."""
+    return lambda worker: (
+        worker.record("session").state in states and worker.record("assignment").state is assignment.State.WORKING
+    )
+
+
+@pytest.mark.parametrize(
+    "mistaken",
+    [
+        _lives(session.State.SPAWNING, session.State.RUNNING, session.State.INTERRUPTING),
+        _lives(session.State.RUNNING),
+        lambda worker: worker.record("session").state in {session.State.SPAWNING, session.State.RUNNING},
+        lambda _worker: False,
+    ],
+    ids=["interrupting", "spawning", "any assignment", "never"],
+)
+def test_a_mistake_in_the_condition_of_the_rule_is_found(
+    monkeypatch: pytest.MonkeyPatch, mistaken: Callable[[Aggregate], bool]
+) -> None:
+    """The property reads the running activities, and the rule the states, so that they can differ."""
+    monkeypatch.setattr(question, "_may_be_asked", mistaken)
+    report = check(system, opening=named("fleet-asking").opening, bounds=Bounds(states=4_000, compared=0))
     assert any("questions are asked in the session of their claim only" in each.name for each in report.broken())

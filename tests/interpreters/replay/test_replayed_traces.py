@@ -29,14 +29,14 @@ from lifefold.core.kernel import (
 )
 from lifefold.interpreters.certificates.emitted import emitted
 from lifefold.interpreters.check import Bounds, Outcome, check
-from lifefold.interpreters.replay import Retrace
+from lifefold.interpreters.replay import Replay
 from lifefold.interpreters.targets.check_targets import named
 from lifefold.interpreters.targets.target import Target
 
 
-def _baked(*properties: Property[Any], commands: int | None = None) -> Retrace:
+def _baked(*properties: Property[Any], commands: int | None = None) -> Replay:
     """Return an oven of these properties in which bread was baked."""
-    run = Retrace(oven.machine.with_properties(*properties), commands=commands)
+    run = Replay(oven.machine.with_properties(*properties), commands=commands)
     run.command(oven.Lit())
     run.report("Bake", oven.Stirred(), after_ms=7)
     run.report("Bake", oven.Baked())
@@ -97,7 +97,7 @@ def test_a_last_step_that_is_refused_breaks_nothing() -> None:
     run = _baked(always("there is never bread", lambda found: found.record.loaves == 0))
     run.command(oven.Lit())
     assert not run.keeps("there is never bread", of="oven")
-    run = Retrace(oven.machine.with_properties(always("it is not scrapped", lambda found: found.state != "Scrapped")))
+    run = Replay(oven.machine.with_properties(always("it is not scrapped", lambda found: found.state != "Scrapped")))
     run.command(oven.Doused())
     assert run.keeps("it is not scrapped", of="oven")
     assert run.can_go_on()
@@ -127,8 +127,8 @@ def _bread(**given: Any) -> Property[Any]:
     )
 
 
-def _stirred_for_ever(declared: Property[Any]) -> Retrace:
-    run = Retrace(oven.machine.with_properties(declared))
+def _stirred_for_ever(declared: Property[Any]) -> Replay:
+    run = Replay(oven.machine.with_properties(declared))
     run.command(oven.Lit())
     for _round in (1, 2):
         run.goes_round()
@@ -156,7 +156,7 @@ def test_timers_and_confirmations_are_never_put_off_for_ever() -> None:
     run.goes_round()
     assert run.keeps("it gets cold", of="oven")
     gone: Property[Any] = leads_to("no fire", lambda found: bool(found.running), lambda found: not found.running)
-    run = Retrace(oven.machine.with_properties(gone))
+    run = Replay(oven.machine.with_properties(gone))
     run.command(oven.Lit())
     run.command(oven.Doused())
     run.goes_round()
@@ -166,7 +166,7 @@ def test_timers_and_confirmations_are_never_put_off_for_ever() -> None:
 def test_what_was_to_come_to_be_from_the_beginning_is_due_at_once() -> None:
     """And is no more when it has been so."""
     baked: Property[Any] = eventually("it is lit", lambda found: found.state is oven.Place.BAKING)
-    run = Retrace(oven.machine.with_properties(baked))
+    run = Replay(oven.machine.with_properties(baked))
     run.goes_round()
     assert not run.keeps("it is lit", of="oven")
     run.command(oven.Lit())
@@ -177,16 +177,16 @@ def test_people_who_have_said_all_that_they_may_keep_nobody_waiting() -> None:
     """A command that is taken for granted must be possible."""
     lit: Property[Any] = eventually("it is lit", lambda found: found.state is oven.Place.BAKING, given=weakly(oven.Lit))
     for commands, is_kept in ((None, True), (0, False)):
-        run = Retrace(oven.machine.with_properties(lit), commands=commands)
+        run = Replay(oven.machine.with_properties(lit), commands=commands)
         run.goes_round()
         assert run.keeps("it is lit", of="oven") is is_kept
 
 
 def test_a_way_can_go_on_while_something_is_possible_or_all_is_settled() -> None:
     """What nobody may do any more is not possible; what is settled need not go on."""
-    assert Retrace(oven.machine).can_go_on()
-    assert not Retrace(oven.machine, commands=0).can_go_on()
-    run = Retrace(oven.machine, commands=1)
+    assert Replay(oven.machine).can_go_on()
+    assert not Replay(oven.machine, commands=0).can_go_on()
+    run = Replay(oven.machine, commands=1)
     run.command(oven.Scrapped())
     assert run.can_go_on()
 
@@ -215,8 +215,8 @@ POTTERY = System(
 )
 
 
-def _pots() -> Retrace:
-    run = Retrace(POTTERY, kiln.opened(0))
+def _pots() -> Replay:
+    run = Replay(POTTERY, kiln.opened(0))
     run.command(kiln.Lit(), "kiln/a", "kiln")
     run.report("Fire", kiln.Fired(), "kiln/a", "kiln")
     return run
@@ -247,16 +247,16 @@ def test_properties_of_a_type_and_of_the_system_look_at_all_of_theirs() -> None:
 
 def test_where_nothing_is_nothing_happens() -> None:
     """A step of an aggregate or an entity that is not there is refused, with its name."""
-    run = Retrace(POTTERY, kiln.opened(0))
+    run = Replay(POTTERY, kiln.opened(0))
     run.command(kiln.Lit(), "kiln/b", "kiln")
     assert "there is no kiln/b" in run.story()
     for step in ("report", "timer", "confirmation"):
-        run = Retrace(POTTERY, kiln.opened(0))
+        run = Replay(POTTERY, kiln.opened(0))
         extra = (kiln.Fired(),) if step == "report" else ()
         getattr(run, step)("Fire", *extra, "kiln/b", "kiln")
         assert "there is no kiln/b" in run.story()
     with pytest.raises(SkipTest, match="tally cannot begin any more"):
-        Retrace(POTTERY, [("tally", Envelope("", Opened({"oven": kiln.Tally()}), 0))])
+        Replay(POTTERY, [("tally", Envelope("", Opened({"oven": kiln.Tally()}), 0))])
 
 
 def _false(state: State) -> tuple[Property[Any], ...]:

@@ -1,0 +1,34 @@
+"""The command ``serve``: the desk of operators for browsers, until Ctrl-C."""
+
+import sys
+from argparse import Namespace
+
+from lifefold.interpreters.cli import logs
+from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.store import NotAStore
+
+_PACKAGES = frozenset({"jinja2", "markupsafe", "sse_starlette", "starlette", "uvicorn"})
+"""The packages of the extra ``web``."""
+
+
+def serve(arguments: Namespace) -> None:
+    """Serve the desk of some logs."""
+    try:
+        from lifefold.interpreters.web import server  # noqa: PLC0415 - needs an extra
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _PACKAGES:
+            raise
+        raise BadInput(f"lifefold serve needs the package {error.name}: pip install 'lifefold[web]'") from error
+    found = [logs.named(each) for each in arguments.logs] or logs.latest_logs()
+    if not server.is_loopback(arguments.host):
+        print(
+            f"warning: {arguments.host} may be reached from other machines; nothing is encrypted",
+            file=sys.stderr,
+        )
+    try:
+        with server.opened(found, arguments.host, arguments.port, arguments.allow_host) as desk:
+            print(f"the desk is at  {desk.address}")
+            print(f"Ctrl-C ends it; its token is in {desk.token.file}, which only this user can read", flush=True)
+            desk.run()
+    except (NotAStore, server.NotServed) as error:
+        raise BadInput(str(error)) from error

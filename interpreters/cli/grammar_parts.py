@@ -1,0 +1,64 @@
+"""What the grammars of the commands share: how a command is added, its common options, and types of arguments."""
+
+import argparse
+import re
+from typing import Any, Protocol
+
+KNOWN = "a name of `lifefold machines`, or module:attribute"
+
+
+class Commands(Protocol):
+    """The collection of commands; argparse has no public name for its type."""
+
+    def add_parser(self, *args: Any, **kwargs: Any) -> argparse.ArgumentParser:
+        """Add a parser, and return it."""
+        ...
+
+
+def natural(text: str) -> int:
+    """Return a whole number from 0 on."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
+    return int(text)
+
+
+def positive(text: str) -> int:
+    """Return a whole number from 1 on."""
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+    return int(text)
+
+
+def hours(text: str) -> float:
+    """Return a number of hours above 0."""
+    if re.fullmatch(r"\d{1,6}(\.\d+)?", text) is None or float(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of hours above 0, as 6 or 0.5")
+    return float(text)
+
+
+def add_command(commands: Commands, name: str, command: str, about: str) -> argparse.ArgumentParser:
+    """Add a command, which the function ``command`` of a module of ``commands`` answers."""
+    added = commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
+    added.set_defaults(command=command)
+    return added
+
+
+def rest_option(command: argparse.ArgumentParser) -> None:
+    """Add ``--rest``."""
+    about = "with --accept: leave changed tasks that are over as they are, and accept the rest"
+    command.add_argument("--rest", action="store_true", help=about)
+
+
+def reason_option(command: argparse.ArgumentParser, flag: str = "--reason", about: str = "why") -> None:
+    """Add a text that enters the log as the reason."""
+    command.add_argument(flag, metavar="TEXT", default="", help=about)
+
+
+def log_option(command: argparse.ArgumentParser, about: str = "the log (default: the one in .lifefold/)") -> None:
+    """Add ``--db``."""
+    command.add_argument("--db", metavar="PATH", help=about)
+
+
+def live_option(command: argparse.ArgumentParser) -> None:
+    """Add ``--no-live``."""
+    command.add_argument("--no-live", action="store_true", help="print plain lines instead of a live display")

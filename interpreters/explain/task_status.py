@@ -1,0 +1,117 @@
+"""The status of the tasks of a fleet: a projection of the board."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from lifefold.core.fleet.board import fleet_task
+from lifefold.core.fleet.board.fleet_task import FleetTask
+from lifefold.core.fleet.system import board, plan_change
+from lifefold.core.kernel import Aggregate, Entity, replace
+from lifefold.core.lifecycles import task
+from lifefold.interpreters.explain.timers import Timer, next_timer
+
+
+class TaskStatus(msgspec.Struct, frozen=True):
+    """The status of a task. ``reason`` says why it failed, is blocked, or was given back; otherwise it is empty.
+
+    ``timer`` is its next timer: a retry, or the end of the wait for an approval or for subtasks. It is a part of
+    ``parent``, and blocked by ``blocked_by``. An agent needs the trust ``level`` to take it, and ``merges`` to merge it
+    unseen; empty is any level. ``removed``: a plan change has removed it, so that it is not counted. A closed task is
+    counted all the same, because its work is merged.
+    """
+
+    id: str
+    state: str
+    settled: bool
+    owner: str
+    priority: int
+    depends_on: tuple[str, ...]
+    retries: int
+    max_retries: int
+    claims: int
+    reason: str
+    commit: str
+    since_ms: int
+    timer: Timer | None
+    parent: str
+    blocked_by: str
+    role: str
+    files: tuple[str, ...]
+    level: str
+    merges: str
+    needs_approval: bool
+    removed: bool = False
+
+
+def task_status(entity: Entity[FleetTask]) -> TaskStatus:
+    """Return the status of a task."""
+    record = entity.record
+    return TaskStatus(
+        id=record.id,
+        state=record.state,
+        settled=task.settled(record),
+        owner=record.owner,
+        priority=record.priority,
+        depends_on=record.depends_on,
+        retries=record.retries,
+        max_retries=record.max_retries,
+        claims=record.epoch,
+        reason=_reason_of(record),
+        commit=record.commit,
+        since_ms=entity.entered_ms,
+        timer=next_timer(entity),
+        parent=record.parent,
+        blocked_by=record.blocked_by,
+        role=record.role,
+        files=record.files,
+        level=record.level.word if record.level else "",
+        merges=record.merges.word if record.merges else "",
+        needs_approval=record.needs_approval,
+    )
+
+
+def _reason_of(of: FleetTask) -> str:
+    """Return why a task is in its state. Verified work does not have the reason of an earlier failure."""
+    is_given_back = of.state is task.State.DONE and not of.owner
+    reason = of.reason if is_given_back or of.state in _REASONED else ""
+    return _joined(reason, fleet_task.NOT_IN_THE_PLAN if of.removed else "")
+
+
+def _joined(*reasons: str) -> str:
+    """Return the reasons that are not empty, each once."""
+    return "; ".join(dict.fromkeys(filter(None, reasons)))
+
+
+_REASONED = frozenset(
+    {task.State.OPEN, task.State.FAILED, task.State.BLOCKED, task.State.CANCELLED, task.State.ORPHANED}
+)
+"""The states that the reason of a task explains."""
+
+
+def tasks(aggregates: Mapping[str, Aggregate]) -> tuple[TaskStatus, ...]:
+    """Return the status of every task in the order of the plan, parts next to their parents."""
+    aggregate = aggregates[board.NAME]
+    gone = plan_change.removed(aggregate)
+    entities = [each for ref, each in aggregate.entities.items() if ref.startswith("task:")]
+    found = [task_status(each) for each in sorted(entities, key=lambda each: (each.record.ordinal, each.record.id))]
+    return tuple(_removed(each) if each.id in gone else each for each in found)
+
+
+def _removed(of: TaskStatus) -> TaskStatus:
+    """Return the status of a task that is no longer in the plan, whatever its state."""
+    reason = of.reason if fleet_task.NOT_IN_THE_PLAN in of.reason else _joined(of.reason, fleet_task.NOT_IN_THE_PLAN)
+    return replace(of, removed=of.state != task.State.CLOSED, reason=reason)
+
+
+def counted(every: Sequence[TaskStatus]) -> tuple[TaskStatus, ...]:
+    """Return the tasks of the plan, without those that a plan change has removed."""
+    return tuple(each for each in every if not each.removed)
+
+
+def without_change(every: Sequence[TaskStatus]) -> tuple[str, ...]:
+    """Return the closed tasks without a merged commit, in a fleet that merges; split tasks are left out."""
+    whole = {each.parent for each in every}
+    return tuple(
+        each.id for each in every if each.state == task.State.CLOSED and not each.commit and each.id not in whole
+    )

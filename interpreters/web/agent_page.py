@@ -1,0 +1,82 @@
+"""The page of an agent or a service: asked, believed, evident; its lifecycles; output, conversation, cost, commands."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from lifefold.core.fleet import service
+from lifefold.core.fleet.system import worker
+from lifefold.core.fleet.worker import desired_state
+from lifefold.core.kernel import Aggregate
+from lifefold.interpreters.explain.accounts import balances
+from lifefold.interpreters.web.journal import Choice
+from lifefold.interpreters.web.moments import View
+from lifefold.interpreters.web.printed import printed_by, sessions_of, text_of
+from lifefold.interpreters.web.structs import Action, Agent, AgentPage, Mark
+
+MOST_LINES: Final = 60
+"""The last transitions on the page of an agent or of a task."""
+
+PICTURES: Final[Mapping[str, str]] = {"session": "session-in-fleet", "turn": "turn-in-fleet", "task": "task-in-fleet"}
+"""The names of pictures that differ from the names of their machines: the profiles of a fleet."""
+
+FIRST: Final = ("session", "turn", "assignment", "desired_state")
+"""The machines whose pictures come first."""
+
+
+class UnknownName(Exception):
+    """An agent, a task or a machine that is not there."""
+
+
+def agent_page(view: View, name: str, session: int = 0) -> AgentPage:
+    """Return the page of an agent; ``session`` 0 is its last one. Raises ``UnknownName``."""
+    found = next((each for each in view.agents() if each.status.name == name), None)
+    if found is None:
+        message = f"there is no agent {name!r}"
+        raise UnknownName(message)
+    is_service = found.status.kind == service.KIND
+    of = view.there[f"{service.KIND if is_service else worker.KIND}/{name}"]
+    is_now = view.moment.is_now
+    sessions = tuple(each for each in sessions_of(view.folder, name) if is_now or each <= found.status.attempt)
+    shown = session if session in sessions else sessions[-1] if sessions else 0
+    printed, is_cut = printed_by(view.folder, name, shown) if shown and is_now else ((), False)
+    return AgentPage(
+        view.at(),
+        found,
+        tuple(marks(of)),
+        tuple(each for each in balances(view.there) if each.whose == "agent" and each.name == name),
+        tuple(each for each in view.waits() if name in each.names or any(_is_of(part, name) for part in each.names)),
+        tuple(_actions(found)) if is_now else (),
+        sessions,
+        shown,
+        text_of(view.folder.prompt(name, shown)) if shown else "",
+        printed,
+        is_cut,
+        tuple(view.log.journal.chosen(Choice(agent=name), before=view.moment.seq + 1, most=MOST_LINES))[::-1],
+    )
+
+
+def _is_of(question: str, agent: str) -> bool:
+    return question.startswith(f"{agent}/Q")
+
+
+def marks(of: Aggregate) -> Iterator[Mark]:
+    """Yield the present state of each machine of a worker or a service, those that say most first."""
+    refs = sorted(of.entities, key=lambda ref: (FIRST.index(ref) if ref in FIRST else len(FIRST), ref))
+    for ref in refs:
+        entity = of.entities[ref]
+        machine = ref.partition(":")[0]
+        yield Mark(ref, PICTURES.get(machine, machine), entity.state, entity.entered_ms)
+
+
+def _actions(agent: Agent) -> Iterator[Action]:
+    name, wanted = agent.status.name, agent.status.desired_state
+    if wanted == desired_state.State.STOP or agent.status.state == "Stopped":
+        return
+    yield Action("Send", {"command": "send", "name": name}, "its session is interrupted", "text", is_optional=False)
+    if wanted == desired_state.State.PAUSE:
+        yield Action("Resume", {"command": "resume", "names": [name]}, "it goes on")
+    else:
+        yield Action("Pause", {"command": "pause", "names": [name]}, "its session is interrupted", "reason")
+    if agent.status.kind != service.KIND:
+        yield Action("Drain", {"command": "stop", "names": [name], "how": "drain"}, "it stops after its task")
+    yield Action("Stop", {"command": "stop", "names": [name]}, "it stops for good")

@@ -1,0 +1,157 @@
+// The script of the desk: keeps pages up to date by the stream, sends commands, moves the scrubber, counts ages.
+// Pages can be read without it; commands need it, because no form of another site may send one.
+"use strict";
+
+const PAUSE_MS = 400; // between two looks at a page whose fleet writes all the time
+const RETRY_MS = 1000;
+
+const body = document.body;
+const said = document.getElementById("said");
+let isStale = false;
+let isLoading = false;
+
+function tell(words, isRefusal) {
+  said.textContent = words;
+  said.className = isRefusal ? "refused" : "";
+}
+
+async function pageAt(address) {
+  const answer = await fetch(address, { headers: { Accept: "text/html" }, credentials: "same-origin" });
+  return new DOMParser().parseFromString(await answer.text(), "text/html");
+}
+
+// What an operator has done to the page is kept: open details, scrolled parts, and a text that is being typed.
+function isBusy() {
+  const active = document.activeElement;
+  const types = active && active.matches("main input, main textarea");
+  return Boolean(types && active.value !== active.defaultValue);
+}
+
+function replaceMain(fresh) {
+  const old = document.getElementById("main");
+  const main = document.importNode(fresh.getElementById("main"), true);
+  const places = [...old.querySelectorAll("[id]")].map((part) => [part.id, part.scrollTop, part.scrollLeft]);
+  for (const kept of old.querySelectorAll("details[id]")) {
+    const now = main.querySelector(`#${CSS.escape(kept.id)}`);
+    if (now === null) continue;
+    now.open = kept.open;
+    if (kept.dataset.loaded) now.replaceWith(kept);
+  }
+  const focused = document.activeElement && document.activeElement.closest("main form");
+  const command = focused && focused.dataset.command;
+  const name = document.activeElement && document.activeElement.name;
+  old.replaceWith(main);
+  for (const [id, top, left] of places) {
+    const part = document.getElementById(id);
+    if (part !== null && (top || left)) part.scrollTo(left, top);
+  }
+  if (command) {
+    const again = [...main.querySelectorAll("form.action")].find((form) => form.dataset.command === command);
+    const part = again && (again.querySelector(name ? `[name="${name}"]` : "button") || again.querySelector("button"));
+    if (part) part.focus({ preventScroll: true });
+  }
+  follow(main);
+}
+
+async function refresh() {
+  isStale = true;
+  if (isLoading) return;
+  isLoading = true;
+  while (isStale) {
+    isStale = false;
+    if (!isBusy()) {
+      try {
+        const fresh = await pageAt(location.href);
+        if (isBusy()) isStale = true;
+        else {
+          const header = document.querySelector("header");
+          if (!header.contains(document.activeElement)) header.replaceWith(document.importNode(fresh.querySelector("header"), true));
+          replaceMain(fresh);
+          document.title = fresh.title;
+        }
+      } catch {
+        isStale = true;
+      }
+    } else isStale = true;
+    await new Promise((done) => setTimeout(done, isStale ? RETRY_MS : PAUSE_MS));
+  }
+  isLoading = false;
+}
+
+function listen() {
+  const fleet = body.dataset.fleet ? `?fleet=${encodeURIComponent(body.dataset.fleet)}&after=${body.dataset.seq}` : "";
+  const events = new EventSource(`/events${fleet}`);
+  events.addEventListener("entries", refresh);
+  events.addEventListener("runner", refresh);
+  events.addEventListener("open", () => body.classList.remove("lost"));
+  events.addEventListener("error", () => body.classList.add("lost"));
+}
+
+async function send(form) {
+  const command = JSON.parse(form.dataset.command);
+  for (const [name, value] of new FormData(form)) if (value !== "") command[name] = value;
+  form.dataset.key ||= Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const headers = { "Content-Type": "application/json", "X-Lifefold": "desk", "Idempotency-Key": form.dataset.key };
+  form.querySelector("button").disabled = true;
+  try {
+    const answer = await fetch(form.action, { method: "POST", headers, body: JSON.stringify(command), credentials: "same-origin" });
+    const given = await answer.json();
+    const words = [...(given.lines || []).map((line) => line.words), given.refusal, given.error].filter(Boolean);
+    tell(words.join("\n"), !answer.ok);
+    delete form.dataset.key;
+    if (answer.ok) form.reset();
+  } catch {
+    tell("the desk does not answer; the same button tries the same command again", true);
+  }
+  form.querySelector("button").disabled = false;
+  form.querySelector("button").focus({ preventScroll: true });
+  refresh();
+}
+
+async function load(details) {
+  if (!details.open || !details.dataset.src || details.dataset.loaded) return;
+  details.dataset.loaded = "yes";
+  const part = (await pageAt(details.dataset.src)).getElementById("part");
+  if (part !== null) details.querySelector("div").replaceChildren(document.importNode(part, true));
+}
+
+function follow(part) {
+  for (const details of part.querySelectorAll("details[data-src]")) details.addEventListener("toggle", () => load(details));
+}
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (!form.dataset.command) return;
+  event.preventDefault();
+  send(form);
+});
+
+document.addEventListener("input", (event) => {
+  const form = event.target.closest("[data-scrubber]");
+  if (form) form.querySelector("output").value = event.target.value;
+});
+
+document.addEventListener("change", (event) => {
+  const form = event.target.closest("[data-scrubber]");
+  if (!form) return;
+  const address = new URL(location.href);
+  address.searchParams.set("at", event.target.value);
+  location.assign(address);
+});
+
+function age(ms) {
+  const s = Math.max(0, Math.floor(ms / 1000));
+  const pad = (number) => String(number).padStart(2, "0");
+  if (s < 60) return `${s}s`;
+  if (s < 3600) return `${Math.floor(s / 60)}m${pad(s % 60)}s`;
+  if (s < 86400) return `${Math.floor(s / 3600)}h${pad(Math.floor((s % 3600) / 60))}m`;
+  return `${Math.floor(s / 86400)}d`;
+}
+
+if (body.hasAttribute("data-live")) {
+  listen();
+  setInterval(() => {
+    for (const each of document.querySelectorAll("time[data-since]")) each.textContent = age(Date.now() - Number(each.dataset.since));
+  }, 1000);
+}
+follow(document);

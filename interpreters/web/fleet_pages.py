@@ -1,0 +1,82 @@
+"""The pages of a whole fleet: what waits and who works, and the board with a column a state."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from lifefold.core.lifecycles.task import State
+from lifefold.interpreters.cli import awaited
+from lifefold.interpreters.cli.wording import by_state
+from lifefold.interpreters.explain import task_status
+from lifefold.interpreters.explain.accounts import balances
+from lifefold.interpreters.fleet_runner import quarantines
+from lifefold.interpreters.fleet_runner.blocked_merges import read_waits
+from lifefold.interpreters.web.journal import Choice
+from lifefold.interpreters.web.moments import View, cost
+from lifefold.interpreters.web.structs import BoardPage, Column, FleetPage
+
+MOST_LINES: Final = 12
+"""The last transitions on the page of a fleet."""
+
+MOST_CARDS: Final = 100
+"""The most tasks in a column of the board; the newest change is the first."""
+
+ORDER: Final = (
+    State.PENDING_APPROVAL,
+    State.PLANNED,
+    State.FAILED,
+    State.BLOCKED,
+    State.ORPHANED,
+    State.IN_PROGRESS,
+    State.CLAIMED,
+    State.DONE,
+    State.WAITING_FOR_SUBTASKS,
+    State.OPEN,
+    State.CLOSED,
+    State.CANCELLED,
+)
+"""The columns of the board: first the states that need an operator, last the states that are over."""
+
+
+def fleet_page(view: View) -> FleetPage:
+    """Return the page of a fleet at a moment."""
+    tasks = view.tasks()
+    counted = task_status.counted(tasks)
+    return FleetPage(
+        view.at(),
+        view.is_over,
+        view.waits(),
+        tuple(_troubles(view)),
+        dict(by_state(counted)),
+        sum(each.state == State.CLOSED for each in counted),
+        len(counted),
+        view.agents(),
+        balances(view.there),
+        cost(view.moment.account.spending.total),
+        tuple(view.log.journal.chosen(Choice(), before=view.moment.seq + 1, most=MOST_LINES))[::-1],
+    )
+
+
+def _troubles(view: View) -> Iterator[str]:
+    """Yield what hinders the fleet beside the decisions of operators, as ``lifefold status`` says it."""
+    if not view.moment.is_now or not view.has_board:
+        return
+    for each in quarantines.quarantined(view.there):
+        yield f"{each.name}: its {each.entity} is quarantined: {each.reason}; lifefold release {each.name}"
+    if awaited.goes_on(view.there):
+        yield from awaited.in_the_way(read_waits(view.folder.waits), view.now_ms)
+    yield from awaited.fallen(view.moment.account.stopped_by)
+
+
+def board_page(view: View) -> BoardPage:
+    """Return the board at a moment, with the evidence of every agent that has a task."""
+    tasks = view.tasks()
+    counts = Counter(each.state for each in tasks)
+    columns = []
+    for state in ORDER:
+        if counts[state]:
+            newest = sorted((each for each in tasks if each.state == state), key=lambda each: -each.since_ms)
+            shown = tuple(map(view.task, newest[:MOST_CARDS]))
+            columns.append(Column(state, shown, counts[state] - len(shown)))
+    evidence = {each.status.name: each.evident for each in view.agents() if each.status.task}
+    return BoardPage(view.at(), tuple(columns), evidence)

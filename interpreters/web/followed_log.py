@@ -1,0 +1,174 @@
+"""One log, folded once for all browsers: its present, its past at any position, its journal, its stories.
+
+``take`` folds new entries, in one thread. Pages read ``now`` and ``at`` in other threads: a moment is never changed.
+The past is folded from the nearest snapshot before it. Aggregates are persistent, so a snapshot shares almost all its
+memory with its neighbours. There are at most ``MOST_SNAPSHOTS`` of them, and their spacing doubles when there are more.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import Final, Self, TypeAlias
+
+import anyio
+import msgspec
+
+from lifefold.core.fleet import system
+from lifefold.core.kernel import Aggregate, Codec, Reaction, decide
+from lifefold.interpreters.cli.account import Account
+from lifefold.interpreters.engine import Ledger, LogMismatchError
+from lifefold.interpreters.store import Entry, SqliteStore, StoreError
+from lifefold.interpreters.web.journal import Journal
+from lifefold.interpreters.web.trails import Trails
+
+MOST_SNAPSHOTS: Final = 256
+"""The most snapshots of one log."""
+
+MOST_PAST: Final = 16
+"""The most past moments that are kept beside the snapshots, because browsers look at them."""
+
+
+class Moment(msgspec.Struct, frozen=True):
+    """A fleet after the entry at position ``seq``, whose time is ``at_ms``. ``is_now``: no later entry is known."""
+
+    seq: int
+    at_ms: int
+    aggregates: Mapping[str, Aggregate]
+    account: Account
+    is_now: bool = False
+
+
+Refolded: TypeAlias = Callable[[Moment, Sequence[Entry]], Moment]
+"""Returns the moment after further entries."""
+
+
+class UnknownPosition(Exception):
+    """A position that the log does not have."""
+
+
+class FollowedLog:
+    """A log that is open for reading, and everything that pages need of it."""
+
+    def __init__(self, key: str, path: Path, spacing: int = 64) -> None:
+        """Open a log; ``key`` names it in addresses, and ``spacing`` is the distance of the first snapshots.
+
+        Raises ``Busy`` and ``NotAStore``.
+        """
+        self.key: Final = key
+        self.path: Final = path
+        self.store: Final = SqliteStore.peek(path)
+        self.fleet: Final = self.store.meta("fleet") or key
+        self.journal: Final = Journal()
+        self.trails: Final = Trails()
+        self.now = Moment(0, 0, {}, Account(), is_now=True)
+        self.is_read = False
+        """Whether all entries that were there at the beginning are folded."""
+        self.runs = False
+        """Whether a runner was at work when that was last observed."""
+        self.trouble = ""
+        """Why the log cannot be read on; empty while it can."""
+        self._ledger: Final = Ledger(system)
+        self._account: Final = Account()
+        self._past: Final = _Past(path, spacing)
+        self._codec: Final = Codec(system)
+
+    def __enter__(self) -> Self:
+        """Return the log."""
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        """Close the files."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the files."""
+        self.store.close()
+        self._past.close()
+
+    def take(self) -> bool:
+        """Fold the entries that are new, and look for the runner. Return whether anything has changed."""
+        before = (self.now.seq, self.runs, self.trouble, self.is_read)
+        try:
+            self._fold(anyio.run(self.store.read_on, self.now.seq))
+            self.runs = self.store.is_written()
+            self.trouble = ""
+        except (LogMismatchError, StoreError, OSError) as error:
+            self.trouble = str(error)
+        self.is_read = True
+        return before != (self.now.seq, self.runs, self.trouble, self.is_read)
+
+    def _fold(self, entries: Sequence[Entry]) -> None:
+        seq, at_ms = self.now.seq, self.now.at_ms
+        try:
+            for decision in self._ledger.fold(entries):
+                seq, at_ms = seq + 1, decision.entry.at_ms
+                name, envelope, reaction = decision.entry.stream, decision.envelope, decision.reaction
+                self._account.observe(name, reaction)
+                self.journal.add(seq, name, envelope, reaction)
+                self.trails.add(seq, name, envelope, reaction)
+                if self._past.wants(seq):
+                    self._past.keep(Moment(seq, at_ms, dict(self._ledger.aggregates), self._account.copied()))
+        finally:
+            if seq > self.now.seq:
+                self.now = Moment(seq, at_ms, dict(self._ledger.aggregates), self._account.copied(), is_now=True)
+
+    def at(self, seq: int | None) -> Moment:
+        """Return the fleet after the entry at a position; None is now. Raises ``UnknownPosition``."""
+        now = self.now
+        if seq is None or seq == now.seq:
+            return now
+        if not 0 < seq < now.seq:
+            message = f"there is no position {seq}; the log {self.path} has the positions 1 to {now.seq}"
+            raise UnknownPosition(message)
+        return self._past.at(seq, self._refolded)
+
+    def _refolded(self, begin: Moment, entries: Sequence[Entry]) -> Moment:
+        """Fold a part of the log again, whose digests were compared when it was first folded."""
+        aggregates, account, at_ms = dict(begin.aggregates), begin.account.copied(), begin.at_ms
+        for entry in entries:
+            envelope, of = self._codec.decode(entry.stream, entry.envelope), system.type_of(entry.stream)
+            reaction = decide(of, aggregates.get(entry.stream) or of.start(entry.stream), envelope)
+            if not isinstance(reaction, Reaction):
+                message = f"{entry.stream}, entry {entry.version}: it was accepted, and is refused: {reaction.reason}"
+                raise LogMismatchError(message)
+            aggregates[entry.stream], at_ms = reaction.aggregate, entry.at_ms
+            account.observe(entry.stream, reaction)
+        return Moment(begin.seq + len(entries), at_ms, aggregates, account)
+
+
+class _Past:
+    """The snapshots of a log, and the past moments that were asked for last."""
+
+    def __init__(self, path: Path, spacing: int) -> None:
+        self._snapshots: list[Moment] = [Moment(0, 0, {}, Account())]
+        self._spacing = spacing
+        self._asked: Final[dict[int, Moment]] = {}
+        self._lock: Final = Lock()
+        self._store: Final = SqliteStore.peek(path)
+
+    def close(self) -> None:
+        self._store.close()
+
+    def wants(self, seq: int) -> bool:
+        return seq % self._spacing == 0
+
+    def keep(self, moment: Moment) -> None:
+        kept = [*self._snapshots, moment]
+        if len(kept) > MOST_SNAPSHOTS:
+            self._spacing *= 2
+            kept = [each for each in kept if each.seq % self._spacing == 0]
+        self._snapshots = kept
+
+    def at(self, seq: int, refolded: Refolded) -> Moment:
+        with self._lock:
+            if seq not in self._asked:
+                snapshots = self._snapshots
+                begin = snapshots[bisect_right(snapshots, seq, key=lambda each: each.seq) - 1]
+                self._asked[seq] = refolded(begin, anyio.run(self._store.between, begin.seq, seq))
+                while len(self._asked) > MOST_PAST:
+                    del self._asked[next(iter(self._asked))]
+            return self._asked[seq]

@@ -1,0 +1,134 @@
+"""The files of a fleet as text: what a session has printed, decoded by its adapter; its prompt; verifications.
+
+All of it was written by agents. Only the end of a large file is read, names never leave the folder of the fleet, and a
+file that is no plain file is passed over.
+"""
+
+import contextlib
+import os
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from lifefold.interpreters.adapters import (
+    Adapter,
+    ConversationBegan,
+    Cutter,
+    Ended,
+    Fact,
+    Limited,
+    Now,
+    Spent,
+    cut,
+    remaining,
+)
+from lifefold.interpreters.adapters.facts import PermissionDenied, PermissionWanted, Said, WorkEnded, WorkStarted
+from lifefold.interpreters.cli.wording import moment, spent
+from lifefold.interpreters.fleet_runner.folder import FleetFolder
+from lifefold.interpreters.fleet_runner.session_facts import adapter_of_start
+from lifefold.interpreters.fleet_runner.usage import as_usage
+from lifefold.interpreters.processes import SessionError
+from lifefold.interpreters.processes.command import plain
+from lifefold.interpreters.processes.shim.durable import OUTPUT
+from lifefold.interpreters.web.structs import Printed, Verification
+
+MOST_BYTES: Final = 200_000
+"""The most bytes of the end of an output that are read."""
+
+MOST_LINES: Final = 400
+"""The most lines of an output on a page."""
+
+MOST_FILES: Final = 20
+"""The most outputs of verifications on a page."""
+
+_MINUTE_S: Final = 60
+
+_MOST_DIGITS: Final = 6
+"""The most digits of the number of a session: a longer name is no session's."""
+
+
+def end_of(file: Path, most: int = MOST_BYTES) -> tuple[bytes, bool]:
+    """Return the end of a plain file, and whether something before it was left out; nothing if it is not readable."""
+    with contextlib.suppress(OSError):
+        number = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(number, "rb") as opened:
+            found = os.fstat(number)
+            if stat.S_ISREG(found.st_mode):
+                opened.seek(max(0, found.st_size - most))
+                return opened.read(most), found.st_size > most
+    return b"", False
+
+
+def text_of(file: Path) -> str:
+    """Return the end of a text file, with unprintable characters as escapes."""
+    return plain(end_of(file)[0])
+
+
+def sessions_of(folder: FleetFolder, agent: str) -> tuple[int, ...]:
+    """Return the numbers of an agent's sessions that have a folder, the first one first."""
+    with contextlib.suppress(OSError):
+        names = [each.name for each in folder.session(agent, 1).parent.iterdir()]
+        return tuple(sorted(int(each) for each in names if each.isdecimal() and len(each) <= _MOST_DIGITS))
+    return ()
+
+
+def printed_by(folder: FleetFolder, agent: str, session: int) -> tuple[tuple[Printed, ...], bool]:
+    """Return the last lines of a session's output, and whether earlier ones were left out."""
+    try:
+        directory = folder.last_start(agent, session)
+        adapter = adapter_of_start(directory)
+    except (SessionError, OSError):
+        return (), False
+    data, is_cut = end_of(directory / OUTPUT)
+    lines = list(_decoded(adapter, data))
+    return tuple(lines[-MOST_LINES:]), is_cut or len(lines) > MOST_LINES
+
+
+def _decoded(adapter: Adapter[Any], data: bytes) -> Iterator[Printed]:
+    """Yield the facts of an output as lines; a line that its adapter knows nothing of is no fact."""
+    now_s = time.time()
+    now = Now(int(now_s * 1_000), time.localtime(now_s).tm_gmtoff // _MINUTE_S)
+    cutter, lines = cut(Cutter(), data)
+    state = adapter.initial
+    for line in (*lines, *remaining(cutter)):
+        state, facts = adapter.read(state, line, now)
+        for fact in facts:
+            said = _line(fact)
+            yield Printed(said.kind, plain(said.text.encode("utf-8", "replace")))
+
+
+def _line(fact: Fact) -> Printed:  # noqa: PLR0911 - a form a fact
+    match fact:
+        case ConversationBegan(id=name):
+            return Printed("conversation", f"conversation {name}")
+        case WorkStarted(work=work, name=name):
+            return Printed("tool", f"begins {name or work}")
+        case WorkEnded(work=work, ok=ok):
+            return Printed("tool", f"{work} {'ended' if ok else 'failed'}")
+        case PermissionWanted(tool=tool, question=question):
+            return Printed("permission", f"asks for {tool}{f': {question}' if question else ''}")
+        case PermissionDenied(tool=tool, reason=reason):
+            return Printed("permission", f"may not use {tool}{f': {reason}' if reason else ''}")
+        case Spent(total=total, counted=counted):
+            return Printed("cost", f"{spent(as_usage(total)) or 'nothing'} in this {counted}")
+        case Limited(until_ms=until_ms, scope=scope, reason=reason):
+            until = "" if until_ms is None else f" until {moment(until_ms)}"
+            return Printed("limit", f"limit {scope} reached{until}{f': {reason}' if reason else ''}")
+        case Said(text=text):
+            return Printed("text", text)
+        case Ended(outcome=outcome, reason=reason):
+            return Printed("end", f"{outcome}{f': {reason}' if reason else ''}")
+
+
+def verifications(folder: FleetFolder, task: str, claims: int) -> Iterator[Verification]:
+    """Yield the outputs of the commands that verified a task, the latest claim first."""
+    for claim in range(claims, 0, -1):
+        place = folder.verification(task, claim)
+        try:
+            files = sorted(each for each in place.rglob("*") if not each.is_symlink() and each.is_file())
+        except OSError:
+            continue
+        for file in files[:MOST_FILES]:
+            yield Verification(claim, str(file.relative_to(place)), text_of(file))

@@ -1,0 +1,84 @@
+"""Pages as HTML: the templates of this package, in which every value is escaped."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from lifefold.interpreters.cli.wording import age, clock_time
+from lifefold.interpreters.processes.command import plain
+from lifefold.interpreters.web.drawing import drawing
+from lifefold.interpreters.web.machine_pages import picture
+
+HERE: Final = Path(str(resources.files("lifefold.interpreters.web")))
+
+
+def html(template: str, page: msgspec.Struct, values: Mapping[str, Any]) -> str:
+    """Return a page as HTML; ``values`` has what is not in the page, such as the nonce."""
+    return _ENVIRONMENT.get_template(template).render(page=page, **values)
+
+
+def _ago(since_ms: int, now_ms: int) -> Markup:
+    """Return the age of a moment, which the script of the page keeps up to date."""
+    then = datetime.fromtimestamp(since_ms / 1_000, UTC)
+    return Markup('<time datetime="{}" data-since="{}" title="{}">{}</time>').format(
+        then.isoformat(), since_ms, _clock(since_ms), age(now_ms - since_ms)
+    )
+
+
+def _clock(at_ms: int) -> str:
+    return clock_time(at_ms / 1_000)
+
+
+def _path(*parts: object) -> str:
+    """Return an address of parts, each quoted as a whole."""
+    return "/" + "/".join(quote(str(each), safe="") for each in parts)
+
+
+def _lit(name: str, state: str) -> Markup:
+    """Return the picture of a machine with one state lit; an empty text without a picture.
+
+    Pictures are files of this package. The state comes from a machine, and is compared with the keys of the boxes.
+    """
+    svg = picture(name)
+    if not svg:
+        return Markup("")
+    key = f'data-key="{escape(state)}"'
+    body = svg[svg.index("<svg") :].replace(f'class="box" {key}', f'class="box lit" {key}')
+    title = Markup('<svg role="img" aria-label="{}: {} is lit" ').format(name, state or "no state")
+    return title + Markup(body.removeprefix("<svg"))  # noqa: S704 - a file of this package
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _marked(line: str) -> str:
+    """Return the class of a line of a diff."""
+    if line.startswith(("+++", "---", "diff ", "index ")):
+        return "head"
+    return {"+": "added", "-": "removed", "@": "place"}.get(line[:1], "")
+
+
+def _printable(value: Any) -> Any:
+    """Return a value without control characters and without marks that turn the direction of writing."""
+    return plain(value.encode("utf-8", "replace")) if type(value) is str else value
+
+
+_ENVIRONMENT: Final = Environment(
+    loader=FileSystemLoader(HERE / "templates"),
+    autoescape=True,
+    finalize=_printable,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_ENVIRONMENT.filters |= {"clock": _clock, "json": _json, "marked": _marked, "age": age}
+_ENVIRONMENT.globals |= {"ago": _ago, "path": _path, "lit": _lit, "drawing": drawing}

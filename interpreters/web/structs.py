@@ -1,0 +1,299 @@
+"""What pages are made of, and what programs get as JSON: one struct a page, and the parts that pages share.
+
+Times are Unix time in milliseconds. ``seq`` is a position of the log. Facts from outside the log (runners, processes,
+files) exist only for the present: they are null or empty in the past.
+"""
+
+from typing import Any
+
+import msgspec
+
+from lifefold.interpreters.explain.accounts import Balance
+from lifefold.interpreters.explain.status import AgentStatus
+from lifefold.interpreters.explain.task_status import TaskStatus
+from lifefold.interpreters.explain.why import Explanation
+from lifefold.interpreters.fleet_runner.agent_looks import Looks
+from lifefold.interpreters.fleet_runner.process_evidence import Evidence
+from lifefold.interpreters.web.journal import Line
+
+
+class At(msgspec.Struct, frozen=True):
+    """Which moment of which fleet a page shows. ``newest`` is the last position that is known.
+
+    ``runner`` is ``at work``, ``gone``, ``over``, or ``unknown`` in the past. ``trouble`` says why the log cannot be
+    read on; it is empty while it can.
+    """
+
+    key: str
+    fleet: str
+    log: str
+    seq: int
+    newest: int
+    at_ms: int
+    is_now: bool
+    runner: str
+    trouble: str = ""
+
+
+class Action(msgspec.Struct, frozen=True):
+    """A command that an operator can give here. ``command`` is the body of the request.
+
+    ``asks`` names the field of the command that the operator fills in, such as ``reason``; it is empty if none.
+    ``proposed`` is a value for it.
+    """
+
+    label: str
+    command: dict[str, Any]
+    about: str = ""
+    asks: str = ""
+    is_optional: bool = True
+    proposed: str = ""
+
+
+class Wait(msgspec.Struct, frozen=True):
+    """Something that waits for an operator: the sentence of ``lifefold status``, and the commands that help."""
+
+    about: str
+    names: tuple[str, ...]
+    sentence: str
+    since_ms: int
+    until_ms: int
+    actions: tuple[Action, ...]
+
+
+class Cost(msgspec.Struct, frozen=True):
+    """Known costs; null for what no session has reported. ``words`` is for people, and empty without costs."""
+
+    cost_usd: float | None
+    input_tokens: int | None
+    output_tokens: int | None
+    words: str
+
+
+class Agent(msgspec.Struct, frozen=True):
+    """An agent or a service: what operators asked for, what the log has, and what was observed of its process.
+
+    ``asked``, ``believed`` and ``evident`` are these three in words. ``next`` is its next timer in words.
+    """
+
+    status: AgentStatus
+    asked: str
+    believed: str
+    evident: str
+    looks: Looks | None
+    process: Evidence | None
+    is_missing: bool
+    next: str
+    stopped_by: str
+    cost: Cost
+
+
+class Task(msgspec.Struct, frozen=True):
+    """A task on the board, with its known costs."""
+
+    status: TaskStatus
+    cost: Cost
+    next: str
+
+
+class FleetPage(msgspec.Struct, frozen=True):
+    """A fleet: what waits first, counts by state, agents, costs, budgets, and what is in the way."""
+
+    at: At
+    is_over: bool
+    waits: tuple[Wait, ...]
+    troubles: tuple[str, ...]
+    counts: dict[str, int]
+    closed: int
+    total: int
+    agents: tuple[Agent, ...]
+    balances: tuple[Balance, ...]
+    cost: Cost
+    lines: tuple[Line, ...]
+
+
+class Overview(msgspec.Struct, frozen=True):
+    """All fleets that this program serves."""
+
+    fleets: tuple[FleetPage, ...]
+
+
+class Column(msgspec.Struct, frozen=True):
+    """The tasks of one state. ``hidden`` counts those that are not listed."""
+
+    state: str
+    tasks: tuple[Task, ...]
+    hidden: int
+
+
+class BoardPage(msgspec.Struct, frozen=True):
+    """The board: a column a state. ``evidence`` has the age of the last sign of life of an agent at work, in words."""
+
+    at: At
+    columns: tuple[Column, ...]
+    evidence: dict[str, str]
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """The present state of a machine of an agent or of a task; ``picture`` is the name of its picture."""
+
+    machine: str
+    picture: str
+    state: str
+    since_ms: int
+
+
+class Printed(msgspec.Struct, frozen=True):
+    """A line that a session has printed, decoded; ``kind`` is for example ``text``, ``tool``, ``limit`` or ``end``."""
+
+    kind: str
+    text: str
+
+
+class AgentPage(msgspec.Struct, frozen=True):
+    """An agent: desired state, belief and evidence; its lifecycles; its turn; its output; its conversation; its cost.
+
+    ``session`` is the number of the session whose ``prompt`` and ``printed`` output are shown, of the ``sessions``.
+    """
+
+    at: At
+    agent: Agent
+    marks: tuple[Mark, ...]
+    balances: tuple[Balance, ...]
+    waits: tuple[Wait, ...]
+    actions: tuple[Action, ...]
+    sessions: tuple[int, ...]
+    session: int
+    prompt: str
+    printed: tuple[Printed, ...]
+    is_cut: bool
+    lines: tuple[Line, ...]
+
+
+class Verification(msgspec.Struct, frozen=True):
+    """The output of a command that verified a claim."""
+
+    claim: int
+    name: str
+    text: str
+
+
+class Diff(msgspec.Struct, frozen=True):
+    """What a task has changed. ``about`` says what is compared; ``is_cut``: only the beginning is shown."""
+
+    about: str
+    text: str
+    is_cut: bool
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """One claim of a task: its agent, its time, and how it ended in words; empty while it goes on."""
+
+    number: int
+    agent: str
+    from_ms: int
+    to_ms: int
+    ended: str
+
+
+class TaskPage(msgspec.Struct, frozen=True):
+    """A task: ``why`` it is in its state, the commands that help, its claims, its verification, its cost."""
+
+    at: At
+    task: Task
+    prompt: str
+    why: Explanation
+    marks: tuple[Mark, ...]
+    doubts: tuple[str, ...]
+    waits: tuple[Wait, ...]
+    actions: tuple[Action, ...]
+    claims: tuple[Claim, ...]
+    verifications: tuple[Verification, ...]
+    lines: tuple[Line, ...]
+
+
+class DiffPage(msgspec.Struct, frozen=True):
+    """The work of a task as it is now: what it has changed, and the outputs of its verification.
+
+    ``diff`` is null if nothing is changed yet, or if git cannot say it.
+    """
+
+    at: At
+    task: str
+    diff: Diff | None
+    verifications: tuple[Verification, ...]
+
+
+class LogPage(msgspec.Struct, frozen=True):
+    """Transitions of a log, the latest first. ``before`` is the position of the next older page; 0 if there is none."""
+
+    at: At
+    lines: tuple[Line, ...]
+    before: int
+
+
+class Span(msgspec.Struct, frozen=True):
+    """A time in one state, in one lane. ``words`` names what went on; ``seq`` is the position at which it began."""
+
+    from_ms: int
+    to_ms: int
+    state: str
+    words: str
+    seq: int
+
+
+class Lane(msgspec.Struct, frozen=True):
+    """The states of one agent or one task over time."""
+
+    kind: str
+    name: str
+    spans: tuple[Span, ...]
+
+
+class TimelinePage(msgspec.Struct, frozen=True):
+    """A lane for each agent and each task, from one time to another. ``idle`` has the gaps that are drawn short."""
+
+    at: At
+    from_ms: int
+    to_ms: int
+    lanes: tuple[Lane, ...]
+    hidden: int
+    idle: tuple[tuple[int, int], ...]
+
+
+class MachineLine(msgspec.Struct, frozen=True):
+    """A machine or a system with a name; ``kind`` is ``machine`` or ``system``."""
+
+    name: str
+    kind: str
+    about: str
+
+
+class MachinesPage(msgspec.Struct, frozen=True):
+    """All machines and systems with a name."""
+
+    machines: tuple[MachineLine, ...]
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A row of a transition table, as ``lifefold table --format json`` has it."""
+
+    source: str
+    event: str
+    when: str
+    target: str
+    effects: tuple[str, ...]
+
+
+class MachinePage(msgspec.Struct, frozen=True):
+    """A machine: its table, its picture (SVG; empty without one), and how many rows lead to each state."""
+
+    machine: MachineLine
+    rows: tuple[Row, ...]
+    picture: str
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """Why a request was not answered."""
+
+    error: str

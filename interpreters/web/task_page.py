@@ -1,0 +1,133 @@
+"""The page of a task: why it is in its state, what helps, its claims, its work, its verification, its cost."""
+
+import shlex
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from lifefold.core.fleet.board.fleet_task import FleetTask
+from lifefold.core.fleet.system import board, worker
+from lifefold.core.kernel import replace
+from lifefold.core.lifecycles.task import State
+from lifefold.interpreters.cli import awaited, logs
+from lifefold.interpreters.explain import why
+from lifefold.interpreters.explain.pending import Awaited
+from lifefold.interpreters.web.agent_page import MOST_LINES, PICTURES, UnknownName, marks
+from lifefold.interpreters.web.changes import diff_of
+from lifefold.interpreters.web.journal import Choice
+from lifefold.interpreters.web.moments import View, of_words
+from lifefold.interpreters.web.printed import verifications
+from lifefold.interpreters.web.structs import Action, Claim, DiffPage, Mark, TaskPage, Verification
+
+MOST_CLAIMS: Final = 50
+"""The latest claims on the page of a task."""
+
+
+def task_page(view: View, name: str) -> TaskPage:
+    """Return the page of a task. Raises ``UnknownName``."""
+    found = next((each for each in view.tasks() if each.id == name), None)
+    if found is None:
+        message = f"there is no task {name!r}"
+        raise UnknownName(message)
+    entity = view.there[board.NAME].entities[f"task:{name}"]
+    record: FleetTask = entity.record
+    is_now = view.moment.is_now
+    said = why.explain(why.look(view.there, name, view.now_ms), view.log.trails.at(name, view.moment.seq))
+    said = replace(said, onward=logs.typed(said.onward, view.log.store))
+    owner = view.there.get(f"{worker.KIND}/{found.owner}")
+    waits = tuple(each for each in view.waits() if name in each.names and each.about != Awaited.PLAN)
+    lines = view.log.journal.chosen(Choice(task=name), before=view.moment.seq + 1, most=MOST_LINES)
+    return TaskPage(
+        view.at(),
+        view.task(found),
+        record.prompt,
+        said,
+        (
+            Mark("task", PICTURES["task"], entity.state, entity.entered_ms),
+            *(each for each in (marks(owner) if owner is not None else ()) if each.machine == "assignment"),
+        ),
+        tuple(_doubts(view, found.settled)),
+        waits,
+        tuple(_actions(name, said.options, found.state)) if is_now else (),
+        tuple(_claims(view, name))[-MOST_CLAIMS:],
+        verifications_of(view, record) if is_now else (),
+        tuple(lines)[::-1],
+    )
+
+
+def diff_page(view: View, name: str) -> DiffPage:
+    """Return what a task has changed. Raises ``UnknownName``."""
+    entity = view.there[board.NAME].entities.get(f"task:{name}") if view.has_board else None
+    if entity is None:
+        message = f"there is no task {name!r}"
+        raise UnknownName(message)
+    record: FleetTask = entity.record
+    return DiffPage(view.at(), name, diff_of(view.log.store, record), verifications_of(view, record))
+
+
+def verifications_of(view: View, record: FleetTask) -> tuple[Verification, ...]:
+    """Return the outputs of the commands that verified a task."""
+    return tuple(verifications(view.folder, record.id, record.epoch))
+
+
+def _doubts(view: View, settled: bool) -> Iterator[str]:  # noqa: FBT001 - the status of a task has it
+    """Yield what the log says and nothing carries out."""
+    if view.moment.is_now and not settled and not view.runs and awaited.goes_on(view.there):
+        yield "no runner is at work, so nothing happens by itself"
+
+
+def _actions(name: str, options: Iterable[why.Option], state: str) -> Iterator[Action]:
+    """Yield the commands that ``why`` names, a message for the task, and the command that cancels it."""
+    for each in options:
+        yield from _action(each)
+    if state not in {State.CLOSED, State.CANCELLED}:
+        about = "its agent gets it, or its next prompt has it"
+        yield Action(f"Send {name} a message", {"command": "send", "name": name}, about, "text", is_optional=False)
+    if state in _CANCELLED_FROM:
+        about = "its session ends, and tasks that depend on it are blocked"
+        yield Action(f"Cancel {name}", {"command": "cancel", "names": [name]}, about, "reason")
+
+
+_CANCELLED_FROM: Final = frozenset(
+    {State.OPEN, State.CLAIMED, State.IN_PROGRESS, State.BLOCKED, State.WAITING_FOR_SUBTASKS}
+)
+"""The states from which an operator can cancel a task."""
+
+
+def _action(option: why.Option) -> Iterator[Action]:
+    words, about = shlex.split(option.to), option.about
+    name = words[0] if words else ""
+    match option.command:
+        case "approve" | "retry" | "resume" if not name.startswith("--"):
+            yield Action(f"{option.command.title()} {name}", {"command": option.command, "names": [name]}, about)
+        case "stop":
+            yield Action(f"Stop {name}", {"command": "stop", "names": [name]}, about)
+        case "reject":
+            command = {"command": "reject", "names": [name]}
+            yield Action(f"Reject {name}", command, about, "reason", is_optional="/Q" in name)
+        case "answer":
+            yield Action(f"Answer {name}", {"command": "answer", "name": name}, about, "text", is_optional=False)
+        case "send":
+            yield Action(f"Send {name} a message", {"command": "send", "name": name}, about, "text", is_optional=False)
+        case "branch":
+            yield Action("Accept the branch", {"command": "branch"}, about, "reason")
+        case "trust":
+            yield from of_words(("trust", name, "--promote"), about)
+        case _:
+            yield from of_words((option.command, *words), about)
+
+
+def _claims(view: View, name: str) -> Iterator[Claim]:
+    """Yield the claims of a task, told by its own transitions; a handover of done work is one, too."""
+    number, agent, from_ms = 0, "", 0
+    for line in view.log.journal.lane("task", name, view.moment.seq):
+        if line.event in {"Claimed", "Handed", "Entrusted"}:
+            number, agent, from_ms = number + 1, next(iter(line.agents), ""), line.at_ms
+        elif agent and line.after not in _AT_WORK:
+            yield Claim(number, agent, from_ms, line.at_ms, f"{line.after}: {line.cause}")
+            agent = ""
+    if agent:
+        yield Claim(number, agent, from_ms, 0, "")
+
+
+_AT_WORK: Final = frozenset({State.CLAIMED, State.IN_PROGRESS, State.DONE})
+"""The states in which a claim goes on, as far as the task has an owner."""

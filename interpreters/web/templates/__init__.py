@@ -1,0 +1,1 @@
+"""The templates of the pages, in the language of Jinja."""

@@ -1,0 +1,184 @@
+"""People are told by real commands and a real web hook: once each, from the log, without harm to the fleet."""
+
+import json
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fleet_ground import Ground
+from webhook import SILENCE, receiving
+
+TELLER = r"""
+import json, os, pathlib, signal, sys
+
+facts = json.load(sys.stdin)
+names = {name.removeprefix("LIFEFOLD_").lower(): value for name, value in os.environ.items() if "LIFEFOLD_" in name}
+said = {"facts": facts, "env": {name: names.get(name) for name in facts}, "words": sys.argv[1:], "at": os.getcwd()}
+out = pathlib.Path(__file__).with_name("told.jsonl")
+with out.open("a") as file:
+    file.write(json.dumps(said) + "\n")
+if "dies" in sys.argv and not out.with_name("died").exists():
+    out.with_name("died").touch()
+    os.kill(os.getppid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Ground:
+    (tmp_path / "teller.py").write_text(TELLER)
+    return Ground(tmp_path)
+
+
+def notify(of: Ground, *lines: str) -> Ground:
+    """Write a table ``[[notify]]`` at the end of the fleet file."""
+    of.fleet.write_text(of.fleet.read_text() + "\n[[notify]]\n" + "\n".join(lines) + "\n")
+    return of
+
+
+def teller(*words: str) -> str:
+    """Return the key of a command that keeps what it is told."""
+    return "run = " + json.dumps([sys.executable, "{fleet_dir}/teller.py", *words])
+
+
+def told(of: Ground) -> list[dict[str, Any]]:
+    """Return what the command was told, in order."""
+    file = of.folder / "told.jsonl"
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def ids(of: Ground) -> list[tuple[str, str]]:
+    """Return the kind and the task of what the command was told, in order."""
+    return [(each["facts"]["kind"], each["facts"]["task"]) for each in told(of)]
+
+
+def test_a_command_has_the_facts_in_its_words_its_environment_and_on_its_input(ground: Ground) -> None:
+    """It runs in the folder of the fleet file, and the end of the fleet comes last."""
+    notify(ground.prepare("plain-1"), 'on = ["closed", "over"]', teller("{kind}", "{task}: {text}", "{{x}}")).run()
+    first, last = told(ground)
+    assert first["words"] == ["closed", "plain-1: plain-1 is closed", "{x}"]
+    assert first["env"] == first["facts"]
+    assert first["at"] == str(ground.folder)
+    facts = first["facts"]
+    run, name, number = facts.pop("id").split("/")
+    assert (bool(run), name, number) == (True, "notify-1", "1")
+    assert facts == {
+        "kind": "closed",
+        "fleet": "ground",
+        "task": "plain-1",
+        "agent": "agent",
+        "text": "plain-1 is closed",
+        "log": str(ground.log),
+    }
+    assert last["facts"]["text"] == "the fleet is over: 1 of 1 tasks are closed"
+
+
+def test_a_web_hook_gets_the_facts_until_it_accepts_them(ground: Ground) -> None:
+    """A try that was not accepted is repeated under the same key."""
+    with receiving() as receiver:
+        receiver.answers += [503, 302]
+        notify(
+            ground.prepare("plain-1"),
+            'on = "closed"',
+            f'url = "{receiver.url}"',
+            'headers = { X-Kind = "of ${LIFEFOLD_TEST_KIND}" }',
+        ).run(LIFEFOLD_TEST_KIND="tests")
+    keys = {key for key, _ in receiver.got}
+    assert [message["task"] for _, message in receiver.got] == ["plain-1"] * 3
+    assert keys == {receiver.got[0][1]["id"]}
+    assert receiver.asked_otherwise == 0
+    (found,) = ground.json("status")["notifiers"]
+    assert (found["delivered"], found["failed"], found["waiting"]) == (1, 0, 0)
+
+
+def test_a_runner_that_dies_between_a_delivery_and_its_record_delivers_again(ground: Ground) -> None:
+    """The identity is the same, nothing is lost, and what was recorded is not told again."""
+    notify(ground.prepare("plain-1", "plain-2"), 'on = ["closed", "over"]', teller("dies"))
+    with ground.running() as run:
+        run.rest()
+    assert ids(ground) == [("closed", "plain-1")]
+    ground.run()
+    assert ids(ground) == [("closed", "plain-1"), ("closed", "plain-1"), ("closed", "plain-2"), ("over", "")]
+    numbers = [each["facts"]["id"].rpartition("/")[2] for each in told(ground)]
+    assert numbers == ["1", "1", "2", "3"]
+    ground.run()
+    assert len(told(ground)) == len(numbers)
+
+
+def test_a_notifier_that_hangs_does_not_keep_a_fleet_from_its_work(ground: Ground) -> None:
+    """Its process group is ended at the time limit, and the failure is shown."""
+    hangs = "run = " + json.dumps([sys.executable, "-c", "import time; time.sleep(600)"])
+    notify(ground.prepare("plain-1", "plain-2"), 'on = "closed"', hangs, 'timeout = "100ms"', "retries = 0").run()
+    assert ground.processes() == []
+    (found,) = ground.json("status")["notifiers"]
+    assert (found["delivered"], found["failed"], found["waiting"]) == (0, 2, 0)
+    assert found["failures"][0]["reason"].endswith("took too long")
+
+
+def test_a_web_hook_without_an_answer_does_not_keep_a_fleet_from_its_work(ground: Ground) -> None:
+    """The try has failed at its time limit."""
+    with receiving() as receiver:
+        receiver.answers += [SILENCE]
+        table = ('on = "closed"', f'url = "{receiver.url}"', 'timeout = "200ms"', "retries = 1")
+        notify(ground.prepare("plain-1"), *table).run()
+    assert len(receiver.got) == 2
+    assert ground.json("status")["notifiers"][0]["delivered"] == 1
+
+
+def test_a_notifier_that_fails_is_shown_in_status_why_and_log(ground: Ground) -> None:
+    """Each says which notification, and why; the tasks of the fleet are closed."""
+    fails = "run = " + json.dumps([sys.executable, "-c", "import sys; sys.exit('no screen')"])
+    notify(ground.prepare("plain-1", "plain-2"), 'name = "desk"', 'on = "closed"', fails, "retries = 0").run()
+    said = '"plain-2 is closed": ' + f"{sys.executable} ended with status 1: no screen"
+    assert (
+        f"! notifier desk has not delivered 2 of its notifications; the last one, {said}"
+        in ground.call("status").stdout
+    )
+    why = ground.call("why", "plain-1").stdout
+    assert "Notifier desk has not delivered 1 of its notifications" in why
+    assert ground.json("why", "plain-1")["untold"] != []
+    assert "DeliveryFailed" in ground.call("log").stdout
+
+
+def test_a_variable_that_is_not_set_is_the_reason_of_a_failure(ground: Ground) -> None:
+    """No request is made; the address itself is not shown, because it may be a secret."""
+    with receiving() as receiver:
+        table = ('on = "closed"', f'url = "{receiver.url}/${{LIFEFOLD_NOT_SET}}"', "retries = 0")
+        notify(ground.prepare("plain-1"), *table).run()
+    assert receiver.got == []
+    (failure,) = ground.json("status")["notifiers"][0]["failures"]
+    assert failure["reason"] == "the variable LIFEFOLD_NOT_SET is not set"
+
+
+def test_a_hook_of_the_fleet_is_a_notifier(ground: Ground) -> None:
+    """The two keys of ``[fleet]`` are short for a table."""
+    ground.prepare("plain-1", "plain-2").demand(
+        "", "on_closed" + teller("closed")[3:], "on_failed" + teller("failed")[3:]
+    )
+    ground.demand("plain-2", "max_retries = 0").settle('["test", "-s", "plain-2.txt"]', '["false"]')
+    ground.run(1)
+    assert [(each["words"], each["facts"]["task"]) for each in told(ground)] == [
+        (["closed"], "plain-1"),
+        (["failed"], "plain-2"),
+    ]
+
+
+def test_a_blocked_merge_is_told_once_also_after_a_restart(ground: Ground) -> None:
+    """The merge is tried again and again, by two runners."""
+    notify(ground.prepare("plain-1"), 'on = "blocked merge"', teller())
+    mine = ground.folder / "repo" / "plain-1.txt"
+    mine.write_text("the user's own\n")
+    with ground.running() as run:
+        run.until("waits to merge plain-1")
+        run.signal(signal.SIGINT)
+        run.rest()
+    with ground.running() as run:
+        run.until("waits to merge plain-1")
+        run.signal(signal.SIGINT)
+        run.rest()
+    mine.unlink()
+    ground.run()
+    assert ids(ground) == [("blocked merge", "plain-1")]
+    assert "plain-1.txt" in told(ground)[0]["facts"]["text"]

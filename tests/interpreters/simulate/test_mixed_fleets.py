@@ -1,0 +1,84 @@
+"""A fleet with all features keeps its properties: questions, task messages, conversations and limits meet crashes."""
+
+from collections import Counter
+
+import pytest
+
+from lifefold.core.fleet.dispatch.task_messages import MAILBOX, OVER
+from lifefold.core.fleet.worker import mailbox, output, question
+from lifefold.core.kernel import Created, Event, Reaction, TimerFired
+from lifefold.core.lifecycles import session, task
+from lifefold.core.lifecycles.session_limits import limit_of
+from lifefold.core.policy.ends import Trouble
+from lifefold.interpreters.engine import Decision, Ledger
+from lifefold.interpreters.simulate import Run, simulate
+from lifefold.interpreters.targets.simulation_targets import named
+
+TARGET = named("fleet-mixed")
+
+SEEDS = 25
+"""How many are tried at a time."""
+
+
+def ran(seed: int) -> Run:
+    """Return the run of a seed."""
+    return simulate(TARGET.subject, opening=TARGET.opening, seed=seed, environment=TARGET.environment)
+
+
+@pytest.mark.parametrize(
+    "first", [pytest.param(each, marks=() if not each else pytest.mark.campaign) for each in range(0, 200, SEEDS)]
+)
+def test_a_fleet_with_all_features_has_its_properties_under_faults(first: int) -> None:
+    """In two hundred seeds, a virtual day each; a part of them is tried always."""
+    for seed in range(first, first + SEEDS):
+        run = ran(seed)
+        assert run.ok, (seed, run.found)
+
+
+def test_sessions_and_operators_do_all_that_the_fleet_has_rules_for() -> None:
+    """Each feature is used in these seeds, so that a property about it can be broken."""
+    seen: Counter[str] = Counter()
+    for seed in range(SEEDS):
+        ledger = Ledger(TARGET.subject)
+        for each in ran(seed).entries:
+            board = ledger.aggregates.get("board")
+            decided = ledger.decide(*each)
+            if isinstance(decided, Decision) and isinstance(decided.reaction, Reaction):
+                seen.update(_done(each.envelope.entity, each.envelope.event))
+                if isinstance(each.envelope.event, mailbox.OperatorMessageArrived | Created) and board is not None:
+                    name = each.envelope.entity.removeprefix(MAILBOX)
+                    of = board.entities.get(f"task:{name}")
+                    seen[_when(of.state) if of is not None else ""] += 1
+    wanted = {"asked", "answered", "expired", "limit told", "limit met", "conversation named", "conversation lost"}
+    assert wanted | {"to a queued task", "to a running task", "to a closed task"} <= seen.keys()
+
+
+_NAMED: dict[type[Event], str] = {
+    question.QuestionAsked: "asked",
+    question.QuestionAnswered: "answered",
+    output.LimitSeen: "limit told",
+    output.ConversationSeen: "conversation named",
+}
+
+
+def _done(entity: str, event: Event) -> set[str]:
+    """Return what an input of a session or of an operator does, in a few words."""
+    done = {
+        _NAMED.get(type(event), ""): True,
+        "expired": isinstance(event, TimerFired) and entity == question.REF,
+        "limit met": limit_of(event) is not None,
+        "conversation lost": _has_lost(event),
+    }
+    return {what for what, is_so in done.items() if what and is_so}
+
+
+def _has_lost(event: Event) -> bool:
+    diagnosis = event.diagnosis if isinstance(event, session.SessionExited) else None
+    return diagnosis is not None and diagnosis.trouble is Trouble.LOST
+
+
+def _when(state: object) -> str:
+    """Return which task a message is for."""
+    if state in OVER:
+        return "to a closed task"
+    return "to a running task" if state in task.OWNED else "to a queued task"

@@ -1,0 +1,143 @@
+"""The guarantees of the one fold that all browsers share: the past is exact, and nothing is told twice."""
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from asking_log import LEAVE, WORDS, at_work
+from lifefold.core.fleet import system
+from lifefold.core.fleet.system import board
+from lifefold.core.fleet.worker.question import REF
+from lifefold.core.fleet.worker.question_model import Answer, QuestionAnswered, Verdict
+from lifefold.core.kernel import Aggregate, RunnerRecovered
+from lifefold.effects import Tell
+from lifefold.interpreters.cli.account import Account
+from lifefold.interpreters.engine import Decision, Ledger
+from lifefold.interpreters.explain import why
+from lifefold.interpreters.store import Entry
+from lifefold.interpreters.web import followed_log
+from lifefold.interpreters.web.followed_log import FollowedLog, UnknownPosition
+from lifefold.interpreters.web.journal import Choice
+from web_logs import go_on, run_of, written
+
+ENTRIES = run_of(2, 4).entries
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[FollowedLog]:
+    """A whole run, folded, with snapshots that lie close together."""
+    with FollowedLog("fleet", written(tmp_path / "fleet.db", ENTRIES), spacing=16) as log:
+        log.take()
+        yield log
+
+
+def folds() -> Iterator[tuple[int, Mapping[str, Aggregate], Account, Decision]]:
+    """Yield what a plain fold has after each position."""
+    ledger, account = Ledger(system), Account()
+    for seq, decision in enumerate(ledger.fold(ENTRIES), 1):
+        account.observe(decision.entry.stream, decision.reaction)
+        yield seq, dict(ledger.aggregates), account, decision
+
+
+def test_the_past_at_each_position_is_what_a_fold_up_to_it_gives(log: FollowedLog) -> None:
+    for seq, aggregates, account, decision in folds():
+        moment = log.at(seq)
+        assert (moment.seq, moment.at_ms) == (seq, decision.entry.at_ms)
+        assert moment.aggregates == aggregates
+        assert (moment.account.claims, moment.account.spending) == (account.claims, account.spending)
+    assert log.at(None) is log.now
+    assert log.now.is_now
+    assert not log.at(1).is_now
+
+
+def test_snapshots_are_bounded_and_the_past_stays_exact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(followed_log, "MOST_SNAPSHOTS", 5)
+    with FollowedLog("fleet", written(tmp_path / "fleet.db", ENTRIES), spacing=1) as log:
+        log.take()
+        assert 1 < len(log._past._snapshots) <= 5
+        every = {seq: aggregates for seq, aggregates, _, _ in folds()}
+        assert all(log.at(seq).aggregates == every[seq] for seq in (1, 2, 7, len(ENTRIES) // 2, len(ENTRIES) - 1))
+
+
+@pytest.mark.parametrize("seq", [0, len(ENTRIES) + 1])
+def test_a_position_that_the_log_does_not_have_is_refused(log: FollowedLog, seq: int) -> None:
+    with pytest.raises(UnknownPosition, match=f"there is no position {seq}; .* the positions 1 to {len(ENTRIES)}"):
+        log.at(seq)
+
+
+def test_the_story_of_each_task_at_each_position_is_that_of_why(log: FollowedLog) -> None:
+    names = [ref.removeprefix("task:") for ref in log.now.aggregates[board.NAME].entities if ref.startswith("task:")]
+    assert names
+    for name in names:
+        story = why.Story(name)
+        for seq, _, _, decision in folds():
+            if decision.entry.stream == board.NAME and isinstance(decision.envelope.event, RunnerRecovered):
+                story = why.resumed(story, decision.envelope.at_ms)
+            for step in decision.reaction.transitions:
+                story = why.tell(story, decision.entry.stream, step)
+            assert log.trails.at(name, seq) == story
+
+
+def test_the_cause_of_a_line_is_the_entry_that_has_sent_its_message(log: FollowedLog) -> None:
+    decisions = {seq: decision for seq, _, _, decision in folds()}
+    told = [line for line in log.journal.lines if line.caused_by]
+    assert told
+    for line in told:
+        sent, taken = decisions[line.caused_by], decisions[line.seq].envelope
+        assert sent.entry.stream == taken.sender
+        tells = [each.effect for each in sent.reaction.effects if isinstance(each.effect, Tell)]
+        assert (line.aggregate, taken.ordinal) in [(tell.aggregate, tell.ordinal) for tell in tells]
+
+
+def test_a_journal_has_each_transition_once_and_finds_the_last_that_fit(log: FollowedLog) -> None:
+    count = sum(len(decision.reaction.transitions) for _, _, _, decision in folds())
+    assert len(log.journal.lines) == count
+    assert list(log.journal.between(0, len(ENTRIES))) == log.journal.lines
+    task = log.journal.lines[-1].tasks[0] if log.journal.lines[-1].tasks else "task-1"
+    every = [line for line in log.journal.lines if Choice(task=task).accepts(line)]
+    assert log.journal.chosen(Choice(task=task), before=len(ENTRIES) + 1, most=3) == every[-3:]
+    assert all(line.seq < 20 for line in log.journal.chosen(Choice(), before=20, most=1_000))
+
+
+def test_new_entries_are_taken_once_and_a_runner_is_noticed(tmp_path: Path) -> None:
+    path = written(tmp_path / "fleet.db", ENTRIES[:40])
+    with FollowedLog("fleet", path) as log:
+        assert log.take()
+        assert not log.take()
+        go_on(path, ENTRIES[40:])
+        assert log.take()
+        assert (log.now.seq, log.runs) == (len(ENTRIES), False)
+        before = len(log.journal.lines)
+        assert not log.take()
+        assert len(log.journal.lines) == before
+
+
+def test_a_log_that_cannot_be_read_on_keeps_its_last_moment_and_says_why(tmp_path: Path) -> None:
+    path = written(tmp_path / "fleet.db", ENTRIES[:40])
+    with FollowedLog("fleet", path) as log:
+        log.take()
+        damaged: Entry = ENTRIES[41]
+        with closing(sqlite3.connect(path)) as other:
+            values = (damaged.stream, 99, damaged.at_ms, damaged.envelope, damaged.effects, damaged.digest, b"")
+            other.execute(
+                "INSERT INTO entries (stream, version, at_ms, key, envelope, effects, digest, link)"
+                " VALUES (?, ?, ?, '', ?, ?, ?, ?)",
+                values,
+            )
+            other.commit()
+        assert log.take()
+        assert "entry 41" in log.trouble
+        assert log.now.seq == 40
+
+
+def test_a_question_that_was_answered_waits_in_the_past(tmp_path: Path) -> None:
+    written_by = at_work(tmp_path / "fleet.db", LEAVE, WORDS)
+    written_by.happens("worker/ann", REF, QuestionAnswered(1, Answer(Verdict.ALLOWED)))
+    with FollowedLog("fleet", written_by.path) as log:
+        log.take()
+        before, now = log.at(log.now.seq - 1), log.now
+        assert len(before.aggregates["worker/ann"].record(REF).waiting) == 2
+        assert len(now.aggregates["worker/ann"].record(REF).waiting) == 1
