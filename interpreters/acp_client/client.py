@@ -68,7 +68,7 @@ class AgentListener:
             case ToolCallStart() | ToolCallProgress():
                 self._tool(update)
             case _:
-                pass
+                self._printer.flush()  # between the texts of an earlier conversation and the answer of this turn
 
     def _tool(self, call: ToolCallStart | ToolCallProgress) -> None:
         """Print the beginning and the end of a tool's call, each once: agents repeat a call with more output."""

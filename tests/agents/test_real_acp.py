@@ -18,7 +18,13 @@ from record import without_places
 
 pytest.importorskip("acp", reason="the package agent-client-protocol is not there: pip install 'lifefold[acp]'")
 
-EVERYDAY: Final = ("opencode-resumed", "opencode-continued", "opencode-denied", "opencode-permitted", "gemini-resumed")
+EVERYDAY: Final = (
+    "opencode-resumed",
+    "opencode-continued",
+    "opencode-denied",
+    "opencode-permitted",
+    "gemini-permitted",
+)
 """The cases of each day, with the cases before them. All others take some minutes more."""
 
 CHAINS: Final = [

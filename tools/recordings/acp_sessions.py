@@ -46,7 +46,6 @@ CASES: Final[dict[str, Case]] = {
     "gemini-success": Case(Mode.TEXT),
     "gemini-denied": Case(Mode.WRITE),
     "gemini-permitted": Case(Mode.WRITE, Permissions.ALL),
-    "gemini-resumed": Case(Mode.TEXT, prompt="--help", after="gemini-permitted", conversation="resumed"),
     "gemini-lost-conversation": Case(Mode.TEXT, after="gemini-success", conversation="lost"),
 }
 """The cases, each after the case that it needs."""

@@ -32,7 +32,6 @@ OUTCOMES = {
     "gemini-denied": (Outcome.DENIED, "edit: there is no operator to ask: this session has no claim of a fleet"),
     "gemini-lost-conversation": (Outcome.CONVERSATION_LOST, "Internal error: Invalid session identifier"),
     "gemini-permitted": (Outcome.SUCCESS, "done"),
-    "gemini-resumed": (Outcome.CONVERSATION_LOST, "Internal error: No previous sessions found for this project."),
     "gemini-success": (Outcome.SUCCESS, "done"),
     "opencode-continued": (Outcome.SUCCESS, "done"),
     "opencode-denied": (Outcome.DENIED, "edit: there is no operator to ask: this session has no claim of a fleet"),
