@@ -18,6 +18,11 @@ from lifefold.interpreters.web.structs import BoardPage, Column, FleetPage
 MOST_LINES: Final = 12
 """The last transitions on the page of a fleet."""
 
+MOST_FAILED: Final = 20
+"""The most failed and blocked tasks on the page of a fleet."""
+
+_FAILED: Final = frozenset({State.FAILED, State.BLOCKED})
+
 MOST_CARDS: Final = 100
 """The most tasks in a column of the board; the newest change is the first."""
 
@@ -47,6 +52,7 @@ def fleet_page(view: View) -> FleetPage:
         view.is_over,
         view.waits(),
         tuple(_troubles(view)),
+        tuple(view.task(each) for each in counted if each.state in _FAILED)[:MOST_FAILED],
         dict(by_state(counted)),
         sum(each.state == State.CLOSED for each in counted),
         len(counted),

@@ -107,6 +107,8 @@ def _evident(of: AgentStatus, evidence: Evidence | None) -> str:
     """Return what was observed of the process of an agent, in words."""
     if evidence is None:
         return "no process was found" if of.processes else "no process"
+    if not evidence.alive and not of.processes:
+        return "no process"
     if not evidence.alive:
         return f"process {evidence.pid} is gone"
     silent = "" if evidence.silent_ms is None else f", last sign of life {age(evidence.silent_ms)} ago"

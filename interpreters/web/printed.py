@@ -6,6 +6,7 @@ file that is no plain file is passed over.
 
 import contextlib
 import os
+import shlex
 import stat
 import time
 from collections.abc import Iterator
@@ -29,7 +30,7 @@ from lifefold.interpreters.cli.wording import moment, spent
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.session_facts import adapter_of_start
 from lifefold.interpreters.fleet_runner.usage import as_usage
-from lifefold.interpreters.processes import SessionError
+from lifefold.interpreters.processes import SessionError, read_exit, read_order
 from lifefold.interpreters.processes.command import plain
 from lifefold.interpreters.processes.shim.durable import OUTPUT
 from lifefold.interpreters.web.structs import Printed, Verification
@@ -40,8 +41,11 @@ MOST_BYTES: Final = 200_000
 MOST_LINES: Final = 400
 """The most lines of an output on a page."""
 
-MOST_FILES: Final = 20
-"""The most outputs of verifications on a page."""
+MOST_CLAIMS: Final = 3
+"""The latest claims whose verification is on a page."""
+
+MOST_COMMANDS: Final = 20
+"""The most commands of one verification on a page."""
 
 _MINUTE_S: Final = 60
 
@@ -124,11 +128,23 @@ def _line(fact: Fact) -> Printed:  # noqa: PLR0911 - a form a fact
 
 def verifications(folder: FleetFolder, task: str, claims: int) -> Iterator[Verification]:
     """Yield the outputs of the commands that verified a task, the latest claim first."""
-    for claim in range(claims, 0, -1):
-        place = folder.verification(task, claim)
+    for claim in range(claims, max(0, claims - MOST_CLAIMS), -1):
         try:
-            files = sorted(each for each in place.rglob("*") if not each.is_symlink() and each.is_file())
+            places = sorted(each for each in folder.verification(task, claim).iterdir() if each.is_dir())
         except OSError:
             continue
-        for file in files[:MOST_FILES]:
-            yield Verification(claim, str(file.relative_to(place)), text_of(file))
+        for place in places[:MOST_COMMANDS]:
+            yield Verification(claim, _command(place), text_of(place / OUTPUT))
+
+
+def _command(place: Path) -> str:
+    """Return a command that has verified a claim, and how it ended."""
+    order = read_order(place)
+    words = place.name if order is None else shlex.join(order.argv)
+    try:
+        ended = read_exit(place)
+    except (SessionError, OSError):
+        ended = None
+    if ended is None:
+        return words
+    return f"{words} {f'exited with {ended.code}' if ended.outcome == 'exited' else ended.message or ended.outcome}"

@@ -97,12 +97,13 @@ class Task(msgspec.Struct, frozen=True):
 
 
 class FleetPage(msgspec.Struct, frozen=True):
-    """A fleet: what waits first, counts by state, agents, costs, budgets, and what is in the way."""
+    """A fleet: what waits first, what is in the way, failed tasks, counts by state, agents, costs, budgets."""
 
     at: At
     is_over: bool
     waits: tuple[Wait, ...]
     troubles: tuple[str, ...]
+    failed: tuple[Task, ...]
     counts: dict[str, int]
     closed: int
     total: int

@@ -1,4 +1,7 @@
-"""On which back ends of anyio tests run: on one always, and long ones on the other in campaigns."""
+"""On which back end of anyio a long test runs.
+
+Tests of the engine run on both back ends, and so does one whole fleet. Every other long test runs on one of them.
+"""
 
 from collections.abc import Iterable
 from itertools import cycle
@@ -21,21 +24,10 @@ def in_turn(request: pytest.FixtureRequest) -> str:
     return BACK_ENDS[crc32(request.node.name.encode()) % 2]
 
 
-def on(first: str, second: str) -> pytest.MarkDecorator:
-    """Run a test on both back ends: on the second one in campaigns only."""
-    return pytest.mark.parametrize("backend", [first, pytest.param(second, marks=LATER)])
+on_asyncio, on_trio = (pytest.mark.parametrize("backend", [each]) for each in BACK_ENDS)
+on_both = pytest.mark.parametrize("backend", BACK_ENDS)
 
 
-on_asyncio_first, on_trio_first = on("asyncio", "trio"), on("trio", "asyncio")
-on_both_later = pytest.mark.parametrize("backend", [pytest.param(each, marks=LATER) for each in ("asyncio", "trio")])
-
-
-def on_each_in_turn(name: str, values: Iterable[Any]) -> pytest.MarkDecorator:
-    """Run a test for every value on both back ends: always on the one whose turn it is."""
-    turns = cycle([("asyncio", "trio"), ("trio", "asyncio")])
-    every = [
-        pytest.param(value, backend, marks=[LATER] if later else [], id=f"{value}-{backend}")
-        for value, backends in zip(values, turns, strict=False)
-        for later, backend in enumerate(backends)
-    ]
-    return pytest.mark.parametrize((name, "backend"), every)
+def on_one_in_turn(name: str, values: Iterable[Any]) -> pytest.MarkDecorator:
+    """Run a test for every value on the back end whose turn it is."""
+    return pytest.mark.parametrize((name, "backend"), list(zip(values, cycle(BACK_ENDS), strict=False)))

@@ -6,7 +6,7 @@ from typing import Any, Final
 from lifefold.core.kernel import Machine, Row, System, replace
 from lifefold.interpreters.check import Bounds, Report, check
 
-NEAREST_STATES: Final = 60
+NEAREST_STATES: Final = (60, 300)
 """How many states of a machine with a mistake are looked at first: most break their property near the beginning."""
 
 STATES: Final = 5_000
@@ -72,7 +72,7 @@ def is_broken(words: str, target: Machine[Any] | System, bounds: Bounds, **more:
     They are not compared with the graph of what is not renumbered: a mistake in the rules is none of the checker.
     """
     found: tuple[str, ...] = ()
-    for states in (NEAREST_STATES, bounds.states):
+    for states in (*NEAREST_STATES, bounds.states):
         report = check(target, bounds=replace(bounds, states=states, compared=0), **more)
         found = tuple(each.name for each in report.broken())
         if any(words in each for each in found):

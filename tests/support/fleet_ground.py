@@ -64,12 +64,6 @@ if behaviour == "split" and "+" not in task:
     with SqliteStore.peek(pathlib.Path(os.environ["LIFEFOLD_DB"])) as store:
         anyio.run(store.submit, "board", encode(split))
     time.sleep(600)
-if behaviour == "divide" and "+" not in task:
-    import subprocess
-
-    parts = [word for n in (1, 2) for word in ("--part", f"Write {task}+{n}.txt")]
-    subprocess.run([sys.executable, "-m", "lifefold.interpreters.cli", "split", *parts], check=True)
-    time.sleep(600)
 pathlib.Path(task + ".txt").write_text(prompt)
 with count.with_name(f"{task}.spans").open("a") as file:
     file.write(f"{began} {time.monotonic_ns()}\n")

@@ -5,7 +5,7 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -18,6 +18,7 @@ from lifefold.interpreters.cli import awaited, logs
 from lifefold.interpreters.cli.account import Account, usage_json
 from lifefold.interpreters.cli.earlier import found_earlier
 from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.fitting import fitted, terminal_width
 from lifefold.interpreters.cli.log_filter import Chosen, since
 from lifefold.interpreters.cli.story import Happening, told
 from lifefold.interpreters.cli.wording import (
@@ -27,7 +28,6 @@ from lifefold.interpreters.cli.wording import (
     by_number,
     by_state,
     clock_time,
-    columns,
     coming,
     cost,
     is_missing,
@@ -199,7 +199,12 @@ def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
     rows = _with(rows, "CONVERSATION", [agent.conversation or "-" for agent, _ in seen.agents], rows[0].index("NEXT"))
     turns = [(agent.turn.in_words() if agent.turn is not None else "") or "-" for agent, _ in seen.agents]
     rows = _with(rows, "TURN", turns, rows[0].index("SESSION"))
-    yield columns(_with_cost(rows, [spending.of_agent(agent.name) for agent, _ in seen.agents], len(rows[0])))
+    rows = _with_cost(rows, [spending.of_agent(agent.name) for agent, _ in seen.agents], len(rows[0]))
+    yield fitted(rows, terminal_width(), first_out=_FIRST_OUT, shortened=("TASK", "AGENT", "STATE", "NEXT"))
+
+
+_FIRST_OUT: Final = ("CONVERSATION", "SESSION", "ATTEMPT", "PROCESS", "TRUST", "TURN", "ASKED", "COST")
+"""The columns of agents that a narrow terminal leaves out first, in this order."""
 
 
 def _with_cost(rows: Sequence[tuple[str, ...]], usages: Sequence[Usage], place: int) -> list[tuple[str, ...]]:
@@ -251,7 +256,9 @@ def tasks(arguments: Namespace) -> None:
         for task in found
     ]
     rows = _with(rows, "TRUST", [task.level or "-" for task in found], rows[0].index("AFTER"))
-    print(columns(_with_cost(rows, usages, rows[0].index("COMMIT"))))
+    rows = _with_cost(rows, usages, rows[0].index("COMMIT"))
+    first_out = ("COMMIT", "AFTER", "CLAIMS", "TRUST", "COST", "RETRIES")
+    print(fitted(rows, terminal_width(), first_out=first_out, shortened=("REASON", "TASK", "OWNER")))
 
 
 def log(arguments: Namespace) -> None:

@@ -23,7 +23,6 @@ from lifefold.core.kernel import (
 from lifefold.core.lifecycles import agent
 from lifefold.core.lifecycles.agent import (
     Agent,
-    Died,
     Heartbeat,
     Limits,
     Recycled,
@@ -66,39 +65,6 @@ def watched(entity: Entity[Any], at_ms: int) -> tuple[Entity[Any], list[str]]:
     """Look at the clock, and return what is done about it, a word each."""
     now, effects = told(machine, entity, Watched(), at_ms)
     return now, [effect.tier if isinstance(effect, EscalateSilence) else "overdue" for effect in effects]
-
-
-def test_a_dead_agent_has_no_heartbeat() -> None:
-    """What claims to be one is refused, and changes nothing (E23)."""
-    dead, _ = told(machine, working(), Died("crash", None, AbortReason.OOM), SECOND)
-    answer = advance(machine, dead, Envelope("agent", Heartbeat(), 2 * SECOND))
-    assert isinstance(answer, Refusal)
-    assert answer.kind == "illegal"
-
-
-def test_a_starting_agent_becomes_idle_only_by_way_of_working() -> None:
-    """No event leads from STARTING to IDLE (E22)."""
-    for event in (each for kind in supervised.events for each in kind.examples()):
-        step = supervised.step(Agent(), event)
-        assert isinstance(step, IllegalTransition) or step.record.state is not State.IDLE
-
-
-def test_a_heartbeat_that_comes_late_does_not_revive_what_has_ended() -> None:
-    """Nor does a patrol find it again; the reason stays.
-
-    tomcounsell/ai#1113, GoogleCloudPlatform/scion#354, gastownhall/gastown#2893.
-    """
-    dead, _ = told(machine, working(), Died("kill -9", None, AbortReason.OOM), SECOND)
-    for event in (Heartbeat(), TaskAssigned("T2"), TaskFinished(), Died("again"), Watched()):
-        assert isinstance(advance(machine, dead, Envelope("agent", event, MINUTE)), Refusal)
-    assert (dead.record.abort_reason, dead.record.reason) == (AbortReason.OOM, "kill -9")
-
-
-def test_a_silent_agent_is_not_dead() -> None:
-    """A stale heartbeat is no proof of death; only the end of the process is: gastownhall/gastown#4468."""
-    entity, steps = watched(working(), 24 * 60 * MINUTE)
-    assert steps == ["warn", "usr1", "term", "kill", "overdue"]
-    assert entity.record.state is State.WORKING
 
 
 def test_every_step_of_the_ladder_is_taken_once_when_its_silence_is_reached() -> None:
@@ -160,12 +126,6 @@ def test_a_new_task_has_all_of_its_time() -> None:
     assert watched(entity, 1_800 * SECOND)[1] == []
 
 
-def test_the_parent_is_set_at_spawn() -> None:
-    """And never changes (E38)."""
-    child = spawned("A2", 5, parent="A1", task="T1")
-    assert (child.parent, child.started_at_ms, child.task_at_ms, child.state) == ("A1", 5, 5, State.STARTING)
-
-
 def elapsed(entity: Entity[Any], at_ms: int) -> EntityStep | Refusal:
     """Let the one timer of an entity report."""
     timer = entity.running[0]
@@ -186,16 +146,6 @@ def test_a_launch_that_takes_too_long_fails_by_itself() -> None:
     assert record.reason == "not started within 60000 ms"
     assert [each for each in answer.effects if isinstance(each, AbortSession)] == [AbortSession("A1", "T1")]
     assert SpawnOverdue().abort_reason is AbortReason.TIMEOUT
-
-
-def test_a_launch_that_succeeded_is_not_ended_by_its_timer() -> None:
-    """No live agent is declared dead by a late probe: Untrivial-ai/agent-orchestrator#989, #2501."""
-    entity = begun(supervised)
-    timer = entity.running[0]
-    entity, _ = told(supervised, entity, Heartbeat(), MINUTE - 1)
-    answer = advance(supervised, entity, Envelope("agent", TimerFired(timer.slot, timer.generation), MINUTE))
-    assert isinstance(answer, Refusal)
-    assert answer.kind == "stale"
 
 
 def test_a_task_older_than_the_longest_time_is_overdue_at_the_first_look() -> None:
@@ -230,15 +180,6 @@ def test_a_request_to_recycle_an_idle_agent_may_have_a_reason() -> None:
     plain = machine.step(idle, Recycled("no work is left"))
     assert isinstance(plain, Step)
     assert plain.effects == ()
-
-
-def test_a_session_that_waits_can_be_ended() -> None:
-    """Dead sessions that only waited are reaped, too: Untrivial-ai/agent-orchestrator#2745."""
-    entity, _ = told(supervised, begun(supervised), Heartbeat(), 0)
-    entity, _ = told(supervised, entity, TaskFinished(), 1)
-    entity, _ = told(supervised, entity, Died("gone", None, AbortReason.UNKNOWN), 2)
-    assert entity.record.state is State.DEAD
-    assert entity.running == ()
 
 
 BAD: Final[dict[str, dict[str, Any]]] = {

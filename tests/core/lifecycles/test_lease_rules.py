@@ -4,11 +4,9 @@ from lifefold.core.kernel import Event, IllegalTransition, Step
 from lifefold.core.lifecycles.budget import lease
 from lifefold.core.lifecycles.budget.account import Account, Verdict
 from lifefold.core.lifecycles.budget.lease import (
-    AddBudget,
     Charge,
     Close,
     Expire,
-    GraceExceeded,
     Lease,
     Refresh,
     Refund,
@@ -41,14 +39,6 @@ def is_refused(record: Lease, event: Event) -> bool:
     return isinstance(machine.step(record, event), IllegalTransition)
 
 
-def test_an_expired_lease_admits_nothing() -> None:
-    """Usage requires ACTIVE (B19; imtms/tagent-core#56), and the gate says why."""
-    expired = after(Expire())
-    assert is_refused(expired, Reserve("a", 1))
-    assert lease.verdict(expired, "a", 1) is Verdict.EXPIRED
-    assert lease.verdict(after(), "a", 1) is Verdict.ADMITTED
-
-
 def test_the_gate_says_the_same_of_a_held_reservation_as_the_table() -> None:
     """A lease that is over takes no reservation, not even one that it holds: usage requires ACTIVE (B19)."""
     for end, verdict in ((Expire(), Verdict.EXPIRED), (Close(), Verdict.CLOSED), (Revoke(), Verdict.CLOSED)):
@@ -58,11 +48,6 @@ def test_the_gate_says_the_same_of_a_held_reservation_as_the_table() -> None:
     assert lease.verdict(after(Reserve("a", 30)), "a", 30) is Verdict.HELD
 
 
-def test_a_report_after_expiry_is_recorded() -> None:
-    """The money is gone, whatever the clock says (B12; majiayu000/harness#1878: late reports are not dropped)."""
-    assert after(Reserve("a", 30), Expire(), Settle("a", 20)).account.spent == 20
-
-
 def test_a_report_after_the_end_is_recorded_and_returns_the_rest() -> None:
     """So nothing that was granted is lost (B12, B19)."""
     closed = after(Reserve("a", 30), Close())
@@ -70,17 +55,6 @@ def test_a_report_after_the_end_is_recorded_and_returns_the_rest() -> None:
     assert returned_by(closed, Settle("a", 20)) == [10]
     assert returned_by(closed, Refund("a")) == [30]
     assert returned_by(closed, Settle("a", 30)) == []
-
-
-def test_a_refresh_in_the_grace_goes_on() -> None:
-    """With what was left, and what comes with it."""
-    assert after(Reserve("a", 30), Expire(), Refresh(5)).account == after(Reserve("a", 30), AddBudget(5)).account
-
-
-def test_an_expired_lease_closes_by_itself_and_returns_what_is_left() -> None:
-    """The grace is over (B19)."""
-    assert after(Expire(), GraceExceeded()).state is State.CLOSED
-    assert returned_by(after(Expire()), GraceExceeded()) == [100]
 
 
 def test_a_revoked_lease_says_why() -> None:

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifefold.core.kernel import Entity, Refusal, encode, replace
-from lifefold.core.lifecycles import process
+from lifefold.core.kernel import Entity, encode, replace
 from lifefold.core.lifecycles.process import (
     Comeback,
     Crashed,
@@ -20,18 +19,14 @@ from lifefold.core.lifecycles.process import (
     Limits,
     MoveRequested,
     Process,
-    QueueEmptied,
     RunSucceeded,
-    StartFailed,
     StartRequested,
     StartSucceeded,
     State,
     StopRequested,
-    SuspendRequested,
-    TriggerArrived,
 )
 from lifefold.effects import NotifyProcess
-from process_life import ALWAYS, ON_FAILURE, Life, failed, up
+from process_life import ALWAYS, failed, up
 
 # Restarts
 
@@ -88,40 +83,6 @@ def test_jitter_shortens_the_backoff_differently_for_each_process_and_the_same_e
     assert limits.backoff_ms(0, "a") == pauses["a"] != limits.backoff_ms(1, "a")
 
 
-def test_a_start_that_works_does_not_clear_the_count_of_restarts() -> None:
-    """bobmatnyc/trusty-tools#3631: a respawn that succeeds and then fails again is not a new life.
-
-    Supervisor/supervisor#1285: a program that starts and exits at once is restarted for ever, whatever the limit.
-    """
-    life = failed().wait(1_000).give(StartSucceeded(), TriggerArrived())
-    assert life.record.restart_count == 1
-
-
-def test_neither_a_restart_nor_a_start_clears_the_cap() -> None:
-    """hivecommons/hive#6578: what the process does to itself, or an operator to it, gives it no new restarts."""
-    life = failed()
-    for _ in range(3):
-        life.wait(60_000).give(StartSucceeded(), Crashed("again"))
-    assert life.record.restart_count == 3
-    life.give(StartRequested(), StartSucceeded(), Crashed("and again"))
-    assert (life.record.comeback, life.news[-1]) == (Comeback.NONE, "restart_exhausted")
-
-
-def test_a_successful_run_clears_the_count() -> None:
-    """Only successful work resets the count."""
-    life = failed().wait(1_000).give(StartSucceeded(), RunSucceeded(), Crashed("much later"))
-    assert (life.record.restart_count, life.delay_ms("BackoffElapsed")) == (0, 1_000)
-
-
-def test_a_success_of_an_incarnation_that_is_dead_clears_nothing() -> None:
-    """A run that reports after its process has failed belongs to an ended activity: its report changes nothing."""
-    life = up(ON_FAILURE)
-    source = life.source(RunSucceeded())
-    life.give(Crashed("x")).wait(1_000).give(StartSucceeded())
-    assert isinstance(life.offer(RunSucceeded(), source), Refusal)
-    assert life.record.restart_count == 1
-
-
 def test_the_count_and_the_pause_survive_a_crash_of_the_runner() -> None:
     """The backoff continues where it was, also after a time without a runner.
 
@@ -154,109 +115,7 @@ def test_no_restarts_at_all_are_exhausted_at_once() -> None:
     assert failed(Limits(restart_policy="always", max_restarts=0)).news == ["started", "failed", "restart_exhausted"]
 
 
-def test_a_requested_start_is_not_retried() -> None:
-    """The requester is told, and decides (C8)."""
-    life = Life(ALWAYS).give(StartRequested(), StartFailed("no such model"))
-    assert (life.state, life.record.failure, life.news) == (State.FAILED, "no such model", ["failed"])
-    assert life.wait(86_400_000).state is State.FAILED
-
-
-def test_a_start_that_the_policy_asked_for_is_retried_and_counted() -> None:
-    """A restart has no requester to be told (C8)."""
-    life = failed().wait(1_000).give(StartFailed("still no network"))
-    assert (life.record.restart_count, life.delay_ms("BackoffElapsed")) == (1, 2_000)
-    life.wait(2_000).give(StartFailed("no")).wait(4_000).give(StartFailed("no"))
-    assert life.news[-2:] == ["failed", "restart_exhausted"]
-
-
-def test_a_planned_restart_does_not_outlive_a_requested_start() -> None:
-    """WallyDoodlez/SquidSquad#12293: the intent to restart is gone when the process is up, however it came up."""
-    life = failed().wait(500).give(StartRequested(), StartSucceeded()).wait(86_400_000)
-    assert (life.state, life.record.comeback, life.record.restart_count) == (State.RUNNING, Comeback.NONE, 0)
-    assert life.news == ["started", "failed", "started"]
-
-
-def test_a_recycle_that_a_crash_interrupted_is_not_remembered_by_the_healthy_process() -> None:
-    """WallyDoodlez/SquidSquad#12293: what was planned for the old process is not done to the new one."""
-    life = up(replace(ALWAYS, max_lifetime_ms=60_000)).wait(60_000)
-    assert (life.state, life.record.comeback) == (State.STOPPING, Comeback.RECYCLE)
-    life.crash(1_000)
-    life.wait(1_000).give(StartSucceeded()).wait(30_000)
-    assert (life.state, life.record.comeback) == (State.RUNNING, Comeback.NONE)
-
-
 # Stops
-
-
-@pytest.mark.parametrize("events", [(), (QueueEmptied(),), (SuspendRequested(),)])
-def test_a_stop_stops_whatever_is_up(events: tuple[Any, ...]) -> None:
-    """From RUNNING, AWAITING and SUSPENDED: drained, told, and never started again (C7)."""
-    life = up(ALWAYS).give(*events, StopRequested(), Drained())
-    assert (life.state, life.news[-1], life.going_on) == (State.STOPPED, "stopped", set())
-    assert life.wait(86_400_000).state is State.STOPPED
-
-
-def test_a_stop_while_starting_ends_the_start() -> None:
-    """What is being built is ended, confirmed, and its late success starts nothing (C7)."""
-    life = Life(ALWAYS).give(StartRequested())
-    source = life.source(StartSucceeded())
-    life.give(StopRequested())
-    assert life.going_on == {"DrainProcess"}
-    assert isinstance(life.offer(StartSucceeded(), source), Refusal)
-    assert life.give(Drained()).wait(86_400_000).state is State.STOPPED
-
-
-def test_a_stop_cancels_a_restart_that_is_to_come() -> None:
-    """gastownhall/gascity#76: a process that is down and will come back can be stopped for good (C7)."""
-    life = failed().wait(500).give(StopRequested()).wait(86_400_000)
-    assert (life.state, life.record.stop_requested, life.news) == (State.FAILED, True, ["started", "failed"])
-
-
-def test_a_stop_cancels_a_recycle_in_every_phase_of_it() -> None:
-    """gastownhall/gascity#76: also while the process is being stopped, or was, to be started anew (C7)."""
-    limits = replace(ALWAYS, max_lifetime_ms=60_000)
-    stopping = up(limits).wait(60_000).give(StopRequested(), Drained()).wait(86_400_000)
-    stopped = up(limits).wait(60_000).give(Drained(), StopRequested()).wait(86_400_000)
-    assert (stopping.state, stopped.state) == (State.STOPPED, State.STOPPED)
-
-
-def test_a_stop_that_fails_is_a_stop() -> None:
-    """STOPPING to FAILED after a stop: nothing is restarted, whatever the policy says (C7)."""
-    life = up(ALWAYS).give(StopRequested(), Crashed("in the drain")).wait(86_400_000)
-    assert (life.state, life.news) == (State.FAILED, ["started", "failed"])
-
-
-def test_a_stop_survives_a_crash_of_the_runner() -> None:
-    """The runner that comes back finds an orphan that was to stop, and leaves it down (C7, C12)."""
-    life = up(ALWAYS).give(StopRequested())
-    life.crash(1_000)
-    life.wait(86_400_000)
-    assert (life.state, life.record.failure, life.record.stop_requested) == (State.FAILED, "orphaned", True)
-
-
-def test_a_start_is_refused_while_the_process_is_stopping() -> None:
-    """A start that waited could overtake a stop that comes after it."""
-    assert "StartRequested is not possible in stopping" in up().give(StopRequested()).refuse(StartRequested())
-
-
-def test_a_stop_is_forgotten_only_by_a_requested_start() -> None:
-    """Then the policy holds again."""
-    life = up(ALWAYS).give(StopRequested(), Drained(), StartRequested(), StartSucceeded(), Crashed("x")).wait(1_000)
-    assert (life.state, life.record.stop_requested) == (State.STARTING, False)
-
-
-def test_a_failed_process_cannot_be_stopped_by_the_table_but_stays_down() -> None:
-    """The table has no edge from FAILED to STOPPING: to name it is refused, to ask for a stop is heard (C3)."""
-    life = failed()
-    life.refuse(MoveRequested(State.STOPPING))
-    assert life.give(StopRequested()).wait(86_400_000).state is State.FAILED
-
-
-def test_in_the_later_profile_a_failed_process_can_be_stopped() -> None:
-    """mostlygeek/llama-swap#137: the hole that later versions of the document's system closed (C3)."""
-    life = up(ON_FAILURE, process.promptise_1_5).give(Crashed("x"), StopRequested())
-    assert (life.state, life.record.comeback) == (State.STOPPING, Comeback.NONE)
-    assert life.give(Drained()).wait(86_400_000).state is State.STOPPED
 
 
 def test_runs_in_flight_have_the_drain_timeout_to_end() -> None:
@@ -292,3 +151,9 @@ def test_a_stop_is_reported_with_its_reason() -> None:
 def test_without_a_drain_timeout_nothing_is_waited_for() -> None:
     """``drain_timeout_ms = 0`` cancels at once (NousResearch/hermes-agent#99425: no stop is immediate)."""
     assert up(Limits(drain_timeout_ms=0)).give(StopRequested()).wait(0).state is State.STOPPED
+
+
+def test_a_successful_run_clears_the_count() -> None:
+    """Only successful work resets the count."""
+    life = failed().wait(1_000).give(StartSucceeded(), RunSucceeded(), Crashed("much later"))
+    assert (life.record.restart_count, life.delay_ms("BackoffElapsed")) == (0, 1_000)

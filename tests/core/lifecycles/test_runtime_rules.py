@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifefold.core.kernel import EntityStep, Machine, Refusal
+from lifefold.core.kernel import EntityStep, Refusal
 from lifefold.core.lifecycles import runtime, runtime_profiles
 from lifefold.core.lifecycles.runtime import (
     AT_WORK,
@@ -22,7 +22,6 @@ from lifefold.core.lifecycles.runtime import (
     PreemptionRequested,
     Ready,
     Recover,
-    Resume,
     Run,
     Schedule,
     SectionEntered,
@@ -42,7 +41,6 @@ from lifefold.core.lifecycles.runtime_profiles import (
 from lifefold.core.policy.recovery import Retry, fixed_ms, jittered_ms
 from lifefold.effects import (
     CallHook,
-    CancelTimer,
     LogFailure,
     LogFatal,
     ReportStuck,
@@ -84,42 +82,12 @@ def test_of_nested_sections_the_earliest_limit_counts() -> None:
     assert due_ms(life.take(SectionLeft(3)).record) == 9_000
 
 
-def test_suspending_consumes_the_request() -> None:
-    """After the agent has yielded once it is not asked again, and can make progress (A16)."""
-    life = running().take(PreemptionRequested("now"), Suspend())
-    assert not safe_point(life.record)
-    life.take(Resume(), Run())
-    assert not safe_point(life.record)
-
-
-def test_a_request_that_comes_while_suspended_waits_for_the_next_safe_point() -> None:
-    """Only entering SUSPENDED consumes (A16)."""
-    life = in_state(State.SUSPENDED).take(PreemptionRequested("again"), Resume(), Run())
-    assert safe_point(life.record)
-
-
 @pytest.mark.parametrize("state", State)
 def test_a_request_in_any_state_is_told_to_the_agent_and_seen_at_its_safe_point_if_it_has_a_task(state: State) -> None:
     """There is an entry for requests, and it never fails (A25)."""
     life = in_state(state).take(PreemptionRequested("now"))
     assert life.effects == (CallHook("on_preempt_request", ("now",)),)
     assert safe_point(life.record) == (state in AT_WORK)
-
-
-def test_a_request_to_an_idle_agent_does_not_preempt_its_next_task() -> None:
-    """What was asked for before there was a task cannot have been about it (A16)."""
-    life = in_state(State.RUNNABLE).take(PreemptionRequested("now"), Schedule("T1"), Run())
-    assert not safe_point(life.record)
-    assert due_ms(life.record) is None
-
-
-@pytest.mark.parametrize(
-    "end", [(Complete(), Ready()), (Fail("x"), Recover(), CompleteRecovery())], ids=["done", "lost"]
-)
-def test_a_request_ends_with_the_task_that_it_concerned(end: tuple[runtime.Fail, ...]) -> None:
-    """The next task is not preempted for the last one's sake, and a section of lost work masks nothing for ever."""
-    life = inside(running().take(PreemptionRequested("now")), None).take(*end)
-    assert life.record.preemption == runtime.Preemption()
 
 
 def test_an_agent_that_does_not_yield_is_signalled_and_then_failed() -> None:
@@ -145,13 +113,6 @@ def test_a_declared_section_defers_force_until_its_limit() -> None:
     assert not life.wait(4_999).deadline()
     assert life.wait(1).deadline()
     assert life.state is State.FAILED
-
-
-def test_an_overrun_without_a_request_has_no_effect() -> None:
-    """A limit says how long preemption may be deferred, not how long work may take."""
-    life = inside(running(), 10)
-    assert due_ms(life.record) is None
-    assert not life.wait(1_000_000).deadline()
 
 
 def test_a_section_without_a_limit_defers_force_until_it_is_left() -> None:
@@ -269,15 +230,6 @@ def test_a_repeated_request_gives_no_new_time() -> None:
     assert life.record.preemption.reason == "second"
 
 
-def test_yielding_within_the_grace_period_is_early_enough() -> None:
-    """And whatever time passes afterwards (A17)."""
-    life = running().take(PreemptionRequested("now")).wait(30_000)
-    assert life.deadline()
-    life.wait(4_999).take(Suspend()).wait(10_000)
-    assert life.refuses(DeadlinePassed())
-    assert life.state is State.SUSPENDED
-
-
 def test_critically_low_resources_force_preemption_without_a_timeout() -> None:
     """The document's third case: there is only the grace period; outside RUNNING there is nothing to force."""
     life = running().take(PreemptionForced("memory"))
@@ -312,32 +264,6 @@ def test_a_state_that_lasts_too_long_fails_with_its_code_and_is_logged(
     assert [effect.error_code for effect in life.asked(LogFailure)] == [code]
 
 
-def test_a_timeout_of_a_state_that_was_left_is_inert() -> None:
-    """StoneCypher/jssm#723, spring-attic/spring-statemachine#728: a stale timer fires although its state was left."""
-    life = in_state(State.SUSPENDED)
-    timer = life.entity.find("SuspendTimedOut")
-    life.take(Resume())
-    assert CancelTimer("SuspendTimedOut", timer.generation if timer else 0) in life.effects
-    life.take(Run(), Suspend())
-    renewed = life.entity.find("SuspendTimedOut")
-    assert timer is not None
-    assert renewed is not None
-    assert renewed.generation != timer.generation
-
-
-def test_the_limits_are_the_timers() -> None:
-    """Each may be set."""
-    life = AgentLife(limits=Limits(init_timeout_ms=7))
-    life.elapse("InitTimedOut")
-    assert life.now_ms == 7
-
-
-def test_waiting_has_no_timeout_and_no_quiet_way_out() -> None:
-    """Strictly the document's one edge (A8)."""
-    assert open_targets(runtime.machine, in_state(State.WAITING).record) == (State.RUNNING,)
-    assert in_state(State.WAITING).entity.running == ()
-
-
 @pytest.mark.parametrize("state", [State.SCHEDULED, State.WAITING])
 def test_a_watched_agent_that_is_stuck_is_reported_once_and_stays(state: State) -> None:
     """A diagnostic, no invented edge (A8, A26; Untrivial-ai/agent-orchestrator#1187: dead, and shown as working)."""
@@ -359,14 +285,6 @@ def test_an_auto_running_agent_goes_on_at_once() -> None:
 # Failing, recovering, shutting down
 
 
-@pytest.mark.parametrize("state", State)
-def test_fail_is_for_the_three_states_that_the_document_names(state: State) -> None:
-    """The other edges into FAILED are the timers' (A7), and a refused call changes nothing (A12)."""
-    life = in_state(state)
-    named = {State.RUNNING, State.SHUTTING_DOWN, State.RECOVERING}
-    assert life.refuses(Fail("x")) == (state not in named)
-
-
 def test_shutdown_aborts_a_recovery() -> None:
     """The edge that the document draws without a method (A5); what had failed is reported (A23)."""
     life = in_state(State.RECOVERING).take(Shutdown())
@@ -382,48 +300,12 @@ def test_a_recovered_agent_has_no_task_and_its_task_is_reported_failed() -> None
     assert (life.record.task_id, life.record.failure_reason) == (None, None)
 
 
-def test_an_agent_that_failed_before_its_first_task_has_none_to_report() -> None:
-    """After init_timeout there is nothing to give back (A23)."""
-    life = AgentLife()
-    life.elapse("InitTimedOut")
-    assert life.take(Recover(), CompleteRecovery()).asked(ReportTaskFailed) == []
-    assert life.state is State.RUNNABLE
-
-
-@pytest.mark.parametrize("state", [state for state in State if state is not State.RECOVERING])
-def test_a_recovery_ends_only_where_one_goes_on(state: State) -> None:
-    """The documented precondition is enforced (A13)."""
-    assert in_state(state).refuses(CompleteRecovery())
-    assert in_state(state).refuses(FailRecovery("x"))
-
-
-def test_a_graceful_shutdown_may_complete_in_its_profile_only() -> None:
-    """The default table has only FAILED (A4)."""
-    assert in_state(State.SHUTTING_DOWN).refuses(Complete())
-    assert in_state(State.SHUTTING_DOWN, runtime_profiles.graceful).take(Complete()).state is State.COMPLETED
-
-
 def test_an_agent_that_completed_its_shutdown_has_not_failed_and_takes_no_further_task() -> None:
     """Neither an aborted recovery nor its count is left, and the end is the end, in this profile (A4, A5)."""
     life = in_state(State.RECOVERING, runtime_profiles.graceful).take(Shutdown(), Complete())
     assert (life.record.failure_reason, life.record.error_code, life.record.recoveries) == (None, "", 0)
     assert life.refuses(Ready())
     assert in_state(State.COMPLETED, runtime_profiles.graceful).take(Ready()).state is State.RUNNABLE
-
-
-@pytest.mark.parametrize("machine", [runtime.machine, runtime_profiles.graceful], ids=lambda each: str(each.name))
-def test_a_completed_task_is_not_in_hand_any_more(machine: Machine[runtime.Runtime]) -> None:
-    """Nothing is the agent's current task once it is COMPLETED, after a shutdown neither (A23)."""
-    assert in_state(State.RUNNING, machine).take(Complete()).record.task_id is None
-    assert in_state(State.SHUTTING_DOWN, runtime_profiles.graceful).take(Complete()).record.task_id is None
-
-
-def test_a_completed_agent_must_be_ready_before_it_is_scheduled_again() -> None:
-    """schedule() straight from COMPLETED stays illegal (A2, A3)."""
-    life = in_state(State.COMPLETED)
-    assert life.refuses(Schedule("T2"))
-    assert life.take(Ready()).record.task_id is None
-    assert life.take(Schedule("T2")).record.task_id == "T2"
 
 
 def test_recovery_has_no_limit_in_the_default_table() -> None:
@@ -456,20 +338,6 @@ def test_a_supervised_agent_recovers_by_itself_five_times_and_then_stays_failed(
     assert life.refuses(Recover())
     assert State.RECOVERING not in open_targets(runtime_profiles.supervised, life.record)
     assert in_state(State.FAILED).refuses(RecoveryDue())
-
-
-def test_a_recovery_that_succeeds_and_fails_again_at_once_spends_the_budget() -> None:
-    """bobmatnyc/trusty-tools#3631, hivecommons/hive#6578: a cap that the restart itself resets never gives up (A24)."""
-    life = in_state(State.FAILED, runtime_profiles.supervised)
-    for _ in range(5):
-        life.take(Recover(), CompleteRecovery(), Schedule("T2"), Run(), Fail("again"))
-    assert life.refuses(Recover())
-
-
-def test_a_completed_task_gives_the_budget_back() -> None:
-    """What ends a row of failures is work that is done (A24)."""
-    life = in_state(State.FAILED).take(Recover(), CompleteRecovery(), Schedule("T2"), Run(), Complete())
-    assert life.record.recoveries == 0
 
 
 def test_an_alert_says_the_code_if_there_is_no_reason() -> None:

@@ -7,8 +7,6 @@ from typing import Final
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from document_tables import lines
 from lifefold.core.fleet.board import fleet_task
@@ -69,7 +67,6 @@ CHANGES: Final[dict[str, dict[str, object]]] = {
     "Retried": {"retries": 1},
 }
 
-OWNED: Final = [pair for pair, event in TRIGGERS.items() if hasattr(event, "epoch") and pair[0] != "OPEN"]
 TASK: Final = Task(id="T1", prompt="do it", owner="worker", epoch=2, reason="before")
 
 
@@ -95,24 +92,6 @@ def test_each_trigger_leads_where_the_document_says_and_changes_what_it_must(sou
     if isinstance(event, Failed):
         changed["reason"] = changed["failure"] = event.reason
     assert after == replace(in_state(target), **changed)
-
-
-def test_the_states_that_the_document_calls_terminal_take_nothing() -> None:
-    """CLOSED, CANCELLED, and PENDING_APPROVAL, which no row enters either (E2)."""
-    for state in (State.CLOSED, State.CANCELLED, State.PENDING_APPROVAL):
-        assert machine.allowed(state) == ()
-    assert machine.final == {State.CLOSED, State.CANCELLED}
-    assert machine.detached == {State.PENDING_APPROVAL}
-    assert all(row.target is not State.PENDING_APPROVAL for row in machine.rows)
-
-
-@pytest.mark.parametrize(("source", "target"), OWNED, ids=lambda word: word)
-def test_a_report_of_an_earlier_claim_is_refused(source: str, target: str) -> None:
-    """Ownership is an epoch: a worker that was given up for dead can complete nothing, and block nothing (E12)."""
-    event = TRIGGERS[source, target]
-    for epoch in (1, 3) if isinstance(event, Blocked) else (0, 1, 3):
-        assert isinstance(machine.step(in_state(source), replace(event, epoch=epoch)), IllegalTransition)
-    assert isinstance(machine.step(in_state(source), event), Step)
 
 
 def test_everything_that_carries_an_epoch_is_fenced() -> None:
@@ -149,16 +128,6 @@ def test_what_an_orphan_has_left_counts_only_when_it_was_verified() -> None:
     assert isinstance(machine.step(orphaned, Completed(2)), IllegalTransition)
     assert [row.event for row in machine.rows if row.source_label == "ORPHANED"] == [Salvaged, Failed, Released]
     assert taken(orphaned, Salvaged(2)).state is State.DONE
-
-
-def test_each_claim_has_an_epoch_of_its_own() -> None:
-    """It goes up with every claim of any worker, and never down."""
-    record = replace(Task(id="T1"), state=State.OPEN)
-    for epoch in range(1, 4):
-        record = taken(record, Claimed(f"w{epoch}"))
-        assert (record.epoch, record.owner) == (epoch, f"w{epoch}")
-        record = taken(record, Released(epoch, "not now"))
-        assert (record.epoch, record.owner, record.reason) == (epoch, "", "not now")
 
 
 def test_a_failed_task_is_opened_again_while_it_has_retries() -> None:
@@ -201,19 +170,6 @@ def test_settled_is_not_a_state(state: State) -> None:
     assert task.settled(fresh) is always
     assert task.settled(used) is (always or state is State.FAILED)
     assert task.settled(replace(used, max_retries=4)) is always
-
-
-@given(st.lists(st.sampled_from([example for event in machine.events for example in event.examples()]), max_size=40))
-def test_an_epoch_never_goes_down_and_retries_never_exceed_their_limit(events: list[Event]) -> None:
-    """For all reports of all senders."""
-    record = machine.initial
-    for event in events:
-        step = machine.step(record, event)
-        if isinstance(step, Step):
-            assert step.record.epoch - record.epoch in {0, 1}
-            assert step.record.retries <= step.record.max_retries
-            assert step.effects == ()
-            record = step.record
 
 
 def test_every_event_has_examples_of_its_own_type() -> None:

@@ -3,8 +3,6 @@
 from typing import Any, Final
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from document_tables import lines
 from lifefold.core.kernel import (
@@ -225,14 +223,6 @@ def test_a_report_of_a_claim_that_is_over_changes_nothing_and_is_kept(report: Ev
     assert effects == (KeepDeadLetter("T1", type(report).__name__, 1, 2),)
 
 
-def test_a_report_of_a_claim_that_was_given_back_is_late_too() -> None:
-    """Also before another worker has claimed: imtms/tagent-core#56 (E12)."""
-    entity, _ = told(opened(), Claimed("w"), Released(1, "slow"))
-    now, effects = told(entity, Completed(1))
-    assert now.record == entity.record
-    assert effects == (KeepDeadLetter("T1", "Completed", 1, 1),)
-
-
 def test_a_report_of_a_claim_that_never_was_is_refused() -> None:
     """There is no claim that the report could be about (E12)."""
     entity, _ = told(opened(), Claimed("w"))
@@ -240,26 +230,6 @@ def test_a_report_of_a_claim_that_never_was_is_refused() -> None:
     assert isinstance(say(entity, Completed(0)), Refusal)
     assert isinstance(say(opened(), Completed(1)), Refusal)
     assert isinstance(say(opened(), Completed(0)), Refusal)
-
-
-def test_a_second_completion_of_the_present_owner_is_refused_and_changes_nothing() -> None:
-    """A task that is done stays where it is, and can still be closed (E13, E15)."""
-    entity, _ = told(opened(), Claimed("w"), Started(1), Completed(1))
-    assert isinstance(say(entity, Completed(1)), Refusal)
-    assert told(entity, task.Verified(1, "c0ffee"))[0].state is State.CLOSED
-
-
-@pytest.mark.parametrize("state", [State.DONE, State.FAILED, State.ORPHANED], ids=str)
-def test_what_is_done_or_has_failed_or_is_orphaned_cannot_be_cancelled(state: State) -> None:
-    """As in the document (E16)."""
-    assert isinstance(governed.step(GovernedTask(state=state), Cancelled()), IllegalTransition)
-
-
-def test_only_one_of_two_claims_wins() -> None:
-    """The second worker finds the task claimed: anthropics/claude-code#22239, librefang/librefang#5961 (E21)."""
-    entity, _ = told(opened(), Claimed("w"))
-    assert isinstance(say(entity, Claimed("v")), Refusal)
-    assert (entity.record.owner, entity.record.epoch) == ("w", 1)
 
 
 LIMITS: Final[list[dict[str, Any]]] = [{"lease_ms": 0}, {"subtasks_ms": 0}]
@@ -270,24 +240,3 @@ def test_limits_that_could_never_work_are_refused(fields: dict[str, Any]) -> Non
     """The message names the field."""
     with pytest.raises(ValueError, match=f"{next(iter(fields))} must be at least 1, not 0"):
         GovernedTask(**fields)
-
-
-EVENTS: Final = [example for kind in governed.events for example in kind.examples()]
-
-
-@given(st.lists(st.tuples(st.sampled_from(EVENTS), st.integers(0, 60_000)), max_size=50))
-def test_whatever_is_reported_the_fence_holds(moves: list[tuple[Event, int]]) -> None:
-    """The epoch never goes down; a late report changes nothing; a resting task is not claimed."""
-    record: GovernedTask = governed.initial
-    for event, later_ms in moves:
-        record = replace(record, at_ms=record.at_ms + later_ms)
-        step = governed.step(record, event)
-        if isinstance(step, IllegalTransition):
-            continue
-        assert step.record.epoch - record.epoch == isinstance(event, Claimed | Orphaned)
-        assert step.record.retries <= step.record.max_retries
-        if any(isinstance(effect, KeepDeadLetter) for effect in step.effects):
-            assert step.record == record
-        if isinstance(event, Claimed):
-            assert record.at_ms >= record.not_before_ms
-        record = step.record

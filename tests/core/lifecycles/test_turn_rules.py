@@ -2,7 +2,6 @@
 
 from typing import Final
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,16 +9,12 @@ from lifefold.core.kernel import Event, IllegalTransition, Step, replace
 from lifefold.core.lifecycles import turn
 from lifefold.core.lifecycles.turn import (
     SEEN_LIMIT,
-    AgentReaped,
     AgentSpawned,
-    CompactNeeded,
     State,
     TaskClaimed,
     ToolCompleted,
     ToolStarted,
     Turn,
-    VerifyRequested,
-    following,
     machine,
 )
 
@@ -33,26 +28,9 @@ def taken(record: Turn, *events: Event) -> Turn:
     return record
 
 
-def test_a_launch_that_is_delivered_twice_is_no_readiness() -> None:
-    """The second delivery changes nothing; the second event does (E26)."""
-    claimed = taken(Turn(), TaskClaimed(id="c"))
-    launched = taken(claimed, AgentSpawned(id="launch"))
-    assert launched.state is State.SPAWNING
-    assert taken(launched, AgentSpawned(id="launch")) == launched
-    assert taken(launched, AgentSpawned(id="ready")).state is State.RUNNING
-
-
 def test_without_an_id_every_report_is_news() -> None:
     """As the document has it: the launch, then the readiness."""
     assert taken(Turn(), TaskClaimed(), AgentSpawned(), AgentSpawned()).state is State.RUNNING
-
-
-@pytest.mark.parametrize("state", State, ids=lambda state: state.value)
-def test_a_repetition_changes_nothing_in_any_state(state: State) -> None:
-    """Also when the turn is over: at least once is often enough (E26)."""
-    record = Turn(state=state, seen=("e1", "e2"))
-    for kind in turn.EVENTS:
-        assert taken(record, kind(id="e1")) == record
 
 
 def test_the_last_ids_are_remembered_and_older_ones_forgotten() -> None:
@@ -65,50 +43,15 @@ def test_the_last_ids_are_remembered_and_older_ones_forgotten() -> None:
     assert taken(record, ToolStarted(id=record.seen[0])) == record
 
 
-def test_what_an_earlier_turn_still_says_is_refused() -> None:
-    """The number of the turn is its fence (E27)."""
-    second = replace(Turn(state=State.RUNNING), number=2)
-    for kind in turn.EVENTS:
-        assert isinstance(machine.step(second, kind(turn=1)), IllegalTransition)
-    assert isinstance(machine.step(second, ToolStarted(turn=2)), Step)
-
-
 def test_an_id_of_an_earlier_turn_is_no_repetition_in_this_one() -> None:
     """It is refused for its number, not accepted for its id (E27)."""
     second = replace(Turn(state=State.RUNNING), number=2, seen=("e1",))
     assert isinstance(machine.step(second, ToolStarted(turn=1, id="e1")), IllegalTransition)
 
 
-def test_after_a_turn_comes_the_next_one_and_not_the_same_again() -> None:
-    """REAPED is final; the next turn is a new record with the next number (E27)."""
-    reaped = taken(Turn(agent="A1", state=State.FAILED, task="T1", seen=("e1",)), AgentReaped())
-    for kind in turn.EVENTS:
-        assert isinstance(machine.step(reaped, kind()), IllegalTransition)
-    assert following(reaped) == Turn(agent="A1", number=2)
-
-
-@pytest.mark.parametrize("state", [state for state in State if state is not State.REAPED], ids=str)
-def test_there_is_no_next_turn_before_this_one_is_reaped(state: State) -> None:
-    """What was started is cleaned up first (E27)."""
-    assert following(Turn(state=state)) is None
-
-
-@pytest.mark.parametrize("event", [CompactNeeded(), VerifyRequested(), ToolStarted()], ids=lambda e: e.label())
-def test_a_tool_in_use_takes_nothing_but_its_end(event: Event) -> None:
-    """Compaction, verification and another tool are illegal there (E28)."""
-    assert isinstance(machine.step(Turn(state=State.TOOL_USE), event), IllegalTransition)
-
-
 def test_a_report_has_examples_of_news_of_repetitions_and_of_another_turn() -> None:
     """A search with the examples takes every branch."""
     assert ToolStarted.examples() == (ToolStarted(), ToolStarted(id="x"), ToolStarted(turn=0))
-
-
-def test_a_request_for_verification_means_two_things() -> None:
-    """In RUNNING that the work is done, in COMPACTING that the compaction is (E25)."""
-    assert taken(Turn(state=State.RUNNING), VerifyRequested()).state is State.VERIFYING
-    assert taken(Turn(state=State.COMPACTING), VerifyRequested()).state is State.RUNNING
-    assert taken(Turn(state=State.VERIFYING), CompactNeeded()).state is State.RUNNING
 
 
 Report = turn.TaskClaimed | turn.AgentSpawned | turn.TaskFailed

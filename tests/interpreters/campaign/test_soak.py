@@ -102,8 +102,7 @@ def test_every_seed_that_finds_something_is_kept_and_the_first_ones_as_tests(tmp
         test()
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
-@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+@pytest.mark.parametrize(("number", "jobs"), list(zip(SIGNALS, ("1", "2"), strict=True)))
 def test_a_signal_ends_it_with_a_summary(tmp_path: Path, number: signal.Signals, jobs: str) -> None:
     """What was found decides the exit code; how far it went is on the disk, and no worker holds the output open."""
     command = (

@@ -61,8 +61,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
-@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+@pytest.mark.parametrize(("number", "jobs"), list(zip(SIGNALS, ("2", "1"), strict=True)))
 def test_a_long_seed_is_broken_off_by_one_signal(here: Path, number: signal.Signals, jobs: str) -> None:
     """With the report of what was tried, and the exit code of whoever leaves early."""
     command = [

@@ -1,13 +1,11 @@
 """People and agents act on fleets that really run: everything goes through the log, and the runner obeys."""
 
-import signal
 from pathlib import Path
 
 import pytest
 
 from fleet_ground import Ground
 from fleet_log import ME
-from lifefold.interpreters.fleet_runner import Verdict
 
 SAYS_WHAT_IT_KNOWS = r"""
 import os
@@ -75,71 +73,3 @@ def test_an_agent_splits_its_task_from_within_its_session(ground: Ground) -> Non
     assert "3 of 3 tasks closed" in ground.run()
     assert sorted(task["id"] for task in ground.json("tasks")) == ["plain-1", "plain-1+1", "plain-1+2"]
     assert [task["parent"] for task in ground.json("tasks")].count("plain-1") == 2
-
-
-@pytest.mark.campaign
-def test_who_is_paused_stays_so_for_the_next_runner_until_people_say_otherwise(ground: Ground) -> None:
-    """The session is interrupted, which is no error; the next runner waits, and goes on when it is told."""
-    ground.prepare("plain-1", repository=False, gates=["plain-1"])
-    with ground.running() as run:
-        with ground.at_gate("plain-1"):
-            run.until("IN_PROGRESS")
-            assert ground.call("pause", "--reason", "lunch").stdout == "agent: paused, until lifefold resume agent\n"
-            run.until("Interrupting", "paused: lunch")
-        run.until("session agent", "Interrupting ->")
-        run.signal(signal.SIGINT)
-        run.rest()
-    assert run.process.returncode == Verdict.LEFT
-    agent = ground.json("status")["agents"][0]
-    assert (agent["desired_state"], agent["reason"], agent["consecutive_errors"]) == ("Pause", "lunch", 0)
-    with ground.running() as run:
-        run.until("continuing:")
-        assert ground.call("resume").stdout == "agent: goes on\n"
-        assert "1 of 1 tasks closed" in run.rest()
-
-
-@pytest.mark.campaign
-def test_a_task_is_cancelled_while_its_session_runs(ground: Ground) -> None:
-    """The session ends, nothing of it is merged, and the fleet goes home."""
-    ground.prepare("plain-1", "plain-2", gates=["plain-1"])
-    with ground.running() as run:
-        with ground.at_gate("plain-1"):
-            run.until("task plain-1", "IN_PROGRESS")
-            assert ground.call("cancel", "plain-1").stdout == "plain-1: cancelled\n"
-            run.until("task plain-1", "CANCELLED")
-        assert "1 of 2 tasks closed" in run.rest()
-    assert len(ground.merges()) == 1
-    assert ground.processes() == []
-
-
-@pytest.mark.campaign
-def test_a_fleet_that_is_kept_alive_takes_tasks_until_it_is_told_that_there_are_no_more(ground: Ground) -> None:
-    """It need have none to begin with; what its file says of all tasks is so for those that come."""
-    ground.prepare(repository=False)
-    keys = 'name = "ground"\napproval_timeout = "2m"'
-    ground.fleet.write_text(ground.fleet.read_text().replace('name = "ground"', keys))
-    with ground.running("--watch") as run:
-        run.until("session agent", "BuildingPrompt")
-        for name in ("plain-1", "plain-2"):
-            ground.call("task", "add", "--id", name, "--prompt", "x", "--approval", "merge")
-            run.until(f"task {name}", "PENDING_APPROVAL")
-            assert "refused in 1m" in ground.call("tasks").stdout
-            ground.call("approve", name)
-            run.until(f"task {name}", "CLOSED")
-        assert ground.call("finish").stdout == "fleet: it ends when its tasks are settled\n"
-        assert "2 of 2 tasks closed" in run.rest()
-    assert "fleet: refused: it is over already" in ground.call("finish", code=2).stdout
-    assert "the fleet is over" in ground.call("task", "add", "--id", "T3", "--prompt", "x", code=2).stdout
-
-
-def test_what_was_begun_to_wait_for_more_tasks_waits_in_every_run(ground: Ground) -> None:
-    """The log says so, whether or not a later run is told."""
-    ground.prepare("plain-1", repository=False)
-    with ground.running("--watch") as run:
-        run.until("task plain-1", "CLOSED")
-        run.signal(signal.SIGINT)
-        run.rest()
-    with ground.running() as run:
-        run.until("all tasks are settled, and more may come: lifefold task add")
-        ground.call("finish")
-        assert "1 of 1 tasks closed" in run.rest()

@@ -3,7 +3,6 @@
 import json
 import shutil
 import signal
-import sqlite3
 from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
@@ -74,43 +73,6 @@ def test_bad_input_is_named_exits_with_2_and_changes_nothing(ground: Ground, nam
 def test_a_missing_fleet_file_is_bad_input(ground: Ground) -> None:
     """The path is in the message."""
     assert "nowhere.toml" in ground.call("run", "nowhere.toml", code=2).stderr
-
-
-def _newer(log: Path) -> None:
-    with sqlite3.connect(log) as connection:
-        connection.execute("PRAGMA user_version = 99")
-    connection.close()
-
-
-def _foreign(log: Path) -> None:
-    log.unlink()
-    with sqlite3.connect(log) as connection:
-        connection.execute("CREATE TABLE theirs (x)")
-    connection.close()
-
-
-def _text(log: Path) -> None:
-    log.write_text("hello, this is text and no database at all\n" * 99)
-
-
-BAD_LOGS: dict[str, tuple[Callable[[Path], None], str]] = {
-    "newer version": (_newer, "version 99"),
-    "another program's": (_foreign, "not a lifefold log"),
-    "text": (_text, "not a lifefold log"),
-}
-
-
-@pytest.mark.parametrize("name", BAD_LOGS)
-def test_a_log_that_cannot_be_used_is_named_and_left_alone(ground: Ground, name: str) -> None:
-    """Exit code 2 for every command that opens it; the file stays byte for byte."""
-    ground.prepare("plain-1", repository=False)
-    ground.run()
-    spoil, words = BAD_LOGS[name]
-    spoil(ground.log)
-    before = ground.log.read_bytes()
-    for command in (["run", str(ground.fleet)], ["status"], ["send", "all", "hi"], ["stop"]):
-        assert words in ground.call(*command, "--db", str(ground.log), code=2).stderr
-        assert ground.log.read_bytes() == before
 
 
 def test_the_log_of_another_fleet_is_refused(ground: Ground) -> None:
@@ -299,13 +261,3 @@ def test_a_message_that_says_nothing_or_too_much_is_bad_input(ground: Ground) ->
     ground.run()
     for text in ("", "  ", "x" * 10_001):
         assert "1 to 10000 characters" in ground.call("send", "all", text, code=2).stderr
-
-
-def test_the_version_is_printed(ground: Ground) -> None:
-    """Name and number."""
-    assert ground.call("--version").stdout.split()[0] == "lifefold"
-
-
-def test_a_system_is_no_machine(ground: Ground) -> None:
-    """Whoever asks for a system's table learns which machines it has."""
-    assert "its machines are task" in ground.call("table", "fleet", code=2).stderr

@@ -157,10 +157,20 @@ def prepared(tmp_path: Path, whole: Ground) -> Prepared:
     return Prepared(tmp_path, whole.fleet, log)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("damage", DAMAGES)
+USUAL: Final = ("status", "stop", "again")
+"""A command that reads, one that writes, and one that runs: these are tried with every damage, all with some."""
+
+TRIED: Final = [
+    (damage, command)
+    for row, damage in enumerate(DAMAGES)
+    for column, command in enumerate(COMMANDS)
+    if command in USUAL or (row + column) % 6 == 0
+]
+
+
+@pytest.mark.parametrize(("damage", "command"), TRIED)
 def test_a_log_that_is_not_as_it_was_written_is_named_by_every_command(
-    prepared: Prepared, command: str, damage: str, capfd: pytest.CaptureFixture[str]
+    prepared: Prepared, damage: str, command: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The file, what is wrong, which entry is the first that is wrong. No entry is written; a run takes an epoch."""
     do, complaint = DAMAGES[damage]

@@ -17,14 +17,6 @@ from fleet_ground import HANG_S, Ground
 from lifefold.interpreters.cli.commands.planning import accept, look
 from lifefold.interpreters.fleet_file import load
 
-SECOND: Final = """
-[[agents]]
-name = "other"
-command = ["{python}", "{folder}/agent.py", "{{prompt_file}}"]
-env = {{ COUNTS = "{folder}/counts" }}
-session_timeout = "60s"
-"""
-
 NEW_TASK: Final = """
 [[tasks]]
 id = "plain-9"
@@ -391,23 +383,6 @@ def test_a_fleet_keeps_its_name_as_long_as_it_is_not_over(ground: Ground) -> Non
     assert "3 of 3 tasks closed" in ground.call(*back, "--no-live").stdout
 
 
-def test_a_task_with_dots_in_its_id_is_told_apart_from_its_keys(ground: Ground) -> None:
-    """The refusal has its former text, and each difference the time from which it holds."""
-    ground.prepare("plain-1.1", "plain-2", "plain-3.1", gates=("plain-2",))
-    with ground.running() as run, ground.at_gate("plain-2"):
-        run.until("task plain-1.1", "CLOSED")
-        _change(ground, 'prompt = "Write plain-1.1.txt"', 'prompt = "Write it"')
-        _remove(ground, "plain-3.1")
-        refused = ground.call("plan", str(ground.fleet), "--accept", code=2)
-        assert '[[tasks]] id = "plain-1.1":  prompt = "Write plain-1.1.txt"' in refused.stderr
-        rest, _ = _named(refused.stderr)
-        shown = ground.call(*rest).stdout
-        assert "is Write it  (without effect: the task is CLOSED)" in shown.replace('"', "")
-        assert 'tasks."plain-3.1": was removed  (it is not done, and not counted)' in shown
-        run.process.kill()
-    ground.kill_all()
-
-
 def test_a_name_is_free_when_the_fleet_is_over(ground: Ground) -> None:
     """Nothing is left behind then, and the next fleet of the file begins in a log of its own."""
     ground.prepare("plain-1").run()
@@ -525,24 +500,6 @@ def test_an_adopted_session_has_the_time_limit_that_it_began_with(ground: Ground
     assert "hang-1: FAILED: Timeout(session_timeout of 20s is over)" in said
 
 
-def test_a_failed_session_of_a_removed_agent_is_a_failure_of_its_task(ground: Ground) -> None:
-    """What the session says is read as for any agent; the next claim is another agent's."""
-    ground.prepare("crash-1", gates=("crash-1",))
-    with ExitStack() as gate:
-        with ground.running() as run:
-            gate.enter_context(ground.at_gate("crash-1"))
-            run.until("task crash-1", "IN_PROGRESS")
-            _made_two(ground)
-            ground.call("plan", str(ground.fleet), "--accept")
-            run.process.kill()
-        with ground.running() as run:
-            run.until("1 session adopted")
-            gate.close()
-            assert "1 of 1 tasks closed" in run.rest()
-    assert ground.agents_of("crash-1") == ["agent", "agent-1"]
-    assert "I crash" in ground.call("why", "crash-1").stdout
-
-
 def test_a_removed_agent_that_is_held_gives_its_task_back_without_a_failure(ground: Ground) -> None:
     """No runner knows its command any more; the work that it began is kept, and its task costs no retry."""
     ground.prepare("plain-1", gates=("plain-1",))
@@ -558,21 +515,6 @@ def test_a_removed_agent_that_is_held_gives_its_task_back_without_a_failure(grou
     why = ground.call("why", "plain-1").stdout
     assert "failed" not in why
     assert "given back" in why
-
-
-def test_a_removed_agent_that_was_paused_gives_its_task_back_without_a_failure(ground: Ground) -> None:
-    """A change drains it also while no runner is at work, and the next runner cannot begin its session."""
-    ground.prepare("plain-1", gates=("plain-1",))
-    ground.demand("plain-1", "max_retries = 0")
-    with ground.running() as run, ground.at_gate("plain-1"):
-        run.until("task plain-1", "IN_PROGRESS")
-        ground.call("pause", "agent")
-        run.signal(signal.SIGINT)
-        run.rest()
-    _made_two(ground)
-    assert "1 of 1 tasks closed" in ground.call("run", str(ground.fleet), "--accept", "--no-live").stdout
-    assert ground.agents_of("plain-1") == ["agent", "agent-1"]
-    assert "failed" not in ground.call("why", "plain-1").stdout
 
 
 def test_a_changed_variable_is_in_the_next_session_and_in_no_file_of_the_log(ground: Ground) -> None:
@@ -652,21 +594,6 @@ def test_work_that_waits_for_approval_is_verified_again_by_changed_commands(
     assert ground.sessions("plain-1") == 1
 
 
-def test_work_that_the_changed_commands_refuse_is_done_again(ground: Ground) -> None:
-    """It has failed, as after any verification. The approval of the former commands' result is not possible."""
-    ground.prepare("plain-1", "plain-2", gates=("plain-2",))
-    ground.demand("plain-1", 'approval = "merge"', "max_retries = 0")
-    with ground.running() as run:
-        run.until("task plain-1", "PENDING_APPROVAL")
-        with ground.at_gate("plain-2"):
-            _wrong(ground, "plain-1")
-            ground.call("plan", str(ground.fleet), "--accept")
-        run.until("task plain-1", "FAILED")
-        assert "approving completes nothing" in ground.call("approve", "plain-1", code=2).stdout
-        run.rest()
-    assert len(ground.merges()) == 1
-
-
 def test_work_that_no_command_has_verified_is_not_said_to_be_verified_again(ground: Ground) -> None:
     """A first verification is not a second one, and approved work without any is not called verified."""
     ground.prepare("plain-1", "plain-2", gates=("plain-2",))
@@ -682,20 +609,6 @@ def test_work_that_no_command_has_verified_is_not_said_to_be_verified_again(grou
             ground.call("approve", "plain-1")
             shown = ground.call("plan", str(ground.fleet)).stdout
             assert "not for its work, which was approved before and is not verified" in shown
-        assert "2 of 2 tasks closed" in run.rest()
-
-
-def test_approved_work_is_merged_as_it_was_approved(ground: Ground) -> None:
-    """A changed verification does not end an approval, and plan states that."""
-    ground.prepare("plain-1", "plain-2", gates=("plain-2",))
-    ground.demand("plain-1", 'approval = "merge"')
-    with ground.running() as run:
-        run.until("task plain-1", "PENDING_APPROVAL")
-        with ground.at_gate("plain-2"):
-            ground.call("approve", "plain-1")
-            _wrong(ground, "plain-1")
-            shown = ground.call("plan", str(ground.fleet), "--accept").stdout
-            assert "not for its work, which was verified before and is not verified again" in shown
         assert "2 of 2 tasks closed" in run.rest()
 
 
@@ -750,16 +663,6 @@ def _raised(ground: Ground) -> None:
     ground.kill_all()
 
 
-def test_a_budget_that_was_raised_by_command_is_compared_as_it_is_in_force(ground: Ground) -> None:
-    """The difference says what is in force and what the file said, and the file's new amount is in force then."""
-    _raised(ground)
-    ground.settle("sessions = 4", "sessions = 9")
-    said = ground.call("plan", str(ground.fleet), "--accept").stdout
-    raised = "the file said 4, and lifefold budget has raised that"
-    assert f"fleet.budget.sessions: was 5, is 9  ({raised})\n" in said
-    assert " of 9 sessions" in ground.call("budget").stdout
-
-
 def test_the_amount_of_a_raised_budget_is_written_into_the_file_without_a_confirmation(ground: Ground) -> None:
     """It is in force already, so a run goes on."""
     _raised(ground)
@@ -767,40 +670,6 @@ def test_the_amount_of_a_raised_budget_is_written_into_the_file_without_a_confir
     said = ground.call("run", str(ground.fleet), "--no-live").stdout
     assert "was 4, is 5, which is in force already: lifefold budget has raised it  (nothing changes)" in said
     assert "2 of 2 tasks closed" in said
-
-
-ADDED: Final = ("task", "add", "--id", "plain-9", "--prompt", "Write plain-9.txt", "--verify", "test -s plain-9.txt")
-
-
-def test_a_task_that_was_added_by_command_may_be_written_into_the_file(ground: Ground) -> None:
-    """The same definition changes nothing, and a run needs no confirmation of it; the task is done once."""
-    ground.prepare("plain-1", gates=("plain-1",))
-    with ground.running() as run, ground.at_gate("plain-1"):
-        assert "added" in ground.call(*ADDED).stdout
-        ground.fleet.write_text(ground.fleet.read_text() + NEW_TASK)
-        shown = ground.call("plan", str(ground.fleet)).stdout
-        same = "tasks.plain-9: is in the file now, as lifefold task add has added it  (nothing changes)"
-        assert shown.splitlines()[1:2] == [f"  {same}"]
-        run.process.kill()
-    ground.kill_all()
-    said = ground.call("run", str(ground.fleet), "--no-live").stdout
-    assert same in said
-    assert "2 of 2 tasks closed" in said
-    assert ground.sessions("plain-9") == 1
-
-
-def test_another_definition_of_a_task_that_was_added_by_command_is_a_change_of_it(ground: Ground) -> None:
-    """The difference has the keys that differ, and the task of the file is done."""
-    ground.prepare("plain-1", gates=("plain-1",))
-    with ground.running() as run:
-        with ground.at_gate("plain-1"):
-            ground.call(*ADDED)
-            ground.fleet.write_text(ground.fleet.read_text() + NEW_TASK.replace("Write", "Do write"))
-            said = ground.call("plan", str(ground.fleet), "--accept").stdout
-            line = 'tasks.plain-9.prompt: was "Write plain-9.txt", is "Do write plain-9.txt"  (from its next claim on)'
-            assert said.splitlines()[1:2] == [f"  {line}"]
-        assert "2 of 2 tasks closed" in run.rest()
-    assert "Do write plain-9.txt" in ground.git("show", "main:plain-9.txt")
 
 
 def test_a_task_that_is_added_to_a_finished_fleet_is_done_as_the_refusal_says(ground: Ground) -> None:

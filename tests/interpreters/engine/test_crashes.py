@@ -17,7 +17,7 @@ from fleet_world import POINTS, Fuse, World, live, must_be_sound
 EVERY = {"asyncio": 1, "trio": 3}
 """At which of its occurrences a point is tried in a campaign: at each on one back end, every third on the other."""
 
-APART = 4
+APART = 8
 """How much further apart those are that are always tried."""
 
 DOWN_MS = 1_000

@@ -10,11 +10,11 @@ import anyio
 import pytest
 
 import kill_child
-from back_ends import on_each_in_turn, on_trio_first
+from back_ends import on_one_in_turn, on_trio
 from fleet_world import POINTS, World, must_be_sound
 from lifefold.interpreters.store import SqliteStore
 
-SAMPLES = {"asyncio": 6, "trio": 3}
+SAMPLES = {"asyncio": 3, "trio": 3}
 """At about how many of its occurrences a point is tried on each back end; ``test_crashes`` tries them all."""
 
 
@@ -58,7 +58,7 @@ def must_have_finished(folder: Path, *, kills: int) -> None:
     must_be_sound(entries, performed, World(folder / "world.txt"), crashes=kills)
 
 
-@on_each_in_turn("point", POINTS)
+@on_one_in_turn("point", POINTS)
 def test_a_runner_that_is_killed_there_loses_and_doubles_nothing(
     nursery: Nursery, tmp_path: Path, backend: str, point: str
 ) -> None:
@@ -74,7 +74,7 @@ def test_a_runner_that_is_killed_there_loses_and_doubles_nothing(
     assert killed >= SAMPLES[backend] // 2
 
 
-@on_trio_first
+@on_trio
 def test_runners_that_are_killed_again_and_again_lose_and_double_nothing(
     nursery: Nursery, tmp_path: Path, backend: str
 ) -> None:

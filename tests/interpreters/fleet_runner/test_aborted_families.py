@@ -6,10 +6,7 @@ from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import pytest
-
 from fleet_ground import HANG_S, Ground, Run
-from fleet_log import ME
 
 AGENT = r"""
 import os, pathlib, subprocess, sys, time
@@ -111,22 +108,3 @@ def test_a_family_that_is_aborted_has_the_reasons_of_its_parents_in_the_journal(
         of.call("abort", "T", "--scope", "session")
         assert all(is_over(each) for each in processes.values())
     assert aborted(of, "parent_aborted") == ends_of(of, *PARTS)
-
-
-@pytest.mark.campaign
-def test_a_person_aborts_siblings_and_then_the_whole_family(tmp_path: Path) -> None:
-    """A tool alone takes nobody along; each command says beforehand whom it reaches, and nothing is left in the end."""
-    of = prepared(tmp_path)
-    with at_work(of) as (_, processes):
-        assert (tmp_path / "counts" / "said").read_text().startswith("T+1: recorded; the session goes on")
-        assert states(of) == {"T": "WAITING_FOR_SUBTASKS", **dict.fromkeys(PARTS, "IN_PROGRESS")}
-        done = of.call("abort", "T+1", "--scope", "sibling", "--because", "a dead end").stdout
-        assert done == "T+1: aborted: T+2 T+3\n"
-        assert all(is_over(processes[name]) for name in OTHERS)
-        assert not is_over(processes["T+1"], 0)
-        said = [line for line in of.call("why", "T+1").stdout.splitlines() if ME in line]
-        assert "aborted its siblings, with all that is below them: a dead end" in said[-1]
-        assert of.call("abort", "T", "--scope", "session").stdout == "T: aborted: T T+1\n"
-        assert is_over(processes["T+1"])
-    assert set(states(of).values()) == {"CANCELLED"}
-    assert of.processes() == []

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from back_ends import on_trio_first
+from back_ends import on_both
 from fleet_ground import HANG_S, Ground
 from lifefold.interpreters.explain import task_status
 from lifefold.interpreters.fleet_file import load
@@ -178,7 +178,7 @@ def test_a_finished_fleet_run_again_says_so_and_writes_nothing(ground: Ground) -
     assert (ground.folder / ".lifefold" / "ground.db.files" / "worktrees" / "plain-1" / "plain-1.txt").exists()
 
 
-@on_trio_first
+@on_both
 def test_the_same_fleet_runs_on_both_back_ends(ground: Ground, backend: str) -> None:
     """Nothing in the runner depends on asyncio."""
     ground.prepare("plain-1", "crash-1", "hang-1", agents=2, timeout="5s")

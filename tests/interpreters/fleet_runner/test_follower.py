@@ -166,17 +166,6 @@ def test_a_tool_of_an_agent_program_is_a_phase_of_its_turn(tmp_path: Path, kind:
     ]  # fmt: skip
 
 
-def test_a_turn_that_fails_has_the_classification_of_its_session(tmp_path: Path) -> None:
-    """It is in the log, and in the status of the agent."""
-    of = Ground(tmp_path).prepare("plain-1", repository=False)
-    (of.folder / "agent.py").write_text("import os, sys\nos.kill(os.getpid(), 9)\n")
-    of.demand("plain-1", "max_retries = 0")
-    of.run(1)
-    turn = agent_of(of)["turn"]
-    assert (turn["state"], turn["transition_reason"], turn["abort_reason"]) == ("REAPED", "retry", "oom")
-    assert moves(of, "turn")[-2:] == ["FAILED", "REAPED"]
-
-
 class Told(ActivityContext):
     """An activity that notes what is reported."""
 

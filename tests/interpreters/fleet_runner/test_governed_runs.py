@@ -1,7 +1,6 @@
 """Fleets in which people have a word, with real processes and real git: approvals, roles, files, and tasks in parts."""
 
 import signal
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from back_ends import LATER, on_asyncio_first, on_both_later, on_trio_first
+from back_ends import LATER, on_asyncio, on_trio
 from fleet_ground import Ground
 from fleet_operator import run, say, when
 from lifefold.core.fleet.board import worker_slot
@@ -51,7 +50,7 @@ def grant(runner: Runner, name: str) -> None:
 # -- a person's word before the merge
 
 
-@on_trio_first
+@on_trio
 def test_work_that_waits_for_a_person_is_merged_when_he_agrees_and_its_agent_goes_on_meanwhile(
     ground: Ground, backend: str
 ) -> None:
@@ -74,37 +73,8 @@ def test_work_that_waits_for_a_person_is_merged_when_he_agrees_and_its_agent_goe
     assert ground.processes() == []
 
 
-@on_asyncio_first
-def test_work_that_a_person_refuses_is_done_again_with_his_reason_in_the_prompt(ground: Ground, backend: str) -> None:
-    """What was refused is not merged, also not when the next work is agreed to."""
-    ground.prepare("ask-1").demand("ask-1", ASKS)
-
-    def arrange(runner: Runner) -> None:
-        refuse = partial(say, runner, "board", "task:ask-1", approval.ApprovalRefused("make it blue"))
-        pending = task.State.PENDING_APPROVAL
-        when(runner, "task:ask-1", pending, lambda _: refuse(), lambda _: grant(runner, "ask-1"))
-
-    assert anyio.run(run, ground, arrange, backend=backend) is Verdict.ALL_CLOSED
-    assert ground.merges() == ["Merge ask-1: Write ask-1.txt"]
-    assert "make it blue" in ground.git("show", "main:ask-1.txt")
-    assert ground.sessions("ask-1") == 2
-    assert tasks(ground)["ask-1"]["retries"] == 1
-
-
-@on_trio_first
-def test_work_without_an_approval_in_time_has_failed_and_is_not_done_again(ground: Ground, backend: str) -> None:
-    """Silence is a refusal (E41); the run ends, and what was done is kept."""
-    ground.prepare("ask-1", "plain-2").demand("ask-1", ASKS).demand("", 'approval_timeout = "1s"')
-    assert anyio.run(run, ground, alone, backend=backend) is Verdict.SOME_FAILED
-    assert ground.merges() == ["Merge plain-2: Write plain-2.txt"]
-    assert ground.sessions("ask-1") == 1
-    left = tasks(ground)["ask-1"]
-    assert (left["state"], left["reason"]) == ("FAILED", "not approved within 1 s")
-    assert ground.git("show", "lifefold/ground/ask-1/1:ask-1.txt").startswith("Write ask-1.txt")
-    assert ground.processes() == []
-
-
-@on_both_later
+@LATER
+@on_trio
 def test_work_whose_agent_has_stopped_is_merged_by_another(ground: Ground, backend: str) -> None:
     """Whoever is free: from what was recorded, and in no session."""
     ground.prepare("ask-1", agents=2).demand("ask-1", ASKS)
@@ -127,7 +97,8 @@ def test_work_whose_agent_has_stopped_is_merged_by_another(ground: Ground, backe
     assert lines(ground).index(asked) < lines(ground).index(handed)
 
 
-@on_both_later
+@LATER
+@on_trio
 def test_work_that_does_not_fit_any_more_when_a_person_agrees_is_done_again(ground: Ground, backend: str) -> None:
     """Somebody has merged something else there meanwhile: the next prompt says so, and a person is asked again."""
     ground.prepare("ask-1").demand("ask-1", ASKS)
@@ -185,7 +156,7 @@ def test_an_approval_between_two_runs_is_acted_on_by_one_that_waits_for_no_perso
     assert len(ground.merges()) == 1
 
 
-@on_asyncio_first
+@on_asyncio
 def test_a_runner_that_dies_before_it_says_that_work_is_parked_parks_it_once(ground: Ground, backend: str) -> None:
     """It was kept, and the log does not say so: the next runner keeps it anew, and an operator decides about that.
 
@@ -234,7 +205,7 @@ def test_a_runner_may_leave_while_work_waits_for_a_person(ground: Ground) -> Non
 # -- a plan that a person approves
 
 
-@on_asyncio_first
+@on_asyncio
 def test_nothing_is_begun_before_the_plan_is_approved(ground: Ground, backend: str) -> None:
     """Agents wait meanwhile; then all is done as without."""
     ground.prepare("plain-1", "plain-2").demand("", "approve_plan = true")
@@ -256,24 +227,10 @@ def test_nothing_is_begun_before_the_plan_is_approved(ground: Ground, backend: s
     assert len(ground.merges()) == 2
 
 
-@on_both_later
-def test_a_plan_that_is_declined_is_not_begun(ground: Ground, backend: str) -> None:
-    """Everybody goes home, and the exit code says that not all is done."""
-    ground.prepare("plain-1", "plain-2").demand("", "approve_plan = true")
-
-    def arrange(runner: Runner) -> None:
-        decline = partial(say, runner, "board", "plan", plan_approval.PlanDeclined("not so"))
-        when(runner, "worker_slot:agent", worker_slot.State.WAITING, lambda _: decline())
-
-    assert anyio.run(run, ground, arrange, backend=backend) is Verdict.SOME_FAILED
-    assert {each["state"] for each in tasks(ground).values()} == {"CANCELLED"}
-    assert (ground.sessions("plain-1"), ground.sessions("plain-2")) == (0, 0)
-
-
 # -- who works beside whom, and at what
 
 
-@on_asyncio_first
+@on_asyncio
 def test_tasks_that_change_the_same_files_are_never_worked_at_together(ground: Ground, backend: str) -> None:
     """A file, the folder that it is in, and the file again: three agents, one at a time, each on what is merged."""
     rivals = {"rival-1": '"src/a"', "rival-2": '"src"', "rival-3": '"other", "src/a"'}
@@ -287,69 +244,10 @@ def test_tasks_that_change_the_same_files_are_never_worked_at_together(ground: G
     assert len(ground.merges()) == 4
 
 
-@LATER
-def test_a_task_without_rivals_is_worked_at_beside_the_others(ground: Ground) -> None:
-    """While one stands at its gate, the one that shares no file is done, and its rival is not begun."""
-    ground.prepare("rival-1", "rival-2", "plain-3", agents=2, gates=["rival-1"])
-    ground.demand("rival-1", 'files = ["src"]').demand("rival-2", 'files = ["src/a"]')
-    with ground.running() as run:
-        with ground.at_gate("rival-1"):
-            run.until("task plain-3", "CLOSED")
-            assert ground.sessions("rival-2") == 0
-        assert "3 of 3 tasks closed" in run.rest()
-
-
-REVIEWER = """
-[[agents]]
-name = "rev"
-roles = ["reviewer"]
-command = {command}
-env = {{ COUNTS = "{folder}/counts" }}
-
-"""
-
-
-def with_reviewer(ground: Ground) -> None:
-    """Let the fleet have an agent with a role, too."""
-    text = ground.fleet.read_text()
-    command = next(line.partition(" = ")[2] for line in text.splitlines() if line.startswith("command"))
-    head, mark, rest = text.partition("[[tasks]]")
-    ground.fleet.write_text(head + REVIEWER.format(command=command, folder=ground.folder) + mark + rest)
-
-
-@on_trio_first
-def test_a_task_that_asks_for_a_role_is_done_by_who_has_it(ground: Ground, backend: str) -> None:
-    """Although others wait for work; who has a role does other tasks, too."""
-    ground.prepare("review-1", "review-2", "plain-1").demand("review-1", 'role = "reviewer"')
-    with_reviewer(ground.demand("review-2", 'role = "reviewer"'))
-    assert anyio.run(run, ground, alone, backend=backend) is Verdict.ALL_CLOSED
-    assert ground.agents_of("review-1") == ground.agents_of("review-2") == ["rev"]
-    assert len(ground.merges()) == 3
-
-
-@on_both_later
-def test_tasks_whose_role_no_agent_has_any_more_are_blocked_and_the_others_are_done(
-    ground: Ground, backend: str
-) -> None:
-    """The run ends, and says why they are not done."""
-    ground.prepare("plain-1", "review-1").demand("review-1", 'role = "reviewer"', 'depends_on = ["plain-1"]')
-    with_reviewer(ground)
-
-    def arrange(runner: Runner) -> None:
-        stop = partial(say, runner, "worker/rev", "desired_state", desired_state.StopWanted("enough"))
-        when(runner, "worker_slot:rev", worker_slot.State.WAITING, lambda _: stop())
-
-    assert anyio.run(run, ground, arrange, backend=backend) is Verdict.SOME_FAILED
-    left = tasks(ground)
-    assert left["plain-1"]["state"] == "CLOSED"
-    assert left["review-1"]["state"] == "BLOCKED"
-    assert left["review-1"]["reason"] == "asks for the role reviewer, and no worker is left that has it"
-
-
 # -- tasks in parts
 
 
-@on_trio_first
+@on_trio
 def test_a_task_that_its_agent_splits_is_verified_as_a_whole_when_its_parts_are_merged(
     ground: Ground, backend: str
 ) -> None:
@@ -376,27 +274,6 @@ def test_a_task_that_its_agent_splits_is_verified_as_a_whole_when_its_parts_are_
 
 
 @LATER
-def test_an_agent_can_split_its_task_by_a_command(ground: Ground) -> None:
-    """``lifefold split`` takes the task, its claim and the log from the environment of the session."""
-    ground.prepare("divide-1").demand("divide-1", "max_subtasks = 2")
-    ground.fleet.write_text(
-        ground.fleet.read_text().replace('"test", "-s", "divide-1.txt"', '"test", "-s", "divide-1+2.txt"')
-    )
-    assert "3 of 3 tasks closed" in ground.run()
-    assert [ground.sessions(name) for name in ("divide-1", "divide-1+1", "divide-1+2")] == [1, 1, 1]
-
-
-@LATER
-def test_a_whole_that_its_proof_rejects_has_failed_although_its_parts_are_merged(ground: Ground) -> None:
-    """The proof of the whole runs on what is merged."""
-    ground.prepare("split-1").demand("split-1", "max_subtasks = 2", "max_retries = 0")
-    ground.run(code=1)
-    states = {name: each["state"] for name, each in tasks(ground).items()}
-    assert states == {"split-1": "FAILED", "split-1+1": "CLOSED", "split-1+2": "CLOSED"}
-    assert "test -s split-1.txt" in tasks(ground)["split-1"]["reason"]
-
-
-@LATER
 def test_a_runner_that_is_killed_while_parts_are_worked_at_goes_on_with_them(ground: Ground) -> None:
     """Kill -9 between the first part and the second; nothing is split or done again."""
     ground.prepare("split-1").demand("split-1", "max_subtasks = 2")
@@ -409,15 +286,3 @@ def test_a_runner_that_is_killed_while_parts_are_worked_at_goes_on_with_them(gro
     assert {each["state"] for each in tasks(ground).values()} == {"CLOSED"}
     assert [ground.sessions(name) for name in ("split-1", "split-1+1", "split-1+2")] == [1, 1, 1]
     assert len(ground.merges()) == 2
-
-
-@LATER
-def test_a_split_task_whose_work_needs_a_word_asks_for_the_whole(ground: Ground) -> None:
-    """Its parts are merged without one; what is agreed to is the whole, which has changed nothing more."""
-    ground.prepare("split-1").demand("split-1", "max_subtasks = 2", ASKS)
-    ground.fleet.write_text(ground.fleet.read_text().replace('["test", "-s", "split-1.txt"]', '["true"]'))
-    with ground.running() as run:
-        run.until("task split-1 ", "PENDING_APPROVAL")
-        assert len(ground.merges()) == 2
-        ground.submit("task:split-1", approval.ApprovalGranted())
-        assert "3 of 3 tasks closed" in run.rest()

@@ -37,7 +37,7 @@ def test_a_fleet_begins_nothing_that_its_budget_does_not_cover(ground: Ground) -
     """
     ground.demand("", "budget = { usd = 1, session_usd = 0.5 }")
     printed = ground.call("run", str(ground.fleet), "--no-live", "--no-wait", code=4, COST="0.4").stdout
-    reason = "the fleet's budget is spent: 0.80 of 1.00 USD; a claim is given 0.50 USD"
+    reason = "the fleet's budget is too small for another claim: 0.80 of 1.00 USD spent, and a claim is given 0.50 USD"
     assert f"plain-3: BLOCKED: {reason}" in printed
     assert "only an operator can move this fleet on" in printed
     told = {each["id"]: (each["state"], ground.sessions(each["id"])) for each in ground.json("tasks")}
@@ -65,38 +65,3 @@ def test_a_person_lets_a_fleet_that_waits_spend_more(ground: Ground, monkeypatch
         assert run.process.returncode == 0
     assert {each["state"] for each in ground.json("tasks")} == {"CLOSED"}
     assert len(ground.merges()) == 3
-
-
-def test_an_agent_whose_own_budget_is_spent_waits_and_goes_on_with_more(
-    ground: Ground, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is not sent home: raised by a person, the same agent does what is left."""
-    monkeypatch.setenv("COST", "0.1")
-    ground.fleet.write_text(
-        ground.fleet.read_text().replace('grace = "300ms"', 'grace = "300ms"\nbudget = { sessions = 1 }')
-    )
-    with ground.running() as run:
-        run.until("agent: its budget is spent", "lifefold budget --agent agent --add-sessions 1")
-        ground.call("budget", "--agent", "agent", "--add-sessions", "2")
-        assert "3 of 3 tasks closed" in run.rest()
-    assert {*ground.agents_of("plain-1"), *ground.agents_of("plain-3")} == {"agent"}
-
-
-def test_what_is_spent_survives_the_runner(ground: Ground) -> None:
-    """A run that goes on with a log begins with what was spent, and not with the whole budget again."""
-    ground.demand("", "budget = { sessions = 1 }")
-    for _ in range(2):
-        ground.call("run", str(ground.fleet), "--no-live", "--no-wait", code=4, COST="0.1")
-    assert [ground.sessions(f"plain-{number}") for number in (1, 2, 3)] == [1, 0, 0]
-
-
-def test_a_person_who_says_nothing_holds_a_fleet_and_does_not_end_it(
-    ground: Ground, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Finished work waits as long as it takes; without a person to ask the run leaves, and the log goes on."""
-    monkeypatch.setenv("COST", "0.1")
-    ground.demand("plain-1", 'approval = "merge"')
-    printed = ground.call("run", str(ground.fleet), "--no-live", "--no-wait", code=4).stdout
-    assert "plain-1 is done and waits for your approval: lifefold approve plain-1" in printed
-    ground.call("approve", "plain-1")
-    assert "3 of 3 tasks closed" in ground.run()

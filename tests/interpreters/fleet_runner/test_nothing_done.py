@@ -93,17 +93,6 @@ def test_only_what_is_of_this_session_is_named(tmp_path: Path) -> None:
         assert f"{task}: FAILED: nothing was changed; git ignores what is there besides: {task}.out\n" in told
 
 
-def test_a_task_that_left_nothing_is_not_blamed_for_what_another_task_has_left(tmp_path: Path) -> None:
-    """Ignored files of an earlier task stay in the worktree, and are not named for the later one."""
-    of = ground(tmp_path, "hidden-1", "empty-1")
-    (of.folder / "repo" / ".gitignore").write_text("build/\n")
-    of.git("add", ".gitignore")
-    of.git("commit", "--quiet", "--message", "Ignore what is built")
-    told = of.run(code=1)
-    assert "hidden-1: FAILED: nothing was changed; git ignores what is there besides: build/" in told
-    assert "empty-1: FAILED: nothing was changed\n" in told
-
-
 def test_work_that_git_ignores_is_named_also_where_commands_agree_to_it(tmp_path: Path) -> None:
     """The task is closed, since its commands decide; that nothing was merged is said, with what they have found."""
     of = ground(tmp_path, "hidden-1", more='verify = [["test", "-s", "build/out.txt"]]')

@@ -90,34 +90,6 @@ def test_work_that_is_half_done_is_tried_again_with_what_was_wrong(tmp_path: Pat
     assert "ORPHANED -> FAILED" in told(of, "log")
 
 
-def test_nothing_is_never_the_work_although_the_verification_agrees(tmp_path: Path) -> None:
-    """A test that passes anyway proves nothing of a session that has left nothing (E40)."""
-    of = ground(tmp_path, "exits-nothing-1")
-    text = of.fleet.read_text()
-    of.fleet.write_text(text.replace('["test", "-s", "exits-nothing-1.txt"]', '["true"]'))
-    of.run()
-    assert of.sessions("exits-nothing-1") == 2
-    assert "it has left nothing that could be verified" in of.git("show", "main:exits-nothing-1.txt")
-
-
-def test_a_task_that_is_requeued_is_open_at_once_and_counts_no_retry(tmp_path: Path) -> None:
-    """It has no retry left, and is done all the same."""
-    of = ground(tmp_path, "exits-half-1", policy="requeue").demand("exits-half-1", "max_retries = 0")
-    of.run()
-    assert of.sessions("exits-half-1") == 2
-    assert "ORPHANED -> OPEN" in told(of, "log")
-
-
-def test_without_a_word_of_the_file_a_crash_is_a_failure_as_ever(tmp_path: Path) -> None:
-    """However good its work is."""
-    of = ground(tmp_path, "exits-half-1", policy="fail")
-    of.run()
-    assert of.sessions("exits-half-1") == 2
-    log = told(of, "log")
-    assert "IN_PROGRESS -> FAILED" in log
-    assert "ORPHANED" not in log
-
-
 def test_a_runner_that_is_killed_while_an_orphan_is_verified_verifies_it_again(tmp_path: Path) -> None:
     """What the session has left is still there, and nothing of it is forgotten."""
     task = "exits-whole-1"

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from fleet_ground import Ground
 
 AGENT = r"""
@@ -161,18 +159,3 @@ def test_a_python_agent_is_suspended_at_its_safe_point_and_goes_on_where_it_was_
         assert "2 of 2 tasks closed" in run.rest()
     assert order(ground) == ["low from 0", "urgent from 0", "low from 2"]
     ended_well(ground)
-
-
-@pytest.mark.parametrize(("table", "priority"), [("", "1"), ("[fleet.preemption]", "2")])
-def test_no_task_is_preempted_unless_the_fleet_says_so_and_the_other_has_priority(
-    tmp_path: Path, table: str, priority: str
-) -> None:
-    """The task that is at work is brought home, and the other one is done then."""
-    ground = prepared(tmp_path, table)
-    (tmp_path / "agent.py").write_text(AGENT.replace("    time.sleep(600)\n", ""))
-    with ground.running() as run:
-        with ground.at_gate("low"):
-            ground.call("task", "add", "--id", "urgent", "--prompt", "x", "--priority", priority)
-        assert "2 of 2 tasks closed" in run.rest()
-    assert order(ground) == ["low", "urgent"]
-    assert {each["id"]: each["claims"] for each in ground.json("tasks")} == {"low": 1, "urgent": 1}

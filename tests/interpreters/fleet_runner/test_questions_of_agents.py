@@ -2,7 +2,6 @@
 
 import json
 import signal
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -152,57 +151,6 @@ def test_a_crash_of_the_runner_loses_no_question_and_no_answer(tmp_path: Path) -
     of.run()
     assert json.loads(said(of)[0][1])["behavior"] == "allow"
     assert (tmp_path / "counts" / "sessions").read_text() == "1\n"
-
-
-def test_an_asker_that_asks_again_gets_the_answer_to_the_same_question(tmp_path: Path) -> None:
-    """Its server has ended before the answer; the next one asks with the same identifier."""
-    asked = permission("make", "a")
-    of = prepared(tmp_path, (("abandon", asked),), (asked, asked))
-    with of.running() as run:
-        run.until("may it run `make`?", "agent/Q1")
-        with of.at_gate("abandon"):
-            pass
-        of.call("approve", "agent/Q1")
-        run.rest()
-    assert [json.loads(text)["behavior"] for _, text, _ in said(of)] == ["allow", "allow"]
-    assert "Q2" not in of.call("log").stdout
-
-
-def test_silence_is_a_refusal_only_where_a_time_is_set(tmp_path: Path) -> None:
-    """The agent is told so, and goes on."""
-    of = prepared(tmp_path, (permission("make", "a"), ("ask_operator", {"question": "Which?"})), keys='timeout = "1s"')
-    of.run()
-    (_, denied, _), (is_error, unanswered, _) = said(of)
-    assert json.loads(denied) == {"behavior": "deny", "message": "no operator has answered within 1 s"}
-    assert is_error
-    assert "no operator has answered within 1 s" in unanswered
-    assert "Q1 was rejected: no operator has answered within 1 s" in of.call("why", "T").stdout
-
-
-def test_the_time_limit_of_a_session_stands_still_while_its_question_waits(tmp_path: Path) -> None:
-    """The answer comes after the limit, and the session goes on."""
-    limit_s = 20
-    of = prepared(tmp_path, (permission("make", "a"),), timeout=f"{limit_s}s")
-    with of.running() as run:
-        run.until("may it run `make`?")
-        (agent,) = of.json("status")["agents"]
-        assert agent["timer"] is None
-        while time.time() < agent["since_ms"] / 1_000 + limit_s + 1:
-            time.sleep(0.2)
-        of.call("approve", "agent/Q1")
-        assert "SessionExited: Success" in run.rest()
-    assert (tmp_path / "counts" / "sessions").read_text() == "1\n"
-
-
-def test_a_question_is_dropped_with_its_session(tmp_path: Path) -> None:
-    """No operator can answer it any more."""
-    of = prepared(tmp_path, (permission("make", "a"),))
-    with of.running() as run:
-        run.until("may it run `make`?")
-        of.call("cancel", "T")
-        run.rest()
-    assert of.json("status")["waiting"] == []
-    assert of.call("approve", "agent/Q1", code=2).stdout.startswith("agent/Q1: refused: there is no such question now")
 
 
 def test_without_questions_in_the_fleet_file_no_operator_is_asked(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import anyio
 import pytest
 
-from back_ends import on_asyncio_first
+from back_ends import on_asyncio
 from fleet_ground import Ground
 from lifefold.core.kernel import Reaction, Refusal
 from lifefold.core.lifecycles.session import SessionExited
@@ -181,7 +181,7 @@ def test_a_second_interrupt_also_kills_what_an_earlier_runner_has_left(ground: G
     assert ground.processes() == []
 
 
-@on_asyncio_first
+@on_asyncio
 def test_an_end_is_confirmed_only_when_it_is_certain(
     ground: Ground, monkeypatch: pytest.MonkeyPatch, backend: str
 ) -> None:

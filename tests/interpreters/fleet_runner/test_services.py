@@ -154,23 +154,6 @@ def test_a_runner_that_is_killed_loses_no_message_and_runs_none_twice(tmp_path: 
     assert runs(of, "ends") == ["slow one", "two", "three"]
 
 
-def test_an_interval_that_was_due_often_without_a_runner_is_run_once(tmp_path: Path) -> None:
-    """The time counts from when it was due last, which the log knows."""
-    of = ground(tmp_path, triggers='{ every = "1s" }')
-    with of.running("--watch") as run:
-        run.until("invocation web", "Running -> Idle")
-        run.process.kill()
-        run.rest()
-    before = len(runs(of))
-    time.sleep(3.5)  # time that nobody watches: it is what this is about
-    with of.running("--watch") as run:
-        run.until("Invoked: every 1s")
-        of.call("pause", "web", "--db", str(of.log))
-        of.call("finish", "--db", str(of.log))
-        run.rest()
-    assert len(runs(of)) in {before + 1, before + 2}
-
-
 def test_a_service_that_is_stopped_ends_its_run_and_runs_nothing_more(tmp_path: Path) -> None:
     """What waits is given back to people, and who writes later is refused."""
     of = ground(tmp_path)
@@ -186,24 +169,6 @@ def test_a_service_that_is_stopped_ends_its_run_and_runs_nothing_more(tmp_path: 
     assert of.processes() == []
     refused = of.call("send", "web", "three", "--db", str(of.log), code=2)
     assert "it has stopped, for good" in refused.stdout
-
-
-def test_a_service_that_drains_lets_its_run_end_and_runs_nothing_more(tmp_path: Path) -> None:
-    """Its run comes to a good end, however long it takes."""
-    of = ground(tmp_path)
-    gate = tmp_path / "out" / "gate"
-    os.mkfifo(gate)
-    with of.running("--watch") as run:
-        run.until("more may come")
-        send(of, "slow one", "two")
-        run.until("Spawning -> Running")
-        of.call("stop", "web", "--drain", "--db", str(of.log))
-        assert of.json("status", "--db", str(of.log))["agents"][0]["doing"] == "slow one"
-        with gate.open("wb"):
-            gate.unlink()
-        told = run.rest()
-    assert runs(of, "ends") == ["slow one"]
-    assert "message 'two' was not run" in told
 
 
 def test_a_service_that_is_paused_runs_nothing_until_it_is_resumed(tmp_path: Path) -> None:
@@ -266,38 +231,6 @@ def test_a_closed_terminal_makes_the_runner_leave_and_another_signal_ends_the_ru
         assert run.process.wait(HANG_S) == Verdict.LEFT
     assert of.processes() == []
     assert runs(of, "ends") == []
-
-
-def test_a_service_that_fails_too_often_stays_down_and_says_why(tmp_path: Path) -> None:
-    """The fleet has failed; what waits is given back."""
-    of = ground(tmp_path, more="max_consecutive_failures = 2\n")
-    with of.running("--watch") as run:
-        run.until("more may come")
-        of.call("pause", "web", "--db", str(of.log))
-        send(of, "fail one", "fail two", "three")
-        of.call("resume", "web", "--db", str(of.log))
-        told = run.rest()
-    assert runs(of) == ["message fail one", "message fail two"]
-    assert re.search(r"max consecutive failures reached \(2\): .*I fail", told)
-    assert "message 'three' was not run" in told
-    assert run.process.returncode == 1
-    (agent,) = of.json("status", "--db", str(of.log))["agents"]
-    assert agent["state"] == "failed"
-    assert "max consecutive failures reached" in agent["reason"]
-
-
-def test_a_service_that_comes_back_goes_on_with_what_waits(tmp_path: Path) -> None:
-    """Its failures are counted anew, and a run that succeeds forgets its restarts."""
-    life = 'max_consecutive_failures = 1\nrestart_policy = "on_failure"\nrestart_backoff = "10ms"\n'
-    of = ground(tmp_path, more=life)
-    with of.running("--watch") as run:
-        run.until("more may come")
-        send(of, "fail one", "two", "fail three", "four")
-        run.until("Invoked: four")
-        of.call("finish", "--db", str(of.log))
-        run.rest()
-    assert runs(of, "ends") == ["two", "four"]
-    assert run.process.returncode == 0
 
 
 def test_a_fleet_of_services_takes_no_tasks_and_a_service_without_a_queue_no_messages(tmp_path: Path) -> None:
@@ -367,17 +300,3 @@ def _until(of: Ground, holds: Callable[[], bool]) -> None:
     gives_up_s = time.monotonic() + HANG_S
     while not holds():
         assert time.monotonic() < gives_up_s, of.log
-
-
-def test_a_service_is_run_at_the_times_of_a_cron_expression(tmp_path: Path) -> None:
-    """The next time is far away here, and nothing is run before; who asks is told which times they are."""
-    of = ground(tmp_path, triggers='{ cron = "0 0 1 1 *" }, { queue = true }')
-    with of.running("--watch") as run:
-        run.until("more may come")
-        told = of.call("why", "web", "--db", str(of.log)).stdout
-        assert "the next time of 0 0 1 1 * (UTC)" in told
-        send(of, "one")
-        run.until("invocation web", "Running -> Idle")
-        of.call("finish", "--db", str(of.log))
-        run.rest()
-    assert runs(of) == ["message one"]

@@ -362,38 +362,3 @@ async def test_an_error_has_its_meaning_by_how_the_session_has_ended(tmp_path: P
 def test_a_program_is_known_by_its_name(command: tuple[str, ...], cooperative: bool, program: Program) -> None:  # noqa: FBT001 - one of a table
     """Its exit statuses are read by its own table."""
     assert program_of(command, cooperative=cooperative) is program
-
-
-SPENT = "import sys\nsys.exit('Credit balance is too low')\n"
-
-
-def test_an_agent_without_credit_is_not_tried_again_and_the_journal_says_why(tmp_path: Path) -> None:
-    """The agent's own end decides: what it lacks is not there a moment later."""
-    ground = Ground(tmp_path).prepare("plain-1")
-    (ground.folder / "agent.py").write_text(SPENT)
-    ground.run(code=1)
-    (task,) = ground.json("tasks")
-    assert (task["state"], task["retries"]) == ("FAILED", 0)
-    assert "Credit balance is too low" in ground.call("why", "plain-1").stdout
-    exited = [each for each in ground.json("log") if each["metadata"]["event"] == "SessionExited"]
-    assert {(each["transition_reason"], each["abort_reason"]) for each in exited} == {("aborted", "provider_error")}
-
-
-def test_a_verification_that_prints_a_login_failure_is_tried_again(tmp_path: Path) -> None:
-    """Its output is no agent's word."""
-    ground = Ground(tmp_path).prepare("plain-1")
-    text = ground.fleet.read_text()
-    words = '["sh", "-c", "grep -q failed plain-1.txt || { echo 401 Unauthorized; false; }"]'
-    ground.fleet.write_text(text.replace('["test", "-s", "plain-1.txt"]', words))
-    ground.run()
-    assert ground.sessions("plain-1") == 2
-    assert "401 Unauthorized" in ground.git("show", "main:plain-1.txt")
-
-
-def test_the_journal_says_why_a_session_was_killed_or_timed_out(tmp_path: Path) -> None:
-    """Every abnormal end has its reason."""
-    ground = Ground(tmp_path).prepare("hang-1", timeout="2s")
-    ground.run()
-    reasons = [(each["metadata"]["event"], each["abort_reason"]) for each in ground.json("log")]
-    assert ("SessionExited", "timeout") in reasons
-    assert ("Failed", "timeout") in reasons

@@ -93,18 +93,6 @@ def test_a_session_that_is_interrupted_in_its_silence_may_go_on(tmp_path: Path) 
     assert "Stalled" not in told
 
 
-def test_a_session_that_answers_its_nudge_and_hangs_on_is_ended_and_nudged_once(tmp_path: Path) -> None:
-    """A line for Ctrl-C is no progress, and the next session is told what the last one hung in."""
-    of = ground(tmp_path, "answers-1", stall='stall_timeout = "6s"\nstall_warn = "1s"\nstall_interrupt = "2s"')
-    told = of.run()
-    assert told.count("Running -> CoolingDown             Stalled") == 1
-    assert of.sessions("answers-1") == 2
-    log = of.call("log", "--db", str(of.log)).stdout
-    steps = [len(re.findall(each, log)) for each in ("Warned -> Nudged", "Nudged -> Answered", "Answered -> Stalled")]
-    assert steps == [1, 1, 1]
-    assert "failed: silent for" in of.git("show", "main:answers-1.txt")
-
-
 def test_a_session_that_ends_by_the_signal_has_failed_for_its_silence(tmp_path: Path) -> None:
     """The next one hears what the last one hung in."""
     of = ground(tmp_path, "dies-1", stall=STEPS)

@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from back_ends import on_asyncio_first
+from back_ends import on_asyncio
 from fleet_ground import Ground
 from fleet_operator import run, say, when
 from lifefold.core.lifecycles import approval, task
@@ -27,7 +27,7 @@ def told(ground: Ground, what: str) -> dict[str, Any]:
     return {each.get("id", each.get("name")): each for each in (found["agents"] if what == "status" else found)}
 
 
-@on_asyncio_first
+@on_asyncio
 def test_an_untrusted_agents_first_work_is_seen_before_it_is_merged_and_its_next_is_not(
     ground: Ground, backend: str
 ) -> None:
@@ -52,18 +52,6 @@ def test_an_untrusted_agents_first_work_is_seen_before_it_is_merged_and_its_next
     assert "probationary" in ground.call("status").stdout
     assert "TRUST" in ground.call("tasks").stdout
     assert ground.processes() == []
-
-
-def test_a_fleet_that_is_not_watched_ends_and_says_whom_it_would_have_taken(ground: Ground) -> None:
-    """It waits for nobody: what nobody may take is blocked, and explained."""
-    ground.prepare("plain-1", "plain-2").demand("plain-2", 'trust = "elevated"')
-    assert "takes an agent that is elevated, and there is none" in ground.run(code=1)
-    why = ground.call("why", "plain-2").stdout
-    assert why.startswith("plain-2 is BLOCKED because: takes an agent that is elevated") or "elevated" in why
-    assert "--again" in why
-    refused = ground.call("trust", "agent", "--promote", *REASON, code=2).stdout
-    assert "all tasks are settled, and the fleet is over; trust counts no more in this log" in refused
-    assert ground.merges() == ["Merge plain-1: Write plain-1.txt"]
 
 
 def test_a_person_promotes_demotes_and_blames_an_agent_by_a_command(ground: Ground) -> None:

@@ -1,4 +1,4 @@
-"""Agents that do what no agent should, as real processes on both back ends: each has a defined end, and harms nobody.
+"""Agents that do what no agent should, as real processes: each has a defined end, and harms nobody.
 
 A task is called after what is done by its first session; the next one does the work, and has its prompt for it.
 """
@@ -11,7 +11,7 @@ from typing import Any, Final
 import anyio
 import pytest
 
-from back_ends import on_asyncio_first, on_trio_first
+from back_ends import on_asyncio, on_trio
 from fleet_ground import Ground
 from fleet_operator import run, when
 from lifefold.core.lifecycles import task
@@ -97,7 +97,7 @@ def told(ground: Ground, name: str) -> str:
     return ground.git("show", f"main:{name}.txt")
 
 
-@on_trio_first
+@on_trio
 @pytest.mark.parametrize(
     ("name", "reason"),
     [("crash-1", "Aborted (signal 6)"), ("hang-1", "time"), ("deaf-1", "time"), ("lie-1", "test -s lie-1.txt")],
@@ -112,14 +112,14 @@ def test_whatever_ends_a_session_the_next_one_is_told_why_and_does_the_work(
     assert reason.lower() in told(ground, name).lower()
 
 
-@on_asyncio_first
+@on_asyncio
 def test_a_child_that_escapes_by_forking_twice_is_gone_when_the_session_is(ground: Ground, backend: str) -> None:
     """The work is taken at its first session, and nothing of it goes on."""
     ends_well(kept(ground, "fork-1"), backend)
     assert ground.sessions("fork-1") == 1
 
 
-@on_trio_first
+@on_trio
 def test_a_flood_of_output_is_bounded_on_disk_and_the_others_go_on_meanwhile(ground: Ground, backend: str) -> None:
     """It floods until the other agent's task is merged: a runner that it kept from its work would never come there."""
     kept(ground, "flood-1", "plain-2", agents=2)
@@ -134,7 +134,7 @@ def test_a_flood_of_output_is_bounded_on_disk_and_the_others_go_on_meanwhile(gro
     assert ground.sessions("flood-1") == 1
 
 
-@on_asyncio_first
+@on_asyncio
 def test_an_agent_that_closes_its_output_and_goes_on_is_waited_for(ground: Ground, backend: str) -> None:
     """That its output has ended is no end of it."""
     os.mkfifo((kept(ground, "mute-1", "plain-2", agents=2).folder / "counts") / "muted")
@@ -157,7 +157,7 @@ def _open_later(runner: Runner, fifo: Path) -> None:
     runner.engine.spawn(opened)
 
 
-@on_trio_first
+@on_trio
 def test_an_agent_that_has_ended_before_it_can_be_said_to_have_started_is_an_error_like_any_other(
     ground: Ground, backend: str
 ) -> None:
@@ -171,7 +171,7 @@ def test_an_agent_that_has_ended_before_it_can_be_said_to_have_started_is_an_err
     assert "exit status 3" in ground.call("log").stdout
 
 
-@on_asyncio_first
+@on_asyncio
 def test_two_neighbours_that_change_the_same_line_are_merged_one_after_the_other_and_no_commit_is_lost(
     ground: Ground, backend: str
 ) -> None:
@@ -197,7 +197,7 @@ GARBAGE: Final = {
 
 
 @pytest.mark.parametrize("garbage", GARBAGE.values(), ids=GARBAGE)
-@on_trio_first
+@on_trio
 def test_nonsense_in_the_place_of_a_cost_costs_nothing_and_stops_no_agent(
     ground: Ground, backend: str, garbage: bytes
 ) -> None:

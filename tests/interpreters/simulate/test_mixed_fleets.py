@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from lifefold.core import fleet
 from lifefold.core.fleet.dispatch.task_messages import MAILBOX, OVER
 from lifefold.core.fleet.worker import mailbox, output, question
 from lifefold.core.kernel import Created, Event, Reaction, TimerFired
@@ -39,7 +40,7 @@ def test_sessions_and_operators_do_all_that_the_fleet_has_rules_for() -> None:
     """Each feature is used in these seeds, so that a property about it can be broken."""
     seen: Counter[str] = Counter()
     for seed in range(SEEDS):
-        ledger = Ledger(TARGET.subject)
+        ledger = Ledger(fleet.system)
         for each in ran(seed).entries:
             board = ledger.aggregates.get("board")
             decided = ledger.decide(*each)

@@ -161,9 +161,9 @@ def test_texts_of_agents_and_operators_are_never_code(tmp_path: Path) -> None:
     start.mkdir(parents=True)
     (start / "output.log").write_text(EVIL)
     folder.prompt("ann", 1).write_text(EVIL)
-    place = folder.verification("T1", 1)
+    place = folder.verification("T1", 1) / "<script>alert(3)<"
     place.mkdir(parents=True)
-    (place / "<script>alert(3)<").write_text(EVIL)
+    (place / "output.log").write_text(EVIL)
     with served([log.path]) as desk:
         paths = [
             "",
@@ -195,9 +195,9 @@ def test_a_file_that_is_no_plain_file_is_not_read(tmp_path: Path) -> None:
     start.mkdir(parents=True)
     (start / "output.log").symlink_to(secret)
     folder.prompt("ann", 1).symlink_to(secret)
-    place = folder.verification("T1", 1)
+    place = folder.verification("T1", 1) / "1"
     place.mkdir(parents=True)
-    (place / "0.log").symlink_to(secret)
+    (place / "output.log").symlink_to(secret)
     with served([log.path]) as desk:
         for path in ("/agents/ann", "/tasks/T1", "/tasks/T1/diff"):
             assert "hidden words" not in desk.get(f"/fleets/fleet{path}").text

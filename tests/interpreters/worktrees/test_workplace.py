@@ -12,6 +12,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from back_ends import in_turn
 from git_faults import Cut, Faults
 from git_ground import GitScene, attempt, commit, git, names, new_repository, write
 from lifefold.interpreters.fleet_runner.retry_until import patiently
@@ -26,9 +27,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_configuration")]
 ODD_NAMES = ("with space", "line\nbreak", "ünïcödé-日本", "-dash", 'quo"te', "tab\there", "glob*[a]")
 
 
-@pytest.fixture(params=["asyncio", pytest.param("trio", marks=pytest.mark.campaign)])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+anyio_backend = in_turn
 
 
 def untold(_why: str) -> None:
@@ -36,7 +35,7 @@ def untold(_why: str) -> None:
 
 
 on_both_back_ends = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
-"""For what runs side by side; all else is alike on both, which a campaign looks at."""
+"""For what runs side by side; each other test runs on one of them."""
 
 
 def test_both_workplaces_keep_the_protocol(tmp_path: Path) -> None:

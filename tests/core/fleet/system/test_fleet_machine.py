@@ -15,7 +15,7 @@ from lost_rules import without
     "course",
     [
         settings(max_examples=25, stateful_step_count=40),
-        pytest.param(settings(max_examples=400, stateful_step_count=120), marks=pytest.mark.campaign),
+        pytest.param(settings(max_examples=150, stateful_step_count=120), marks=pytest.mark.campaign),
     ],
     ids=["short", "long"],
 )

@@ -199,65 +199,9 @@ def after(machine: Machine[Any], record: Record, event: Event) -> Any:
     return step.record
 
 
-def test_a_seat_remembers_its_task_while_it_works() -> None:
-    """It forgets it when the worker wants another or is gone."""
-    working = after(worker_slot.machine, worker_slot.WorkerSlot(worker_slot.State.WAITING), worker_slot.TaskGiven("T1"))
-    assert working == worker_slot.WorkerSlot(worker_slot.State.WORKING, "T1")
-    assert after(worker_slot.machine, working, worker_slot.WorkWanted()) == worker_slot.WorkerSlot(
-        worker_slot.State.WAITING
-    )
-    assert after(worker_slot.machine, working, worker_slot.WorkerGone("stopped")) == worker_slot.WorkerSlot(
-        worker_slot.State.GONE, "", "stopped"
-    )
-
-
-def test_an_intent_to_stop_says_why() -> None:
-    """The reason is kept."""
-    assert after(
-        desired_state.machine, desired_state.DesiredState(), desired_state.StopWanted("enough")
-    ) == desired_state.DesiredState(desired_state.State.STOP, "enough")
-
-
-def test_a_pause_says_why_and_is_ended_by_people_only() -> None:
-    """A runner that comes back lets go on who was held, not who was paused; a stop ends both, and nothing ends it."""
-    paused = after(desired_state.machine, desired_state.DesiredState(), desired_state.PauseWanted("lunch"))
-    assert paused == desired_state.DesiredState(desired_state.State.PAUSE, "lunch")
-    for runner in (desired_state.RunWanted(), desired_state.HoldWanted(), desired_state.PauseWanted("again")):
-        assert isinstance(desired_state.machine.step(paused, runner), IllegalTransition)
-    assert after(desired_state.machine, paused, desired_state.ResumeWanted()) == desired_state.DesiredState()
-    held = after(desired_state.machine, desired_state.DesiredState(), desired_state.HoldWanted())
-    assert isinstance(desired_state.machine.step(held, desired_state.ResumeWanted()), IllegalTransition)
-    assert after(desired_state.machine, held, desired_state.PauseWanted("lunch")) == paused
-    stopped = after(desired_state.machine, paused, desired_state.StopWanted("enough"))
-    assert stopped == desired_state.DesiredState(desired_state.State.STOP, "enough")
-    others = [each for each in desired_state.machine.events if each is not desired_state.KillWanted]
-    assert not any(isinstance(desired_state.machine.step(stopped, each()), Step) for each in others)
-
-
 def test_doors_may_stay_open_for_ever() -> None:
     """Nobody need say that no more tasks will come."""
     assert intake.machine.settled(intake.Intake())
-
-
-def test_letters_are_kept_in_order_until_they_are_delivered() -> None:
-    """That a prompt takes them along is not enough; a mailbox that is closed keeps what was not delivered."""
-    box = mailbox.Mailbox()
-    for text in ("one", "two"):
-        box = after(mailbox.machine, box, mailbox.OperatorMessageArrived(text))
-    assert box == mailbox.Mailbox(mailbox.State.HOLDING, ("one", "two"))
-    box = after(mailbox.machine, box, mailbox.MessagesTaken())
-    assert box == mailbox.Mailbox(mailbox.State.HOLDING, ("one", "two"), 2)
-    assert after(mailbox.machine, box, mailbox.MessagesDelivered()) == mailbox.Mailbox()
-    left = mailbox.Mailbox(mailbox.State.CLOSED, ("one", "two"))
-    assert after(mailbox.machine, box, mailbox.MailboxClosed()) == left
-
-
-def test_only_what_a_prompt_took_along_is_delivered_with_its_session() -> None:
-    """What came later is kept for the next prompt."""
-    box = mailbox.Mailbox(mailbox.State.HOLDING, ("one", "two"), 2)
-    box = after(mailbox.machine, box, mailbox.OperatorMessageArrived("three"))
-    left = after(mailbox.machine, box, mailbox.MessagesDelivered())
-    assert left == mailbox.Mailbox(mailbox.State.HOLDING, ("three",))
 
 
 def test_a_full_mailbox_refuses_one_more_letter() -> None:
@@ -290,16 +234,6 @@ def test_the_sender_of_a_refused_letter_can_be_told_the_limits_and_what_to_do() 
 def test_the_bound_in_bytes_takes_any_text() -> None:
     """Also one that no encoding has: a guard never fails."""
     assert after(mailbox.machine, mailbox.Mailbox(), mailbox.OperatorMessageArrived("\ud800")).messages == ("\ud800",)
-
-
-def test_an_assignment_takes_its_brief_and_counts_its_sessions() -> None:
-    """The count begins again with every task."""
-    brief = task.Brief("T1", 2, "do it")
-    wanting = assignment.Assignment(assignment.State.WANTING, sessions=4)
-    taken = after(assignment.machine, wanting, assignment.Assigned(brief))
-    assert taken == assignment.Assignment(assignment.State.PREPARING, brief, 0)
-    working = replace(taken, state=assignment.State.WORKING)
-    assert after(assignment.machine, working, assignment.Prompted()).sessions == 1
 
 
 BRIEF = task.Brief("T1", 2, "Title of the work\nand what else there is to say", (("make", "test"),))
@@ -428,38 +362,12 @@ def test_what_is_parked_and_merged_later_is_known_by_the_claim_that_has_done_it(
     assert merged.effects == (Begin("MergeWork", MergeWork("T1", 3, TITLE, 2)),)
 
 
-def test_work_that_is_being_parked_is_not_given_up_with_its_agent() -> None:
-    """It is done; only a recall of the task ends it."""
-    parking = assignment.Assignment(assignment.State.PARKING, ASKS)
-    assert isinstance(assignment.machine.step(parking, assignment.Dropped()), IllegalTransition)
-
-
 def test_the_title_of_a_merge_is_short() -> None:
     """The prompt's first line, at most 72 characters of it."""
     record = assignment.Assignment(assignment.State.VERIFYING, replace(BRIEF, prompt="x" * 100))
     step = assignment.machine.step(record, assignment.Verified())
     assert isinstance(step, Step)
     assert step.effects == (Begin("MergeWork", MergeWork("T1", 2, "x" * 72)),)
-
-
-def test_a_merge_that_has_begun_is_never_given_up() -> None:
-    """Whether work is in the fleet's branch does not depend on when somebody said stop, or wanted the task no more."""
-    merging = assignment.Assignment(assignment.State.MERGING, BRIEF)
-    for event in (assignment.Dropped(), assignment.Recalled("T1", 2)):
-        assert isinstance(assignment.machine.step(merging, event), IllegalTransition)
-
-
-def test_a_verification_that_has_begun_is_not_given_up_with_its_agent() -> None:
-    """What is done is brought home, whoever stops: only a recall of the task ends it."""
-    verifying = assignment.Assignment(assignment.State.VERIFYING, BRIEF)
-    assert isinstance(assignment.machine.step(verifying, assignment.Dropped()), IllegalTransition)
-
-
-@pytest.mark.parametrize("recall", [assignment.Recalled("T1", 1), assignment.Recalled("T2", 2)])
-def test_the_recall_of_another_claim_is_refused(recall: assignment.Recalled) -> None:
-    """A claim is known by its task and its epoch (E12)."""
-    working = assignment.Assignment(assignment.State.WORKING, BRIEF)
-    assert isinstance(assignment.machine.step(working, recall), IllegalTransition)
 
 
 @pytest.mark.parametrize("name", TABLES)

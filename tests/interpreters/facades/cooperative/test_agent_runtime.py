@@ -192,26 +192,6 @@ def test_a_failing_hook_after_a_transition_is_kept_and_the_transition_stands(
     assert "failed" in caplog.text
 
 
-def test_transitions_made_by_a_hook_take_effect_at_once_and_are_told_in_order() -> None:
-    """Nested calls from hooks are allowed, and events are first in, first out (A22; python-statemachine#503)."""
-    agent = Recording()
-    agent.calls["on_scheduled"] = agent.run
-    agent.start()
-    agent.schedule("T1")
-    assert agent.heard[2:] == [
-        ("RUNNABLE", "SCHEDULED"), ("on_scheduled", "T1", "SCHEDULED"), ("SCHEDULED", "RUNNING"),
-    ]  # fmt: skip
-
-
-def test_a_hook_before_a_transition_may_overtake_it() -> None:
-    """What the hook has made of the agent is what the transition is decided on, again (A12)."""
-    agent = running()
-    agent.calls["on_suspend"] = lambda: agent.fail("the checkpoint cannot be written")
-    with pytest.raises(StateTransitionError, match="FAILED -> SUSPENDED"):
-        agent.suspend()
-    assert agent.failure_reason == "the checkpoint cannot be written"
-
-
 def test_the_hooks_of_a_plain_agent_do_nothing_or_log(caplog: pytest.LogCaptureFixture) -> None:
     """No hook must be overridden."""
     clock = VirtualClock()
@@ -306,16 +286,6 @@ MESSAGES: Final[tuple[tuple[object, str | None], ...]] = (
 )
 
 
-def test_a_deadline_of_preemption_that_is_due_happens_before_the_call() -> None:
-    """Too late is too late, whether or not anybody has ticked meanwhile (A17)."""
-    clock = VirtualClock()
-    agent = running(clock=clock)
-    agent.force_preemption("memory")
-    clock.sleep(5)
-    with pytest.raises(StateTransitionError, match="FAILED -> SUSPENDED"):
-        agent.suspend()
-
-
 @pytest.mark.parametrize(("message", "reason"), MESSAGES, ids=map(str, range(len(MESSAGES))))
 def test_a_control_message_asks_for_preemption_or_is_ignored(message: object, reason: str | None) -> None:
     """The wire's way in (A25)."""
@@ -327,17 +297,6 @@ def test_a_control_message_asks_for_preemption_or_is_ignored(message: object, re
 
 
 # Time
-
-
-def test_a_timeout_that_is_due_happens_before_the_call() -> None:
-    """pytransitions/transitions#459: a timeout and a trigger do not race; the earlier one is first (A6)."""
-    clock = VirtualClock()
-    agent = running(clock=clock)
-    agent.suspend()
-    clock.sleep(3_600)
-    with pytest.raises(StateTransitionError, match="FAILED -> RESUMED"):
-        agent.resume()
-    assert agent.error_code == "suspend_timeout"
 
 
 def test_with_auto_run_resume_goes_on_to_running() -> None:

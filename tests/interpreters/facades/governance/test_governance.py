@@ -132,37 +132,6 @@ def test_retries_end_where_the_task_says() -> None:
 # Listeners
 
 
-def test_an_error_of_a_listener_stops_no_other_listener() -> None:
-    """Neither the transition nor the other listeners; it is kept (E42)."""
-    governance, told = Governance(), list[str]()
-
-    def broken(_event: LifecycleEvent) -> None:
-        raise RuntimeError("listener")
-
-    governance.add_listener(broken)
-    governance.add_listener(lambda event: told.append(event.to_status))
-    task = claimed(governance)
-    assert (task.status, told) == (TaskStatus.CLAIMED, ["claimed"])
-    assert [str(error) for error in governance.failures] == ["listener"]
-
-
-def test_transitions_that_a_listener_causes_are_told_in_the_order_in_which_they_happened() -> None:
-    """Every listener hears of all of them in one order: first in, first out (E42)."""
-    governance, first, second = Governance(), list[str](), list[str]()
-    task, other = Task("T1"), Task("T2")
-
-    def eager(event: LifecycleEvent) -> None:
-        first.append(f"{event.entity_id} {event.to_status}")
-        if event.to_status == "claimed" and event.entity_id == "T1":
-            governance.transition_task(other, "claimed")
-            governance.transition_task(task, "in_progress")
-
-    governance.add_listener(eager)
-    governance.add_listener(lambda event: second.append(f"{event.entity_id} {event.to_status}"))
-    governance.transition_task(task, "claimed")
-    assert first == second == ["T1 claimed", "T2 claimed", "T1 in_progress"]
-
-
 def test_a_listener_is_told_once_per_transition_and_not_after_it_was_removed() -> None:
     """No listener is called for a refused transition (E13, E42)."""
     governance, told = Governance(), list[LifecycleEvent]()
@@ -264,17 +233,6 @@ def test_a_timer_that_is_due_happens_before_a_call_and_is_told_first() -> None:
     assert [(event.to_status, event.actor, event.abort_reason) for event in told] == [
         ("dead", "timer", AbortReason.TIMEOUT)
     ]
-
-
-def test_timers_happen_by_asking_for_them() -> None:
-    """A claim without work expires (E11)."""
-    clock, governance, told = VirtualClock(), Governance(), list[LifecycleEvent]()
-    task = claimed(governance, "w", machine=task_profiles.governed, clock=clock)
-    governance.add_listener(told.append)
-    governance.tick(task)
-    clock.sleep(900)
-    governance.tick(task)
-    assert [(event.from_status, event.to_status, event.actor) for event in told] == [("claimed", "open", "timer")]
 
 
 def test_a_timer_holds_no_thread() -> None:

@@ -74,15 +74,6 @@ def test_a_busy_agent_is_stopped_by_drain_or_by_force(house: AgentHouse) -> None
     assert house.fields[-2:] == [{"incarnation": 1, "forced": 1}, {"incarnation": 1}]
 
 
-def test_a_second_stop_changes_nothing_and_sends_no_telemetry(house: AgentHouse) -> None:
-    """Not even a version is used for it (B3)."""
-    agent_id = house.runtime.spawn_agent()
-    stopped = house.runtime.stop_agent(agent_id)
-    house.told.clear()
-    assert house.runtime.stop_agent(agent_id) == stopped == house.runtime.get_agent(agent_id)
-    assert house.told == []
-
-
 def test_a_failed_agent_is_not_overwritten(house: AgentHouse) -> None:
     """By a stop, another failure, the end of a task, or a count (B4; GoogleCloudPlatform/scion#354)."""
     agent_id = failed(house)
@@ -223,17 +214,6 @@ def test_why_a_start_did_not_come_about_is_not_hidden_by_its_release() -> None:
     assert [str(error) for error in house.runtime.failures] == ["no room"]
 
 
-def test_telemetry_that_fails_undoes_nothing(house: AgentHouse) -> None:
-    """The transition stands, and what was raised is kept."""
-
-    def deaf(_agent_id: str, _event: str, _fields: dict[str, Any]) -> None:
-        raise ValueError("no line")
-
-    runtime = Runtime(house.store, deaf)
-    assert runtime.get_agent(runtime.spawn_agent()).status is State.RUNNING
-    assert [str(error) for error in runtime.failures] == ["no line"]
-
-
 def test_the_failure_says_reason_and_exit_code(house: AgentHouse) -> None:
     """In the state and in telemetry (B13, B14, B20; elizaOS/eliza#13771: ``failed`` has a producer)."""
     state = house.runtime.get_agent(failed(house))
@@ -280,21 +260,6 @@ def test_a_probe_that_fails_or_is_late_fails_no_agent(house: AgentHouse) -> None
     assert house.runtime.reconcile(alive) == ()
     assert house.runtime.get_agent(agent_id).status is State.RUNNING
     assert [str(error) for error in house.runtime.failures] == ["no such host"]
-
-
-def test_a_call_from_telemetry_is_taken_and_told_afterwards(house: AgentHouse) -> None:
-    """No lock is held while it is called."""
-    heard: list[str] = []
-
-    def stop_at_once(agent_id: str, event: str, _fields: dict[str, Any]) -> None:
-        heard.append(event)
-        if event == "agent_started":
-            runtime.stop_agent(agent_id)
-            heard.append("stopped")
-
-    runtime = Runtime(house.store, stop_at_once)
-    runtime.spawn_agent()
-    assert heard == ["agent_started", "stopped", "agent_stopped"]
 
 
 @pytest.mark.parametrize(

@@ -33,31 +33,6 @@ def house(request: pytest.FixtureRequest, tmp_path: Path) -> AgentHouse:
     return AgentHouse(store)
 
 
-@pytest.mark.parametrize("end", ["stop_agent", "fail"])
-def test_a_stopped_agent_reserves_nothing_and_its_reservations_are_settled(house: AgentHouse, end: str) -> None:
-    """After a stop and after a failure (I2, B12)."""
-    agent_id = house.runtime.spawn_agent(CONFIG)
-    house.runtime.reserve(agent_id, "w", 300)
-    getattr(house.runtime, end)(*((agent_id, "boom") if end == "fail" else (agent_id,)))
-    assert house.told[-1] == f"{agent_id} returns 700"
-    with pytest.raises(NotRunning):
-        house.runtime.reserve(agent_id, "v", 1)
-    now = house.runtime.settle(agent_id, "w", 250)
-    assert (now.spent_microusd, now.reserved_microusd, now.free_microusd) == (250, 0, 0)
-    assert house.told[-1] == f"{agent_id} returns 50"
-
-
-def test_what_an_earlier_incarnation_reserved_is_settled_where_it_was(house: AgentHouse) -> None:
-    """And was not granted to the later one (B7, B12)."""
-    agent_id = house.runtime.spawn_agent(CONFIG)
-    house.runtime.reserve(agent_id, "w", 300)
-    house.runtime.stop_agent(agent_id)
-    house.runtime.restart(agent_id)
-    assert house.runtime.get_agent(agent_id).free_microusd == 700
-    now = house.runtime.settle(agent_id, "w", 100)
-    assert (now.spent_microusd, now.reserved_microusd, len(now.leases)) == (100, 0, 1)
-
-
 def test_leases_expire_and_are_refreshed_within_their_grace(house: AgentHouse) -> None:
     """Usage requires ACTIVE; after 60 seconds the lease closes and returns what is left (B19)."""
     agent_id = house.runtime.spawn_agent(AgentConfig(budget_microusd=100, lease_ms=500))
@@ -114,20 +89,6 @@ def test_a_lease_that_need_not_be_refreshed_is_not(house: AgentHouse) -> None:
     house.runtime.stop_agent(agent_id)
     with pytest.raises(NotRunning):
         house.runtime.refresh(agent_id)
-
-
-def test_what_an_earlier_incarnation_cost_above_its_reservation_is_not_there_for_a_later_one(house: AgentHouse) -> None:
-    """However late it becomes known: the budget is that of all of them (B7, I2)."""
-    agent_id = house.runtime.spawn_agent(CONFIG)
-    house.runtime.reserve(agent_id, "w", 500)
-    house.runtime.stop_agent(agent_id)
-    house.runtime.restart(agent_id)
-    now = house.runtime.settle(agent_id, "w", 900)
-    assert (now.spent_microusd, now.free_microusd) == (900, 100)
-    with pytest.raises(BudgetRefused):
-        house.runtime.reserve(agent_id, "v", 101)
-    house.runtime.reserve(agent_id, "v", 100)
-    assert house.runtime.settle(agent_id, "v", 100).spent_microusd == 1_000
 
 
 def test_a_debt_outlives_the_lease_that_made_it(house: AgentHouse) -> None:

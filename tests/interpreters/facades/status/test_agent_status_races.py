@@ -157,22 +157,6 @@ def test_a_launch_is_not_repeated_for_a_decision_that_is() -> None:
     assert house.runtime.get_agent(agent_id).late_reports == 1
 
 
-def test_an_interrupt_while_something_is_told_does_not_stop_what_comes_later() -> None:
-    """KeyboardInterrupt goes through; the next call performs what was left."""
-    house = AgentHouse()
-
-    def interrupt(_agent_id: str, _incarnation: int) -> None:
-        house.release = well
-        raise KeyboardInterrupt
-
-    house.release = interrupt
-    agent_id = house.runtime.spawn_agent(CONFIG)
-    with pytest.raises(KeyboardInterrupt):
-        house.runtime.stop_agent(agent_id)
-    house.runtime.restart(agent_id)
-    assert house.told[-3:] == ["agent_1 launch 2", "agent_1 returns 1000", "agent_1 agent_started"]
-
-
 def test_a_launch_belongs_to_its_incarnation() -> None:
     """An agent that was run and stopped in the meantime is launched again, as the one that it is now (B6, B16)."""
     store = UneasyStore()
