@@ -1,11 +1,18 @@
-"""What a client is to do: its command line, which the adapter ``acp`` makes."""
+"""What a client is to do: its command line, which the adapter ``acp`` makes.
 
-from argparse import ArgumentParser
+``argparse`` drops a value that is ``--``, and a prompt can be that. So the words are read here.
+"""
+
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
-_COUNTS = 2
+USAGE: Final = (
+    "usage: acp_client PROGRAM (--prompt=TEXT [--resume=ID] [--charged=INPUT,OUTPUT] [--model=NAME]"
+    " [--permissions=WORD] [--mcp] | --describe) -- [ARGUMENT...]"
+)
+"""The command line, for a person who tries the client."""
 
 
 class Order(msgspec.Struct, frozen=True):
@@ -17,7 +24,7 @@ class Order(msgspec.Struct, frozen=True):
     """
 
     command: tuple[str, ...]
-    prompt: str
+    prompt: str = ""
     resume: str = ""
     charged: tuple[int, int] = (0, 0)
     model: str = ""
@@ -27,30 +34,19 @@ class Order(msgspec.Struct, frozen=True):
 
 
 def order_of(words: Sequence[str]) -> Order:
-    """Return the order of a command line; exit with status 2 for another one."""
-    parser = ArgumentParser("acp_client", description=__doc__, allow_abbrev=False)
-    parser.add_argument("program")
-    parser.add_argument("--resume", default="", metavar="ID")
-    parser.add_argument("--charged", default="0,0", metavar="INPUT,OUTPUT")
-    parser.add_argument("--model", default="")
-    parser.add_argument("--permissions", default="")
-    parser.add_argument("--mcp", action="store_true")
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--prompt", default="")
-    what.add_argument("--describe", action="store_true")
-    own, arguments = _parts(words)
-    found = parser.parse_args(own)
-    counts = found.charged.split(",")
-    if len(counts) != _COUNTS or not all(each.isdecimal() for each in counts):
-        parser.error("--charged: accepted: two numbers of tokens, as in 120,30")
-    charged = (int(counts[0]), int(counts[1]))
-    command = (found.program, *arguments)
-    return Order(
-        command, found.prompt, found.resume, charged, found.model, found.permissions, found.mcp, found.describe
-    )
-
-
-def _parts(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the words of the client, and those of the agent program after ``--``."""
+    """Return the order of a command line; exit with a usage line for another one."""
     place = words.index("--") if "--" in words else len(words)
-    return [*words[:place]], [*words[place + 1 :]]
+    own, arguments = words[:place], words[place + 1 :]
+    options: dict[str, object] = {}
+    for word in own[1:]:
+        name, is_text, value = word.removeprefix("--").partition("=")
+        options[name] = value if is_text else True
+    if isinstance(counts := options.get("charged"), str):
+        options["charged"] = [int(each) if each.isdecimal() else each for each in counts.split(",")]
+    try:
+        order = msgspec.convert({"command": [*own[:1], *arguments], **options}, Order)
+    except msgspec.ValidationError as error:
+        raise SystemExit(f"{error}\n{USAGE}") from error
+    if set(options) - set(Order.__struct_fields__) or ("prompt" in options) == order.describe or not own:
+        raise SystemExit(USAGE)
+    return order
