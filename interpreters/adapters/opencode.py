@@ -124,7 +124,7 @@ def _tool(state: Reading, part: dict[str, Any]) -> Step:
     """Read a tool that is over. Its output is the tool's, and no word of the agent."""
     identifier, tool = hostile.name(part.get("callID")), hostile.name(part.get("tool"))
     use = hostile.table(part.get("state"))
-    state, began = reading.started(state, Work.TOOL, identifier, tool)
+    state, began = reading.started(state, Work.TOOL, identifier, tool, hostile.subject(use.get("input")))
     state, over = reading.ended(state, Work.TOOL, identifier, ok=use.get("status") == "completed")
     reason = hostile.sentence(use.get("error"))
     if not reason.startswith(_REFUSED):

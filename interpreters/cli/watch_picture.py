@@ -25,7 +25,8 @@ NOTICE_LINES: Final = 3
 NEWS_LINES: Final = 6
 """The most recent transitions, if the list leaves room for them."""
 
-_ALWAYS: Final = "↑↓ choose  q quit"
+_CHOOSE: Final = "↑↓ choose"
+_QUIT: Final = "q quit"
 _GONE: Final = " · no runner is at work"
 _OVER: Final = " · the fleet is over"
 
@@ -116,6 +117,8 @@ class WatchPicture(Picture):
         said.truncate(width, overflow="ellipsis")
         keys = "" if asked else readable(every[min(screen.place, len(every) - 1)].keys)
         typing = "Enter sends it  Esc leaves it" if asked and screen.asked and screen.asked.takes_text else ""
-        line = Text(typing or "  ".join(filter(None, (keys, _ALWAYS))), "reverse", no_wrap=True, overflow="ellipsis")
+        every_key = "  ".join(filter(None, (keys, _CHOOSE, _QUIT)))
+        short = every_key if len(every_key) <= width else "  ".join(filter(None, (_QUIT, keys)))
+        line = Text(typing or short, "reverse", no_wrap=True, overflow="ellipsis")
         line.truncate(width, overflow="ellipsis", pad=True)
         return [said, line]

@@ -108,7 +108,7 @@ class OutputReader:
             words = "shortens its context" if fact.work is Work.COMPACTION else fact.name or "a tool"
             if len(self._open) < MOST_OPEN:
                 self._open[fact.id] = words
-            return OutputLine("tool", words)
+            return OutputLine("tool", f"{words}: {fact.subject}" if fact.subject else words)
         if isinstance(fact, WorkEnded):
             words = self._open.pop(fact.id, "a tool")
             return None if fact.ok else OutputLine("tool", f"{words} failed", is_bad=True)

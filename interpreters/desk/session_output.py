@@ -8,14 +8,14 @@ from typing import Final
 
 import msgspec
 
-from lifefold.interpreters.adapters import Now, adapter_or_command
+from lifefold.interpreters.adapters import Now
 from lifefold.interpreters.desk.history import SessionRecord
 from lifefold.interpreters.desk.output_lines import OutputLine, OutputReader
 from lifefold.interpreters.fleet_file import FleetFileError, load
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.follower import PIECE_BYTES
 from lifefold.interpreters.fleet_runner.redaction import Secrets, secrets_of
-from lifefold.interpreters.fleet_runner.session_facts import status_of
+from lifefold.interpreters.fleet_runner.session_facts import adapter_of_start, status_of
 from lifefold.interpreters.processes import SessionError, SessionExit, is_alive, read_exit, read_order, read_start
 from lifefold.interpreters.processes.growing_output import GrowingOutput
 from lifefold.interpreters.store import SqliteStore
@@ -37,7 +37,7 @@ class SessionOutput:
         self._at_ms = 0
         self._secrets: Final = secrets
         self._output: Final = GrowingOutput(self.directory)
-        self._reader: Final = OutputReader(adapter_or_command(self.kind), self._now)
+        self._reader: Final = OutputReader(adapter_of_start(self.directory), self._now)
 
     @property
     def is_there(self) -> bool:

@@ -13,23 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from lifefold.interpreters.adapters import (
-    Adapter,
-    ConversationBegan,
-    Cutter,
-    Ended,
-    Fact,
-    Limited,
-    Now,
-    Spent,
-    cut,
-    remaining,
-)
-from lifefold.interpreters.adapters.facts import PermissionDenied, PermissionWanted, Said, WorkEnded, WorkStarted
-from lifefold.interpreters.cli.wording import moment, spent
+from lifefold.interpreters.adapters import Adapter, Now
+from lifefold.interpreters.cli.wording import moment
+from lifefold.interpreters.desk.output_lines import OutputReader
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
-from lifefold.interpreters.fleet_runner.session_facts import adapter_of_start
-from lifefold.interpreters.fleet_runner.usage import as_usage
+from lifefold.interpreters.fleet_runner.session_facts import adapter_of_start, status_of
 from lifefold.interpreters.processes import SessionError, read_exit, read_order
 from lifefold.interpreters.processes.command import plain
 from lifefold.interpreters.processes.shim.durable import OUTPUT
@@ -86,44 +74,23 @@ def printed_by(folder: FleetFolder, agent: str, session: int) -> tuple[tuple[Pri
     except (SessionError, OSError):
         return (), False
     data, is_cut = end_of(directory / OUTPUT)
-    lines = list(_decoded(adapter, data))
+    if is_cut:
+        data = data.partition(b"\n")[2]  # the first line is torn
+    lines = list(_decoded(adapter, data, directory))
     return tuple(lines[-MOST_LINES:]), is_cut or len(lines) > MOST_LINES
 
 
-def _decoded(adapter: Adapter[Any], data: bytes) -> Iterator[Printed]:
-    """Yield the facts of an output as lines; a line that its adapter knows nothing of is no fact."""
+def _decoded(adapter: Adapter[Any], data: bytes, directory: Path) -> Iterator[Printed]:
+    """Yield an output as the lines of ``lifefold output``, with the end of the session if it is over."""
     now_s = time.time()
     now = Now(int(now_s * 1_000), time.localtime(now_s).tm_gmtoff // _MINUTE_S)
-    cutter, lines = cut(Cutter(), data)
-    state = adapter.initial
-    for line in (*lines, *remaining(cutter)):
-        state, facts = adapter.read(state, line, now)
-        for fact in facts:
-            said = _line(fact)
-            yield Printed(said.kind, plain(said.text.encode("utf-8", "replace")))
-
-
-def _line(fact: Fact) -> Printed:  # noqa: PLR0911 - a form a fact
-    match fact:
-        case ConversationBegan(id=name):
-            return Printed("conversation", f"conversation {name}")
-        case WorkStarted(work=work, name=name):
-            return Printed("tool", f"begins {name or work}")
-        case WorkEnded(work=work, ok=ok):
-            return Printed("tool", f"{work} {'ended' if ok else 'failed'}")
-        case PermissionWanted(tool=tool, question=question):
-            return Printed("permission", f"asks for {tool}{f': {question}' if question else ''}")
-        case PermissionDenied(tool=tool, reason=reason):
-            return Printed("permission", f"may not use {tool}{f': {reason}' if reason else ''}")
-        case Spent(total=total, counted=counted):
-            return Printed("cost", f"{spent(as_usage(total)) or 'nothing'} in this {counted}")
-        case Limited(until_ms=until_ms, scope=scope, reason=reason):
-            until = "" if until_ms is None else f" until {moment(until_ms)}"
-            return Printed("limit", f"limit {scope} reached{until}{f': {reason}' if reason else ''}")
-        case Said(text=text):
-            return Printed("text", text)
-        case Ended(outcome=outcome, reason=reason):
-            return Printed("end", f"{outcome}{f': {reason}' if reason else ''}")
+    reader = OutputReader(adapter, lambda: now)
+    with contextlib.suppress(SessionError, OSError):
+        ended = read_exit(directory)
+        found = (*reader.take(0, data), *(() if ended is None else reader.finish(status_of(ended))))
+        for each in found:
+            until = f", until {moment(each.until_ms)}" if each.until_ms else ""
+            yield Printed(each.kind, f"{each.text}{until}")
 
 
 def verifications(folder: FleetFolder, task: str, claims: int) -> Iterator[Verification]:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import termios
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Self
 
@@ -31,13 +32,15 @@ os.execv(sys.argv[1], sys.argv[1:])
 class Terminal:
     """A terminal of a size with one command of lifefold in it; it is killed when the block is left."""
 
-    def __init__(self, folder: Path, *arguments: str, columns: int = 80, lines: int = 24, **env: str) -> None:
+    def __init__(
+        self, folder: Path, *arguments: str, columns: int = 80, lines: int = 24, env: Mapping[str, str] | None = None
+    ) -> None:
         self._ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         environment = {
             name: value for name, value in os.environ.items() if name not in {"COLUMNS", "LINES", "NO_COLOR"}
         }
-        environment |= {"TERM": "xterm", "GIT_PAGER": "cat", **env}
+        environment |= {"TERM": "xterm", "GIT_PAGER": "cat", **(env or {})}
         self.process: Final = subprocess.Popen(
             [sys.executable, "-c", _ON_TERMINAL, *LIFEFOLD, *arguments],
             cwd=folder,

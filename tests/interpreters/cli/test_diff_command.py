@@ -113,7 +113,7 @@ def test_a_terminal_gets_colours_and_no_control_code_of_a_file(
     hides = "printf 'shown\\033[8mhidden\\033[2K\\342\\200\\256 bidi\\n' > evil.txt\n"
     talker.write_text(talker.read_text().replace("ends false", f"{hides}ends false"))
     held(ground)
-    with Terminal(tmp_path, "diff", "asks", **colour) as terminal:
+    with Terminal(tmp_path, "diff", "asks", env=colour) as terminal:
         terminal.rest()
         assert "+shown^[[8mhidden^[[2K<U+202E> bidi" in terminal.text
         assert b"\x1b[8m" not in terminal.raw

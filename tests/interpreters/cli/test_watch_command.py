@@ -80,5 +80,5 @@ def test_watch_without_a_terminal_names_the_command_that_prints_lines(tmp_path: 
     assert "accepted: lifefold log --follow, which prints lines" in ground.call("watch", *words, code=2).stderr
     with Terminal(tmp_path, "watch", "nowhere") as terminal:
         assert "nowhere: is no log, no fleet file, and no fleet of this machine: " in terminal.rest()
-    with Terminal(tmp_path, "watch", TERM="dumb") as terminal:
+    with Terminal(tmp_path, "watch", env={"TERM": "dumb"}) as terminal:
         assert "watch draws on a terminal, and this is none" in terminal.rest()

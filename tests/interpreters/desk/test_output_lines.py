@@ -52,7 +52,7 @@ def test_each_fact_of_an_agent_program_is_a_line_for_people() -> None:
     assert [each.line() for each in found] == [
         "conversation: c1",
         "  I begin.",
-        "tool: Bash",
+        "tool: Bash: make",
         "tool: Bash failed",
         "permission: Edit was refused: no",
         "limit: the account is limited",
@@ -126,7 +126,8 @@ def test_dropped_output_is_named_and_the_torn_line_after_it_is_not_shown() -> No
 def test_the_lines_do_not_depend_on_the_pieces(cuts: list[int]) -> None:
     """Whatever the sizes of the reads, the same lines come in the same order."""
     output = claude(message({"type": "text", "text": "I begin."}, TOOL), RESULT) + b"bare\n"
-    whole, reader, at, found = read("claude", output), OutputReader(adapter_of("claude"), lambda: NOW), 0, []
+    whole, reader, at = read("claude", output), OutputReader(adapter_of("claude"), lambda: NOW), 0
+    found: list[OutputLine] = []
     for size in [*cuts, len(output)]:
         found += reader.take(at, output[at : at + size])
         at = min(len(output), at + size)
