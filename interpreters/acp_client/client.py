@@ -77,7 +77,7 @@ class AgentListener:
             return
         if name not in self._kinds:
             self._kinds[name] = permission.kind_of(call)
-            self._printer.line("tool", id=name, kind=self._kinds[name], title=call.title or "")
+            self._printer.line("tool", id=name, kind=self._kinds[name], subject=permission.subject_in(call))
         if call.status in OVER:
             self._over.add(name)
             self._printer.line("tool_over", id=name, ok=call.status == "completed")

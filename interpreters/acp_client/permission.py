@@ -58,11 +58,16 @@ def question_of(call: ToolCallUpdate, kind: str) -> QuestionAsked:
     Its identifier is new, because agents number their calls anew in each session. Some inputs name neither a command
     nor a path, and a title is for people only. So a standing answer with a pattern does not allow a title.
     """
-    given = cast("dict[str, object]", call.raw_input) if isinstance(call.raw_input, dict) else {}
-    places = [each.path for each in call.locations or ()]
-    subject = subject_of(given) or (places[0] if len(places) == 1 else "")
+    subject = subject_in(call)
     shown = subject or call.title or ""
     return permission_asked(uuid4().hex, kind or ANY_TOOL, shown, call.raw_input, is_cut=not subject)
+
+
+def subject_in(call: Any) -> str:
+    """Return what a call acts on: the command, the path or the address of its input, or its only place."""
+    given = cast("dict[str, object]", call.raw_input) if isinstance(call.raw_input, dict) else {}
+    places = [each.path for each in call.locations or ()]
+    return subject_of(given) or (places[0] if len(places) == 1 else "")
 
 
 def _is_inside(call: ToolCallUpdate, folder: Path) -> bool:

@@ -41,6 +41,7 @@ class _Line(msgspec.Struct, frozen=True):
     acp: Any = None
     id: Any = None
     kind: Any = None
+    subject: Any = None
     ok: Any = None
     text: Any = None
     reason: Any = None
@@ -125,7 +126,8 @@ def _facts(state: Reading, line: _Line, now: Now) -> reading.Step:
 
 
 def _tool(state: Reading, line: _Line, _now: Now) -> reading.Step:
-    return reading.started(state, Work.TOOL, hostile.name(line.id), hostile.name(line.kind) or ANY_TOOL)
+    tool, subject = hostile.name(line.kind) or ANY_TOOL, hostile.sentence(line.subject)
+    return reading.started(state, Work.TOOL, hostile.name(line.id), tool, subject)
 
 
 def _tool_over(state: Reading, line: _Line, _now: Now) -> reading.Step:

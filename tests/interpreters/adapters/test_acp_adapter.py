@@ -21,6 +21,8 @@ from lifefold.interpreters.adapters import (
     Said,
     Spent,
     Tokens,
+    Work,
+    WorkStarted,
     adapter_of,
 )
 from lifefold.interpreters.testing import AdapterBench, AdapterConformance
@@ -110,6 +112,13 @@ def test_a_tool_is_known_by_its_kind() -> None:
         PermissionDenied("call_2", "edit", "there is no operator to ask: this session has no claim of a fleet")
         in of_recording("opencode-denied")[1]
     )
+
+
+def test_a_tool_is_told_with_what_it_is_used_on() -> None:
+    _, facts = session(
+        {"acp": "tool", "id": "t1", "kind": "execute", "subject": "pytest -q"}, {"acp": "tool", "id": "t2"}
+    )
+    assert facts == (WorkStarted(Work.TOOL, "t1", "execute", "pytest -q"), WorkStarted(Work.TOOL, "t2", "other"))
 
 
 def test_a_total_with_money_has_the_tokens_that_the_conversation_was_charged_before() -> None:
