@@ -13,6 +13,7 @@ from lifefold.interpreters.cli import demo_message
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.logs import default_log
 from lifefold.interpreters.cli.picture import Picture
+from lifefold.interpreters.cli.watched import OfRunner
 from lifefold.interpreters.demo.project import write_demo
 from lifefold.interpreters.fleet_file import load
 from lifefold.interpreters.fleet_runner import Runner
@@ -30,7 +31,7 @@ async def draw() -> str:
         console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
         account = Account()
         runner.observers.append(account.observe)
-        picture = Picture(runner, account)
+        picture = Picture(OfRunner(runner), account)
         demo_message.send(runner)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(runner.run)

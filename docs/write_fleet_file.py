@@ -1,6 +1,7 @@
 """Writes the tables of keys in docs/fleet-file.md, from what a fleet file is read by. Run by ``make pages``.
 
-The variables by which agent programs log in are in docs/fleet/agents.md.
+The variables by which agent programs log in are in docs/fleet/agents.md, the kinds of notifications in
+docs/fleet/notify.md.
 """
 
 import json
@@ -12,11 +13,13 @@ from typing import Any
 
 from lifefold.interpreters.fleet_file.config import FileKeys
 from lifefold.interpreters.fleet_file.keys import Heading, Key, Section, heading, keys_of, sections_of
+from lifefold.interpreters.fleet_file.notify import KINDS
 from lifefold.interpreters.fleet_runner.redaction import SECRET
 from lifefold.interpreters.fleet_runner.variables import LOGIN, PASSED
 
 PAGE = Path(__file__).parent / "fleet-file.md"
 AGENTS = Path(__file__).parent / "fleet" / "agents.md"
+NOTIFY = Path(__file__).parent / "fleet" / "notify.md"
 PART = re.compile(r"<!-- keys of (?P<header>\S+) -->\n.*?<!-- end of keys -->", re.DOTALL)
 
 
@@ -40,6 +43,17 @@ def agents_page(text: str) -> str:
     """Return the page of agents by kind with the variables by which their programs log in."""
     rows = "".join(f"| `{kind}` | {', '.join(f'`{name}`' for name in names)} |\n" for kind, names in LOGIN.items())
     return between(text, "login", f"| `kind` | variables |\n|---|---|\n{rows}")
+
+
+def notify_page(text: str) -> str:
+    """Return the page of notifications with the list of their kinds."""
+    head, _, rest = text.partition(KINDS_BEGIN)
+    rows = "".join(f"| `{kind}` | {about} |\n" for kind, about in KINDS.items())
+    return f"{head}{KINDS_BEGIN}| `on` | told when |\n|---|---|\n{rows}{KINDS_END}{rest.partition(KINDS_END)[2]}"
+
+
+KINDS_BEGIN = "<!-- kinds of notifications -->\n"
+KINDS_END = "<!-- end of kinds -->"
 
 
 def between(text: str, what: str, listed: str) -> str:
@@ -82,3 +96,4 @@ def default_of(key: Key[Any], head: Heading) -> str:
 if __name__ == "__main__":
     PAGE.write_text(page(PAGE.read_text()))
     AGENTS.write_text(agents_page(AGENTS.read_text()))
+    NOTIFY.write_text(notify_page(NOTIFY.read_text()))

@@ -4,11 +4,14 @@ Properties are tried with few examples here, and with many in a campaign (`make 
 that are marked as such: the longer form of one that runs always.
 """
 
+import atexit
 import gc
 import os
+import shutil
 import signal
 import sys
 import sysconfig
+import tempfile
 from collections.abc import Generator
 
 import pytest
@@ -22,7 +25,12 @@ gc.set_threshold(50_000, 20, 50)  # tests make much that stays, and little that 
 
 
 def pytest_configure() -> None:
-    """Let Ctrl-C mean what it does on a terminal, here and in what is started; a background job would ignore it."""
+    """Let Ctrl-C mean what it does on a terminal, here and in what is started; a background job would ignore it.
+
+    Runners note their fleets in a folder of the tests, and not in the user's.
+    """
+    os.environ["XDG_STATE_HOME"] = state = tempfile.mkdtemp(prefix="lifefold-state-")
+    atexit.register(shutil.rmtree, state, ignore_errors=True)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     scripts = sysconfig.get_path("scripts")
     if scripts not in os.environ.get("PATH", "").split(os.pathsep):  # messages name commands as a shell finds them

@@ -221,18 +221,14 @@ def remembers_within_bounds(t: Turn) -> bool:
 
 def repetitions_change_nothing(step: Transition) -> bool:
     """A repeated report, and one of another turn, changes nothing (E26, E27)."""
-    if not isinstance(step.event, _Report):
-        return True
     before: Turn = step.was
-    old = step.event.turn != before.number or step.event.id in before.seen
+    old = isinstance(step.event, _Report) and (step.event.turn != before.number or step.event.id in before.seen)
     return not old or bool(before == step.after.record)
 
 
 def reports_are_remembered(step: Transition) -> bool:
     """A report that can be repeated is recognised when it is (E26)."""
-    if not isinstance(step.event, _Report):
-        return True
-    return not step.event.id or step.event.id in step.after.record.seen
+    return not isinstance(step.event, _Report) or not step.event.id or step.event.id in step.after.record.seen
 
 
 def is_no_news(step: Transition) -> bool:

@@ -151,9 +151,13 @@ LEFT: Final = Diagnosis(abort_reason=AbortReason.SHUTDOWN_SIGNAL)
 
 def diagnosis(said: str, status: int | None = None, program: Program = Program.ANY) -> Diagnosis:
     """Return the meaning of an end, by the agent's last words and its exit status (-n for a death by signal n)."""
+    return by_words(said) or by_status(status, program)
+
+
+def by_words(said: str) -> Diagnosis | None:
+    """Return the meaning of the agent's last words; None for unknown ones."""
     text = said.lower()
-    found = next((row.means for row in WORDS if _says(row, text)), None)
-    return found or by_status(status, program)
+    return next((row.means for row in WORDS if _says(row, text)), None)
 
 
 def is_success(status: int | None, *, reports_error: bool) -> bool:

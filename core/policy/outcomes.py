@@ -81,11 +81,12 @@ def diagnosis_of(
 ) -> Diagnosis | None:
     """Return the diagnosis of an outcome; None of a success.
 
-    Last words, and then the exit status of a program, judge an outcome without reasons of its own.
+    ``words`` are the last words of a program without a form of its own, and tell more than an outcome. The exit status
+    of a ``program`` judges an outcome without reasons of its own.
     """
     if outcome is Outcome.SUCCESS:
         return None
-    return DIAGNOSES.get(outcome) or ends.diagnosis(words, status, program)
+    return ends.by_words(words) or DIAGNOSES.get(outcome) or ends.by_status(status, program)
 
 
 def by_diagnosis(diagnosis: Diagnosis) -> Outcome | None:

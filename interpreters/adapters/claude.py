@@ -184,7 +184,7 @@ def _message(state: Reading, line: _Line) -> Step:
     for each in content:
         if each.get("type") == "tool_use":
             identifier, tool = hostile.name(each.get("id")), hostile.name(each.get("name"))
-            state, more = reading.started(state, Work.TOOL, identifier, tool)
+            state, more = reading.started(state, Work.TOOL, identifier, tool, hostile.subject(each.get("input")))
         else:
             state, more = reading.said(state, hostile.sentence(each.get("text")))
         facts += more

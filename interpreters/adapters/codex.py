@@ -113,7 +113,7 @@ def _item(state: Reading, line: _Line, _now: Now) -> Step:
     work = _WORKS.get(kind)
     if work is None:
         return state, ()
-    state, facts = reading.started(state, work, identifier, kind)
+    state, facts = reading.started(state, work, identifier, kind, hostile.subject(item))
     if not over:
         return state, facts
     status = hostile.name(item.get("status"))

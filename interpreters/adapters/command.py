@@ -17,7 +17,7 @@ from lifefold.interpreters.adapters import hostile, last_words, reading, verdict
 from lifefold.interpreters.adapters.adapter import MAX_LINE_BYTES, Brief, Conversation, Now, Reports
 from lifefold.interpreters.adapters.claude import Claude
 from lifefold.interpreters.adapters.codex import Codex
-from lifefold.interpreters.adapters.facts import Cost, Counted, Ended, Spent, Tokens
+from lifefold.interpreters.adapters.facts import ConversationBegan, Cost, Counted, Ended, Spent, Tokens
 from lifefold.interpreters.adapters.last_words import LastWords
 from lifefold.interpreters.adapters.login import Login
 from lifefold.interpreters.adapters.reading import Reading
@@ -121,9 +121,13 @@ def _part(state: Sum, line: bytes, now: Now) -> Reads:
     if words.shown:
         error = last_words.of_result(objects, state.error)
         state = msgspec.structs.replace(state, words=words, error=error)
+    before = state.conversation
     if line.lstrip().startswith(b"["):
-        return _counted(_array(state, line, now))
-    return _counted(_known(state, line, now) if found and hostile.name(found.type) in _TYPES else state)
+        state = _array(state, line, now)
+    elif found and hostile.name(found.type) in _TYPES:
+        state = _known(state, line, now)
+    state, spent = _counted(state)
+    return state, (*(() if state.conversation == before else (ConversationBegan(state.conversation),)), *spent)
 
 
 def _counted(state: Sum) -> Reads:

@@ -79,11 +79,12 @@ class ConversationBegan(msgspec.Struct, frozen=True, tag=True):
 
 
 class WorkStarted(msgspec.Struct, frozen=True, tag=True):
-    """The agent began some work; ``name`` is the tool's."""
+    """The agent began some work; ``name`` is the tool's, ``subject`` what it is used on: a command, or a file."""
 
     work: Work
     id: str
     name: str = ""
+    subject: str = ""
 
 
 class WorkEnded(msgspec.Struct, frozen=True, tag=True):

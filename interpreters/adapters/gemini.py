@@ -46,6 +46,7 @@ class _Line(msgspec.Struct, frozen=True):
     content: Any = None
     tool_id: Any = None
     tool_name: Any = None
+    parameters: Any = None
     status: Any = None
     error: Any = None
     stats: Any = None
@@ -121,7 +122,8 @@ def _message(state: Reading, line: _Line, _now: Now) -> Step:
 
 
 def _use_of_tool(state: Reading, line: _Line, _now: Now) -> Step:
-    return reading.started(state, Work.TOOL, hostile.name(line.tool_id), hostile.name(line.tool_name))
+    identifier, tool = hostile.name(line.tool_id), hostile.name(line.tool_name)
+    return reading.started(state, Work.TOOL, identifier, tool, hostile.subject(line.parameters))
 
 
 def _result_of_tool(state: Reading, line: _Line, _now: Now) -> Step:

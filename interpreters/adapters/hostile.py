@@ -104,6 +104,16 @@ def microusd(said: Any) -> int | None:
     return int(exact.scaleb(_USD_DECIMALS, _UPWARDS).to_integral_value(context=_UPWARDS))
 
 
+def subject(used: Any) -> str:
+    """Return what a tool is used on, from its input: a command, a file, a place, or a question; empty if unknown."""
+    given = table(used)
+    return first(sentence(given.get(key), NAME_CHARS) for key in _SUBJECTS)
+
+
+_SUBJECTS: Final = ("command", "file_path", "filePath", "path", "pattern", "url", "query", "description")
+"""The keys of a tool's input that say what it is used on, the most telling one first."""
+
+
 def first(texts: Iterable[str]) -> str:
     """Return the first text that is not empty; empty if all are."""
     return next((each for each in texts if each), "")

@@ -30,10 +30,11 @@ _STATUSES: Final = {
     529: Outcome.OVERLOADED,
 }
 _REFUSED: Final = ("The user rejected permission", "The user has specified a rule which prevents")
-_LOGGED: Final = re.compile(
+LOGGED: Final = re.compile(
     r'^timestamp=\S+ level=ERROR .{0,200}message="stream error" .{0,400}\bsmall=false .{0,200}'
     r'\berror\.error="(?:\w+: )?((?:[^"\\]|\\.){0,2000})"'
 )
+"""A line of the log that says why a request has failed; opencode then tries again."""
 
 
 class _Line(msgspec.Struct, frozen=True):
@@ -89,7 +90,7 @@ class Opencode:
         found = hostile.decoded(_DECODER, line)
         if found is None:
             text = hostile.plain(line)
-            logged = _LOGGED.match(text)
+            logged = LOGGED.match(text)
             return reading.troubled(state, logged[1], now) if logged else (reading.noted(state, text), ())
         state, facts = reading.began(state, hostile.name(found.session))
         state, more = _facts(state, found, now)
@@ -123,7 +124,7 @@ def _tool(state: Reading, part: dict[str, Any]) -> Step:
     """Read a tool that is over. Its output is the tool's, and no word of the agent."""
     identifier, tool = hostile.name(part.get("callID")), hostile.name(part.get("tool"))
     use = hostile.table(part.get("state"))
-    state, began = reading.started(state, Work.TOOL, identifier, tool)
+    state, began = reading.started(state, Work.TOOL, identifier, tool, hostile.subject(use.get("input")))
     state, over = reading.ended(state, Work.TOOL, identifier, ok=use.get("status") == "completed")
     reason = hostile.sentence(use.get("error"))
     if not reason.startswith(_REFUSED):

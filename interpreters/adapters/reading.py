@@ -104,13 +104,14 @@ def once(reading: Reading, identifier: str) -> Reading | None:
     return msgspec.structs.replace(reading, seen=(*reading.seen, identifier)[-MOST_SEEN:])
 
 
-def started(reading: Reading, work: Work, identifier: str, name: str = "") -> Step:
+def started(reading: Reading, work: Work, identifier: str, name: str = "", subject: str = "") -> Step:
     """Note the beginning of some work."""
     fresh = once(reading, f"started {identifier}")
     if fresh is None or len(reading.open) >= MOST_OPEN:
         return reading, ()
     under_way = (*reading.open, (identifier, name))
-    return msgspec.structs.replace(fresh, open=under_way, trouble="", limit=""), (WorkStarted(work, identifier, name),)
+    begun = WorkStarted(work, identifier, name, subject)
+    return msgspec.structs.replace(fresh, open=under_way, trouble="", limit=""), (begun,)
 
 
 def ended(reading: Reading, work: Work, identifier: str, *, ok: bool = True) -> Step:

@@ -14,18 +14,18 @@ from lifefold.interpreters.crash.crash_search import crashed, with_crashes
 from lifefold.interpreters.report.finding import Outcome, Verdict
 from lifefold.interpreters.report.trace import Trace
 from lifefold.interpreters.search.bitset_search import Product, search
-from lifefold.interpreters.search.component import Carried
 from lifefold.interpreters.search.configuration import Bounds, Judge, NamedProperty, Subject
 from lifefold.interpreters.search.crash_model import CrashBounds
 from lifefold.interpreters.search.cross_check import Comparison, cross_check
 from lifefold.interpreters.search.determinism import REPEATABLE
 from lifefold.interpreters.search.disagreement import Unsound
+from lifefold.interpreters.search.exchange import Carried, Refused
 from lifefold.interpreters.search.findings import Findings, Progress
 from lifefold.interpreters.search.graph import Graph
 from lifefold.interpreters.search.independence import Liveness as LivenessApart
 from lifefold.interpreters.search.liveness import Flags, Lasso, Steps, assumptions, never
 from lifefold.interpreters.search.opening import Opening, opened, unopened
-from lifefold.interpreters.search.product_system import ProductSystem, Refused, StateRow
+from lifefold.interpreters.search.product_system import ProductSystem, StateRow
 from lifefold.interpreters.search.report import Alike, Report
 from lifefold.interpreters.search.rule_error import ADDRESSED, ANSWERED, INERT, Place, RuleError, raised
 from lifefold.interpreters.search.symmetry import NotAlike

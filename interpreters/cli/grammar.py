@@ -6,6 +6,7 @@ This module imports only the argument parser of the standard library, so that ``
 import argparse
 from typing import NoReturn
 
+from lifefold.interpreters.cli.grammar_of_desk import add_reading
 from lifefold.interpreters.cli.grammar_of_machines import add_check, add_showing, add_simulate
 from lifefold.interpreters.cli.grammar_of_operators import (
     add_budget,
@@ -29,7 +30,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action=_ShowVersion, nargs=0, help="print the version")
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
     acting = (add_telling, add_trusting, add_deciding, add_budget, add_giving, add_more)
-    for add in (_add_running, _add_desk, _add_asking, *acting, add_check, add_simulate, add_showing):
+    for add in (_add_running, _add_desk, _add_asking, add_reading, *acting, add_check, add_simulate, add_showing):
         add(commands)
     top.set_defaults(known=tuple(commands.choices))
     return top
@@ -55,6 +56,14 @@ def _add_running(commands: Commands) -> None:
         "--no-wait",
         action="store_true",
         help="leave with exit code 4 when only an operator can move the fleet on; a later run continues the log",
+    )
+    run.add_argument(
+        "--serve",
+        metavar="PORT",
+        type=natural,
+        nargs="?",
+        const=8765,
+        help="serve the desk to browsers until the run ends, as lifefold serve does (default port: 8765)",
     )
     run.add_argument(
         "--accept", action="store_true", help="accept the changes of the fleet file since the plan in force"
@@ -93,6 +102,7 @@ def _add_desk(commands: Commands) -> None:
     serve.add_argument(
         "logs", metavar="LOG", nargs="*", help="the logs (default: the latest log of each fleet in .lifefold/)"
     )
+    serve.add_argument("--beside", action="store_true", help=argparse.SUPPRESS)
     serve.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="the address (default: 127.0.0.1)")
     serve.add_argument("--port", metavar="N", type=natural, default=8765, help="the port; 0 is any (default: 8765)")
     serve.add_argument(

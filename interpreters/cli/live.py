@@ -13,6 +13,7 @@ from rich.control import Control
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.outlet import Outlet
 from lifefold.interpreters.cli.picture import Picture
+from lifefold.interpreters.cli.watched import OfRunner
 from lifefold.interpreters.fleet_runner import Runner
 
 REFRESH_HZ: Final = 4
@@ -26,7 +27,7 @@ class Live:
 
     def __init__(self, runner: Runner, account: Account, out: Outlet) -> None:
         """Begin to watch the runner."""
-        self._picture = Picture(runner, account)
+        self._picture = Picture(OfRunner(runner), account)
         self._out = out
         self._console = Console(file=out)
 

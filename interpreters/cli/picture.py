@@ -19,6 +19,7 @@ from lifefold.interpreters.cli import awaited, logs
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.attention import agents_first, tasks_first
 from lifefold.interpreters.cli.story import Happening, moves
+from lifefold.interpreters.cli.watched import Watched
 from lifefold.interpreters.cli.wording import (
     age,
     as_typed,
@@ -34,7 +35,6 @@ from lifefold.interpreters.explain import status, task_status
 from lifefold.interpreters.explain.pending import Waiting
 from lifefold.interpreters.explain.status import AgentStatus
 from lifefold.interpreters.explain.task_status import TaskStatus
-from lifefold.interpreters.fleet_runner import Runner
 from lifefold.interpreters.fleet_runner.agent_looks import Looks, looks, style
 from lifefold.interpreters.fleet_runner.process_evidence import Evidence, look
 
@@ -82,17 +82,17 @@ NEWS_WANTED: Final = 4
 
 
 class Picture:
-    """Observes a runner, and draws its fleet."""
+    """Observes a fleet, and draws it."""
 
-    def __init__(self, runner: Runner, account: Account) -> None:
-        """Begin to watch the runner."""
-        self._runner = runner
+    def __init__(self, of: Watched, account: Account) -> None:
+        """Begin to watch the fleet."""
+        self._of = of
         self._account = account
-        self._log = logs.option(runner.folder.log)
+        self._log = logs.option(of.folder.log)
         self._news: deque[Happening] = deque(maxlen=NEWS_KEPT)
         self._known: _Known | None = None
         self._evidence: dict[str, tuple[int, Evidence | None]] = {}
-        runner.observers.append(self._observe)
+        of.observers.append(self._observe)
 
     def _observe(self, aggregate: str, outcome: Reaction | Refusal) -> None:
         if isinstance(outcome, Reaction):
@@ -100,7 +100,7 @@ class Picture:
 
     def _now(self) -> "_Known":
         """Return the state of the fleet, cached until the next entry."""
-        there = self._runner.aggregates
+        there = self._of.aggregates
         entries = sum(each.version for each in there.values())
         if self._known is None or self._known.entries != entries:
             agents = sorted(status.agents(there), key=lambda agent: by_number(agent.name))
@@ -112,18 +112,18 @@ class Picture:
 
     def draw(self, width: int, height: int) -> RenderableType:
         """Return the picture, ``width`` columns wide and at most ``height`` lines high."""
-        if not self._runner.aggregates:
+        if not self._of.aggregates:
             return Text("starting…")
         tasks = self._now().tasks
         top = [
-            *_wrapped(self._headline(tasks, width), width),
+            *in_width(self._headline(tasks, width), width),
             *self._leaving(width),
             *self._awaited(width, max(1, height // 4)),
             *self._notices(width, height // 2),
         ]
         room = height - len(top) - 3  # two empty lines, and one for the cursor at the end
         news = min(len(self._news), NEWS_WANTED, max(0, room // 4))
-        task_lines = _tasks(tasks, width, max(1, room // 4), self._runner.engine.clock.now_ms())
+        task_lines = _tasks(tasks, width, max(1, room // 4), self._of.now_ms())
         agents, agent_lines = self._agents(width, max(2, room - news - len(task_lines)))
         left = max(0, room - len(task_lines) - agent_lines)
         return Group(*top, agents, Text(""), *task_lines, Text(""), *self._told(width, left))
@@ -134,7 +134,7 @@ class Picture:
         cells = 24 if width >= WIDE_CHARACTERS else 8
         bar = "█" * round(cells * closed / len(tasks)) if tasks else ""
         text = Text.assemble(
-            (f"fleet {self._runner.fleet.name}  ", "bold"), f"{bar:░<{cells}} {closed}/{len(tasks)} tasks closed"
+            (f"fleet {self._of.name}  ", "bold"), f"{bar:░<{cells}} {closed}/{len(tasks)} tasks closed"
         )
         for state, count in counts.items():
             text.append(f" · {count} {_low(state)}", STYLES.get(state, ""))
@@ -142,13 +142,10 @@ class Picture:
         return text.append(f" · {cost(total)} spent") if total != Usage() else text
 
     def _leaving(self, width: int) -> list[Text]:
-        served = {each.name for each in self._runner.fleet.services}
-        sessions, runs = (
-            sum((name in served) is of for name in self._runner.handlers.sessions.live) for of in (False, True)
-        )
+        sessions, runs = self._of.live()
         asked = f"{sessions} {'session is' if sessions == 1 else 'sessions are'} asked to end" if sessions else ""
         waited = f"{runs} {'run is' if runs == 1 else 'runs are'} waited for" if runs else ""
-        match self._runner.leaving:
+        match self._of.leaving:
             case 0:
                 return []
             case 1 if sessions or runs:
@@ -157,15 +154,15 @@ class Picture:
                 words = "leaving: no session runs any more; Ctrl-C again to wait for nothing else"
             case _:
                 words = "leaving at once"
-        return _wrapped(Text(words, "bold yellow"), width)
+        return in_width(Text(words, "bold yellow"), width)
 
     def _awaited(self, width: int, lines: int) -> list[Text]:
         """Return the decisions that fit in ``lines``, at least the first, and the number of the others."""
-        if self._runner.leaving:
+        if self._of.leaving:
             return []
         waiting = self._now().waiting
         words = [f"! {line}" for line in awaited.lines(waiting, self._account.paused_by, self._log)]
-        wrapped = [_wrapped(Text(each, "bold yellow"), width) for each in words]
+        wrapped = [in_width(Text(each, "bold yellow"), width) for each in words]
         fitting = max(1, sum(end <= lines for end in accumulate(len(each) for each in wrapped)))
         found = [line for each in wrapped[:fitting] for line in each]
         more = len(wrapped) - fitting
@@ -178,10 +175,10 @@ class Picture:
     def _notices(self, width: int, lines: int) -> list[Text]:
         """Return the latest notices that still hold, in full: as many as fit in ``lines``, at least one."""
         found: list[Text] = []
-        now_ms = self._runner.engine.clock.now_ms()
-        for agent, message, at_ms in reversed(self._runner.standing()[-NOTICES:]):
+        now_ms = self._of.now_ms()
+        for agent, message, at_ms in reversed(self._of.standing()[-NOTICES:]):
             ago = f" ({age(now_ms - at_ms)} ago)" if now_ms - at_ms >= OLD_MS else ""
-            wrapped = _wrapped(Text(as_typed(f"! {agent}: {message}{ago}"), "bold red"), width)
+            wrapped = in_width(Text(as_typed(f"! {agent}: {message}{ago}"), "bold red"), width)
             if found and len(found) + len(wrapped) > lines:
                 break
             found = wrapped + found
@@ -192,7 +189,7 @@ class Picture:
 
         With less room they are listed one after the other, as tasks are.
         """
-        now_ms = self._runner.engine.clock.now_ms()
+        now_ms = self._of.now_ms()
         agents = self._now().agents
         fitting = len(agents) if len(agents) < lines else lines - 2
         if fitting < len(agents):
@@ -208,10 +205,9 @@ class Picture:
         table = Table(box=None, pad_edge=False, header_style="bold")
         for index in shown:
             table.add_column(COLUMNS[index], no_wrap=True)
-        pid, wide = self._runner.handlers.sessions.pid, width >= WIDE_CHARACTERS
+        pid, wide = self._of.pid, width >= WIDE_CHARACTERS
         rows = [
-            list(_cells(agent, self._looks(agent, now_ms), pid(agent.name), now_ms, wide=wide))
-            for agent in agents[:fitting]
+            list(_cells(agent, self._looks(agent, now_ms), pid(agent), now_ms, wide=wide)) for agent in agents[:fitting]
         ]
         rows = [[cells[index] for index in shown] for cells in rows]
         for cells in _fitted(rows, [COLUMNS[index] for index in shown], width):
@@ -224,7 +220,7 @@ class Picture:
         """Return how an agent looks; its process is observed once a second."""
         observed_ms, evidence = self._evidence.get(agent.name, (-LOOK_MS, None))
         if agent.processes and now_ms - observed_ms >= LOOK_MS:
-            evidence = look(self._runner.folder, agent)
+            evidence = look(self._of.folder, agent)
             self._evidence[agent.name] = (now_ms, evidence)
         return looks(agent, evidence if agent.processes else None, now_ms, runs=True)
 
@@ -327,7 +323,7 @@ def _tasks(tasks: Sequence[TaskStatus], width: int, lines: int, now_ms: int) -> 
 def _in_lines(head: str, words: Sequence[Text], width: int, lines: int) -> list[Text]:
     """Return the words that fit in ``lines`` after a head, and the number of the others."""
     fitting = _fitting(words, width, lines)
-    while len(wrapped := _wrapped(_listed(head, words[:fitting], len(words) - fitting), width)) > lines and fitting:
+    while len(wrapped := in_width(_listed(head, words[:fitting], len(words) - fitting), width)) > lines and fitting:
         fitting -= 1
     return wrapped[:lines]
 
@@ -351,7 +347,8 @@ def _low(state: str) -> str:
     return state.lower().replace("_", " ")
 
 
-def _wrapped(text: Text, width: int) -> list[Text]:
+def in_width(text: Text, width: int) -> list[Text]:
+    """Return a text as lines of at most ``width`` columns."""
     return list(text.wrap(_ANY_CONSOLE, width))
 
 

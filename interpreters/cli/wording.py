@@ -237,9 +237,9 @@ _DOWN: Final = {"Asking": "Stopped, restarting", "Resting": "Stopped, restarting
 
 
 COMMANDS: Final = (
-    "abort|answer|approve|attach|branch|budget|cancel|check|demo|diagram|doctor|finish|init|log|machines"
-    "|mcp|pause|plan|reject|release|resume|retry|run|schema|send|serve|simulate|split|status|stop|table|task"
-    "|tasks|trust|why"
+    "abort|answer|approve|attach|branch|budget|cancel|check|demo|diagram|diff|doctor|finish|fleets|init|log|machines"
+    "|mcp|output|pause|plan|reject|release|resume|retry|run|schema|send|serve|show|simulate|split|status|stop"
+    "|table|task|tasks|trust|watch|why"
 )
 """The commands that messages name, as a pattern."""
 

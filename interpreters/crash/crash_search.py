@@ -16,8 +16,9 @@ from lifefold.interpreters.report.finding import Outcome, Verdict
 from lifefold.interpreters.report.trace import Attempt, CrashTrace, Incident, Trace
 from lifefold.interpreters.search.configuration import Bounds
 from lifefold.interpreters.search.crash_model import SHIPPED, CrashBounds, CrashModel, Discipline, Fault, Stage, Step
+from lifefold.interpreters.search.exchange import Refused, Unaddressed
 from lifefold.interpreters.search.findings import Findings, Progress
-from lifefold.interpreters.search.product_system import ProductSystem, Refused, Unaddressed
+from lifefold.interpreters.search.product_system import ProductSystem
 from lifefold.interpreters.search.report import CrashReport, Report
 from lifefold.interpreters.search.rule_error import UNANSWERED, Place, RuleError, raised
 from lifefold.interpreters.search.witness import Witness

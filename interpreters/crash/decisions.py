@@ -25,7 +25,7 @@ from lifefold.core.kernel import (
 from lifefold.effects import Begin, CancelTimer, Effect, End, StartTimer, Tell
 from lifefold.interpreters.search.canonical import NOW_MS
 from lifefold.interpreters.search.crash_model import Activity, Derived, Handler, Outcome
-from lifefold.interpreters.search.product_system import Refused, Unaddressed
+from lifefold.interpreters.search.exchange import Refused, Unaddressed
 
 
 class Choice(NamedTuple):

@@ -142,10 +142,10 @@ class FleetKeys(Section, header="[fleet]"):
         forms.VARIABLE_NAMES, "further variables that are secrets; no record has their values; see below", ()
     )
     on_closed = Key[tuple[str, ...]](
-        COMMAND, "a command that is run when a task is closed: short for a table `[[notify]]`", ()
+        COMMAND, "a command that is run when a task is closed: short for a table `[[notify]]`", (), absent="none"
     )
     on_failed = Key[tuple[str, ...]](
-        COMMAND, "a command that is run when a task has failed: short for a table `[[notify]]`", ()
+        COMMAND, "a command that is run when a task has failed: short for a table `[[notify]]`", (), absent="none"
     )
     retry = RetryKeys
     budget = FleetBudgetKeys

@@ -17,7 +17,7 @@ from lifefold.interpreters.fleet_file.command import placeholders, settled_comma
 from lifefold.interpreters.fleet_file.forms import WORDS, Form
 from lifefold.interpreters.fleet_file.keys import Key, Section, said, said_but_defaults
 from lifefold.interpreters.fleet_file.table import Names, Table
-from lifefold.interpreters.fleet_file.values import RefusedError, shown
+from lifefold.interpreters.fleet_file.values import RefusedError, as_table, shown
 
 KINDS: Final[Mapping[NotificationKind, str]] = {
     NotificationKind.PLAN: "the plan waits for an approval",
@@ -43,9 +43,6 @@ PLACEHOLDERS: Final = ("kind", "fleet", "task", "agent", "text", "log", "id", "f
 DEFAULT_TIMEOUT_MS: Final = 10_000
 """The longest time of one try."""
 
-LONGEST_TIMEOUT_MS: Final = 600_000
-"""The longest time that a file may allow for one try."""
-
 MOST_RETRIES: Final = 20
 """The most retries of a delivery."""
 
@@ -53,7 +50,8 @@ _PLACEHOLDER_FORM: Final = (
     f"{', '.join(f'{{{each}}}' for each in PLACEHOLDERS)}; a brace itself is written {{{{ or }}}}"
 )
 _ARGUMENT: Final = rf"^(?:[^{{}}]|\{{\{{|\}}\}}|\{{(?:{'|'.join(PLACEHOLDERS)})\}})*$"
-_HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_NAME: Final = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
+_HEADER_VALUE: Final = r"^[ -~]*$"
 
 
 class Notifier(msgspec.Struct, frozen=True):
@@ -114,39 +112,31 @@ URL: Final = Form(
 
 
 def _headers(value: object) -> dict[str, str] | None:
-    """Return names of headers with values on one line; those that lifefold sets itself are refused."""
-    table = value if isinstance(value, dict) else None
+    """Return names of headers with values on one line."""
+    table = as_table(value)
     if table is None:
         return None
+    found: dict[str, str] = {}
     for name, text in table.items():
-        if not _HEADER.fullmatch(name) or name.lower() in _OWN:
-            raise RefusedError(name, f"the name of a header, other than {', '.join(_OWN)}", name)
-        if not isinstance(text, str) or not text.isprintable() or not text.isascii():
+        if not re.search(_HEADER_NAME, name) or name.endswith("\n"):
+            raise RefusedError(name, "the name of a header", name)
+        if not isinstance(text, str) or not re.search(_HEADER_VALUE, text) or text.endswith("\n"):
             raise RefusedError(text, "a text of ASCII characters on one line", name)
-    return dict(table)
+        found[name] = text
+    return found
 
-
-_OWN: Final = ("content-type", "content-length", "idempotency-key", "host")
-"""The headers that lifefold sets."""
 
 HEADERS: Final = Form(
     'a table of texts, such as { Authorization = "Bearer ..." }',
     "a table of texts",
-    {"type": "object", "additionalProperties": {"type": "string"}},
+    {
+        "type": "object",
+        "propertyNames": {"pattern": _HEADER_NAME},
+        "additionalProperties": {"type": "string", "pattern": _HEADER_VALUE},
+    },
     _headers,
 )
 
-
-def _timeout(value: object) -> int | None:
-    """Return a duration of at most ten minutes: a fleet that is over waits for its last try."""
-    timeout_ms = _DURATION.convert(value)
-    return None if timeout_ms is None or timeout_ms > LONGEST_TIMEOUT_MS else timeout_ms
-
-
-_DURATION: Final = forms.duration(1)
-TIMEOUT: Final = Form(
-    'a duration, at most "10m"', 'a duration up to `"10m"`', _DURATION.schema, _timeout, _DURATION.write
-)
 
 ON: Final = forms.one_or_several(tuple(KINDS))
 
@@ -157,17 +147,20 @@ class NotifyKeys(Section, header="[[notify]]", named_by="name", one_of=("run", "
     name = Key(
         forms.NAME, "the name, for the log and `lifefold status`", "", absent="`notify-1` and so on, by its place"
     )
-    on = Key[tuple[str, ...]](ON, "what is told; see below", (), required=True)
+    on = Key[tuple[str, ...]](ON, "what is told; see [notifications](fleet/notify.md)", (), required=True)
     run = Key[tuple[str, ...]](
         COMMAND,
-        "a command, run in the folder of the fleet file; it has the facts in its arguments (see below), in its"
-        " environment, and as JSON on its standard input",
+        "a command, run in the folder of the fleet file; it has the facts by placeholders, in its environment,"
+        " and as JSON on its standard input",
         (),
+        absent="none",
     )
     url = Key(URL, "an address that gets the facts as JSON, by `POST`; `${NAME}` is a variable of the runner", "")
     headers = Key[dict[str, str]](HEADERS, "headers of the request; `${NAME}` is a variable of the runner", {})
     timeout = Key(
-        TIMEOUT, "the longest time of one try; then a command is ended, and the try has failed", DEFAULT_TIMEOUT_MS
+        forms.duration(1),
+        "the longest time of one try; then a command is ended, and the try has failed",
+        DEFAULT_TIMEOUT_MS,
     )
     retries = Key(
         forms.integer(0, MOST_RETRIES),

@@ -14,7 +14,7 @@ from lifefold.interpreters.fleet_runner.process_evidence import look
 def continuing(aggregates: Mapping[str, Aggregate], folder: FleetFolder) -> str:
     """Return the numbers of live sessions and of tasks, as a sentence.
 
-    A task is in progress if a session has worked at it. A claim without a session has only been given out.
+    A task is in progress if a session has worked at it. A claim without a session has not begun.
     """
     adopted = [each for each in status.agents(aggregates) if _runs(each, folder)]
     at_work = {each.task for each in adopted}
@@ -23,7 +23,7 @@ def continuing(aggregates: Mapping[str, Aggregate], folder: FleetFolder) -> str:
     in_progress = states[task.State.IN_PROGRESS] + states[task.State.ORPHANED]
     text = f"continuing: {_many(len(adopted), 'session')} adopted, {_many(in_progress, 'task')} in progress"
     others = (
-        (task.State.CLAIMED, "given out"),
+        (task.State.CLAIMED, "claimed and not begun"),
         (task.State.DONE, "to be verified or merged"),
         (task.State.PENDING_APPROVAL, "waiting for approval"),
     )

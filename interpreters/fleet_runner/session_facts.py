@@ -95,7 +95,8 @@ def _told(adapter: Adapter[Any], directory: Path, ended: SessionExit) -> Told:
         state, facts = adapter.read(state, line, now)
         for fact in facts:
             told = told.after(fact)
-    return msgspec.structs.replace(told, ended=adapter.finish(state, status_of(ended)))
+    conversation = told.conversation if adapter.resumable else ""
+    return msgspec.structs.replace(told, ended=adapter.finish(state, status_of(ended)), conversation=conversation)
 
 
 def _lines(directory: Path) -> Iterator[bytes]:

@@ -5,16 +5,13 @@ reached. A table has the steps of each state, and grows with the search.
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-import msgspec
+from typing import Final, NamedTuple
 
 from lifefold.core.kernel import (
     Aggregate,
     AggregateType,
     Cause,
     Envelope,
-    Event,
     Reaction,
     Refusal,
     possible,
@@ -22,36 +19,12 @@ from lifefold.core.kernel import (
     replace,
     restarted,
 )
-from lifefold.effects import Tell
-from lifefold.interpreters.search.canonical import NOW_MS, Canonical, blank
+from lifefold.interpreters.search.canonical import NOW_MS, Canonical
 from lifefold.interpreters.search.determinism import Repeats
+from lifefold.interpreters.search.exchange import Exchange, Label
 from lifefold.interpreters.search.reactions import Reactions
 from lifefold.interpreters.search.rule_error import ANSWERED, TAKEN, Place, RuleError
 from lifefold.interpreters.search.state_numbers import Numbered
-
-if TYPE_CHECKING:
-    from lifefold.interpreters.search.product_system import ProductSystem
-
-
-class Carried(Exception):
-    """An identifier leaves its aggregate in a message, so it must not be renumbered there."""
-
-    def __init__(self, names: frozenset[str]) -> None:
-        super().__init__(", ".join(sorted(names)))
-        self.names = names
-
-
-class Label(msgspec.Struct, frozen=True):
-    """The input of a step, as far as fairness distinguishes it."""
-
-    aggregate: str
-    cause: Cause
-    entity: str = ""
-    slot: str = ""
-    event: Event | None = None
-    sender: str = ""
-    restarts: tuple[tuple[str, str], ...] = ()
-    """The timers that restart in the step: each with its entity and its slot."""
 
 
 class LocalStep(NamedTuple):
@@ -65,18 +38,6 @@ class LocalStep(NamedTuple):
     wrong: tuple[int, ...]
 
 
-class FlightMessage(NamedTuple):
-    """A message in flight."""
-
-    entity: str
-    event: Event
-
-
-def message_of(tell: Tell) -> FlightMessage:
-    """Return a message in flight, without the fields that have no meaning there."""
-    return FlightMessage(tell.entity, blank(tell.event))
-
-
 class Move(NamedTuple):
     """A step of the system: the aggregate, and the number of its input or the head of a channel."""
 
@@ -88,17 +49,17 @@ class Move(NamedTuple):
 class Component:
     """One aggregate: its reached states and their steps."""
 
-    def __init__(self, number: int, of: AggregateType, name: str, product_system: "ProductSystem") -> None:
+    def __init__(self, number: int, of: AggregateType, name: str, exchange: Exchange) -> None:
         self.number: Final = number
         self.of: Final = of
         self.name: Final = name
         self.cut = 0
         self.left_out: Final[dict[int, set[int]]] = {}
         """By state: the labels of the steps that lead out of the bounds."""
-        self._product: Final = product_system
+        self._exchange: Final = exchange
         self._choice = -1
         """The number of the input whose step is being computed."""
-        self._numbered: Final = Numbered(Canonical(of, product_system.kept))
+        self._numbered: Final = Numbered(Canonical(of, exchange.kept))
         self.states: Final = self._numbered.states
         self._reactions: Final = Reactions(of)
         self._repeats: Final = Repeats(of)
@@ -110,8 +71,8 @@ class Component:
         number = self._numbered.add(aggregate)
         if number == len(self._steps):
             self._steps.append(None)
-            self._product.judge.meet(self.number, number, self.of, self.states[number])
-            self._product.coverage.meet(self.of, self.states[number])
+            self._exchange.judge.meet(self.number, number, self.of, self.states[number])
+            self._exchange.coverage.meet(self.of, self.states[number])
         return number
 
     def known(self, aggregate: Aggregate) -> int:
@@ -122,7 +83,7 @@ class Component:
         """Return the steps of a state on inputs other than messages."""
         known = self._steps[number]
         if known is None:
-            with self._product.flawless(lambda: Place(self.number, number, self._choice)):
+            with self._exchange.flawless(lambda: Place(self.number, number, self._choice)):
                 known = self._steps[number] = tuple(self._spontaneous(number))
         return known
 
@@ -143,19 +104,19 @@ class Component:
         key = (number, channel, message)
         known = self._receptions.get(key)
         if known is None:
-            with self._product.flawless(lambda: Place(self.number, number, -1, channel, message)):
+            with self._exchange.flawless(lambda: Place(self.number, number, -1, channel, message)):
                 known = self._receptions[key] = self._take(number, channel, message)
         return known
 
     def _spontaneous(self, number: int) -> Iterator[LocalStep]:
         aggregate = self.states[number]
         self._choice = -1
-        self._product.refused += self._reactions.inert(aggregate, Place(self.number, number))
+        self._exchange.refused += self._reactions.inert(aggregate, Place(self.number, number))
         for choice, each in enumerate(possible(self.of, aggregate, NOW_MS)):
             self._choice = choice
             reaction = self._reactions(aggregate, each.envelope)
             self._repeats.see(aggregate, each.envelope, reaction, Place(self.number, number, choice))
-            self._product.coverage.react(self.of, aggregate, each.envelope, reaction)
+            self._exchange.coverage.react(self.of, aggregate, each.envelope, reaction)
             if isinstance(reaction, Refusal):
                 if reaction.kind == "circle":
                     raise RuleError(ANSWERED, Place(self.number, number, choice), reaction.reason)
@@ -165,27 +126,27 @@ class Component:
             label = Label(self.name, each.cause, given.entity, _slot(given), None if given.slot == "" else given.event)
             if each.cause is Cause.COMMAND:
                 label = Label(self.name, each.cause, given.entity, "", given.event)
-            self._product.fates.send(self.name, reaction.refusals, Place(self.number, number, choice))
+            self._exchange.fates.send(self.name, reaction.refusals, Place(self.number, number, choice))
             step = self._step(aggregate, choice, label, reaction)
             if step is not None:
                 yield step
             else:
-                self.left_out.setdefault(number, set()).add(self._product.label(label))
+                self.left_out.setdefault(number, set()).add(self._exchange.label(label))
             self._choice = -1
 
     def _take(self, number: int, channel: int, message: int) -> LocalStep:
-        aggregate, sent_message = self.states[number], self._product.messages[message]
+        aggregate, sent_message = self.states[number], self._exchange.messages[message]
         place = Place(self.number, number, -1, channel, message)
-        sender = self._product.sender(channel)
+        sender = self._exchange.sender(channel)
         envelope = Envelope(sent_message.entity, sent_message.event, NOW_MS, sender, "", "", 0, sender, 1)
         reaction = react(self.of, aggregate, envelope)
         if isinstance(reaction, Refusal):
             raise RuleError(TAKEN, place, f"is refused, and so would be delivered for ever: {reaction.reason}")
         self._repeats.see(aggregate, envelope, reaction, place)
-        self._product.coverage.react(self.of, aggregate, envelope, reaction)
-        self._product.fates.deliver(self.name, envelope, reaction, place)
-        self._product.fates.send(self.name, reaction.refusals, place)
-        self._product.refuse_again(self.of, reaction.aggregate, envelope, place)
+        self._exchange.coverage.react(self.of, aggregate, envelope, reaction)
+        self._exchange.fates.deliver(self.name, envelope, reaction, place)
+        self._exchange.fates.send(self.name, reaction.refusals, place)
+        self._exchange.refuse_again(self.of, reaction.aggregate, envelope, place)
         label = Label(self.name, Cause.MESSAGE, sender=sender)
         step = self._step(aggregate, 0, label, reaction)
         if step is None:
@@ -194,16 +155,16 @@ class Component:
 
     def _step(self, before: Aggregate, choice: int, label: Label, reaction: Reaction) -> LocalStep | None:
         """Return the step, unless it leads out of the bounds."""
-        if not self._product.bounds.hold(self.of, reaction.aggregate):
+        if not self._exchange.bounds.hold(self.of, reaction.aggregate):
             self.cut += 1
             return None
-        told = self._product.told(self.number, reaction)
+        told = self._exchange.told(self.number, reaction)
         to = self.number_of(reaction.aggregate)
-        wrong = self._product.judge.step(self.of, reaction)
+        wrong = self._exchange.judge.step(self.of, reaction)
         said = label.cause is Cause.COMMAND
         again = tuple(restarted(before, reaction))
         label = replace(label, restarts=again) if again else label
-        return LocalStep(choice, to, self._product.label(label), said, told, wrong)
+        return LocalStep(choice, to, self._exchange.label(label), said, told, wrong)
 
 
 def _slot(envelope: Envelope) -> str:

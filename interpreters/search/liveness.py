@@ -23,7 +23,7 @@ from scipy.sparse.csgraph import connected_components
 
 from lifefold.core.kernel import Cause, Fairness, Pattern
 from lifefold.effects import Activity
-from lifefold.interpreters.search.component import Label
+from lifefold.interpreters.search.exchange import Label
 from lifefold.interpreters.search.product_system import ProductSystem
 
 Flags = npt.NDArray[np.bool_]

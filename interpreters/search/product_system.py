@@ -4,16 +4,11 @@ A state of the system is a tuple of numbers. It has one for each aggregate (see 
 flight on each channel, and one for the operator commands so far if their number is bounded.
 """
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from lifefold.core.kernel import (
-    Aggregate,
-    AggregateType,
-    Cause,
     Envelope,
-    Reaction,
     Refusal,
     System,
     SystemState,
@@ -21,19 +16,17 @@ from lifefold.core.kernel import (
     react,
     replace,
 )
-from lifefold.effects import Tell
-from lifefold.interpreters.search.canonical import NOW_MS, Unusable, numbers
-from lifefold.interpreters.search.component import Carried, Component, FlightMessage, Label, LocalStep, Move, message_of
-from lifefold.interpreters.search.configuration import Bounds, Judge, PropertyError
-from lifefold.interpreters.search.coverage import Coverage
-from lifefold.interpreters.search.dead_messages import MessageFates
-from lifefold.interpreters.search.rule_error import ADDRESSED, INERT, Place, RuleError, raised
+from lifefold.interpreters.search.canonical import NOW_MS
+from lifefold.interpreters.search.component import Component, LocalStep, Move
+from lifefold.interpreters.search.configuration import Bounds, Judge
+from lifefold.interpreters.search.exchange import Exchange, Refused, message_of
+from lifefold.interpreters.search.rule_error import Place
 
 StateRow = tuple[int, ...]
 
 
-class ProductSystem:
-    """All components of a system, and the messages, channels and labels that they share."""
+class ProductSystem(Exchange):
+    """All components of a system, with the queues of their channels."""
 
     def __init__(
         self,
@@ -44,36 +37,15 @@ class ProductSystem:
         kept: frozenset[str] = frozenset(),
     ) -> None:
         """Take the aggregates, each with its opening input."""
-        self.system: Final = system
+        super().__init__(system, [name for name, _ in opening], judge, bounds, kept)
         self.opening: Final = tuple(opening)
-        self.judge: Final = judge
-        self.bounds: Final = bounds
-        self.kept: Final = kept
-        self.coverage: Final = Coverage(system)
-        self.fates: Final = MessageFates()
-        self.messages: Final[list[FlightMessage]] = []
-        self.labels: Final[list[Label]] = []
-        self.refused = 0
         self._initial: StateRow | None = None
         self.wrong_at_birth: tuple[int, ...] = ()
         """The transition properties that the opening breaks."""
-        self._message_numbers: Final[dict[FlightMessage, int]] = {}
-        self._label_numbers: Final[dict[Label, int]] = {}
-        self.restarting: Final[set[int]] = set()
-        """The labels of the steps that restart a timer."""
         self.queues: Final[list[tuple[int, ...]]] = [()]
         self._queue_numbers: Final[dict[tuple[int, ...], int]] = {(): 0}
-        names = [name for name, _ in opening]
         self.components: Final = tuple(
-            Component(number, system.type_of(name), name, self) for number, name in enumerate(names)
-        )
-        self._places: Final = {name: number for number, name in enumerate(names)}
-        self.channels: Final = tuple(
-            (sender, receiver) for sender in range(len(names)) for receiver in range(len(names)) if sender != receiver
-        )
-        self._channel_numbers: Final = {pair: number for number, pair in enumerate(self.channels)}
-        self.identifiers: Final = (
-            frozenset[str]().union(*(_identifiers(component.of) for component in self.components)) - kept
+            Component(number, system.type_of(name), name, self) for number, name in enumerate(self.names)
         )
 
     def initial(self) -> StateRow:
@@ -96,20 +68,6 @@ class ProductSystem:
                 self._send(world, self.told(component.number, reaction))
         return tuple(world)
 
-    @contextmanager
-    def flawless(self, place: Callable[[], Place]) -> Generator[None]:
-        """Turn an error of the rules into one with its place. Raises ``RuleError``."""
-        try:
-            yield
-        except (Carried, RuleError, MemoryError, Refused, Unusable):
-            raise
-        except Unaddressed as error:
-            raise RuleError(ADDRESSED, place(), str(error)) from error
-        except PropertyError as error:
-            raise raised(error.why, place(), error.declared) from error
-        except Exception as error:
-            raise raised(error, place()) from error
-
     @property
     def width(self) -> int:
         """The number of columns of a state."""
@@ -124,57 +82,12 @@ class ProductSystem:
             *said,
         ]
 
-    def sender(self, channel: int) -> str:
-        """Return the sender on a channel."""
-        return self.components[self.channels[channel][0]].name
-
-    def channel(self, sender: int, receiver: str) -> int:
-        """Return the number of the channel from an aggregate to another one. Raises ``Unaddressed``."""
-        place = self._places.get(receiver)
-        if place is None or place == sender:
-            raise Unaddressed(self.components[sender].name, receiver, tuple(self._places))
-        return self._channel_numbers[sender, place]
-
-    def told(self, sender: int, reaction: Reaction) -> tuple[tuple[int, int], ...]:
-        """Return the messages of a reaction, in order, each with its channel."""
-        return tuple(self._post(sender, each.effect) for each in reaction.effects if isinstance(each.effect, Tell))
-
-    def _post(self, sender: int, tell: Tell) -> tuple[int, int]:
-        """Return a message's channel and number. Raises ``Carried`` if it carries an identifier of its aggregate."""
-        if self.identifiers:
-            carried = frozenset(name for name, _ in numbers(tell.event, self.identifiers))
-            if carried:
-                raise Carried(carried)
-        return self.channel(sender, tell.aggregate), self.sent_message(message_of(tell))
-
-    def sent_message(self, sent_message: FlightMessage) -> int:
-        """Return a message's number."""
-        number = self._message_numbers.setdefault(sent_message, len(self.messages))
-        if number == len(self.messages):
-            self.messages.append(sent_message)
-        return number
-
-    def label(self, label: Label) -> int:
-        """Return a label's number."""
-        number = self._label_numbers.setdefault(label, len(self.labels))
-        if number == len(self.labels):
-            self.labels.append(label)
-            if label.restarts:
-                self.restarting.add(number)
-        return number
-
     def queue(self, messages: tuple[int, ...]) -> int:
         """Return the number of the queue of a channel."""
         number = self._queue_numbers.setdefault(messages, len(self.queues))
         if number == len(self.queues):
             self.queues.append(messages)
         return number
-
-    def refuse_again(self, of: AggregateType, aggregate: Aggregate, envelope: Envelope, place: Place) -> None:
-        """Check that a repeated message changes nothing. Raises ``RuleError``."""
-        if not isinstance(react(of, aggregate, envelope), Refusal):
-            raise RuleError(INERT, place, "is accepted a second time", (Cause.MESSAGE, envelope))
-        self.refused += 1
 
     def successors(self, world: StateRow) -> Iterator[tuple[Move, StateRow, LocalStep]]:
         """Yield every step in a fixed order."""
@@ -250,24 +163,3 @@ class ProductSystem:
             )
         )
         return SystemState(aggregates, in_flight)
-
-
-class Refused(ValueError):
-    """An aggregate refuses its opening or a message."""
-
-    def __init__(self, name: str, refusal: Refusal) -> None:
-        super().__init__(f"{name} refuses {refusal.envelope.event!r}: {refusal.reason}")
-
-
-class Unaddressed(ValueError):
-    """A message has a recipient that the opening does not have."""
-
-    def __init__(self, sender: str, receiver: str, known: tuple[str, ...]) -> None:
-        if sender == receiver:
-            super().__init__(f"{sender} sends itself a message; inside an aggregate a rule uses Dispatch")
-        else:
-            super().__init__(f"{sender} sends {receiver!r} a message; the aggregates are {', '.join(known)}")
-
-
-def _identifiers(of: AggregateType) -> frozenset[str]:
-    return frozenset(name for machine in of.machines.values() for name in machine.record.identifiers)

@@ -10,7 +10,8 @@ from typing import Final
 from lifefold.core.kernel import Cause, Input, Reaction, Refusal, SystemStep, World, replace, sent_in
 from lifefold.interpreters.search.canonical import NOW_MS
 from lifefold.interpreters.search.component import Move
-from lifefold.interpreters.search.product_system import ProductSystem, Refused
+from lifefold.interpreters.search.exchange import Refused
+from lifefold.interpreters.search.product_system import ProductSystem
 
 
 class Unreduced:

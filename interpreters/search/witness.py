@@ -11,10 +11,11 @@ from lifefold.interpreters.report.trace import Attempt, Trace, placed
 from lifefold.interpreters.search.component import Move
 from lifefold.interpreters.search.dead_messages import Vain
 from lifefold.interpreters.search.disagreement import Unsound, differing, disagreement
+from lifefold.interpreters.search.exchange import Refused
 from lifefold.interpreters.search.findings import BrokenAt, Findings
 from lifefold.interpreters.search.graph import Graph
 from lifefold.interpreters.search.liveness import Lasso
-from lifefold.interpreters.search.product_system import ProductSystem, Refused, StateRow
+from lifefold.interpreters.search.product_system import ProductSystem, StateRow
 from lifefold.interpreters.search.rule_error import Place, RuleError
 from lifefold.interpreters.search.unreduced import Unreduced
 

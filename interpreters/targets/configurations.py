@@ -202,6 +202,12 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
     "fleet-quota": CheckConfiguration(
         opening=openings.quota(), bounds=_usual(commands=0), crashes=_ONE_INPUT_LARGE, of="fleet"
     ),
+    "fleet-sharing": CheckConfiguration(
+        opening=openings.sharing(),
+        bounds=_usual(commands=0),
+        crashes=_ONE_INPUT_LARGE,
+        of="fleet",
+    ),
     "fleet-trusted": CheckConfiguration(
         opening=openings.trusted(), bounds=_usual(commands=2), crashes=_ONE_INPUT_LARGE, of="fleet"
     ),

@@ -6,7 +6,7 @@ from lifefold.core import fleet
 from lifefold.core.fleet.system import plan_change, plan_difference
 from lifefold.core.fleet.worker import mailbox, question, stall_detector
 from lifefold.core.kernel import Opened, replace
-from lifefold.core.lifecycles import process, session
+from lifefold.core.lifecycles import process, session, task
 from lifefold.core.lifecycles.budget.amounts import Amounts
 from lifefold.core.lifecycles.task import OnDeath
 from lifefold.core.policy.abort import AbortPolicy
@@ -233,6 +233,36 @@ def quota() -> Opening:
         if name == "worker/ann" and isinstance(each.event, Opened)
         else (name, each)
         for name, each in fleet.opening(plan, 0)
+    )
+
+
+def sharing() -> Opening:
+    """Return the opening of a fleet of two agents of one account, and two tasks, of which one is more urgent.
+
+    The urgent task has failed and waits for its retry. Its role is that of the first agent, which is preempted for it.
+    The agents stop at their first error. A budget of sessions bounds the claims, and a message waits for the first
+    agent from the beginning, since no operator gives a command.
+    """
+    limits = session.Limits(max_consecutive_errors=1, max_total_errors=1)
+    agents = (
+        fleet.AgentPlan("ann", limits, account="left", roles=("lead",)),
+        fleet.AgentPlan("ben", limits, account="left"),
+    )
+    tasks = (
+        fleet.TaskPlan("T1", "do it", max_retries=0),
+        fleet.TaskPlan("T2", "do it", max_retries=1, priority=1, role="lead"),
+    )
+    budget = fleet.Budget(fleet.Caps(sessions=2))
+    plan = fleet.Plan("sharing", agents, tasks, budget=budget, preemption=fleet.Preemption())
+    waits = mailbox.Mailbox(mailbox.State.HOLDING, ("look",))
+    (name, of_board), (first, ann), *others = fleet.opening(plan, 0)
+    assert isinstance(of_board.event, Opened)  # noqa: S101 - that is what an opening is
+    assert isinstance(ann.event, Opened)  # noqa: S101 - the same
+    failed = replace(of_board.event.records["task:T2"], state=task.State.FAILED, failure="no")
+    return (
+        (name, replace(of_board, event=Opened({**of_board.event.records, "task:T2": failed}))),
+        (first, replace(ann, event=Opened({**ann.event.records, "mailbox": waits}))),
+        *others,
     )
 
 

@@ -101,7 +101,7 @@ def followed(aggregate: Aggregate, entity: Entity[Any], activity: Activity, choi
     talks_as = (known.record.id if known is not None else "") or f"C{running.generation}"
     for place in range(_FACTS):
         position: int = entity.record.position + place + 1
-        facts = (
+        facts: tuple[output.Seen, ...] = (
             output.WorkSeen(position, (tool,), 1),
             output.WorkSeen(position),
             output.WorkSeen(position, (compaction,), 0, 1),

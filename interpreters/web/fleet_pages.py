@@ -18,6 +18,11 @@ from lifefold.interpreters.web.structs import BoardPage, Column, FleetPage
 MOST_LINES: Final = 12
 """The last transitions on the page of a fleet."""
 
+MOST_FAILED: Final = 20
+"""The most failed and blocked tasks on the page of a fleet."""
+
+_FAILED: Final = frozenset({State.FAILED, State.BLOCKED})
+
 MOST_CARDS: Final = 100
 """The most tasks in a column of the board; the newest change is the first."""
 
@@ -40,13 +45,14 @@ ORDER: Final = (
 
 def fleet_page(view: View) -> FleetPage:
     """Return the page of a fleet at a moment."""
-    tasks = view.tasks()
+    tasks = view.tasks
     counted = task_status.counted(tasks)
     return FleetPage(
         view.at(),
         view.is_over,
-        view.waits(),
+        view.waits,
         tuple(_troubles(view)),
+        tuple(view.task(each) for each in counted if each.state in _FAILED)[:MOST_FAILED],
         dict(by_state(counted)),
         sum(each.state == State.CLOSED for each in counted),
         len(counted),
@@ -70,7 +76,7 @@ def _troubles(view: View) -> Iterator[str]:
 
 def board_page(view: View) -> BoardPage:
     """Return the board at a moment, with the evidence of every agent that has a task."""
-    tasks = view.tasks()
+    tasks = view.tasks
     counts = Counter(each.state for each in tasks)
     columns = []
     for state in ORDER:

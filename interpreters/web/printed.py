@@ -1,4 +1,4 @@
-"""The files of a fleet as text: what a session has printed, decoded by its adapter; its prompt; verifications.
+"""The files of a session as text: what it has printed, decoded by its adapter, and its prompt.
 
 All of it was written by agents. Only the end of a large file is read, names never leave the folder of the fleet, and a
 file that is no plain file is passed over.
@@ -8,40 +8,25 @@ import contextlib
 import os
 import stat
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from lifefold.interpreters.adapters import (
-    Adapter,
-    ConversationBegan,
-    Cutter,
-    Ended,
-    Fact,
-    Limited,
-    Now,
-    Spent,
-    cut,
-    remaining,
-)
-from lifefold.interpreters.adapters.facts import PermissionDenied, PermissionWanted, Said, WorkEnded, WorkStarted
-from lifefold.interpreters.cli.wording import moment, spent
+import msgspec
+
+from lifefold.interpreters.adapters import Now, adapter_or_command
+from lifefold.interpreters.desk.output_lines import OutputLine, OutputReader
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
-from lifefold.interpreters.fleet_runner.session_facts import adapter_of_start
-from lifefold.interpreters.fleet_runner.usage import as_usage
-from lifefold.interpreters.processes import SessionError
+from lifefold.interpreters.fleet_runner.redaction import Secrets
+from lifefold.interpreters.fleet_runner.session_facts import status_of
+from lifefold.interpreters.processes import SessionError, read_exit, read_order
 from lifefold.interpreters.processes.command import plain
 from lifefold.interpreters.processes.shim.durable import OUTPUT
-from lifefold.interpreters.web.structs import Printed, Verification
 
 MOST_BYTES: Final = 200_000
 """The most bytes of the end of an output that are read."""
 
 MOST_LINES: Final = 400
 """The most lines of an output on a page."""
-
-MOST_FILES: Final = 20
-"""The most outputs of verifications on a page."""
 
 _MINUTE_S: Final = 60
 
@@ -61,11 +46,6 @@ def end_of(file: Path, most: int = MOST_BYTES) -> tuple[bytes, bool]:
     return b"", False
 
 
-def text_of(file: Path) -> str:
-    """Return the end of a text file, with unprintable characters as escapes."""
-    return plain(end_of(file)[0])
-
-
 def sessions_of(folder: FleetFolder, agent: str) -> tuple[int, ...]:
     """Return the numbers of an agent's sessions that have a folder, the first one first."""
     with contextlib.suppress(OSError):
@@ -74,61 +54,26 @@ def sessions_of(folder: FleetFolder, agent: str) -> tuple[int, ...]:
     return ()
 
 
-def printed_by(folder: FleetFolder, agent: str, session: int) -> tuple[tuple[Printed, ...], bool]:
+def text_of(file: Path, secrets: Secrets) -> str:
+    """Return the end of a text file without secrets and control characters."""
+    return plain(secrets.hidden(end_of(file)[0].decode("utf-8", "replace")).encode("utf-8", "replace"))
+
+
+def printed_by(folder: FleetFolder, agent: str, session: int, secrets: Secrets) -> tuple[tuple[OutputLine, ...], bool]:
     """Return the last lines of a session's output, and whether earlier ones were left out."""
     try:
         directory = folder.last_start(agent, session)
-        adapter = adapter_of_start(directory)
+        order, ended = read_order(directory), read_exit(directory)
     except (SessionError, OSError):
         return (), False
     data, is_cut = end_of(directory / OUTPUT)
-    lines = list(_decoded(adapter, data))
-    return tuple(lines[-MOST_LINES:]), is_cut or len(lines) > MOST_LINES
-
-
-def _decoded(adapter: Adapter[Any], data: bytes) -> Iterator[Printed]:
-    """Yield the facts of an output as lines; a line that its adapter knows nothing of is no fact."""
-    now_s = time.time()
-    now = Now(int(now_s * 1_000), time.localtime(now_s).tm_gmtoff // _MINUTE_S)
-    cutter, lines = cut(Cutter(), data)
-    state = adapter.initial
-    for line in (*lines, *remaining(cutter)):
-        state, facts = adapter.read(state, line, now)
-        for fact in facts:
-            said = _line(fact)
-            yield Printed(said.kind, plain(said.text.encode("utf-8", "replace")))
-
-
-def _line(fact: Fact) -> Printed:  # noqa: PLR0911 - a form a fact
-    match fact:
-        case ConversationBegan(id=name):
-            return Printed("conversation", f"conversation {name}")
-        case WorkStarted(work=work, name=name):
-            return Printed("tool", f"begins {name or work}")
-        case WorkEnded(work=work, ok=ok):
-            return Printed("tool", f"{work} {'ended' if ok else 'failed'}")
-        case PermissionWanted(tool=tool, question=question):
-            return Printed("permission", f"asks for {tool}{f': {question}' if question else ''}")
-        case PermissionDenied(tool=tool, reason=reason):
-            return Printed("permission", f"may not use {tool}{f': {reason}' if reason else ''}")
-        case Spent(total=total, counted=counted):
-            return Printed("cost", f"{spent(as_usage(total)) or 'nothing'} in this {counted}")
-        case Limited(until_ms=until_ms, scope=scope, reason=reason):
-            until = "" if until_ms is None else f" until {moment(until_ms)}"
-            return Printed("limit", f"limit {scope} reached{until}{f': {reason}' if reason else ''}")
-        case Said(text=text):
-            return Printed("text", text)
-        case Ended(outcome=outcome, reason=reason):
-            return Printed("end", f"{outcome}{f': {reason}' if reason else ''}")
-
-
-def verifications(folder: FleetFolder, task: str, claims: int) -> Iterator[Verification]:
-    """Yield the outputs of the commands that verified a task, the latest claim first."""
-    for claim in range(claims, 0, -1):
-        place = folder.verification(task, claim)
-        try:
-            files = sorted(each for each in place.rglob("*") if not each.is_symlink() and each.is_file())
-        except OSError:
-            continue
-        for file in files[:MOST_FILES]:
-            yield Verification(claim, str(file.relative_to(place)), text_of(file))
+    if is_cut:
+        data = data.partition(b"\n")[2]  # the rest of a line says nothing, or the wrong thing
+    at_ms = time.time_ns() // 1_000_000 if ended is None else ended.at_ms
+    now = Now(at_ms, time.localtime(at_ms // 1_000).tm_gmtoff // _MINUTE_S)
+    reader = OutputReader(adapter_or_command("" if order is None else order.kind), lambda: now)
+    lines = list(reader.take(0, data))
+    if ended is not None:
+        lines += reader.finish(status_of(ended))
+    hidden = (msgspec.structs.replace(line, text=secrets.hidden(line.text)) for line in lines[-MOST_LINES:])
+    return tuple(hidden), is_cut or len(lines) > MOST_LINES

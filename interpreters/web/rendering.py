@@ -14,8 +14,9 @@ from markupsafe import Markup, escape
 
 from lifefold.interpreters.cli.wording import age, clock_time
 from lifefold.interpreters.processes.command import plain
-from lifefold.interpreters.web.drawing import drawing
+from lifefold.interpreters.web.drawing import drawing, last_spans
 from lifefold.interpreters.web.machine_pages import picture
+from lifefold.interpreters.web.structs import TimelinePage
 
 HERE: Final = Path(str(resources.files("lifefold.interpreters.web")))
 
@@ -56,6 +57,14 @@ def _lit(name: str, state: str) -> Markup:
     return title + Markup(body.removeprefix("<svg"))  # noqa: S704 - a file of this package
 
 
+def _drawn(page: TimelinePage) -> Markup:
+    """Return the drawing of a timeline, whose lanes lead to their agents and tasks."""
+    places = {
+        f"{lane.kind} {lane.name}": _path("fleets", page.at.key, f"{lane.kind}s", lane.name) for lane in page.lanes
+    }
+    return drawing(page, places)
+
+
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
@@ -69,16 +78,19 @@ def _marked(line: str) -> str:
 
 def _printable(value: Any) -> Any:
     """Return a value without control characters and without marks that turn the direction of writing."""
-    return plain(value.encode("utf-8", "replace")) if type(value) is str else value
+    if type(value) is not str or value.isprintable():
+        return value
+    return plain(value.encode("utf-8", "replace"))
 
 
 _ENVIRONMENT: Final = Environment(
     loader=FileSystemLoader(HERE / "templates"),
     autoescape=True,
     finalize=_printable,
+    auto_reload=False,
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
 )
 _ENVIRONMENT.filters |= {"clock": _clock, "json": _json, "marked": _marked, "age": age}
-_ENVIRONMENT.globals |= {"ago": _ago, "path": _path, "lit": _lit, "drawing": drawing}
+_ENVIRONMENT.globals |= {"ago": _ago, "path": _path, "lit": _lit, "drawn": _drawn, "last_spans": last_spans}

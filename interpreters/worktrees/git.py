@@ -221,13 +221,13 @@ class Git:
         query = ("ls-files", "--others", "-z", "--exclude-per-directory=.gitignore", f"--exclude-from={rules}")
         return tuple(name.removesuffix("/") for name in (await self.run(*query, *options)).names)
 
-    async def heed_all(self) -> None:
+    async def heed_all(self, way: Way = PLAIN) -> None:
         """Clear the flags of the index that hide changes of tracked files.
 
         An agent may have set ``assume-unchanged`` and ``skip-worktree``. In a sparse checkout git itself sets the
         latter, and it stays.
         """
-        listed = (await self.run("ls-files", "-v", "-z")).names
+        listed = (await self.run("ls-files", "-v", "-z", way=way)).names
         sparse = await self.run("config", "--type=bool", "--get", "core.sparseCheckout", accept=(0, 1))
         flagged = {
             "--no-assume-unchanged": [line[2:] for line in listed if line[0].islower()],
@@ -235,7 +235,7 @@ class Git:
         }
         for option, hidden in flagged.items():
             for names in portions(tuple(hidden)):
-                await self.run("update-index", option, "--", *names)
+                await self.run("update-index", option, "--", *names, way=way)
 
     async def ignored(self) -> tuple[str, ...]:
         """Return the untracked files that git ignores; an ignored folder stands for its contents."""

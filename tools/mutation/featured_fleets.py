@@ -3,21 +3,32 @@
 from collections.abc import Mapping
 from typing import Final
 
-from lifefold.core.fleet import AgentPlan, Budget, Caps, GatePlan, Plan, Preemption, ServicePlan, Talks, TaskPlan
+from lifefold.core.fleet import (
+    AgentPlan,
+    Budget,
+    Caps,
+    GatePlan,
+    NotifierPlan,
+    Plan,
+    Preemption,
+    ServicePlan,
+    Talks,
+    TaskPlan,
+)
 from lifefold.core.fleet.board import budget, intake, worker_slot
 from lifefold.core.fleet.dispatch import plan_approval
 from lifefold.core.fleet.service import inbox
 from lifefold.core.fleet.system.plan import fleet_task_of
 from lifefold.core.fleet.worker import desired_state, question, stall_detector
 from lifefold.core.kernel import replace
-from lifefold.core.lifecycles import process, task
+from lifefold.core.lifecycles import approval, process, task
 from lifefold.core.lifecycles.budget.amounts import Amounts
 from lifefold.core.lifecycles.session import Limits
 from lifefold.core.lifecycles.task import OnDeath
 from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.policy.standing import StandingAnswer
-from lifefold.effects import Every
+from lifefold.effects import Every, NotificationKind
 from lifefold.interpreters.targets.bounded import few_questions, few_uses, little_left, one_message
 from small_fleets import ONE_MESSAGE, Small
 
@@ -114,6 +125,38 @@ ASKING: Final[Mapping[str, Small]] = {
         ),
         {"desired_state": _STOP, question.REF: (question.QuestionAsked, question.QuestionAnswered)},
         commands=2,
+        within={**ONE_MESSAGE, question.REF: few_questions},
+    ),
+}
+
+_EVERYTHING: Final = (NotifierPlan("all", tuple(NotificationKind), retries=0),)
+
+TELLING: Final[Mapping[str, Small]] = {
+    "one agent whose plan and work need approvals, and a notifier": Small(
+        Plan(
+            "small",
+            _agents(1),
+            (TaskPlan("T0", "do it", max_retries=1, needs_approval=True, caps=Caps(sessions=1)),),
+            approve_plan=True,
+            approval_ms=3_600_000,
+            notify=_EVERYTHING,
+        ),
+        {"task": (approval.ApprovalGranted,), "plan": _APPROVAL, "desired_state": _STOP},
+        commands=2,
+    ),
+}
+
+ANNOUNCING: Final[Mapping[str, Small]] = {
+    "one agent that asks and is watched, and a notifier": Small(
+        Plan(
+            "small",
+            (AgentPlan("a0", _agents(1)[0].limits, stall=stall_detector.Limits(warn_ms=2, end_ms=4)),),
+            (_task(0),),
+            questions=question.Terms(1, (StandingAnswer("Read", "a", allows=True),)),
+            notify=_EVERYTHING,
+        ),
+        {question.REF: (question.QuestionAsked,)},
+        commands=1,
         within={**ONE_MESSAGE, question.REF: few_questions},
     ),
 }
@@ -270,6 +313,8 @@ FEATURED: Final[Mapping[str, Small]] = {
     **WATCHED,
     **TURNS,
     **ASKING,
+    **TELLING,
+    **ANNOUNCING,
     **RESTARTED,
     **LIMITED,
     **TALKING,

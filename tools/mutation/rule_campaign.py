@@ -20,10 +20,11 @@ from lifefold.interpreters.check import Bounds, Report
 from lifefold.interpreters.check import Outcome as CheckOutcome
 from lifefold.interpreters.check.checking import NEVER_STUCK, _Check
 from lifefold.interpreters.search.canonical import NOW_MS, blank
-from lifefold.interpreters.search.component import Component, FlightMessage
+from lifefold.interpreters.search.component import Component
 from lifefold.interpreters.search.configuration import Judge
+from lifefold.interpreters.search.exchange import FlightMessage, Refused, Unaddressed
 from lifefold.interpreters.search.graph import Graph, explore
-from lifefold.interpreters.search.product_system import ProductSystem, Refused, Unaddressed
+from lifefold.interpreters.search.product_system import ProductSystem
 from lifefold.interpreters.search.rule_error import RuleError
 from lifefold.interpreters.search.witness import Witness
 from mutation_campaign import Broken, Impatient
@@ -226,7 +227,7 @@ def _receives_nothing_new(ours: Component, theirs: Component) -> bool:
 
 
 def _received(component: Component, channel: int, message: int) -> tuple[str, FlightMessage]:
-    return component._product.sender(channel), component._product.messages[message]
+    return component._exchange.sender(channel), component._exchange.messages[message]
 
 
 def _calls(product_system: ProductSystem) -> Iterator[Call]:

@@ -9,6 +9,7 @@ from lifefold.core.fleet.dispatch import (
     budgets,
     claims,
     dependencies,
+    notifications,
     plan_approval,
     preemption,
     restarts,
@@ -17,7 +18,17 @@ from lifefold.core.fleet.dispatch import (
 )
 from lifefold.core.fleet.service import model, rules
 from lifefold.core.fleet.system import board, worker
-from lifefold.core.fleet.worker import conversations, orphans, output, question, shutdown, stall_detector, turns, usage
+from lifefold.core.fleet.worker import (
+    announcer,
+    conversations,
+    orphans,
+    output,
+    question,
+    shutdown,
+    stall_detector,
+    turns,
+    usage,
+)
 from lifefold.core.fleet.worker import restarts as worker_restarts
 from rule_mutation import Source
 
@@ -88,6 +99,21 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         changed=(question,),
         names="keep_open waits _may_be_asked".split(),
     ): featured_fleets.ASKING,
+    Source(
+        *(notifications, board),
+        name="notifications",
+        changed=(notifications,),
+        names=(
+            "notifiers _announce announce_task announce_plan announce_budget announce_stop _announce_end _is_over"
+            " _is_news"
+        ).split(),
+    ): featured_fleets.TELLING,
+    Source(
+        *(announcer, worker),
+        name="announcer",
+        changed=(announcer,),
+        names="note_question note_silence pass_on".split(),
+    ): featured_fleets.ANNOUNCING,
     Source(
         *(output, turns, worker),
         name="turns",

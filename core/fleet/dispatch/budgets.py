@@ -143,18 +143,32 @@ def _blocked(spent: Entity[budget.Budget], name: str) -> Dispatch:
 
 def reason_of(spent: Entity[budget.Budget]) -> str:
     """Return the reason why a budget has no share left, for messages."""
-    line = next(each for each in spent.record.lines if not each.suffices)
-    left = max(0, line.account.cap - line.account.cost)
+    line = _short_line(spent)
     whose = "the fleet's" if spent.ref == FLEET else "its"
-    rest = f"; a claim is given {in_words(line.resource, line.share)}" if left else ""
-    return f"{whose} budget is spent: {in_words(line.resource, line.account.cost, line.account.cap)}{rest}"
+    rest = f" spent, and a claim is given {in_words(line.resource, line.share)}" if _is_left(line) else ""
+    cost = in_words(line.resource, line.account.cost, line.account.cap)
+    return f"{whose} budget {shortage_of(spent)}: {cost}{rest}"
+
+
+def shortage_of(spent: Entity[budget.Budget]) -> str:
+    """Return what is wrong with a budget that has no share left: it is spent, or what is left is less than a share."""
+    short = [each for each in spent.record.lines if not each.suffices]
+    return "is too small for another claim" if any(map(_is_left, short[:1])) else "is spent"
+
+
+def _short_line(spent: Entity[budget.Budget]) -> budget.Line:
+    return next(each for each in spent.record.lines if not each.suffices)
+
+
+def _is_left(line: budget.Line) -> bool:
+    return line.account.cap > line.account.cost
 
 
 def raising(spent: Entity[budget.Budget]) -> str:
     """Return the command that raises a budget by enough for the next claim, ready to be typed."""
     whose, _, name = spent.ref.removeprefix("budget:").partition("/")
     of = f" --{whose} {name}" if name else ""
-    line = next(each for each in spent.record.lines if not each.suffices)
+    line = _short_line(spent)
     option, write = _OPTIONS[line.resource]
     return f"budget{of} --add-{option} {write(line.share + line.account.overrun - line.account.free)}"
 

@@ -247,17 +247,10 @@ def view_agrees(board: Aggregate) -> bool:
 
 def is_no_failure(step: Transition) -> bool:
     """A released task has not failed: it is open, with as many retries as before."""
-    if step.entered is None:
-        return True
-    before: FleetTask = step.was
+    was: FleetTask = step.was
     now: FleetTask = step.after.record
-    same = (now.retries, now.limit, now.failure, now.kept) == (
-        before.retries,
-        before.limit,
-        before.failure,
-        before.kept,
-    )
-    return same and step.entered is task.State.OPEN and not now.owner
+    same = (now.retries, now.limit, now.failure, now.kept) == (was.retries, was.limit, was.failure, was.kept)
+    return step.entered is None or (same and step.entered is task.State.OPEN and not now.owner)
 
 
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (

@@ -115,7 +115,7 @@ def _money(view: FleetView) -> str:
     whose = "the fleet's" if found.ref == budgets.FLEET else "its"
     if found.state is budget.State.HELD:
         return f"all that is left of {whose} budget is reserved for tasks in progress"
-    return f"{whose} budget is spent{refill(view, found)}"
+    return f"{whose} budget {budgets.shortage_of(found)}{refill(view, found)}"
 
 
 def _claimed(view: FleetView) -> str:

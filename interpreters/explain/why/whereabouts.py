@@ -77,7 +77,7 @@ def whereabouts(view: FleetView, agent: str) -> str:
         return f"{agent} is preempted for {preempted_for}" if preempted_for else f"{agent} is at {slot.task}"
     spent = empty_budget(view, agent)
     if spent is not None:
-        return f"{agent}'s own budget is spent{refill(view, spent)}"
+        return f"{agent}'s own budget {budgets.shortage_of(spent)}{refill(view, spent)}"
     resting = resting_account(view, agent)
     if resting is not None:
         return f"{agent}'s {limited(view, resting)}"

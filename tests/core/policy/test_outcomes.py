@@ -3,7 +3,7 @@
 import pytest
 
 from lifefold.core.policy import ends
-from lifefold.core.policy.ends import Trouble
+from lifefold.core.policy.ends import Program, Trouble
 from lifefold.core.policy.outcomes import DIAGNOSES, Outcome, by_diagnosis, diagnosis_of
 from lifefold.core.policy.reasons import AbortReason, TransitionReason
 
@@ -69,3 +69,12 @@ def test_a_diagnosis_leads_back_to_its_outcome_where_the_reasons_are_its_own() -
         assert by_diagnosis(DIAGNOSES[outcome]) is outcome
     assert DIAGNOSES[Outcome.LIMITED].transition_reason is TransitionReason.RETRY
     assert DIAGNOSES[Outcome.LIMITED].abort_reason is AbortReason.PROVIDER_ERROR
+
+
+def test_the_last_words_of_a_command_tell_more_than_its_outcome() -> None:
+    """Without known words the outcome counts, and then the exit status."""
+    large = diagnosis_of(Outcome.PROMPT_TOO_LONG, 1, "API Error: (413) request_too_large")
+    assert large is not None
+    assert large.transition_reason is TransitionReason.PROVIDER_413
+    assert diagnosis_of(Outcome.PROMPT_TOO_LONG, 1, "no known words") is DIAGNOSES[Outcome.PROMPT_TOO_LONG]
+    assert diagnosis_of(Outcome.CRASHED, 4, "", Program.CLAUDE) == ends.by_status(4, Program.CLAUDE)

@@ -19,6 +19,7 @@ from lifefold.core.lifecycles import session
 from lifefold.effects import RunSession
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.picture import Picture
+from lifefold.interpreters.cli.watched import OfRunner
 from lifefold.interpreters.engine import ActivityContext, Interpreter
 from lifefold.interpreters.explain import pending, status, task_status
 from lifefold.interpreters.fleet_file import load
@@ -48,7 +49,7 @@ async def drawing(ground: Ground, act: Callable[[Draw, Runner], None], *, crashi
     runner = await Runner.open(load(ground.fleet), ground.log, interpreter=interpreter)
     account = Account()
     runner.observers.append(account.observe)
-    picture = Picture(runner, account)
+    picture = Picture(OfRunner(runner), account)
     begun = anyio.Event()
     runner.observers.append(Begun(len(runner.fleet.agents), begun).observe)
     async with anyio.create_task_group() as tasks:
@@ -87,7 +88,7 @@ async def drawing_when(
     """Draw when something is so; every worker ``begins`` with what is said to it as soon as it is there."""
     runner = await Runner.open(load(ground.fleet), ground.log, interpreter=Interpreter(activities={RunSession: fail}))
     account, so = Account(), anyio.Event()
-    picture = Picture(runner, account)
+    picture = Picture(OfRunner(runner), account)
 
     def observe(name: str, outcome: Reaction | Refusal) -> None:
         account.observe(name, outcome)
@@ -239,7 +240,7 @@ def test_a_task_shows_how_often_it_was_claimed_if_that_is_more_than_once(tmp_pat
     def act(_draw: Draw, runner: Runner) -> None:
         account = Account()
         account.claims.update({"plain-1": 3, "plain-2": 1})
-        drawn = " ".join(lines(Picture(runner, account), 120, 40))
+        drawn = " ".join(lines(Picture(OfRunner(runner), account), 120, 40))
         assert re.search(r"plain-1:(in progress|claimed) \(3 claims\)", drawn)
         assert re.search(r"plain-2:(in progress|claimed)\s", drawn)
 

@@ -21,6 +21,7 @@ from lifefold.core.lifecycles import session, turn
 from lifefold.effects import FollowOutput, RunSession
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.picture import Picture
+from lifefold.interpreters.cli.watched import OfRunner
 from lifefold.interpreters.engine import ActivityContext, Interpreter
 from lifefold.interpreters.explain.turn_status import TurnStatus, turn_status
 from lifefold.interpreters.fleet_file import load
@@ -81,7 +82,7 @@ async def _hang(activity: RunSession, context: ActivityContext) -> None:
 async def _asking(ground: Ground) -> tuple[str, str]:
     """Return a wide and a narrow picture of a fleet whose session has asked for leave."""
     runner = await Runner.open(load(ground.fleet), ground.log, interpreter=Interpreter(activities={RunSession: _hang}))
-    picture, asked, waits = Picture(runner, Account()), anyio.Event(), anyio.Event()
+    picture, asked, waits = Picture(OfRunner(runner), Account()), anyio.Event(), anyio.Event()
 
     def observe(name: str, outcome: Reaction | Refusal) -> None:
         if not isinstance(outcome, Reaction) or not name.startswith("worker"):

@@ -68,3 +68,11 @@ def test_a_mistake_is_named_by_its_place(tmp_path: Path, prices: str, model: str
 def test_a_price_is_no_part_of_the_meaning(tmp_path: Path) -> None:
     """It decides about no task, so a new price is no plan change."""
     assert loaded(tmp_path, GPT).meaning == loaded(tmp_path, GPT.replace("1.25", "2")).meaning
+
+
+def test_the_reservation_of_a_silent_session_is_no_price_for_one_that_reports_tokens(tmp_path: Path) -> None:
+    """A session that reports tokens is not silent, so the error names the prices also with ``unreported``."""
+    text = FILE.replace("session_usd = 1", 'session_usd = 1\nunreported = "share"')
+    (tmp_path / "fleet.toml").write_text(text.format(model='model = "gpt"', prices=""))
+    with pytest.raises(FleetFileError, match=r'\[\[prices\]\] for model = "gpt"'):
+        load(tmp_path / "fleet.toml")

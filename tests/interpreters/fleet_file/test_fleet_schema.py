@@ -71,6 +71,9 @@ def small(key: str = "", path: tuple[str, ...] = ()) -> dict[str, Any]:
         runs = {"kind": "python", "target": "a:B"}
     elif key in PROGRAMS:
         runs = {"kind": "claude", "program": "sh"}
+    tells: dict[str, Any] = {"run": ["sh"]}
+    if key in {"url", "headers"}:
+        tells = {"url": "http://localhost/"}
     prompt = {"prompt_file": "fleet.toml"} if key == "prompt_file" else {"prompt": "Write hello.txt"}
     return {
         "fleet": {
@@ -84,6 +87,7 @@ def small(key: str = "", path: tuple[str, ...] = ()) -> dict[str, Any]:
         },
         "answers": [{"tool": "Bash", "answer": "allow"}],
         "prices": [{"model": "gpt", "input": 1, "output": 2}],
+        "notify": [{"on": "closed", **tells}],
         "agents": [{"name": "coder", "roles": ["review"], "restart": {}, "budget": {}, **runs}],
         "tasks": [{"id": "T1", "budget": {}, **prompt}],
         "interpreters": [{"use": "pager"}],
@@ -261,6 +265,8 @@ def test_the_tables_of_the_page_are_what_is_declared() -> None:
     assert WRITER["page"](text) == text
     text_of_agents = WRITER["AGENTS"].read_text()
     assert WRITER["agents_page"](text_of_agents) == text_of_agents
+    text_of_kinds = WRITER["NOTIFY"].read_text()
+    assert WRITER["notify_page"](text_of_kinds) == text_of_kinds
     headers = {".".join(path) for path in SECTIONS}
     assert {part["header"].strip("[]") for part in WRITER["PART"].finditer(text)} == headers
     assert all(f"| `{key}` |" in text for section in SECTIONS.values() for key in keys_of(section))

@@ -37,7 +37,7 @@ def test_a_fleet_begins_nothing_that_its_budget_does_not_cover(ground: Ground) -
     """
     ground.demand("", "budget = { usd = 1, session_usd = 0.5 }")
     printed = ground.call("run", str(ground.fleet), "--no-live", "--no-wait", code=4, COST="0.4").stdout
-    reason = "the fleet's budget is spent: 0.80 of 1.00 USD; a claim is given 0.50 USD"
+    reason = "the fleet's budget is too small for another claim: 0.80 of 1.00 USD spent, and a claim is given 0.50 USD"
     assert f"plain-3: BLOCKED: {reason}" in printed
     assert "only an operator can move this fleet on" in printed
     told = {each["id"]: (each["state"], ground.sessions(each["id"])) for each in ground.json("tasks")}

@@ -6,8 +6,8 @@ from canonical_form import in_form
 from lifefold.core.kernel import Machine, Reaction, alone, possible, react, replace
 from lifefold.interpreters.check import Bounds
 from lifefold.interpreters.search.canonical import NOW_MS, Canonical
-from lifefold.interpreters.search.component import Carried
 from lifefold.interpreters.search.configuration import Judge
+from lifefold.interpreters.search.exchange import Carried
 from lifefold.interpreters.search.graph import Graph, explore
 from lifefold.interpreters.search.product_system import ProductSystem
 from lifefold.interpreters.search.reactions import Reactions

@@ -301,7 +301,10 @@ def test_a_reason_says_what_is_left_if_it_is_less_than_a_share() -> None:
     """Or nobody would see why something that is left is not spent."""
     of = ask(limited(make("T1"), make("T2"), all_budgets={FLEET: money(1_000_000, 300_000)}))
     ask(close(of, "T1"), microusd=800_000)
-    assert of.record("task:T2").reason == "the fleet's budget is spent: 0.80 of 1.00 USD; a claim is given 0.30 USD"
+    assert (
+        of.record("task:T2").reason
+        == "the fleet's budget is too small for another claim: 0.80 of 1.00 USD spent, and a claim is given 0.30 USD"
+    )
 
 
 def test_how_budgets_stand_is_told_the_fleets_first() -> None:

@@ -1,6 +1,7 @@
 """The board announces what waits for people and what has happened: once, to those that listen, by no chance."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 import pytest
 
@@ -17,13 +18,16 @@ from lifefold.effects import NotificationKind
 from lifefold.interpreters.targets.check_targets import named
 from lost_rules import without
 
-EVERYTHING = tuple(NotificationKind)
+EVERYTHING: Final = tuple(NotificationKind)
+NOTHING: Final[Mapping[str, Record]] = {}
 
 
-def listening(*tasks: fleet_task.FleetTask, kinds: tuple[NotificationKind, ...] = EVERYTHING, **more: Record) -> Hand:
-    """Return a board with a notifier that listens to these kinds."""
-    seats = {"worker_slots": ("ann",)}
-    return opened(*tasks, **seats, **more, **{notifier.FIRST: notifier.Notifier(name="desk", kinds=kinds)})  # type: ignore[arg-type] - records and seats
+def listening(
+    *tasks: fleet_task.FleetTask, kinds: tuple[NotificationKind, ...] = EVERYTHING, more: Mapping[str, Record] = NOTHING
+) -> Hand:
+    """Return a board with a notifier that listens to these kinds, and with more records."""
+    records: dict[str, Record] = {**more, notifier.FIRST: notifier.Notifier(name="desk", kinds=kinds)}
+    return opened(*tasks, worker_slots=("ann",), **records)
 
 
 def told(of: Hand) -> list[tuple[str, str, str, str]]:
@@ -68,7 +72,7 @@ def test_a_blocked_task_is_told_with_the_reason() -> None:
 def test_a_spent_budget_is_told_once_and_not_for_each_task_that_it_blocks() -> None:
     """The notification has the command that raises it."""
     lines = (budget.Line(Resource.SESSIONS, 1, Account(cap=1)),)
-    of = listening(make("T1"), make("T2"), **{"budget:fleet": budget.Budget(lines=lines)})
+    of = listening(make("T1"), make("T2"), more={"budget:fleet": budget.Budget(lines=lines)})
     spend(close(ask(of), "T1"))
     said = [each for each in told(of) if each[0] in {"budget", "blocked"}]
     assert len(said) == 1
@@ -82,14 +86,14 @@ def test_a_budget_of_an_agent_or_a_task_names_it() -> None:
     """So that a receiver can select by it."""
     lines = (budget.Line(Resource.SESSIONS, 1, Account(cap=1)),)
     refs = ("budget:task/T1", "budget:agent/ann")
-    of = listening(make("T1"), **{ref: budget.Budget(lines=lines) for ref in refs})
+    of = listening(make("T1"), more={ref: budget.Budget(lines=lines) for ref in refs})
     found = [each for each in told(spend(close(ask(of), "T1"))) if each[0] == "budget"]
     assert sorted(each[2:] for each in found) == [("", "ann"), ("T1", "")]
 
 
 def test_a_plan_that_waits_is_told_when_the_fleet_begins() -> None:
     """It is told once, and its decision is an operator's own."""
-    of = listening(make("T1", state=task.State.PLANNED), **{plan_approval.REF: plan_approval.Proposal()})
+    of = listening(make("T1", state=task.State.PLANNED), more={plan_approval.REF: plan_approval.Proposal()})
     assert [each[0] for each in told(of)] == ["plan"]
     assert [each[0] for each in told(of.give(plan_approval.REF, plan_approval.PlanApproved()))] == ["plan"]
 
@@ -97,7 +101,7 @@ def test_a_plan_that_waits_is_told_when_the_fleet_begins() -> None:
 def test_a_limit_is_told_when_the_account_begins_to_rest() -> None:
     """A second report of the same limit is no news."""
     ref = accounts.ref_of("left")
-    of = listening(make("T1"), **{ref: account.Account()})
+    of = listening(make("T1"), more={ref: account.Account()})
     for _ in range(2):
         of.give(ref, account.LimitReported(60_000, 60_000, "five_hour", "wait"), "worker/ann")
     assert told(of) == [("limit", "account left rests at a limit: five_hour limit", "", "")]
@@ -121,7 +125,7 @@ def test_an_agent_that_leaves_when_no_task_is_left_is_the_end() -> None:
 def test_the_fleet_is_over_with_its_last_service() -> None:
     """A service that has failed is told, and one that was stopped is not."""
     slots: dict[str, Record] = {f"service_slot:{name}": service_slot.ServiceSlot() for name in ("web", "db")}
-    of = go(listening(**slots), "ann")
+    of = go(listening(more=slots), "ann")
     assert told(of) == []
     of.hear("service/web", "service_slot:web", service_slot.ServiceGone("it crashed", failed=True))
     of.hear("service/db", "service_slot:db", service_slot.ServiceGone("stopped"))
@@ -134,7 +138,7 @@ def test_the_fleet_is_over_with_its_last_service() -> None:
 def test_each_notifier_hears_of_its_kinds_only() -> None:
     """The second one listens to failures."""
     second = notifier.Notifier(name="pager", kinds=(NotificationKind.FAILED,))
-    of = listening(make("T1"), make("T2"), kinds=(NotificationKind.CLOSED,), **{"notifier:2": second})
+    of = listening(make("T1"), make("T2"), kinds=(NotificationKind.CLOSED,), more={"notifier:2": second})
     fail(ask(close(ask(of), "T1")), "T2")
     waiting = {ref: [each.task for each in of.record(ref).waiting] for ref in (notifier.FIRST, "notifier:2")}
     assert waiting == {notifier.FIRST: ["T1"], "notifier:2": ["T2"]}
@@ -157,24 +161,24 @@ def forgotten(of: Hand) -> Aggregate:
 
 def _resting() -> Hand:
     ref = accounts.ref_of("left")
-    return listening(make("T1"), **{ref: account.Account()}).give(ref, account.LimitReported(60_000), "worker/ann")
+    return listening(make("T1"), more={ref: account.Account()}).give(ref, account.LimitReported(60_000), "worker/ann")
 
 
 def _spent() -> Hand:
     lines = (budget.Line(Resource.SESSIONS, 1, Account(cap=1)),)
     kinds = (NotificationKind.BUDGET,)
-    of = listening(make("T1"), kinds=kinds, **{"budget:task/T1": budget.Budget(lines=lines)})
+    of = listening(make("T1"), kinds=kinds, more={"budget:task/T1": budget.Budget(lines=lines)})
     return spend(close(ask(of), "T1"))
 
 
 def _down() -> Hand:
-    of = listening(make("T1"), **{"service_slot:web": service_slot.ServiceSlot()})
+    of = listening(make("T1"), more={"service_slot:web": service_slot.ServiceSlot()})
     return of.hear("service/web", "service_slot:web", service_slot.ServiceGone("it crashed", failed=True))
 
 
 PRESENT: dict[str, Any] = {
     "approval": lambda: park(ask(listening(make("T1", needs_approval=True))), "T1"),
-    "plan": lambda: listening(**{plan_approval.REF: plan_approval.Proposal()}),
+    "plan": lambda: listening(more={plan_approval.REF: plan_approval.Proposal()}),
     "limit": _resting,
     "budget": _spent,
     "service": _down,

@@ -97,6 +97,7 @@ CHECKED: Final = (
     "fleet-drained",
     "fleet-trusted",
     "fleet-quota",
+    "fleet-sharing",
     "fleet-orphans",
     "fleet-turns",
     "fleet-changing",

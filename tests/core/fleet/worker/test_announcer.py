@@ -4,11 +4,11 @@ from typing import Any
 
 from aggregate_hand import Hand
 from fleet_worker import next_task, start
-from lifefold.core.fleet import AgentPlan, NotifierPlan, Plan, TaskPlan, opening
+from lifefold.core.fleet import AgentPlan, NotifierPlan, Plan, ServicePlan, TaskPlan, opening
 from lifefold.core.fleet.board import notifier
 from lifefold.core.fleet.worker import announcer, question, stall_detector
 from lifefold.core.fleet.worker.question import Kind, QuestionAsked, Terms
-from lifefold.core.kernel import Envelope, Opened, replace
+from lifefold.core.kernel import Aggregate, Envelope, Opened, Projection, replace
 from lifefold.core.lifecycles import session
 from lifefold.core.policy.standing import StandingAnswer
 from lifefold.effects import Notification, NotificationKind
@@ -113,3 +113,46 @@ def test_the_board_has_a_notifier_for_each_table_and_none_without() -> None:
     there = {ref: each for ref, each in records(plan, "board").items() if ref.startswith(notifier.REF)}
     assert there == {notifier.FIRST: notifier.Notifier(name="a", kinds=(QUESTION,), retries=7)}
     assert not any(ref.startswith(notifier.REF) for ref in records(planned(), "board"))
+
+
+def board(*heard: Notification) -> Aggregate:
+    """Return a board whose notifier listens to everything that agents announce, and has heard of this."""
+    kinds = (QUESTION, PERMISSION, STALLED)
+    counts = tuple((each.kind, 1) for each in heard)
+    return Hand("board", {notifier.FIRST: notifier.Notifier(kinds=kinds, accepted=counts)}).aggregate
+
+
+def test_what_waits_at_an_agent_and_was_not_announced_breaks_the_property() -> None:
+    """A message in flight may still announce it; without a listener nothing has to be announced."""
+    of = asked(working(QUESTION, STALLED), ASKED)
+    ((_, heard),) = announced(of)
+    others = {"service/web": announcer.News(), "worker/bob": announcer.news(working().aggregate)}
+
+    def holds(*known: Notification, under_way: int = 0) -> bool:
+        seen = {"board": announcer.news(board(*known)), "worker/ann": announcer.news(of.aggregate), **others}
+        return announcer.is_announced(Projection(seen, under_way))
+
+    assert holds(heard)
+    assert holds(under_way=1)
+    assert not holds()
+
+
+def test_silence_that_was_not_announced_breaks_the_property() -> None:
+    """A worker without questions has silence to announce, too."""
+    of = Hand("worker/ann", records(planned(NotifierPlan("desk", (STALLED,)), asks=False), "worker/ann"))
+    of.report("session", "PrepareWorktree", session.WorktreeReady())
+    start(next_task(of))
+    assert announcer.news(of.aggregate).present == frozenset()
+    of.report(stall_detector.REF, "WatchOutput", stall_detector.Silent(of.record(stall_detector.REF).limits.warn_ms))
+    assert announcer.news(of.aggregate).present == {STALLED}
+    unwatched = records(planned(NotifierPlan("desk", (QUESTION,)), watched=False), "worker/ann")
+    assert announcer.news(Hand("worker/ann", unwatched).aggregate).present == frozenset()
+
+
+def test_a_service_has_nothing_to_announce() -> None:
+    """Only workers and the board are looked at."""
+    (opened,) = [
+        each for of, each in opening(Plan("serving", (), (), services=(ServicePlan("web"),)), 0) if of == "service/web"
+    ]
+    assert isinstance(opened.event, Opened)
+    assert announcer.news(Hand("service/web", dict(opened.event.records)).aggregate) == announcer.News()

@@ -1,0 +1,133 @@
+"""The command ``diff``: the changes that the work at a task makes, against their base."""
+
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import anyio
+import msgspec
+
+from lifefold.core.fleet.board.fleet_task import FleetTask
+from lifefold.core.fleet.system import board
+from lifefold.interpreters.cli import logs
+from lifefold.interpreters.cli.earlier import found_earlier
+from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.names import UnknownName, must_be_there
+from lifefold.interpreters.cli.pager import is_coloured, page
+from lifefold.interpreters.cli.wording import age
+from lifefold.interpreters.desk.changes import Changes, NoChangesError, Repository, lines, visible
+from lifefold.interpreters.desk.difference import difference, patch, verified
+from lifefold.interpreters.desk.verifications import Verification
+from lifefold.interpreters.explain import task_status
+from lifefold.interpreters.store import SqliteStore
+
+COLOURS: Final = {"+": "32", "-": "31", "@": "36"}
+"""The colours of lines by their first character, as git's: added, removed, and the place in the file."""
+
+_BOLD: Final = "1"
+_FILE: Final = ("diff ", "index ", "--- ", "+++ ", "new file", "deleted file", "rename ", "similarity ", "old mode")
+
+
+def diff(arguments: Namespace) -> int:
+    """Print what is compared, and the difference; with ``--tool`` show it in another program."""
+    if arguments.tool and arguments.json:
+        raise BadInput("--tool and --json: accepted: one of them")
+    with logs.peek(arguments.db) as store:
+        task = task_of(store, arguments.task)
+        try:
+            return _with_tool(store, task, arguments.tool) if arguments.tool else _print(store, task, arguments)
+        except NoChangesError as error:
+            raise BadInput(
+                logs.typed(f"{error}; lifefold why {task.id}{logs.LOG} explains its state", store)
+            ) from error
+
+
+def _print(store: SqliteStore, task: FleetTask, arguments: Namespace) -> int:
+    options = (f"--stat={shutil.get_terminal_size().columns}",) if arguments.stat else ()
+    if arguments.json:
+        found = anyio.run(partial(difference, store, task, options, with_verification=arguments.verification))
+        print(json.dumps(msgspec.to_builtins(found), indent=2))
+        return 0
+    changes, text = anyio.run(patch, store, task, options)
+    checked = tuple(verified_lines(anyio.run(verified, store, task, changes))) if arguments.verification else ()
+    if sys.stdout.isatty():
+        page((*_shown(changes, text, coloured=is_coloured()), *checked))
+        return 0
+    print(visible(changes.said), file=sys.stderr, flush=True)
+    sys.stdout.buffer.write(text)
+    sys.stdout.buffer.flush()
+    for line in checked:
+        print(line)
+    return 0
+
+
+def task_of(store: SqliteStore, name: str) -> FleetTask:
+    """Return the record of a task. Raises ``BadInput`` for an unknown one."""
+    there = logs.fold(store).aggregates
+    names = [each.id for each in task_status.tasks(there)] if board.NAME in there else []
+    try:
+        must_be_there("task", [name], names)
+    except UnknownName as unknown:
+        raise found_earlier(store, unknown) from None
+    found: FleetTask = there[board.NAME].record(f"task:{name}")
+    return found
+
+
+def _shown(changes: Changes, text: bytes, *, coloured: bool) -> Iterator[str]:
+    """Yield the lines for a terminal; no control character of a file reaches it."""
+    yield visible(changes.said)
+    yield ""
+    if not text:
+        yield "(nothing is changed)"
+    for line in lines(text) if text else ():
+        colour = _colour(line) if coloured else ""
+        yield f"\x1b[{colour}m{line}\x1b[m" if colour else line
+
+
+def _colour(line: str) -> str:
+    return _BOLD if line.startswith(_FILE) else COLOURS.get(line[:1], "")
+
+
+def verified_lines(found: Sequence[Verification]) -> Iterator[str]:
+    """Yield the commands of a verification, each with its end and its output."""
+    for each in found:
+        took = f" after {age(each.ended_ms - each.began_ms)}" if each.ended_ms and each.began_ms else ""
+        yield ""
+        yield f"verification of claim {each.claim}: `{each.command}` {each.ended}{took}"
+        yield from (f"  {line}" for line in each.output)
+
+
+def _words(tool: str) -> list[str]:
+    try:
+        words = shlex.split(tool)
+    except ValueError as error:
+        raise BadInput(f"--tool {tool}: {error}; accepted: a command, as meld or 'diff -ru'") from error
+    if not words or shutil.which(words[0]) is None:
+        raise BadInput(
+            f"--tool {tool}: there is no such program; accepted: a command that compares two folders, as meld"
+        )
+    return words
+
+
+def _with_tool(store: SqliteStore, task: FleetTask, tool: str) -> int:
+    """Run a program on two folders with the changed files of both states; they are removed after it."""
+    words = _words(tool)
+    with tempfile.TemporaryDirectory(prefix="lifefold-diff-") as folder:
+        changes, (before, after) = anyio.run(_sides, store, task, Path(folder))
+        print(visible(changes.said), file=sys.stderr, flush=True)
+        subprocess.call([*words, str(before), str(after)])  # noqa: S603 - the user's own program
+    return 0
+
+
+async def _sides(store: SqliteStore, task: FleetTask, folder: Path) -> tuple[Changes, tuple[Path, Path]]:
+    repository = Repository(store)
+    changes = await repository.changes(task)
+    return changes, await repository.sides(changes, folder)

@@ -1,0 +1,191 @@
+"""The command ``output``: what the session of an agent prints, decoded by the adapter of its program."""
+
+import sys
+from argparse import Namespace
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from time import sleep
+from typing import Final, TypeVar
+
+import msgspec
+
+from lifefold.core.fleet import service, system
+from lifefold.core.fleet.system import worker
+from lifefold.core.fleet.system.rerun import is_over
+from lifefold.interpreters.cli import logs
+from lifefold.interpreters.cli.addressees import addressee
+from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.wording import moment
+from lifefold.interpreters.desk.history import History, SessionRecord
+from lifefold.interpreters.desk.output_lines import OutputLine
+from lifefold.interpreters.desk.session_output import SessionOutput, secrets_of_log
+from lifefold.interpreters.engine import Ledger
+from lifefold.interpreters.explain import status, task_status
+from lifefold.interpreters.fleet_runner.folder import FleetFolder
+from lifefold.interpreters.store import SqliteStore
+
+T = TypeVar("T")
+Waits = Callable[[], bool]
+
+_MOST_NAMED: Final = 6
+"""The most sessions that an error names."""
+
+
+class LineOfSession(msgspec.Struct, frozen=True):
+    """A line of ``--json``: an output line with its session. The same fields are in the answers of the web."""
+
+    agent: str
+    session: int
+    task: str
+    kind: str
+    text: str
+    is_bad: bool = False
+    until_ms: int = 0
+
+
+def output(arguments: Namespace) -> None:
+    """Print the output of a session, and with ``--follow`` that of the next ones."""
+    if arguments.raw and arguments.json:
+        raise BadInput("--raw and --json: accepted: one of them")
+    with logs.peek(arguments.db) as store:
+        Reading(store, arguments).run()
+
+
+class Reading:
+    """One reading of the outputs of an agent or a task."""
+
+    def __init__(self, store: SqliteStore, arguments: Namespace) -> None:
+        """Fold the log, and find the session. Raises ``BadInput`` without one."""
+        self._store: Final = store
+        self._arguments: Final = arguments
+        self._ledger: Final = Ledger(system)
+        self._history: Final = History()
+        self._folder: Final = FleetFolder(store.path)
+        self._secrets: Final = secrets_of_log(store)
+        self._fold()
+        self._of: Final = addressee(self._ledger.aggregates, arguments.name)
+
+    def run(self) -> None:
+        """Print until the last session is over; with ``--follow`` until no further one can come."""
+        follows = self._arguments.follow
+        record = self._chosen()
+        while record is not None:
+            self._print(record, follows=follows)
+            record = self._next(record) if follows and not self._arguments.attempt else None
+
+    def _fold(self) -> None:
+        for decision in logs.decisions(self._store, self._ledger):
+            self._history.observe(decision.entry.stream, decision.reaction)
+
+    def _sessions(self) -> Sequence[SessionRecord]:
+        if self._of.is_task:
+            return self._history.sessions(task=self._of.name)
+        of = self._ledger.aggregates.get(f"{service.KIND}/{self._of.name}")
+        if of is not None:
+            runs = status.service_status(of)
+            return tuple(SessionRecord(of.key, each + 1, "", 0, 0) for each in range(runs.attempt))
+        return self._history.sessions(agent=self._of.name)
+
+    def _chosen(self) -> SessionRecord | None:
+        """Return the last session, or that of ``--attempt``; None if the first one is waited for."""
+        found, wanted = self._sessions(), self._arguments.attempt
+        if wanted:
+            numbered = dict(enumerate(found, 1)) if self._of.is_task else {each.number: each for each in found}
+            if wanted not in numbered:
+                known = ", ".join(map(str, list(numbered)[-_MOST_NAMED:])) or "none yet"
+                raise BadInput(f"--attempt {wanted}: {self._of.name} has no such session; accepted: {known}")
+            return numbered[wanted]
+        if found:
+            return found[-1]
+        if not self._arguments.follow:
+            why = f"; lifefold why {self._of.name}{logs.LOG} explains it" if self._of.is_task else ""
+            raise BadInput(logs.typed(f"{self._of.name} has had no session yet{why}", self._store))
+        return self._next(None)
+
+    def _next(self, record: SessionRecord | None) -> SessionRecord | None:
+        """Wait for the session after another; None if no further one comes while this runner is at work."""
+        while True:
+            self._fold()
+            found = list(self._sessions())
+            place = 0 if record is None else 1 + next(n for n, each in enumerate(found) if _are_one(each, record))
+            if place < len(found):
+                return found[place]
+            if self._is_settled() or not self._store.is_written():
+                return None
+            sleep(logs.LOOK_S)
+
+    def _is_settled(self) -> bool:
+        there = self._ledger.aggregates
+        if is_over(there):
+            return True
+        if self._of.is_task:
+            return any(each.settled for each in task_status.tasks(there) if each.id == self._of.name)
+        of = there.get(f"{worker.KIND}/{self._of.name}")
+        return of is not None and status.agent_status(of).state == "Stopped"
+
+    def _print(self, record: SessionRecord, *, follows: bool) -> None:
+        found = SessionOutput(self._folder, record, self._secrets)
+        if self._arguments.raw:
+            _until_over(found, found.raw, _write, self._waits if follows else None)
+            return
+        if not self._arguments.json:
+            print(_head(record, found.kind), flush=True)
+        show = self._json_of(record) if self._arguments.json else OutputLine.line
+        last = self._arguments.last
+
+        def told(lines: Iterable[OutputLine]) -> None:
+            nonlocal last
+            wanted = deque(lines, maxlen=last) if last else lines
+            last = 0  # only what is there at the beginning is shortened
+            for each in wanted:
+                print(show(_dated(each) if show is OutputLine.line else each), flush=follows)
+
+        _until_over(found, found.read, told, self._waits if follows else None)
+        if not found.is_over and not self._arguments.json and follows:
+            print("(no runner is at work, and the session has no output)")
+
+    def _waits(self) -> bool:
+        """Wait a moment, and tell whether a runner may still begin the session."""
+        sleep(logs.LOOK_S)
+        return self._store.is_written()
+
+    def _json_of(self, record: SessionRecord) -> Callable[[OutputLine], str]:
+        def shown(line: OutputLine) -> str:
+            of = (record.agent, record.number, record.task)
+            return msgspec.json.encode(LineOfSession(*of, line.kind, line.text, line.is_bad, line.until_ms)).decode()
+
+        return shown
+
+
+def _until_over(
+    found: SessionOutput, read: Callable[[], Iterable[T]], told: Callable[[Iterable[T]], None], waits: Waits | None
+) -> None:
+    """Tell what there is; with ``waits`` go on until the session is over, or can neither begin nor end."""
+    told(read())
+    while waits is not None and not found.is_over:
+        if not waits() and not found.is_there:
+            return
+        told(read())
+
+
+def _write(pieces: Iterable[bytes]) -> None:
+    for piece in pieces:
+        sys.stdout.buffer.write(piece)
+    sys.stdout.buffer.flush()
+
+
+def _head(record: SessionRecord, kind: str) -> str:
+    """Return the line above the output of a session."""
+    at = f" at {record.task}, claim {record.claim}" if record.task else ""
+    program = f" ({kind})" if kind else ""
+    since = f", begun {moment(record.began_ms)}" if record.began_ms else ""
+    return f"== session {record.number} of {record.agent}{at}{program}{since} =="
+
+
+def _dated(line: OutputLine) -> OutputLine:
+    """Return a line with the time of day at which its limit ends."""
+    return msgspec.structs.replace(line, text=f"{line.text}, until {moment(line.until_ms)}") if line.until_ms else line
+
+
+def _are_one(record: SessionRecord, other: SessionRecord) -> bool:
+    return (record.agent, record.number) == (other.agent, other.number)

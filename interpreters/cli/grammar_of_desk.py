@@ -1,0 +1,115 @@
+"""The grammar of the operator's desk: the commands that show the work of agents, each with examples.
+
+Like ``grammar`` it imports only the argument parser of the standard library.
+"""
+
+import argparse
+from typing import Final
+
+from lifefold.interpreters.cli.grammar_parts import Commands, add_command, log_option, positive
+
+_ONE: Final = "the name of an agent or of a task; agent:NAME or task:NAME if both have it"
+
+
+def add_reading(commands: Commands) -> None:
+    """Add the commands that read."""
+    for add in (_add_output, _add_diff, _add_show, _add_watch, _add_fleets):
+        add(commands)
+
+
+def _add_output(commands: Commands) -> None:
+    output = add_command(
+        commands, "output", "output:output", "show what the last session of an agent or a task has printed, decoded"
+    )
+    output.add_argument("name", metavar="AGENT|TASK", help=_ONE)
+    output.add_argument("--follow", action="store_true", help="go on as it prints, and with the next sessions")
+    output.add_argument("--last", metavar="N", type=positive, default=0, help="only the last N lines there are")
+    output.add_argument(
+        "--attempt",
+        metavar="N",
+        type=positive,
+        default=0,
+        help="another session: the agent's, or the task's, number N",
+    )
+    output.add_argument(
+        "--raw", action="store_true", help="the bytes as the session wrote them, control codes included"
+    )
+    output.add_argument("--json", action="store_true", help="print JSON, one object a line")
+    log_option(output)
+    _examples(
+        output,
+        ("output notes", "what the last session at the task notes said"),
+        ("output ann --follow", "what ann says from now on"),
+        ("output notes --attempt 1", "the first session at notes"),
+        ("output ann --raw > ann.log", "the bytes, for a program"),
+    )
+
+
+def _add_diff(commands: Commands) -> None:
+    diff = add_command(
+        commands, "diff", "diff:diff", "show the changes that the work at a task makes, against their base"
+    )
+    diff.add_argument("task", metavar="TASK", help="the task's id")
+    diff.add_argument("--stat", action="store_true", help="only the changed files, with the number of lines")
+    diff.add_argument("--verification", action="store_true", help="the output of its verification, too, below it")
+    diff.add_argument("--tool", metavar="COMMAND", help="run a program on two folders with the changed files")
+    diff.add_argument("--json", action="store_true", help="print JSON")
+    log_option(diff)
+    _examples(
+        diff,
+        ("diff notes", "what approve would merge, or what was merged, or what is there now"),
+        ("diff notes --stat", "the changed files"),
+        ("diff notes --verification", "with the output of its verification"),
+        ("diff notes --tool meld", "in a program that compares two folders"),
+        ("diff notes > notes.patch", "a patch for git apply"),
+    )
+
+
+def _add_show(commands: Commands) -> None:
+    show = add_command(
+        commands, "show", "show:show", "show everything about a task or an agent on a page, with what can be done next"
+    )
+    show.add_argument("name", metavar="TASK|AGENT", help=_ONE)
+    show.add_argument("--json", action="store_true", help="print JSON")
+    log_option(show)
+    _examples(
+        show,
+        ("show notes", "a task: state, claims, work, cost, output, verification"),
+        ("show ann", "an agent: what is asked of it, what the log believes, what its process shows"),
+        ("show task:ann", "the task, if an agent has the same name"),
+    )
+
+
+def _add_fleets(commands: Commands) -> None:
+    fleets = add_command(
+        commands, "fleets", "fleets:fleets", "list the fleets of this machine that run or wait, and what waits where"
+    )
+    fleets.add_argument("--all", action="store_true", help="those that are over, too")
+    fleets.add_argument("--json", action="store_true", help="print JSON")
+    _examples(fleets, ("fleets", "what runs, and what waits"), ("fleets --all", "the fleets that are over, too"))
+
+
+def _add_watch(commands: Commands) -> None:
+    watch = add_command(
+        commands, "watch", "watch:watch", "watch a fleet from another terminal, with keys for what waits"
+    )
+    watch.add_argument(
+        "fleet",
+        metavar="LOG|FLEET",
+        nargs="?",
+        help="a log, a fleet file, or the name of a fleet of lifefold fleets (default: the log in .lifefold/)",
+    )
+    _examples(
+        watch,
+        ("watch", "the fleet of this folder"),
+        ("watch ~/project/fleet.toml", "the fleet of a fleet file"),
+        ("watch nightly", "a fleet of this machine, by its name"),
+    )
+
+
+def _examples(command: argparse.ArgumentParser, *examples: tuple[str, str]) -> None:
+    """Add examples to the help of a command; each is what is typed after ``lifefold``, and what it does."""
+    width = max(len(typed) for typed, _ in examples)
+    lines = [f"  lifefold {typed:<{width}}  # {about}" for typed, about in examples]
+    command.epilog = "\n".join(("examples:", *lines))
+    command.formatter_class = argparse.RawDescriptionHelpFormatter

@@ -1,0 +1,176 @@
+"""The list of the command ``watch``: what waits for an operator, what has failed, the agents, then all other tasks.
+
+An item knows the keys that apply to it, each with the command that it stands for.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from lifefold.core.kernel import Aggregate
+from lifefold.core.lifecycles.task import State
+from lifefold.interpreters.cli import awaited
+from lifefold.interpreters.cli.attention import agents_first, tasks_first
+from lifefold.interpreters.cli.wording import moment
+from lifefold.interpreters.explain import status
+from lifefold.interpreters.explain.pending import Awaited, Waiting
+from lifefold.interpreters.explain.status import AgentStatus
+from lifefold.interpreters.explain.task_status import TaskStatus
+from lifefold.interpreters.explain.why.phrases import brief, count, enumerated
+
+WAITS: Final = "yellow"
+FAILED: Final = "red"
+
+
+class Key(msgspec.Struct, frozen=True):
+    """A key of an item: what it does, the command, and what is asked before it.
+
+    ``asks`` is empty for a command that is given at once, or a question. ``takes_text``: the answer is a text, which
+    ends the command; else the command is given if the answer is yes. ``shows``: the command takes the screen.
+    """
+
+    key: str
+    label: str
+    words: tuple[str, ...]
+    asks: str = ""
+    takes_text: bool = False
+    shows: bool = False
+
+
+class Item(msgspec.Struct, frozen=True):
+    """A line of the list. ``id`` stays the same while the line changes; ``agent`` is set for a row of an agent."""
+
+    id: str
+    mark: str
+    name: str
+    text: str
+    style: str = ""
+    keys: tuple[Key, ...] = ()
+    agent: AgentStatus | None = None
+
+
+def items(there: Mapping[str, Aggregate], tasks: Sequence[TaskStatus]) -> tuple[Item, ...]:
+    """Return the list of a fleet, in the order of attention."""
+    waiting = awaited.waiting(there)
+    needy = [decision(each) for each in waiting]
+    named = {each.id for each in needy}
+    first = [each for each in tasks_first(tasks) if f"task {each.id}" not in named]
+    broken = [each for each in first if _is_broken(each)]
+    agents = [_agent(each) for each in agents_first(status.agents(there))]
+    rest = [_task(each) for each in first if not _is_broken(each)]
+    return tuple(each for part in (needy, [*map(_task, broken)], agents, rest) for each in part)
+
+
+def _is_broken(task: TaskStatus) -> bool:
+    return task.state == State.BLOCKED or (task.state == State.FAILED and task.settled)
+
+
+def decision(of: Waiting) -> Item:
+    """Return a decision that the fleet waits for."""
+    return _WAITING[of.about](of, of.names[0] if of.names else "")
+
+
+def _until(of: Waiting) -> str:
+    return f" (until {moment(of.until_ms)})" if of.until_ms else ""
+
+
+def _question(of: Waiting, name: str) -> Item:
+    answer = Key("w", "answer", ("answer", name), f"answer {name}", takes_text=True)
+    approve = Key("a", "approve", ("approve", name), f"approve {name}")
+    first, agent = approve if of.command == "approve" else answer, name.partition("/")[0]
+    keys = (first, _reject(name), *_looks(agent, is_task=False))
+    return Item(f"question {name}", "?", name, f"{of.reason}{_until(of)}", WAITS, keys)
+
+
+def _approval(of: Waiting, name: str) -> Item:
+    approve = Key("a", "approve", ("approve", name), f"approve {name}, so that it is merged")
+    keys = (approve, _reject(name), *_looks(name))
+    return Item(f"task {name}", "!", name, f"is done and waits for your approval{_until(of)}", WAITS, keys)
+
+
+def _plan(of: Waiting, _name: str) -> Item:
+    approve = Key("a", "approve", ("approve",), f"approve the plan of {count(len(of.names), 'task')}")
+    reject = Key("r", "reject", ("reject", "--plan", "--reason"), "reject the plan: reason", takes_text=True)
+    return Item("plan", "!", "the plan", f"waits for your approval{_until(of)}", WAITS, (approve, reject))
+
+
+def _paused(of: Waiting, name: str) -> Item:
+    return Item(f"paused {name}", "!", name, f"is paused{_because(of)}", WAITS, (_resume(name),))
+
+
+def _account(of: Waiting, name: str) -> Item:
+    resume = Key("p", "try now", ("resume", "--account", name), f"try the account {name} now")
+    text = f"rests until {moment(of.until_ms)}{_because(of)}"
+    return Item(f"account {name}", "!", f"account {name}", text, WAITS, (resume,))
+
+
+def _more_tasks(_of: Waiting, _name: str) -> Item:
+    finish = Key("a", "finish", ("finish",), "finish: no more tasks will come")
+    return Item("tasks", "!", "all tasks", "are settled, and more may come", WAITS, (finish,))
+
+
+def _by_hand(of: Waiting, name: str) -> Item:
+    """Return a decision whose command has arguments to choose: a budget to raise, an agent to promote."""
+    keys = _looks(name) if of.about is Awaited.TRUST else ()
+    text = f"{of.reason}: lifefold {of.command}"
+    return Item(f"{of.about} {name}", "!", brief(enumerated(of.names)), text, WAITS, keys)
+
+
+_WAITING: Final[Mapping[Awaited, Callable[[Waiting, str], Item]]] = {
+    Awaited.QUESTION: _question,
+    Awaited.TASK: _approval,
+    Awaited.PLAN: _plan,
+    Awaited.AGENT: _paused,
+    Awaited.ACCOUNT: _account,
+    Awaited.TASKS: _more_tasks,
+    Awaited.BUDGET: _by_hand,
+    Awaited.TRUST: _by_hand,
+}
+
+
+def _because(of: Waiting) -> str:
+    return f" ({brief(of.reason)})" if of.reason else ""
+
+
+def _reject(name: str) -> Key:
+    return Key("r", "reject", ("reject", name, "--reason"), f"reject {name}: reason", takes_text=True)
+
+
+def _resume(name: str) -> Key:
+    return Key("p", "resume", ("resume", name))
+
+
+def _looks(name: str, *, is_task: bool = True) -> tuple[Key, ...]:
+    """Return the keys that show more of a task or an agent."""
+    kind = "task" if is_task else "agent"
+    diff = (Key("d", "diff", ("diff", name), shows=True),) if is_task else ()
+    output = Key("o", "output", ("output", f"{kind}:{name}", "--follow", "--last", "200"), shows=True)
+    return (*diff, output, Key("s", "show", ("show", f"{kind}:{name}"), shows=True))
+
+
+def _task(of: TaskStatus) -> Item:
+    is_broken = _is_broken(of)
+    state = of.state.lower().replace("_", " ")
+    owner = f" with {of.owner}" if of.owner else ""
+    claims = f", claim {of.claims}" if of.claims > 1 else ""
+    reason = f": {' '.join(of.reason.split())}" if of.reason else ""
+    keys = (*_looks(of.id), Key("y", "why", ("why", of.id), shows=True))
+    if of.state == State.FAILED and is_broken:
+        retry = Key("t", "retry", ("retry", of.id), f"retry {of.id} once more")
+        return Item(f"task {of.id}", "x", of.id, f"has failed for good{reason}", FAILED, (retry, *keys))
+    style = FAILED if is_broken else ""
+    return Item(f"task {of.id}", "x" if is_broken else " ", of.id, f"{state}{owner}{claims}{reason}", style, keys)
+
+
+def _agent(of: AgentStatus) -> Item:
+    is_paused, name = of.desired_state == "Pause", of.name
+    pause = Key("p", "pause", ("pause", name), f"pause {name}, and interrupt its session")
+    send = Key("m", "message", ("send", name), f"message to {name}", takes_text=True)
+    on = () if of.state in {"Stopped", "stopped"} else (_resume(name) if is_paused else pause, send)
+    return Item(f"agent {name}", " ", name, "", "", (*on, *_looks(name, is_task=False)), of)
+
+
+def readable(keys: Iterator[Key] | Sequence[Key]) -> str:
+    """Return keys as a line: ``a approve  r reject``."""
+    return "  ".join(f"{each.key} {each.label}" for each in keys)

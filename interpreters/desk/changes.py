@@ -1,0 +1,261 @@
+"""The changes that the work at a task makes: which two states are compared, and their difference.
+
+The states come from the log where it has them: the merge commit of a closed task, the parked commit of a task that
+waits for its approval. Otherwise they come from git, for the latest claim with work: the agent's worktree with its
+uncommitted files, the salvage of a worktree, or the branch of the claim.
+
+Nothing in the repository or in a worktree changes. A worktree is compared through a copy of its index, in which new
+files are named.
+"""
+
+import shutil
+import tempfile
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from lifefold.core.fleet.board.fleet_task import FleetTask
+from lifefold.core.lifecycles.task import State
+from lifefold.interpreters.fleet_runner.folder import FleetFolder
+from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.worktrees.claim_commit import CLAIM, Claim
+from lifefold.interpreters.worktrees.errors import GitError, WorkplaceError
+from lifefold.interpreters.worktrees.excludes import RULES
+from lifefold.interpreters.worktrees.git import GIT_LIMITS, PLAIN, Git, Way, path_name, portions
+from lifefold.interpreters.worktrees.pinned import Pins, worktree_at
+from lifefold.interpreters.worktrees.salvage import salvage_name
+
+SHORT: Final = 10
+"""The characters of a commit in a sentence."""
+
+_LIMITS: Final = replace(GIT_LIMITS, timeout_ms=60_000, patience_ms=0)
+_DIFF: Final = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames")
+
+
+class Changes(msgspec.Struct, frozen=True):
+    """Two states that are compared. ``kind`` is ``merge``, ``parked``, ``worktree``, ``salvage`` or ``branch``.
+
+    ``base`` and ``head`` are commits; ``head`` is empty for a worktree, whose files are compared. ``branch`` is the
+    short name of the claim's branch. ``said`` says in a sentence what is compared.
+    """
+
+    task: str
+    claim: int
+    kind: str
+    said: str
+    base: str
+    head: str
+    branch: str
+    worktree: str = ""
+
+
+class NoChangesError(Exception):
+    """There is no work to compare; the message says why."""
+
+
+class Repository:
+    """The repository of a fleet's log, for questions about the work at its tasks."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        """Read its place from the log. Raises ``NoChangesError`` if the fleet has none."""
+        home = store.meta("git_directory")
+        self._folders: Final = FleetFolder(store.path).worktrees
+        if not home:
+            raise NoChangesError(f"this fleet has no repository; its agents work in folders below {self._folders}")
+        self._home: Final = Path(home)
+        self._git: Final = Git(self._home, _LIMITS)
+        self._fleet: Final = store.meta("fleet") or ""
+        self._target: Final = store.meta("branch") or ""
+
+    async def changes(self, of: FleetTask) -> Changes:
+        """Return what is compared for a task. Raises ``NoChangesError`` if there is nothing, or git cannot read it."""
+        try:
+            found = await self._merged(of) or await self._parked(of)
+            for epoch in range(of.epoch, 0, -1):
+                found = found or await self._of_claim(Claim(self._fleet, of.id, epoch))
+        except (GitError, WorkplaceError, OSError) as error:
+            raise NoChangesError(f"git cannot read the work at {of.id}: {error}") from error
+        if found is None:
+            raise NoChangesError(_nothing(of))
+        return found
+
+    async def diff(self, of: Changes, *options: str) -> bytes:
+        """Return the difference in git's format; with ``--stat`` among the options, its summary.
+
+        Raises ``NoChangesError`` if git cannot read a state any more.
+        """
+        try:
+            async with self._compared(of) as (git, way):
+                heads = (of.head,) if of.head else ()
+                text = (await git.run(*_DIFF, *options, of.base, *heads, "--", way=way)).text
+        except (GitError, WorkplaceError, OSError) as error:
+            raise NoChangesError(f"git cannot compare the work at {of.task}: {error}") from error
+        return f"{text}\n".encode("utf-8", "surrogateescape") if text else b""
+
+    async def sides(self, of: Changes, into: Path) -> tuple[Path, Path]:
+        """Write the changed files of both states into two new folders for a tool, and return them."""
+        before, after = into / "before", into / "after"
+        for folder in (before, after):
+            folder.mkdir()
+        try:
+            async with self._compared(of) as (git, way):
+                heads = (of.head,) if of.head else ()
+                query = ("diff", "--no-ext-diff", "--name-only", "--no-renames", "-z", of.base, *heads, "--")
+                names = (await git.run(*query, way=way)).names
+            await self._write(of.base, names, before)
+            if of.head:
+                await self._write(of.head, names, after)
+            else:
+                _copy(Path(of.worktree), names, after)
+        except (GitError, WorkplaceError, OSError) as error:
+            raise NoChangesError(f"git cannot compare the work at {of.task}: {error}") from error
+        return before, after
+
+    async def _merged(self, of: FleetTask) -> Changes | None:
+        if of.state is not State.CLOSED or not of.commit:
+            return None
+        base = await self._git.commit_at(f"{of.commit}^1")
+        if not base:
+            raise NoChangesError(f"the merge commit {of.commit[:SHORT]} of {of.id} is not in the repository any more")
+        said = f"{of.id} is merged into {self._target}: its merge commit {of.commit[:SHORT]} against {base[:SHORT]}"
+        return Changes(of.id, of.epoch, "merge", said, base, of.commit, self._branch(of.id, of.epoch))
+
+    async def _parked(self, of: FleetTask) -> Changes | None:
+        """Return the parked work: the commit that an approval merges, as the log has it."""
+        if not of.result or not of.collected:
+            return None
+        claim = Claim(self._fleet, of.id, of.result)
+        base, head = await self._git.commit_at(claim.base), await self._git.commit_at(of.collected)
+        if not base or not head:
+            raise NoChangesError(f"the parked commit {of.collected[:SHORT]} of {of.id} is not in the repository")
+        waits = "waits for your approval" if of.state is State.PENDING_APPROVAL else "is to be merged"
+        said = f"{of.id} {waits}: commit {head[:SHORT]} of {_short(claim)} against its base {base[:SHORT]}"
+        return Changes(of.id, of.result, "parked", said, base, head, _short(claim))
+
+    async def _of_claim(self, claim: Claim) -> Changes | None:
+        """Return the latest work of a claim, if it has any: in a worktree, as salvage, or on its branch."""
+        base = await self._git.commit_at(claim.base)
+        if not base:
+            return None
+        about, against = f"claim {claim.epoch} of {claim.task}", f"against its base {base[:SHORT]}"
+        worktree = await self._worktree(claim)
+        if worktree is not None:
+            said = f"{about}: the files in {worktree}, uncommitted ones included, {against}"
+            return Changes(claim.task, claim.epoch, "worktree", said, base, "", _short(claim), str(worktree))
+        for kind, reference in (("salvage", await self._salvage(claim)), ("branch", claim.branch)):
+            head = await self._git.commit_at(reference) if reference else ""
+            if head and head != base:
+                kept = f"the kept branch {_short(claim)}" if kind == "branch" else f"its salvage {reference}"
+                return Changes(
+                    claim.task,
+                    claim.epoch,
+                    kind,
+                    f"{about}: {kept} ({head[:SHORT]}) {against}",
+                    base,
+                    head,
+                    _short(claim),
+                )
+        return None
+
+    async def _worktree(self, claim: Claim) -> Path | None:
+        """Return the worktree that belongs to a claim."""
+        with suppress(OSError):
+            for folder in sorted(self._folders.glob("*")):
+                pins = worktree_at(folder, self._home)
+                if pins is not None and await Git(folder, _LIMITS, pins).target_of(CLAIM) == claim.branch:
+                    return folder
+        return None
+
+    async def _salvage(self, claim: Claim) -> str:
+        """Return the newest salvage of a claim; empty without any."""
+        prefix, name = f"refs/lifefold/{path_name(self._fleet)}/salvage/", salvage_name(claim.branch)
+        for each in await self._git.references("--sort=-committerdate", prefix):
+            kept = each.rpartition("/")[2]
+            if kept == name or kept.startswith(f"{name}."):
+                return each
+        return ""
+
+    def _branch(self, task: str, epoch: int) -> str:
+        return _short(Claim(self._fleet, task, epoch))
+
+    @asynccontextmanager
+    async def _compared(self, of: Changes) -> AsyncGenerator[tuple[Git, Way]]:
+        """Return git for a comparison; for a worktree with a copy of its index that has all changes and new files."""
+        if of.head:
+            yield self._git, PLAIN
+            return
+        folder = Path(of.worktree)
+        pins = worktree_at(folder, self._home)
+        if pins is None:
+            raise WorkplaceError(f"the worktree of {of.task} is gone", folder, "Look again.")
+        git = Git(folder, _LIMITS, pins.by(folder.parent / RULES))
+        with tempfile.TemporaryDirectory(prefix="lifefold-diff-") as temporary:
+            way = Way(index=Path(temporary) / "index")
+            if (pins.directory / "index").is_file():
+                shutil.copyfile(pins.directory / "index", Path(temporary) / "index")
+            await git.heed_all(way)
+            await git.run("add", "--intent-to-add", "--all", "--sparse", way=way)
+            yield git, way
+
+    async def _write(self, commit: str, names: tuple[str, ...], into: Path) -> None:
+        """Write files of a commit into a folder, as far as the commit has them."""
+        git = Git(into, _LIMITS, Pins(into, self._home, self._home))
+        with tempfile.TemporaryDirectory(prefix="lifefold-diff-") as temporary:
+            way = Way(index=Path(temporary) / "index")
+            await git.run("read-tree", commit, way=way)
+            for some in portions(names):
+                there = (await git.run("ls-files", "-z", "--", *(f":(literal){each}" for each in some), way=way)).names
+                given = b"".join(name.encode("utf-8", "surrogateescape") + b"\0" for name in there)
+                await git.run("checkout-index", "-z", "--stdin", way=replace(way, given=given))
+
+
+def _copy(worktree: Path, names: tuple[str, ...], into: Path) -> None:
+    """Copy files of a worktree into a folder; links stay links, and what is no file is left out."""
+    for name in names:
+        source = worktree / name
+        if source.is_symlink() or source.is_file():
+            (into / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, into / name, follow_symlinks=False)
+
+
+def _short(claim: Claim) -> str:
+    return claim.branch.removeprefix("refs/heads/")
+
+
+def _nothing(of: FleetTask) -> str:
+    """Return why there is nothing to compare."""
+    if of.state is State.CLOSED:
+        return f"{of.id} is CLOSED, and nothing was changed"
+    if not of.epoch:
+        return f"no agent has begun {of.id} yet; it is {of.state}"
+    return f"{of.id} is {of.state}, and no work of it is left: neither in a worktree nor on a branch"
+
+
+def visible(text: str) -> str:
+    """Return a line with control and invisible characters shown as escapes, so that none reaches a terminal."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() or each == "\t" else _escape(each) for each in text)
+
+
+def _escape(char: str) -> str:
+    """Return an escape of a character: ``^[`` for ESC, ``<U+202E>`` for an invisible one."""
+    code = ord(char)
+    if code < _SPACE:
+        return f"^{chr(code + _CARET)}"
+    return f"<{code - _SURROGATE:02X}>" if _SURROGATE <= code < _SURROGATE + 256 else f"<U+{code:04X}>"
+
+
+_SPACE: Final = 32
+_CARET: Final = 64
+_SURROGATE: Final = 0xDC00
+
+
+def lines(diff: bytes) -> Iterator[str]:
+    """Yield the lines of a difference for a terminal or a page."""
+    for line in diff.decode("utf-8", "surrogateescape").removesuffix("\n").split("\n"):
+        yield visible(line.removesuffix("\r") if line.endswith("\r") else line)

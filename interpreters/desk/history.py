@@ -1,0 +1,125 @@
+"""The claims and the sessions of a fleet, folded over the transitions of its log."""
+
+from typing import Final
+
+import msgspec
+
+from lifefold.core.fleet.board import fleet_task
+from lifefold.core.fleet.system import board, worker
+from lifefold.core.kernel import Reaction, Refusal, Transition, replace
+from lifefold.core.lifecycles import session, task
+
+TASK: Final = "task:"
+"""The prefix of a task's entity on the board."""
+
+RUNNING: Final = "running"
+"""The outcome of a session without a recorded end."""
+
+
+class SessionRecord(msgspec.Struct, frozen=True):
+    """A session of an agent: ``number`` counts the sessions of the agent, and names the folder of its files.
+
+    ``claim`` is the number of the task's claim. Times are Unix milliseconds; ``ended_ms`` is 0 until the end is known.
+    ``outcome`` is one word, ``reason`` a sentence or empty.
+    """
+
+    agent: str
+    number: int
+    task: str
+    claim: int
+    began_ms: int
+    ended_ms: int = 0
+    outcome: str = RUNNING
+    reason: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its name in a sentence."""
+        return f"session {self.number} of {self.agent} at {self.task}"
+
+
+class ClaimRecord(msgspec.Struct, frozen=True):
+    """A claim of a task. ``handed``: the agent was only to verify or to merge work that was done already.
+
+    ``outcome`` is the state of the task at the claim's end, empty until then.
+    """
+
+    number: int
+    agent: str
+    began_ms: int
+    ended_ms: int = 0
+    handed: bool = False
+    outcome: str = ""
+    reason: str = ""
+
+
+class History:
+    """The sessions of all agents, and the claims of all tasks; an observer of reactions."""
+
+    def __init__(self) -> None:
+        """Begin an empty history."""
+        self._sessions: Final[dict[tuple[str, int], SessionRecord]] = {}
+        self._claims: Final[dict[str, list[ClaimRecord]]] = {}
+
+    def observe(self, aggregate: str, outcome: Reaction | Refusal) -> None:
+        """Add the transitions of one input."""
+        if not isinstance(outcome, Reaction):
+            return
+        kind, _, key = aggregate.partition("/")
+        for transition in outcome.transitions:
+            if aggregate == board.NAME and transition.entity.startswith(TASK):
+                self._note_claim(transition.entity.removeprefix(TASK), transition)
+            elif kind == worker.KIND and transition.machine == session.machine.name:
+                self._note_session(key, transition, outcome)
+
+    def sessions(self, *, agent: str = "", task: str = "") -> tuple[SessionRecord, ...]:
+        """Return the sessions of an agent, of a task, or of both, in the order of their beginnings."""
+        every = self._sessions.values()
+        return tuple(each for each in every if (not agent or each.agent == agent) and (not task or each.task == task))
+
+    def claims(self, name: str) -> tuple[ClaimRecord, ...]:
+        """Return the claims of a task, the first one first."""
+        return tuple(self._claims.get(name, ()))
+
+    def _note_session(self, agent: str, transition: Transition, reaction: Reaction) -> None:
+        record: session.Session = transition.after.record
+        key = (agent, record.attempt)
+        if transition.entered is session.State.SPAWNING:
+            brief: task.Brief = reaction.aggregate.record("assignment").brief
+            self._sessions[key] = SessionRecord(agent, record.attempt, brief.task, brief.epoch, transition.at_ms)
+        elif transition.before is not None and transition.was.state in session.SESSION_LIVES:
+            known = self._sessions.get((agent, transition.was.attempt))
+            if known is not None and record.state not in session.SESSION_LIVES:
+                word, reason = _end(transition)
+                key = (agent, known.number)
+                self._sessions[key] = replace(known, ended_ms=transition.at_ms, outcome=word, reason=reason)
+
+    def _note_claim(self, name: str, transition: Transition) -> None:
+        record: fleet_task.FleetTask = transition.after.record
+        claims, event = self._claims.setdefault(name, []), transition.event
+        if isinstance(event, task.Claimed):
+            handed = isinstance(event, fleet_task.Handed)
+            claims.append(ClaimRecord(record.epoch, event.owner, transition.at_ms, handed=handed))
+        elif claims and not claims[-1].ended_ms and (not record.owner or record.state in _ENDS):
+            reason = record.reason or (record.failure if record.state is task.State.FAILED else "")
+            claims[-1] = replace(claims[-1], ended_ms=transition.at_ms, outcome=str(record.state), reason=reason)
+
+
+_ENDS: Final = frozenset({task.State.CLOSED, task.State.CANCELLED, task.State.FAILED})
+
+
+def _end(transition: Transition) -> tuple[str, str]:
+    """Return the end of a session as a word and a sentence; one that was told to end has been interrupted."""
+    if transition.was.state is session.State.INTERRUPTING or not isinstance(transition.event, session.SessionExited):
+        return "interrupted", ""
+    match transition.event.outcome:
+        case session.Success():
+            return "success", ""
+        case session.Suspended():
+            return "suspended", ""
+        case session.Timeout(message=message):
+            return "timed out", message
+        case session.Limited(message=message):
+            return "limited", message
+        case session.Error(message=message):
+            return "failed", message

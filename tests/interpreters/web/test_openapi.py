@@ -1,0 +1,94 @@
+"""The description for programs: it is valid, names every address, and every answer fits it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import jsonschema
+import msgspec
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from asking_log import LEAVE, WORDS, at_work
+from lifefold.interpreters.web.commands import COMMANDS
+from lifefold.interpreters.web.openapi import description
+from lifefold.interpreters.web.pages import JSON_PATHS
+from web_desk import Served, served
+
+CHECKS: Final = [
+    not_a_server_error,
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+]
+FEW: Final = settings(
+    max_examples=8, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), phases=[Phase.generate]
+)
+MANY: Final = settings(FEW, max_examples=100)
+
+
+@pytest.fixture(scope="module", name="desk")
+def one_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The desk of one log for all requests."""
+    folder: Path = tmp_path_factory.mktemp("described")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(folder / "state"))
+        with served([at_work(folder / "fleet.db", LEAVE, WORDS).path]) as desk:
+            yield desk
+
+
+def test_the_description_names_every_page_and_every_command(desk: Served) -> None:
+    served_description: Any = desk.get("/openapi.json").json()
+    assert served_description == msgspec.json.decode(msgspec.json.encode(description()))
+    assert set(JSON_PATHS) < set(served_description["paths"])
+    schemas = served_description["components"]["schemas"]
+    assert {kind.__name__ for kind in COMMANDS} <= set(schemas)
+
+
+@pytest.mark.parametrize("path", JSON_PATHS)
+def test_each_page_fits_its_schema(desk: Served, path: str) -> None:
+    whole = description()
+    schema = whole["paths"][path]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+    name = "T1" if "tasks" in path else "session" if "machines" in path else "ann"
+    page = desk.json(path.format(key="fleet", name=name))
+    jsonschema.validate(page, {**schema, "components": whole["components"]})
+
+
+@pytest.mark.parametrize("path", ["/fleets/{key}/commands", *JSON_PATHS])
+def test_any_request_that_fits_is_answered_as_described(desk: Served, path: str) -> None:
+    ask_for(desk, path, FEW)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("path", ["/fleets/{key}/commands", *JSON_PATHS])
+def test_many_requests_that_fit_are_answered_as_described(desk: Served, path: str) -> None:
+    ask_for(desk, path, MANY)
+
+
+def ask_for(desk: Served, path: str, how: settings) -> None:
+    """Try requests that Schemathesis makes of the description."""
+    whole = description()
+    names = {"key": ["fleet"], "name": ["T1", "ann", "session", "x"]}
+    for operations in whole["paths"].values():
+        for operation in operations.values():
+            for each in operation["parameters"]:
+                if each["in"] == "path":  # most names are unknown: these are tried, and what they are not is 404
+                    each["schema"] = {"type": "string", "enum": names[each["name"]]}
+    schema = schemathesis.openapi.from_dict(whole)
+    schema.config.update(base_url=desk.base)
+    (operation,) = (each.ok() for each in schema.include(path=path).get_all_operations())
+    headers = {"authorization": f"Bearer {desk.secret}", "x-lifefold": "test"}
+
+    @how
+    @given(case=operation.as_strategy())
+    def check(case: Any) -> None:
+        case.call_and_validate(headers=headers, checks=CHECKS)
+
+    check()
