@@ -207,7 +207,7 @@ def test_a_file_that_is_no_plain_file_is_not_read(tmp_path: Path) -> None:
 
 
 def test_pages_of_a_large_log_are_made_in_time(tmp_path: Path) -> None:
-    """``python -m benchmarks desk`` measures them; this bound only finds a page that folds or searches the whole log."""
+    """``python -m benchmarks desk`` measures them; this bound only finds a page that folds a whole log."""
     log = written(tmp_path / "large.db", desk_pages.entries(10, 100, 8_000))
     with served([log]) as desk:
         newest = desk.json("/fleets/large.json")["at"]["seq"]
