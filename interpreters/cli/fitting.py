@@ -1,11 +1,13 @@
-"""A table for a terminal of any width: columns are left out in an order, and names are cut in the middle.
+"""Tables and lines for a terminal of any width.
 
-A file or a pipe gets the whole table, because a program may read it.
+A table leaves out columns in an order, and cuts names in the middle. A line is cut between words. A file or a pipe gets
+all of it, because a program may read it.
 """
 
 import shutil
 import sys
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import Final
 
 from lifefold.interpreters.cli.wording import columns, cut_in_the_middle
@@ -49,6 +51,22 @@ def fitted(
             kept = [(*row[:place], cut_in_the_middle(row[place], room), *row[place + 1 :]) for row in kept]
     note = [f"left out here: {', '.join(left_out)}"] if left_out else []
     return "\n".join((columns(kept), *note))
+
+
+def wrapped(line: str, width: int | None) -> list[str]:
+    """Return a line as lines of at most ``width`` characters, cut at spaces only: a path or a command stays whole."""
+    if width is None or len(line) <= width:
+        return [line]
+    indent = line[: len(line) - len(line.lstrip())]
+    return wrap(
+        line,
+        width,
+        subsequent_indent=f"{indent}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+        drop_whitespace=True,
+        replace_whitespace=False,
+    )
 
 
 def _width(rows: Sequence[tuple[str, ...]]) -> int:

@@ -313,6 +313,8 @@ FEATURED: Final[Mapping[str, Small]] = {
     **WATCHED,
     **TURNS,
     **ASKING,
+    **TELLING,
+    **ANNOUNCING,
     **RESTARTED,
     **LIMITED,
     **TALKING,

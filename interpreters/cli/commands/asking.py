@@ -12,6 +12,7 @@ import msgspec
 from lifefold.core.fleet import system
 from lifefold.core.fleet.system import board, plan_change
 from lifefold.core.fleet.system.rerun import is_over
+from lifefold.core.fleet.worker import turns
 from lifefold.core.lifecycles.session import Usage
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli import awaited, logs
@@ -38,7 +39,7 @@ from lifefold.interpreters.cli.wording import (
 )
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.explain import status as projection
-from lifefold.interpreters.explain import task_status
+from lifefold.interpreters.explain import task_status, unread
 from lifefold.interpreters.explain.accounts import Balance, balances
 from lifefold.interpreters.explain.notifications import NotifierStatus, notifiers, troubles
 from lifefold.interpreters.explain.pending import Waiting
@@ -75,6 +76,8 @@ class _Seen(msgspec.Struct):
     notifiers: tuple[NotifierStatus, ...]
     untold: tuple[str, ...]
     """What was not delivered, in sentences."""
+    unread: dict[str, int]
+    """The operator messages that no prompt will have, by task."""
 
 
 def status(arguments: Namespace) -> None:
@@ -109,7 +112,8 @@ def _look(store: SqliteStore) -> _Seen:
         plan_change.in_force_since(there[board.NAME]) if board.NAME in there else (0, 0),
         tuple(each for each in balances(there) if each.whose == "agent"),
         notifiers(there),
-        tuple(troubles(there)),
+        (*troubles(there), *unread.sentences(there)),
+        unread.unread(there),
     )
 
 
@@ -143,6 +147,7 @@ def _status_json(seen: _Seen) -> dict[str, Any]:
         "doubts": seen.unmerged.doubts(_open(seen)),
         "quarantined": [msgspec.to_builtins(each) for each in seen.quarantined],
         "in_the_way": [msgspec.to_builtins(each) for each in seen.in_the_way],
+        "unread": seen.unread,
         "notifiers": [msgspec.to_builtins(each) for each in seen.notifiers],
         **usage_json(spending.total),
     }
@@ -197,14 +202,21 @@ def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
     trust = [agent.level or "-" for agent, _ in seen.agents]
     rows = _with(rows, "TRUST", trust, rows[0].index("TASK"))
     rows = _with(rows, "CONVERSATION", [agent.conversation or "-" for agent, _ in seen.agents], rows[0].index("NEXT"))
-    turns = [(agent.turn.in_words() if agent.turn is not None else "") or "-" for agent, _ in seen.agents]
-    rows = _with(rows, "TURN", turns, rows[0].index("SESSION"))
+    phases = [_turn(agent) or "-" for agent, _ in seen.agents]
+    rows = _with(rows, "TURN", phases, rows[0].index("SESSION"))
     rows = _with_cost(rows, [spending.of_agent(agent.name) for agent, _ in seen.agents], len(rows[0]))
     yield fitted(rows, terminal_width(), first_out=_FIRST_OUT, shortened=("TASK", "AGENT", "STATE", "NEXT"))
 
 
 _FIRST_OUT: Final = ("CONVERSATION", "SESSION", "ATTEMPT", "PROCESS", "TRUST", "TURN", "ASKED", "COST")
 """The columns of agents that a narrow terminal leaves out first, in this order."""
+
+
+def _turn(agent: AgentStatus) -> str:
+    """Return the turn of an agent in words; one whose session was asked to end has no phase until the next session."""
+    words = agent.turn.in_words() if agent.turn is not None else ""
+    works = agent.turn is not None and agent.turn.state in turns.RUNS
+    return "between sessions" if works and not agent.processes else words
 
 
 def _with_cost(rows: Sequence[tuple[str, ...]], usages: Sequence[Usage], place: int) -> list[tuple[str, ...]]:

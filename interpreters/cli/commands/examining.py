@@ -61,13 +61,18 @@ def lines(found: Examination, name: str) -> Iterator[str]:
     yield f"{what} can run here" if found.ok else f"{what} cannot run here; see {MARKS[Verdict.MISSING]}"
 
 
+def _wrapped(text: str, width: int) -> list[str]:
+    """Return a text in lines, cut at spaces only: a path stays whole."""
+    return wrap(text, width, break_long_words=False, break_on_hyphens=False)
+
+
 def _rows(findings: Sequence[Finding], room: int) -> Iterator[str]:
     """Yield the findings: marks, names and texts in columns."""
     width = max((len(each.what) for each in findings), default=0)
     indent = width + 4
     for each in findings:
         texts = [part for text in (each.found, each.place, each.remedy) for part in text.splitlines()]
-        wrapped = [line for text in texts for line in wrap(text, max(20, room - indent), break_long_words=False)]
+        wrapped = [line for text in texts for line in _wrapped(text, max(20, room - indent))]
         mark = MARKS[each.verdict] if each.needed or each.verdict is not Verdict.MISSING else NOT_NEEDED
         yield f"{mark} {each.what:<{width}}  {wrapped[0]}"
         yield from (" " * indent + line for line in wrapped[1:])

@@ -25,7 +25,7 @@ from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import UnknownName, must_be_there
 from lifefold.interpreters.cli.wording import age, clock_time, is_missing, this_command
 from lifefold.interpreters.engine import Decision, Ledger
-from lifefold.interpreters.explain import status, task_status
+from lifefold.interpreters.explain import status, task_status, unread
 from lifefold.interpreters.explain import why as projection
 from lifefold.interpreters.explain.notifications import troubles
 from lifefold.interpreters.explain.why.phrases import enumerated
@@ -65,7 +65,7 @@ def why(arguments: Namespace) -> None:
         agent = _owner(store, ledger, said, runs=runs)
         unmerged, output = UnmergedWork(store), account.output_of(arguments.task, FleetFolder(store.path))
         said = replace(said, onward=logs.typed(said.onward, store))
-        untold = tuple(f"{line[0].upper()}{line[1:]}." for line in troubles(ledger.aggregates, arguments.task))
+        untold = tuple(f"{line[0].upper()}{line[1:]}." for line in _undelivered(ledger, arguments.task))
     open_tasks = () if said.state == State.CLOSED else (said.task,)
     said = replace(said, options=tuple(option for option in said.options if option.command in arguments.known))
     if arguments.json:
@@ -79,12 +79,17 @@ def why(arguments: Namespace) -> None:
         return
     lies = (f"{line[0].upper()}{line[1:]}." for line in unmerged.lines(open_tasks))
     outputs = (f"The output of its last session is in {output}.",) if output and open_tasks and not said.owner else ()
-    looks_like = () if agent is None else (agent.in_words(),)
+    looks_like = () if agent is None or agent.is_missing else (agent.in_words(),)
     for line in lines(said, (*looks_like, *in_the_way, *doubts, *lies, *outputs, *untold), arguments.db):
         print(plain(line.encode()))
 
 
 _NO_RUNNER: Final = f"No runner is at work, so nothing happens by itself; to go on: `lifefold run {logs.FLEET_FILE}`."
+
+
+def _undelivered(ledger: Ledger, task: str) -> Iterator[str]:
+    yield from troubles(ledger.aggregates, task)
+    yield from unread.sentences(ledger.aggregates, task)
 
 
 def _tasks(ledger: Ledger) -> Container[str]:
@@ -158,6 +163,8 @@ class _Owner(msgspec.Struct):
     status: str
     looks: Looks | None
     silent_ms: int | None
+    is_missing: bool
+    """Whether the log has a session whose process is not there; another line says so, and this one is wrong then."""
 
     def in_words(self) -> str:
         """Return it as a sentence."""
@@ -175,7 +182,8 @@ def _owner(store: SqliteStore, ledger: Ledger, said: projection.Explanation, *, 
     evidence = look(FleetFolder(store.path), agent) if agent.processes else None
     silent_ms = None if evidence is None else evidence.silent_ms
     seen = appearance(of)
-    return _Owner(said.owner, seen.lifecycle, seen.status, looks(agent, evidence, now_ms, runs=runs), silent_ms)
+    look_of, gone = looks(agent, evidence, now_ms, runs=runs), is_missing(agent, evidence, runs=runs)
+    return _Owner(said.owner, seen.lifecycle, seen.status, look_of, silent_ms, gone)
 
 
 def _owners(ledger: Ledger, said: projection.Explanation) -> Collection[str]:

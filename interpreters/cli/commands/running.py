@@ -30,12 +30,13 @@ from lifefold.interpreters.cli.commands.planning import must_keep_its_name, sett
 from lifefold.interpreters.cli.desk_beside import desk_beside
 from lifefold.interpreters.cli.display import Display, display
 from lifefold.interpreters.cli.errors import FOR_ANOTHER, BadInput, denied
+from lifefold.interpreters.cli.fitting import terminal_width, wrapped
 from lifefold.interpreters.cli.recap import Recap
 from lifefold.interpreters.cli.wording import NO_WORK, as_typed, columns, messages_counted, spent, this_command
 from lifefold.interpreters.demo.project import ScaffoldError, write_demo
 from lifefold.interpreters.desk import registry
 from lifefold.interpreters.engine import LogMismatchError, WallClock
-from lifefold.interpreters.explain import status, task_status
+from lifefold.interpreters.explain import status, task_status, unread
 from lifefold.interpreters.explain.why.phrases import brief, enumerated
 from lifefold.interpreters.fleet_file import Fleet, FleetFileError, load, place_of
 from lifefold.interpreters.fleet_file.tasks import unproven
@@ -249,32 +250,40 @@ _LEAVING = (
 
 
 def _summary(runner: Runner, account: Account, verdict: Verdict, log: Path) -> None:
+    """Print how far the fleet has come, and what is left to do."""
+    print()
+    for line in _summarized(runner, account, verdict, log):
+        print(*wrapped(line, terminal_width()), sep="\n")
+
+
+def _summarized(runner: Runner, account: Account, verdict: Verdict, log: Path) -> Iterator[str]:
     every = task_status.tasks(runner.aggregates)
     tasks = task_status.counted(every)
     closed = sum(1 for task in tasks if task.state == "CLOSED")
     total = spent(account.spending.total)
     removed = f"{len(every) - len(tasks)} removed; " if len(every) > len(tasks) else ""
-    print(f"\n{closed} of {len(tasks)} tasks closed; {removed}{f'spent {total}; ' if total else ''}the log is {log}")
+    yield f"{closed} of {len(tasks)} tasks closed; {removed}{f'spent {total}; ' if total else ''}the log is {log}"
     with SqliteStore.peek(log) as store:
         unmerged, before = UnmergedWork(store), before_of(store).ended
     for task in every:
         if task.state != "CLOSED":
-            print(f"  {task.id}: {task.state}{f': {task.reason}' if task.reason else ''}")
+            yield f"  {task.id}: {task.state}{f': {task.reason}' if task.reason else ''}"
     if runner.fleet.repository is not None and (idle := task_status.without_change(tasks)):
-        print(f"  {brief(enumerated(idle))}: CLOSED, and nothing was changed")
+        yield f"  {brief(enumerated(idle))}: CLOSED, and nothing was changed"
     outputs = account.outputs(every, runner.folder, logs.option(log))
-    for line in (*_of_agents(runner, verdict), *awaited.fallen(account.stopped_by), *outputs):
-        print(f"  {as_typed(line)}")
+    unread_messages = unread.sentences(runner.aggregates)
+    for line in (*_of_agents(runner, verdict), *unread_messages, *awaited.fallen(account.stopped_by), *outputs):
+        yield f"  {as_typed(line)}"
     for name, message, _ in runner.standing():
         if message != account.stopped_by.get(name):
-            print(f"  {name}: {as_typed(message)}")
+            yield f"  {name}: {as_typed(message)}"
     waiting = awaited.lines(awaited.waiting(runner.aggregates), account.paused_by, logs.option(log))
     for line in (*unmerged.lines([task.id for task in every if task.state != "CLOSED"]), *waiting):
-        print(f"  {line}")
+        yield f"  {line}"
     for line in strange(runner.refused.counts):
-        print(f"  {line} (listed in {runner.folder.refusals})")
+        yield f"  {line} (listed in {runner.folder.refusals})"
     for line in _onward(runner, verdict, before, _this_run(runner.fleet, log)):
-        print(line)
+        yield line
 
 
 def strange(refused: Mapping[str, int]) -> Iterator[str]:

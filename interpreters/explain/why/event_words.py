@@ -9,6 +9,7 @@ from lifefold.core.fleet.worker import assignment, desired_state, mailbox, outpu
 from lifefold.core.kernel import Created, Event, Transition, describe
 from lifefold.core.lifecycles import approval, session, task
 from lifefold.core.policy.abort import AbortScope
+from lifefold.core.policy.ends import Trouble
 from lifefold.core.policy.reasons import AbortReason, TransitionReason
 from lifefold.interpreters.explain import questions
 from lifefold.interpreters.explain.why.phrases import because, count, enumerated, in_brackets
@@ -171,11 +172,13 @@ OF_TASK: Final[Mapping[type[Event], Words]] = {
 
 
 def _exited(event: session.SessionExited, transition: Transition) -> str:
-    """Return an end of a session that the board does not get: a suspension or an interruption."""
+    """Return an end of a session that the board does not get: a suspension, an interruption, a lost conversation."""
     interrupted = transition.before is not None and transition.before.state is session.State.INTERRUPTING
     match event.outcome:
         case session.Suspended(asked=asked):
             return "its session was suspended" if asked else "its session has suspended itself"
+        case session.Error() if event.diagnosis is not None and event.diagnosis.trouble is Trouble.LOST:
+            return "its session found its conversation lost"
         case _:
             return "its session was interrupted" if interrupted else ""
 

@@ -106,9 +106,9 @@ def _told(story: Story, line: Line) -> Story:
 
 
 def who(actor: str) -> str:
-    """Return an actor for display: the name of an agent, ``rule NAME``, or the actor itself."""
+    """Return an actor for display: the name of an agent, the fleet for a rule of it, or the actor itself."""
     kind, _, name = actor.replace("/", ":", 1).partition(":")
-    return {"worker": name, "rule": f"rule {name}"}.get(kind, actor)
+    return {"worker": name, "rule": "the fleet"}.get(kind, actor)
 
 
 _TOLD_IT: Final = frozenset({mailbox.machine.name, desired_state.machine.name, question.REF})

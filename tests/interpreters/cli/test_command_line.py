@@ -114,7 +114,7 @@ def test_the_json_of_status_tasks_and_log_has_the_documented_keys(ground: Ground
     status = ground.json("status")
     assert list(status) == [
         "fleet", "log", "runner", "is_over", "change", "agents", "tasks", "removed", "waiting", "unmerged",
-        "doubts", "quarantined", "in_the_way", "cost_usd", "input_tokens", "output_tokens",
+        "doubts", "quarantined", "in_the_way", "unread", "notifiers", "cost_usd", "input_tokens", "output_tokens",
     ]  # fmt: skip
     assert (status["waiting"], status["cost_usd"], status["is_over"]) == ([], None, True)
     assert (status["fleet"], status["runner"], status["tasks"]) == ("ground", "not running", {"CLOSED": 1})

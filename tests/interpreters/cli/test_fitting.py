@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifefold.interpreters.cli.fitting import NAME_CHARACTERS, fitted, terminal_width
+from lifefold.interpreters.cli.fitting import NAME_CHARACTERS, fitted, terminal_width, wrapped
 from lifefold.interpreters.cli.wording import columns
 
 ROWS = [("AGENT", "STATE", "SESSION", "TASK"), ("coder-1", "Running", "3", "a-long-name-of-a-task-of-the-fleet-7")]
@@ -48,3 +48,18 @@ def test_only_a_terminal_has_a_width(monkeypatch: pytest.MonkeyPatch) -> None:
     for is_terminal, width in ((True, 77), (False, None)):
         monkeypatch.setattr("sys.stdout.isatty", partial(bool, is_terminal))
         assert terminal_width() == width
+
+
+def test_a_line_is_cut_between_words_so_that_a_path_can_be_copied() -> None:
+    line = "  the log is /home/a-folder/of-a/project-with-hyphens/.lifefold/fleet.db and it is whole"
+    found = wrapped(line, 40)
+    assert "/home/a-folder/of-a/project-with-hyphens/.lifefold/fleet.db" in [each.strip() for each in found]
+    assert all(len(each) <= 40 or "/home/" in each for each in found)
+    assert found[0] == "  the log is"
+    assert all(each.startswith("    ") for each in found[1:])
+    assert wrapped(line, None) == [line]
+
+
+@given(st.text("ab -/", max_size=120), st.integers(5, 60))
+def test_a_cut_line_has_all_its_words(line: str, width: int) -> None:
+    assert [word for part in wrapped(line, width) for word in part.split()] == line.split()

@@ -40,7 +40,7 @@ def test_a_blocked_task_is_explained_down_to_what_has_failed(ground: Ground) -> 
     explained = ground.json("why", "plain-3")
     assert list(explained) == [
         "task", "state", "since_ms", "owner", "sentence", "reason", "causes", "story", "onward", "options", "turn",
-        "runner", "doubts", "in_the_way", "unmerged", "output", "agent",
+        "runner", "doubts", "in_the_way", "unmerged", "output", "untold", "agent",
     ]  # fmt: skip
     assert [each["task"] for each in explained["causes"]] == ["plain-3", "plain-2", "plain-1"]
     assert (explained["runner"], explained["doubts"]) == ("not running", [])
@@ -72,6 +72,7 @@ def test_a_task_whose_runner_has_died_is_not_said_to_be_worked_at_without_a_doub
     said = ground.call("why", "slow-1", "--db", str(ground.log)).stdout
     assert "No runner is at work" in said
     assert "its process is not there" in said
+    assert "agent is working" not in said
     assert f"--db {ground.log}" in said
 
 

@@ -20,7 +20,7 @@ from lifefold.core.lifecycles.session import Session, Usage
 from lifefold.core.lifecycles.session import State as Agent
 from lifefold.core.lifecycles.task import KeptConversation, Stage, State
 from lifefold.core.policy.abort import AbortScope
-from lifefold.core.policy.ends import TIMED_OUT, Diagnosis, by_status
+from lifefold.core.policy.ends import TIMED_OUT, Diagnosis, Trouble, by_status
 from lifefold.effects import Effect
 from lifefold.interpreters.explain import why
 from lifefold.interpreters.explain.why import event_words
@@ -56,7 +56,7 @@ def test_a_story_has_what_concerns_the_task_and_nothing_else() -> None:
     of.driver.run()
     assert of.told("T1") == of.told("T2") == [
         "plan: put on the board as OPEN",
-        "rule match: given to ann",
+        "the fleet: given to ann",
         "ann: began a session",
         "ann: its verification succeeded",
         "ann: the work is done, and is to be verified",
@@ -173,7 +173,7 @@ def test_a_change_of_the_plan_does_not_claim_that_a_blocker_is_gone(by: str) -> 
     """The rule unblocks every changed task, and others decide what still blocks it."""
     given = replace(stepped(fleet_task.DependencyBack(by)), actor=f"rule:{look_anew.name}")
     told = lines(why.tell(why.Story("T1"), "board", given))
-    assert told == ["rule look_anew: unblocked, to be decided anew by the changed plan"]
+    assert told == ["the fleet: unblocked, to be decided anew by the changed plan"]
 
 
 def test_every_event_of_a_task_has_words() -> None:
@@ -253,6 +253,13 @@ def test_an_end_of_a_session_is_told_if_the_board_does_not_hear_of_it() -> None:
     for before, told in ((Agent.RUNNING, []), (Agent.INTERRUPTING, ["ann: its session was interrupted"])):
         end = stepped(exited, machine="session", ref="session", before=Session(before), record=Session())
         assert lines(why.tell(in_hand(), "worker/ann", end)) == told
+
+
+def test_each_loss_of_a_conversation_is_told() -> None:
+    """The first one costs no retry, so the board does not hear of it."""
+    lost = session.SessionExited(session.Error("no conversation found", Diagnosis(trouble=Trouble.LOST)))
+    end = stepped(lost, machine="session", ref="session", before=Session(Agent.RUNNING), record=Session())
+    assert lines(why.tell(in_hand(), "worker/ann", end)) == ["ann: its session found its conversation lost"]
 
 
 def test_work_of_a_session_is_told_only_if_the_session_is_dead() -> None:

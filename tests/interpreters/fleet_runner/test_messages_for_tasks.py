@@ -22,3 +22,23 @@ def test_a_message_for_a_task_is_in_its_prompt_at_once_or_with_the_next_claim(tm
     assert "OperatorMessageArrived: urgent, in German" in logged
     assert "hurry" not in logged
     assert {each["state"] for each in ground.json("tasks")} == {"CLOSED"}
+
+
+def test_a_message_that_comes_after_the_session_is_counted_when_its_task_is_closed(tmp_path: Path) -> None:
+    """The end of the run, ``status`` and ``why`` tell it: the message was accepted, and no prompt had it."""
+    ground = Ground(tmp_path).prepare("plain-1", gates=("verify",))
+    words = f'["cat", "{tmp_path}/counts/verify.gate"]'
+    text = ground.fleet.read_text().replace('["test", "-s", "plain-1.txt"]', words)
+    ground.fleet.write_text(text)
+    with ground.running() as run:
+        run.until("IN_PROGRESS -> DONE")
+        said = ground.call("send", "plain-1", "too late").stdout
+        assert "only a later try has the message" in said
+        with ground.at_gate("verify"):
+            pass
+        summary = run.rest()
+    lost = "plain-1: 1 message undelivered: it is CLOSED, and no prompt will have it"
+    assert f"  {lost}" in summary
+    assert f"! {lost}" in ground.call("status").stdout
+    assert ground.json("status")["unread"] == {"plain-1": 1}
+    assert lost[1:] in ground.call("why", "plain-1").stdout
