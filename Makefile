@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test agents agents-all test-agents test-agents-all agents-demo campaigns soak mutants xstate spin coverage lint format types contracts pages certificates notebooks bench site wheel ci clean
+.PHONY: help demo test agents agents-all test-agents test-agents-all agents-demo campaigns soak mutants xstate spin coverage lint format types contracts pages pictures certificates notebooks bench site wheel ci clean
 
 PYTEST := .venv/bin/python -m pytest -n auto --maxprocesses 8 --dist worksteal
 PYTHONS := $(or $(PYTHON),python3.14 python3.13 python3.12 python3.11 python3)
@@ -82,6 +82,10 @@ pages: .venv/.has-check ## write docs/lifecycles, docs/fleet/wiring.md, the tabl
 	$(BIN)/python docs/write_fleet_file.py
 	$(BIN)/python docs/write_figures.py
 	$(BIN)/python docs/draw_architecture.py
+	$(BIN)/python docs/draw_machines.py
+
+pictures: .venv/.has-test ## take the pictures of the desk for docs/fleet/browser.md (needs /usr/bin/chromium)
+	$(BIN)/python docs/take_pictures.py
 
 certificates: .venv/.has-check ## check what is shipped, and write docs/certificates anew
 	$(BIN)/lifefold check $$($(BIN)/lifefold machines | sed 's/ .*//') $(LARGER) --certificate docs/certificates/ $(ARGS)

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
-from lifefold.interpreters.adapters.facts import Ended, Fact
+from lifefold.interpreters.adapters.facts import Ended, Fact, Tokens
 
 MAX_LINE_BYTES: Final = 1 << 20
 """The longest line that an adapter decodes, in bytes; it ignores longer ones."""
@@ -62,11 +62,13 @@ class Brief(msgspec.Struct, frozen=True):
 class Conversation(msgspec.Struct, frozen=True):
     """The agent's own conversation. ``begun``: an earlier session has had it, and this one resumes it.
 
-    An identifier of a conversation that is not begun was chosen beforehand, for an adapter that can choose.
+    An identifier of a conversation that is not begun was chosen beforehand, for an adapter that can choose. ``charged``
+    are the tokens of its earlier sessions, for a program that does not tell them.
     """
 
     id: str
     begun: bool = False
+    charged: Tokens = Tokens()
 
 
 class Now(msgspec.Struct, frozen=True):
@@ -142,6 +144,30 @@ class Attachable(Protocol):
 def resume_argv(adapter: Adapter[Any], conversation: Conversation) -> tuple[str, ...]:
     """Return the command that resumes a conversation at a terminal; empty if the adapter has none."""
     return adapter.resume_argv(conversation) if isinstance(adapter, Attachable) else ()
+
+
+@runtime_checkable
+class Spoken(Protocol):
+    """An adapter of a protocol that many programs speak. It is optional, and its attributes are names.
+
+    ``client`` is the module that speaks the protocol: a session runs it, and it runs the program of the fleet file.
+    ``package`` is the module that it needs, and ``extra`` the extra of lifefold that installs it.
+    """
+
+    @property
+    def client(self) -> str:
+        """The module of the client, for ``python -m``."""
+        ...
+
+    @property
+    def package(self) -> str:
+        """The module without which the client cannot run."""
+        ...
+
+    @property
+    def extra(self) -> str:
+        """The extra of lifefold with that module."""
+        ...
 
 
 def refused_to_root(adapter: Adapter[Any]) -> Mapping[Permissions, str]:

@@ -30,10 +30,11 @@ _STATUSES: Final = {
     529: Outcome.OVERLOADED,
 }
 _REFUSED: Final = ("The user rejected permission", "The user has specified a rule which prevents")
-_LOGGED: Final = re.compile(
+LOGGED: Final = re.compile(
     r'^timestamp=\S+ level=ERROR .{0,200}message="stream error" .{0,400}\bsmall=false .{0,200}'
     r'\berror\.error="(?:\w+: )?((?:[^"\\]|\\.){0,2000})"'
 )
+"""A line of the log that says why a request has failed; opencode then tries again."""
 
 
 class _Line(msgspec.Struct, frozen=True):
@@ -89,7 +90,7 @@ class Opencode:
         found = hostile.decoded(_DECODER, line)
         if found is None:
             text = hostile.plain(line)
-            logged = _LOGGED.match(text)
+            logged = LOGGED.match(text)
             return reading.troubled(state, logged[1], now) if logged else (reading.noted(state, text), ())
         state, facts = reading.began(state, hostile.name(found.session))
         state, more = _facts(state, found, now)

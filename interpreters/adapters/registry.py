@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from importlib.metadata import entry_points
 from typing import Any, Final, cast
 
+from lifefold.interpreters.adapters.acp import Acp
 from lifefold.interpreters.adapters.adapter import Adapter
 from lifefold.interpreters.adapters.aider import Aider
 from lifefold.interpreters.adapters.claude import Claude
@@ -22,7 +23,7 @@ GROUP: Final = "lifefold.adapters"
 """The group of entry points."""
 
 SHIPPED: Final[dict[str, Adapter[Any]]] = {
-    each.name: each for each in (Claude(), Codex(), Opencode(), Gemini(), Aider(), Command())
+    each.name: each for each in (Claude(), Codex(), Opencode(), Gemini(), Aider(), Command(), Acp())
 }
 """The adapters of lifefold."""
 

@@ -36,7 +36,7 @@ _WORDS: Final = (
     ),
     (Outcome.OVERLOADED, r"overloaded|at capacity"),
     (Outcome.LOGIN_REFUSED, r"\b401\b|api key not valid|not able to authenticate|no auth credentials|sign in again"),
-    (Outcome.PROMPT_TOO_LONG, r"input token count|ran out of room|exceeds .{0,60}token"),
+    (Outcome.PROMPT_TOO_LONG, r"input token count|ran out of room|too large to compact|exceeds .{0,60}token"),
     (Outcome.TURN_LIMIT, r"max session turns"),
 )
 """The patterns of sentences in order of precedence."""

@@ -58,6 +58,14 @@ def _add_running(commands: Commands) -> None:
         help="leave with exit code 4 when only an operator can move the fleet on; a later run continues the log",
     )
     run.add_argument(
+        "--serve",
+        metavar="PORT",
+        type=natural,
+        nargs="?",
+        const=8765,
+        help="serve the desk to browsers until the run ends, as lifefold serve does (default port: 8765)",
+    )
+    run.add_argument(
         "--accept", action="store_true", help="accept the changes of the fleet file since the plan in force"
     )
     rest_option(run)
@@ -94,6 +102,7 @@ def _add_desk(commands: Commands) -> None:
     serve.add_argument(
         "logs", metavar="LOG", nargs="*", help="the logs (default: the latest log of each fleet in .lifefold/)"
     )
+    serve.add_argument("--beside", action="store_true", help=argparse.SUPPRESS)
     serve.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="the address (default: 127.0.0.1)")
     serve.add_argument("--port", metavar="N", type=natural, default=8765, help="the port; 0 is any (default: 8765)")
     serve.add_argument(

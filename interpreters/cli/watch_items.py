@@ -53,7 +53,7 @@ class Item(msgspec.Struct, frozen=True):
 def items(there: Mapping[str, Aggregate], tasks: Sequence[TaskStatus]) -> tuple[Item, ...]:
     """Return the list of a fleet, in the order of attention."""
     waiting = awaited.waiting(there)
-    needy = [_waiting(each) for each in waiting]
+    needy = [decision(each) for each in waiting]
     named = {each.id for each in needy}
     first = [each for each in tasks_first(tasks) if f"task {each.id}" not in named]
     broken = [each for each in first if _is_broken(each)]
@@ -66,7 +66,7 @@ def _is_broken(task: TaskStatus) -> bool:
     return task.state == State.BLOCKED or (task.state == State.FAILED and task.settled)
 
 
-def _waiting(of: Waiting) -> Item:
+def decision(of: Waiting) -> Item:
     """Return a decision that the fleet waits for."""
     return _WAITING[of.about](of, of.names[0] if of.names else "")
 

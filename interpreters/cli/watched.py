@@ -8,7 +8,6 @@ from lifefold.core.fleet import system
 from lifefold.core.kernel import Aggregate
 from lifefold.interpreters.cli import logs
 from lifefold.interpreters.engine import Ledger, Observer
-from lifefold.interpreters.explain import status
 from lifefold.interpreters.explain.status import AgentStatus
 from lifefold.interpreters.fleet_runner import Runner, quarantines
 from lifefold.interpreters.fleet_runner.blocked_merges import read_waits
@@ -110,10 +109,9 @@ class OfRunner:
 class Followed:
     """The fleet of a log that another process writes; ``look`` reads on."""
 
-    leaving: Final = 0
-
     def __init__(self, store: SqliteStore) -> None:
         """Begin before the first entry."""
+        self.leaving: Final = 0
         self.store: Final = store
         self.folder: Final = FleetFolder(store.path)
         self.observers: Final[list[Observer]] = []
@@ -164,7 +162,3 @@ class Followed:
         ]
         waits = read_waits(self.folder.waits) if self.runs else ()
         return [*held, *(Notice(each.agent, each.said, each.seen_ms) for each in waits)]
-
-    def agents(self) -> tuple[AgentStatus, ...]:
-        """Return the agents and services."""
-        return status.agents(self.aggregates)

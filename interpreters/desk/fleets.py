@@ -1,11 +1,13 @@
 """The fleets of this machine in short: whether a runner is at work, how far each is, and what waits for an operator."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
 
 from lifefold.core.fleet import system
 from lifefold.core.fleet.system.rerun import is_over
+from lifefold.core.kernel import Aggregate
 from lifefold.core.lifecycles.session import Usage
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.desk.registry import Noted
@@ -37,8 +39,11 @@ class FleetSummary(msgspec.Struct, frozen=True):
     unread: str = ""
 
 
-async def summary(noted: Noted) -> FleetSummary:
-    """Return a noted fleet in short; the log is read as a whole."""
+WaitingOf = Callable[[Mapping[str, Aggregate]], tuple[pending.Waiting, ...]]
+
+
+async def summary(noted: Noted, waiting: WaitingOf = pending.waiting) -> FleetSummary:
+    """Return a noted fleet in short; the log is read as a whole, and ``waiting`` finds what waits in its state."""
     try:
         with SqliteStore.peek(Path(noted.log)) as store:
             runs = noted.is_alive and store.is_written()
@@ -68,5 +73,5 @@ async def summary(noted: Noted) -> FleetSummary:
         states=states,
         failed=tuple(each.id for each in tasks if each.state == State.FAILED and each.settled),
         cost=spending.total,
-        waiting=pending.waiting(there),
+        waiting=waiting(there),
     )

@@ -186,7 +186,8 @@ def _of_agent(
     seen: Seen, agent: AgentStatus, asked: Sequence[questions.Asked], *, has_output: bool
 ) -> Sequence[why.Option]:
     """Return the commands that an operator can give about an agent."""
-    name, found = agent.name, []
+    name = agent.name
+    found: list[why.Option] = []
     for each in asked:
         found.append(why.Option("approve" if each.is_permission else "answer", each.name, "it is told so, and goes on"))
         found.append(why.Option("reject", each.name, "it is told so, and goes on without it"))

@@ -10,6 +10,7 @@ from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.redaction import NO_SECRETS, Secrets
 from lifefold.interpreters.processes import SessionError, SessionExit, output_tail, read_exit, read_order, read_start
 from lifefold.interpreters.processes.command import plain
+from lifefold.interpreters.processes.shim.durable import OUTPUT
 
 OUTPUT_BYTES: Final = 32_768
 """The number of bytes at the end of an output that are read."""
@@ -62,7 +63,8 @@ async def _read(record: Path, claim: int, secrets: Secrets) -> Verification:
         began, ended = None, None
     command = "" if order is None else plain(shlex.join(order.argv).encode("utf-8", "surrogateescape"))
     try:
-        output = await output_tail(record, OUTPUT_BYTES)
+        # An agent can put a link to another file in the place of an output.
+        output = b"" if (record / OUTPUT).is_symlink() else await output_tail(record, OUTPUT_BYTES)
     except OSError:
         output = b""
     said = secrets.quotable(output, OUTPUT_BYTES).rstrip().splitlines()[-OUTPUT_LINES:]
@@ -74,7 +76,7 @@ async def _read(record: Path, claim: int, secrets: Secrets) -> Verification:
         0 if began is None else began.at_ms,
         0 if ended is None else ended.at_ms,
         tuple(said),
-        str(record / "output.log"),
+        str(record / OUTPUT),
     )
 
 

@@ -9,7 +9,7 @@ import anyio
 import msgspec
 
 from lifefold.interpreters.adapters import Brief, adapter_names, adapter_of
-from lifefold.interpreters.adapters.adapter import refused_to_root
+from lifefold.interpreters.adapters.adapter import Spoken, refused_to_root
 from lifefold.interpreters.doctor import machine
 from lifefold.interpreters.doctor.finding import Finding, ProgramFinding, Verdict
 from lifefold.interpreters.doctor.programs import AgentProgram, examined
@@ -74,11 +74,15 @@ def programs_of(fleet: Fleet, around: Mapping[str, str]) -> tuple[AgentProgram, 
 
     The way is the environment, and whether the program refuses the agents' permissions.
     """
-    found: dict[tuple[str, str], dict[str, list[Agent]]] = {}
+    found: dict[tuple[str, str, tuple[str, ...]], dict[str, list[Agent]]] = {}
     for agent in fleet.agents:
-        if agent.program is not None and adapter_of(agent.program.adapter).version_argv:
+        if agent.program is None:
+            continue
+        adapter = adapter_of(agent.program.adapter)
+        arguments = agent.program.arguments if isinstance(adapter, Spoken) else ()
+        if adapter.version_argv or isinstance(adapter, Spoken):
             name = expand(agent.command[:1], prompt="", prompt_file="", task="", worktree="")[0]
-            place = found.setdefault((agent.program.adapter, name), {})
+            place = found.setdefault((agent.program.adapter, name, arguments), {})
             env = environment(around, agent)
             place.setdefault(repr((_refusal(agent, env), sorted(env.items()))), []).append(agent)
     return tuple(
@@ -87,9 +91,10 @@ def programs_of(fleet: Fleet, around: Mapping[str, str]) -> tuple[AgentProgram, 
             name,
             env := environment(around, agents[0]),
             tuple(each.name for each in agents),
+            arguments,
             _refusal(agents[0], env),
         )
-        for (kind, name), groups in found.items()
+        for (kind, name, arguments), groups in found.items()
         for agents in groups.values()
     )
 

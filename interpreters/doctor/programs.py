@@ -6,13 +6,16 @@ A login is looked for by names and places alone, so nothing here says that a pro
 
 import re
 import shutil
+import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from lifefold.interpreters.adapters import Adapter, Login, LoginFile, login_of
+from lifefold.interpreters.adapters.adapter import Spoken
 from lifefold.interpreters.doctor.finding import ProgramFinding, Verdict
 from lifefold.interpreters.processes.command import Limits, plain, run
 
@@ -25,13 +28,15 @@ _VERSION: Final = re.compile(r"\b\d{1,9}\.\d{1,9}(?:\.\d{1,9})*(?:-[0-9A-Za-z.]{
 class AgentProgram(msgspec.Struct, frozen=True):
     """A program to look for: its adapter, its name or path, the environment of its sessions, and who needs it.
 
-    ``refuses`` says why the program accepts no session of these agents on this machine.
+    ``arguments`` are those with which it speaks a protocol. ``refuses`` says why the program accepts no session of
+    these agents on this machine.
     """
 
     adapter: Adapter[Any]
     name: str
     env: Mapping[str, str]
     agents: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
     refuses: str = ""
 
     @property
@@ -49,7 +54,7 @@ async def examined(program: AgentProgram) -> ProgramFinding:
         return ProgramFinding(program.what, Verdict.MISSING, found, remedy=remedy, needed=needed)
     version, trouble = await _version(program, path)
     if trouble:
-        remedy = f"try it: {' '.join((path, *program.adapter.version_argv[1:]))}"
+        remedy = f"try it: {' '.join((path, *(program.arguments or program.adapter.version_argv[1:])))}"
         return ProgramFinding(program.what, Verdict.MISSING, trouble, path, remedy, needed=needed)
     if program.refuses:
         remedy = 'run lifefold as another user, or write permissions = "edit"'
@@ -71,19 +76,48 @@ async def examined(program: AgentProgram) -> ProgramFinding:
 
 
 async def _version(program: AgentProgram, path: str) -> tuple[str, str]:
-    """Return the version of a program, or else what went wrong."""
-    argv = (path, *program.adapter.version_argv[1:])
+    """Return the version of a program, or else what went wrong.
+
+    A program that speaks a protocol tells its name and its version in its first answer; it gets no prompt.
+    """
+    spoken = program.adapter if isinstance(program.adapter, Spoken) else None
+    argv: tuple[str, ...] = (path, *program.adapter.version_argv[1:])
+    if spoken is not None:
+        argv = (sys.executable, "-P", "-m", spoken.client, path, "--describe", "--", *program.arguments)
     try:
         done = await run(argv, Path("/"), LIMITS, env=program.env)
     except (OSError, ValueError) as error:
         return "", f"{path} cannot be run: {error}"
     if done.status is None:
         return "", f"{path} tells no version within {LIMITS.timeout_ms // 1000} s"
+    if spoken is not None:
+        return _told(done.output, path)
     if done.status != 0:
         words = plain(done.errors or done.output).strip().splitlines()
         return "", f"{path} ends with status {done.status}{f': {words[-1][:200]}' if words else ''}"
     version = _VERSION.search(plain(done.output))
     return (version[0] if version else "", "")
+
+
+class _Line(msgspec.Struct, frozen=True):
+    """A line of a client: what the agent is, or why it did not tell."""
+
+    acp: str = ""
+    name: str = ""
+    version: str = ""
+    text: str = ""
+
+
+def _told(output: bytes, path: str) -> tuple[str, str]:
+    """Return the name and the version of an agent that speaks a protocol, or else what went wrong."""
+    for text in output.splitlines():
+        with suppress(msgspec.MsgspecError):
+            line = msgspec.json.decode(text, type=_Line)
+            if line.acp == "agent":
+                return plain(f"{line.name} {line.version}".encode()), ""
+            if line.acp == "failed":
+                return "", plain(line.text.encode())
+    return "", f"{path} does not say what it is"
 
 
 def seen(login: Login, env: Mapping[str, str]) -> str:

@@ -268,7 +268,7 @@ def _agents(table: Table, folder: Path, fleet: Fleet, limited: list[tuple[Table,
     env, env_pass = _variables(table, fleet)
     kind = table.read(AgentKeys.kind)
     program, command = programs.read_program(table, kind, folder, env)
-    account = table.read(AgentKeys.account) or ("" if program is None else kind)
+    account = table.read(AgentKeys.account) or programs.own_account(program)
     written, target = _runs(table, kind)
     timeout_ms = table.read(AgentKeys.session_timeout)
     adaptive = timeout_ms == ADAPTIVE_MS

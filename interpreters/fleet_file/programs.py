@@ -5,11 +5,13 @@ file is read, like that of a command. A budget in US dollars needs an agent that
 """
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
+from importlib.util import find_spec
+from pathlib import Path, PurePath
 from typing import Any, Final
 
 from lifefold.core.fleet import TaskPlan
 from lifefold.interpreters.adapters import Adapter, AdapterError, Brief, Permissions, Reports, adapter_names, adapter_of
+from lifefold.interpreters.adapters.adapter import Spoken
 from lifefold.interpreters.fleet_file import forms
 from lifefold.interpreters.fleet_file.command import literal, settled_command, what_is_wrong_with
 from lifefold.interpreters.fleet_file.forms import Form, array_of
@@ -21,7 +23,7 @@ from lifefold.interpreters.fleet_file.values import shown
 OWN_KINDS: Final = ("command", "python", "service")
 """The kinds that are no agent program."""
 
-_SHOWN: Final = ("claude", "codex", "opencode", "gemini", "aider")
+_SHOWN: Final = ("claude", "codex", "opencode", "gemini", "aider", "acp")
 
 
 def _kinds() -> tuple[str, ...]:
@@ -114,10 +116,13 @@ def read_program(
         return None, ()
     found = AgentProgram(name, table.read(model), table.read(permissions), table.read(args), table.read(program))
     try:
-        own = _program_of(adapter_of(name))
+        adapter = adapter_of(name)
+        own = _program_of(adapter)
     except AdapterError as error:
         table.problem(kind.name, str(error))
         return None, ()
+    if isinstance(adapter, Spoken) and not _can_speak(table, adapter, found):
+        return found, ()
     command = settled_command((literal(found.path or own),), folder)
     if wrong := what_is_wrong_with(command[0], env):
         if found.path:
@@ -127,6 +132,26 @@ def read_program(
             accepted = "a kind whose program is on PATH, or program with the path of one; it must be executable"
             table.problem(kind.name, f"found {shown(name)}, whose program {shown(own)} {wrong}; accepted: {accepted}")
     return found, command
+
+
+def own_account(of: AgentProgram | None) -> str:
+    """Return the account of an agent without the key: its kind, or the program that speaks a protocol."""
+    if of is None:
+        return ""
+    return PurePath(of.path).name if isinstance(adapter_of(of.adapter), Spoken) else of.adapter
+
+
+def _can_speak(table: Table, adapter: Spoken, found: AgentProgram) -> bool:
+    """Report what an adapter of a protocol lacks: the package of its client, or the program to run."""
+    if find_spec(adapter.package) is None:
+        needs = f"which needs a package that is not installed; accepted: after pip install 'lifefold[{adapter.extra}]'"
+        table.problem(kind.name, f"found {shown(found.adapter)}, {needs}")
+    elif not found.path:
+        missing = "is missing; accepted: the program that speaks the protocol, with its arguments in args"
+        table.problem(program.name, missing)
+    else:
+        return True
+    return False
 
 
 def _program_of(adapter: Adapter[Any]) -> str:

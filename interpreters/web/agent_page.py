@@ -38,17 +38,17 @@ def agent_page(view: View, name: str, session: int = 0) -> AgentPage:
     is_now = view.moment.is_now
     sessions = tuple(each for each in sessions_of(view.folder, name) if is_now or each <= found.status.attempt)
     shown = session if session in sessions else sessions[-1] if sessions else 0
-    printed, is_cut = printed_by(view.folder, name, shown) if shown and is_now else ((), False)
+    printed, is_cut = printed_by(view.folder, name, shown, view.secrets) if shown and is_now else ((), False)
     return AgentPage(
         view.at(),
         found,
         tuple(marks(of)),
         tuple(each for each in balances(view.there) if each.whose == "agent" and each.name == name),
-        tuple(each for each in view.waits() if name in each.names or any(_is_of(part, name) for part in each.names)),
+        tuple(each for each in view.waits if name in each.names or any(_is_of(part, name) for part in each.names)),
         tuple(_actions(found)) if is_now else (),
         sessions,
         shown,
-        text_of(view.folder.prompt(name, shown)) if shown else "",
+        text_of(view.folder.prompt(name, shown), view.secrets) if shown else "",
         printed,
         is_cut,
         tuple(view.log.journal.chosen(Choice(agent=name), before=view.moment.seq + 1, most=MOST_LINES))[::-1],

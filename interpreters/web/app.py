@@ -118,7 +118,7 @@ class _Application:
         """Give an operator's command."""
         key = request.headers.get(KEY_HEADER, "") or f"desk-{time.time_ns()}"
         if len(key) > KEY_CHARACTERS or re.match(KEY_PATTERN, key) is None:
-            message = f"{KEY_HEADER}: accepted: 1 to {KEY_CHARACTERS} letters, digits and ._:-"
+            message = f"{KEY_HEADER}: accepted: 1 to {KEY_CHARACTERS} characters of A-Z, a-z, 0-9 and ._:-"
             raise BadParameter(message)
         self._shelf.log(request.path_params["key"])
         try:

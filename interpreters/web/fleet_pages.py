@@ -45,12 +45,12 @@ ORDER: Final = (
 
 def fleet_page(view: View) -> FleetPage:
     """Return the page of a fleet at a moment."""
-    tasks = view.tasks()
+    tasks = view.tasks
     counted = task_status.counted(tasks)
     return FleetPage(
         view.at(),
         view.is_over,
-        view.waits(),
+        view.waits,
         tuple(_troubles(view)),
         tuple(view.task(each) for each in counted if each.state in _FAILED)[:MOST_FAILED],
         dict(by_state(counted)),
@@ -76,7 +76,7 @@ def _troubles(view: View) -> Iterator[str]:
 
 def board_page(view: View) -> BoardPage:
     """Return the board at a moment, with the evidence of every agent that has a task."""
-    tasks = view.tasks()
+    tasks = view.tasks
     counts = Counter(each.state for each in tasks)
     columns = []
     for state in ORDER:

@@ -3,6 +3,7 @@
 import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
 
 from lifefold.core.fleet.system import board
@@ -12,6 +13,7 @@ from lifefold.core.lifecycles.session import Usage
 from lifefold.interpreters.cli import awaited
 from lifefold.interpreters.cli.account import usage_json
 from lifefold.interpreters.cli.wording import age, asked, by_number, coming, is_missing, next_of, plain_state, spent
+from lifefold.interpreters.desk.session_output import secrets_of_log
 from lifefold.interpreters.explain import status, task_status
 from lifefold.interpreters.explain.pending import Awaited, Waiting
 from lifefold.interpreters.explain.status import AgentStatus
@@ -19,6 +21,7 @@ from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.fleet_runner.agent_looks import looks
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.process_evidence import Evidence, look
+from lifefold.interpreters.fleet_runner.redaction import Secrets
 from lifefold.interpreters.web.followed_log import FollowedLog, Moment
 from lifefold.interpreters.web.structs import Action, Agent, At, Cost, Task, Wait
 
@@ -38,6 +41,11 @@ class View:
     def there(self) -> Mapping[str, Aggregate]:
         """The aggregates; empty before the fleet begins."""
         return self.moment.aggregates
+
+    @cached_property
+    def secrets(self) -> Secrets:
+        """The values that no page shows, as no command does."""
+        return secrets_of_log(self.log.store)
 
     @property
     def has_board(self) -> bool:
@@ -59,8 +67,9 @@ class View:
         """Whether the fleet is over."""
         return self.has_board and is_over(self.there)
 
+    @cached_property
     def tasks(self) -> tuple[TaskStatus, ...]:
-        """Return the status of every task, with the number of its claims."""
+        """The status of every task, with the number of its claims."""
         return self.moment.account.claimed(task_status.tasks(self.there)) if self.has_board else ()
 
     def task(self, of: TaskStatus) -> Task:
@@ -93,8 +102,9 @@ class View:
             cost(account.spending.of_agent(of.name)),
         )
 
+    @cached_property
     def waits(self) -> tuple[Wait, ...]:
-        """Return what waits for an operator, as the status of the command line has it."""
+        """What waits for an operator, as the status of the command line has it."""
         return tuple(self._wait(each) for each in awaited.waiting(self.there)) if self.has_board else ()
 
     def _wait(self, each: Waiting) -> Wait:

@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from lifefold.interpreters.desk.output_lines import OutputLine
+from lifefold.interpreters.desk.verifications import Verification
 from lifefold.interpreters.explain.accounts import Balance
 from lifefold.interpreters.explain.status import AgentStatus
 from lifefold.interpreters.explain.task_status import TaskStatus
@@ -144,13 +146,6 @@ class Mark(msgspec.Struct, frozen=True):
     since_ms: int
 
 
-class Printed(msgspec.Struct, frozen=True):
-    """A line that a session has printed, decoded; ``kind`` is for example ``text``, ``tool``, ``limit`` or ``end``."""
-
-    kind: str
-    text: str
-
-
 class AgentPage(msgspec.Struct, frozen=True):
     """An agent: desired state, belief and evidence; its lifecycles; its turn; its output; its conversation; its cost.
 
@@ -166,17 +161,9 @@ class AgentPage(msgspec.Struct, frozen=True):
     sessions: tuple[int, ...]
     session: int
     prompt: str
-    printed: tuple[Printed, ...]
+    printed: tuple[OutputLine, ...]
     is_cut: bool
     lines: tuple[Line, ...]
-
-
-class Verification(msgspec.Struct, frozen=True):
-    """The output of a command that verified a claim."""
-
-    claim: int
-    name: str
-    text: str
 
 
 class Diff(msgspec.Struct, frozen=True):
@@ -216,12 +203,13 @@ class TaskPage(msgspec.Struct, frozen=True):
 class DiffPage(msgspec.Struct, frozen=True):
     """The work of a task as it is now: what it has changed, and the outputs of its verification.
 
-    ``diff`` is null if nothing is changed yet, or if git cannot say it.
+    ``diff`` is null if there is no work to compare; ``why_not`` then says why.
     """
 
     at: At
     task: str
     diff: Diff | None
+    why_not: str
     verifications: tuple[Verification, ...]
 
 

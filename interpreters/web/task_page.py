@@ -4,19 +4,25 @@ import shlex
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+import anyio
+
 from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.fleet.system import board, worker
 from lifefold.core.kernel import replace
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli import awaited, logs
+from lifefold.interpreters.desk.changes import NoChangesError, lines
+from lifefold.interpreters.desk.difference import patch
+from lifefold.interpreters.desk.verifications import Verification, verifications
 from lifefold.interpreters.explain import why
 from lifefold.interpreters.explain.pending import Awaited
 from lifefold.interpreters.web.agent_page import MOST_LINES, PICTURES, UnknownName, marks
-from lifefold.interpreters.web.changes import diff_of
 from lifefold.interpreters.web.journal import Choice
 from lifefold.interpreters.web.moments import View, of_words
-from lifefold.interpreters.web.printed import verifications
-from lifefold.interpreters.web.structs import Action, Claim, DiffPage, Mark, TaskPage, Verification
+from lifefold.interpreters.web.structs import Action, Claim, Diff, DiffPage, Mark, TaskPage
+
+MOST_CHARACTERS: Final = 200_000
+"""The most characters of a diff on a page."""
 
 MOST_CLAIMS: Final = 50
 """The latest claims on the page of a task."""
@@ -24,7 +30,7 @@ MOST_CLAIMS: Final = 50
 
 def task_page(view: View, name: str) -> TaskPage:
     """Return the page of a task. Raises ``UnknownName``."""
-    found = next((each for each in view.tasks() if each.id == name), None)
+    found = next((each for each in view.tasks if each.id == name), None)
     if found is None:
         message = f"there is no task {name!r}"
         raise UnknownName(message)
@@ -34,8 +40,8 @@ def task_page(view: View, name: str) -> TaskPage:
     said = why.explain(why.look(view.there, name, view.now_ms), view.log.trails.at(name, view.moment.seq))
     said = replace(said, onward=logs.typed(said.onward, view.log.store))
     owner = view.there.get(f"{worker.KIND}/{found.owner}")
-    waits = tuple(each for each in view.waits() if name in each.names and each.about != Awaited.PLAN)
-    lines = view.log.journal.chosen(Choice(task=name), before=view.moment.seq + 1, most=MOST_LINES)
+    waits = tuple(each for each in view.waits if name in each.names and each.about != Awaited.PLAN)
+    told = view.log.journal.chosen(Choice(task=name), before=view.moment.seq + 1, most=MOST_LINES)
     return TaskPage(
         view.at(),
         view.task(found),
@@ -50,7 +56,7 @@ def task_page(view: View, name: str) -> TaskPage:
         tuple(_actions(name, said.options, found.state)) if is_now else (),
         tuple(_claims(view, name))[-MOST_CLAIMS:],
         verifications_of(view, record) if is_now else (),
-        tuple(lines)[::-1],
+        tuple(told)[::-1],
     )
 
 
@@ -61,12 +67,18 @@ def diff_page(view: View, name: str) -> DiffPage:
         message = f"there is no task {name!r}"
         raise UnknownName(message)
     record: FleetTask = entity.record
-    return DiffPage(view.at(), name, diff_of(view.log.store, record), verifications_of(view, record))
+    try:
+        changes, text = anyio.run(patch, view.log.store, record, ("--stat", "--patch"))
+    except NoChangesError as error:
+        return DiffPage(view.at(), name, None, str(error), verifications_of(view, record))
+    readable = view.secrets.hidden("\n".join(lines(text)))
+    diff = Diff(changes.said, readable[:MOST_CHARACTERS], len(readable) > MOST_CHARACTERS)
+    return DiffPage(view.at(), name, diff, "", verifications_of(view, record))
 
 
 def verifications_of(view: View, record: FleetTask) -> tuple[Verification, ...]:
-    """Return the outputs of the commands that verified a task."""
-    return tuple(verifications(view.folder, record.id, record.epoch))
+    """Return the verification of the latest claim that had one."""
+    return anyio.run(verifications, view.folder, record.id, record.epoch, view.secrets)
 
 
 def _doubts(view: View, settled: bool) -> Iterator[str]:  # noqa: FBT001 - the status of a task has it

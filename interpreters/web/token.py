@@ -1,7 +1,7 @@
 """The token of a desk: a secret in a file that only its user can read, and the session that a browser gets for it.
 
-The file exists while the program serves. Agents run as the same user, so an agent can read it: the token guards against
-other users of the machine and against pages of other sites, and not against agents.
+The file exists while the program serves. The token guards against other users of the machine, and against pages of
+other sites. Agents run as the same user and can read the file.
 """
 
 import os

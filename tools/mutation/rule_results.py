@@ -224,6 +224,17 @@ EXPLAINED: Final[Mapping[str, str]] = {
     "questions: _may_be_asked: `{session.State.SPAWNING, session.State.RUNNING}` has SESSION_COMPLETE too": (
         "the assignment leaves Working in the same macrostep, and closes the questions one rule action later"
     ),
+    **dict.fromkeys(
+        (
+            "notifications: announce_task: ",
+            "notifications: announce_plan",
+            "notifications: announce_budget: ",
+            "notifications: announce_stop",
+            "notifications: _announce_end: ",
+            "notifications: _is_news: ",
+        ),
+        "it tells more, or with other names; a property only counts kinds, and the tests of the rules find it",
+    ),
     "worker: leave: `worker.record('desired_state').reason or ": _TEXT,
     "does not ask `work.sessions == 1`": _ENDLESS,
     "work_begins: `work.state is assignment.State.WORKING and work.sessions == 1` has the other junction": _ENDLESS,

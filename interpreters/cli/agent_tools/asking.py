@@ -5,23 +5,71 @@ so neither a crash of the runner nor one of the asker loses it. A repeated ask w
 question. The log is read again every ``LOOK_S`` seconds.
 """
 
+import json
+import sqlite3
 import time
 from collections.abc import Mapping
+from typing import Final
 
 import anyio
 
 from lifefold.core.fleet import system
 from lifefold.core.fleet.system import worker
-from lifefold.core.fleet.worker.question_model import REF, Answer, QuestionAsked, Questions, State, Verdict, refused_ask
+from lifefold.core.fleet.worker.question_model import (
+    MOST_CHARACTERS,
+    REF,
+    Answer,
+    Kind,
+    QuestionAsked,
+    Questions,
+    State,
+    Verdict,
+    refused_ask,
+)
 from lifefold.core.kernel import Aggregate, Envelope, Event, replace
+from lifefold.interpreters.cli import inside
 from lifefold.interpreters.cli.agent_tools.claim import Claim
+from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.logs import LOOK_S
 from lifefold.interpreters.cli.operator_commands import ANSWER_TIMEOUT_S
-from lifefold.interpreters.engine import ACCEPTED, REFUSED, CommandQueue, Ledger
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.engine import ACCEPTED, REFUSED, CommandQueue, Ledger, LogMismatchError
+from lifefold.interpreters.store import SqliteStore, StoreError
+
+MOST_INPUT: Final = 2_000
+"""The most characters of a tool's input in the log; the tool itself gets all of it."""
+
+MOST_NAME: Final = 200
+"""The most characters of a tool's name, and of an identifier."""
+
+FAILURES: Final = (BadInput, StoreError, LogMismatchError, sqlite3.Error, OSError)
+"""What may be wrong with the log of a fleet, or with what an agent has given."""
 
 NO_QUESTIONS = "the fleet file has no table [fleet.questions], so no operator is asked"
 DROPPED = "the session that asked is over, so there is no answer"
+
+
+def permission_asked(identifier: str, tool: str, subject: str, given: object, *, is_cut: bool = False) -> QuestionAsked:
+    """Return the question whether a tool may be used, without secrets and within the limits of the log.
+
+    ``subject`` is what the tool acts on, and ``given`` its input. ``is_cut``: the subject says only a part of that.
+    """
+    shown = inside.hidden(subject)
+    return QuestionAsked(
+        id=identifier,
+        kind=Kind.PERMISSION,
+        tool=inside.hidden(tool)[:MOST_NAME],
+        subject=shown[:MOST_CHARACTERS],
+        input=inside.hidden(json.dumps(given, ensure_ascii=False, sort_keys=True))[:MOST_INPUT],
+        is_cut=is_cut or len(shown) > MOST_CHARACTERS or len(tool) > MOST_NAME,
+    )
+
+
+async def answer_to(claim: Claim, event: QuestionAsked) -> Answer:
+    """Ask and wait as ``ask`` does. What is wrong with the log is a refusal, so nothing is allowed by mistake."""
+    try:
+        return await ask(claim, event)
+    except FAILURES as error:
+        return Answer(Verdict.REFUSED, f"the question cannot be asked: {error}")
 
 
 async def ask(claim: Claim, event: QuestionAsked) -> Answer:

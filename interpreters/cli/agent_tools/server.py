@@ -6,7 +6,6 @@ an agent is told what is wrong and nothing is allowed by mistake.
 """
 
 import json
-import sqlite3
 from collections.abc import Awaitable
 from functools import partial
 from importlib.metadata import version
@@ -20,28 +19,14 @@ from mcp.server.mcpserver.exceptions import ToolError
 from lifefold.core.fleet.worker.question_model import (
     MOST_CHARACTERS,
     MOST_CHOICES,
-    Answer,
-    Kind,
     QuestionAsked,
     Verdict,
 )
 from lifefold.core.policy.standing import subject_of
 from lifefold.interpreters.cli import inside
 from lifefold.interpreters.cli.agent_tools import own_task
-from lifefold.interpreters.cli.agent_tools.asking import ask
+from lifefold.interpreters.cli.agent_tools.asking import FAILURES, MOST_NAME, answer_to, permission_asked
 from lifefold.interpreters.cli.agent_tools.claim import Claim
-from lifefold.interpreters.cli.errors import BadInput
-from lifefold.interpreters.engine import LogMismatchError
-from lifefold.interpreters.store import StoreError
-
-MOST_INPUT: Final = 2_000
-"""The most characters of a tool's input in the log; the tool itself gets all of it."""
-
-MOST_NAME: Final = 200
-"""The most characters of a tool's name, and of an identifier."""
-
-FAILURES: Final = (BadInput, StoreError, LogMismatchError, sqlite3.Error, OSError)
-"""What may be wrong with the log of a fleet, or with what an agent has given."""
 
 INSTRUCTIONS: Final = (
     "Tools for the task that you work at. Use ask_operator when only a person can decide. "
@@ -58,17 +43,8 @@ class Tools:
 
     async def permission(self, tool_name: str, input: dict[str, Any], tool_use_id: str = "") -> str:  # noqa: A002 - the protocol's name
         """Ask whether a tool may be used. Answers with JSON: behavior "allow" with the input, or "deny"."""
-        said = json.dumps(input, ensure_ascii=False, sort_keys=True)
-        subject = inside.hidden(subject_of(input))
-        event = QuestionAsked(
-            id=_identifier(tool_use_id),
-            kind=Kind.PERMISSION,
-            tool=inside.hidden(tool_name)[:MOST_NAME],
-            subject=subject[:MOST_CHARACTERS],
-            input=inside.hidden(said)[:MOST_INPUT],
-            is_cut=len(subject) > MOST_CHARACTERS or len(tool_name) > MOST_NAME,
-        )
-        answer = await self._answer(event)
+        event = permission_asked(_identifier(tool_use_id), tool_name, subject_of(input), input)
+        answer = await answer_to(self._claim, event)
         if answer.verdict is Verdict.ALLOWED:
             return json.dumps({"behavior": "allow", "updatedInput": input}, ensure_ascii=False)
         return json.dumps({"behavior": "deny", "message": answer.text or "an operator has refused it"})
@@ -80,16 +56,12 @@ class Tools:
             accepted = f"a text of 1 to {MOST_CHARACTERS} characters, and at most {MOST_CHOICES} choices"
             raise ToolError(f"accepted: {accepted}")
         text, *offered = map(inside.hidden, given)
-        answer = await self._answer(QuestionAsked(id=_identifier(question_id), text=text, choices=tuple(offered)))
+        answer = await answer_to(
+            self._claim, QuestionAsked(id=_identifier(question_id), text=text, choices=tuple(offered))
+        )
         if answer.verdict is Verdict.ANSWERED:
             return answer.text
         raise ToolError(f"there is no answer: {answer.text}")
-
-    async def _answer(self, event: QuestionAsked) -> Answer:
-        try:
-            return await ask(self._claim, event)
-        except FAILURES as error:
-            return Answer(Verdict.REFUSED, f"the question cannot be asked: {error}")
 
     async def split(self, parts: list[dict[str, Any]]) -> str:
         """Split your task into parts, each with "prompt", and perhaps "verify" and "files"; your session then ends."""

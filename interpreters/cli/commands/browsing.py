@@ -1,14 +1,26 @@
 """The command ``serve``: the desk of operators for browsers, until Ctrl-C."""
 
 import sys
+import threading
 from argparse import Namespace
+from typing import TYPE_CHECKING
 
 from lifefold.interpreters.cli import logs
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.store import NotAStore
 
+if TYPE_CHECKING:
+    from lifefold.interpreters.web.server import Opened
+
 _PACKAGES = frozenset({"jinja2", "markupsafe", "sse_starlette", "starlette", "uvicorn"})
 """The packages of the extra ``web``."""
+
+
+def _leave_with_input(desk: "Opened") -> None:
+    """End the desk when the standard input ends, which a runner holds open."""
+    while sys.stdin.buffer.read(1):
+        pass
+    desk.leave()
 
 
 def serve(arguments: Namespace) -> None:
@@ -29,6 +41,8 @@ def serve(arguments: Namespace) -> None:
         with server.opened(found, arguments.host, arguments.port, arguments.allow_host) as desk:
             print(f"the desk is at  {desk.address}")
             print(f"Ctrl-C ends it; its token is in {desk.token.file}, which only this user can read", flush=True)
+            if arguments.beside:
+                threading.Thread(target=_leave_with_input, args=(desk,), daemon=True).start()
             desk.run()
     except (NotAStore, server.NotServed) as error:
         raise BadInput(str(error)) from error

@@ -26,7 +26,7 @@ MOST_WAITING: Final = 5
 
 def fleets(arguments: Namespace) -> None:
     """Print the fleets that run or wait; with ``--all`` those that are over, too."""
-    found = [anyio.run(summary, each) for each in registry.found()]
+    found = [anyio.run(summary, each, awaited.waiting) for each in registry.found()]
     shown = [each for each in found if arguments.all or each.runs or not each.is_over]
     if arguments.json:
         print(json.dumps([{**msgspec.to_builtins(each), "cost": usage_json(each.cost)} for each in shown], indent=2))

@@ -11,7 +11,7 @@ import tempfile
 import traceback
 from argparse import Namespace
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -27,6 +27,7 @@ from lifefold.interpreters.cli import awaited, busy, demo_message, displaced, in
 from lifefold.interpreters.cli.account import Account, account_of
 from lifefold.interpreters.cli.again import again
 from lifefold.interpreters.cli.commands.planning import must_keep_its_name, settle
+from lifefold.interpreters.cli.desk_beside import desk_beside
 from lifefold.interpreters.cli.display import Display, display
 from lifefold.interpreters.cli.errors import FOR_ANOTHER, BadInput, denied
 from lifefold.interpreters.cli.fitting import terminal_width, wrapped
@@ -58,7 +59,7 @@ Show = Callable[[Runner, Account], Display]
 
 def run(arguments: Namespace) -> int:
     """Run a fleet from its fleet file."""
-    with outlet.opened() as out:
+    with outlet.opened() as out, ExitStack() as beside:
         fleet = _load(Path(arguments.fleet), watch=arguments.watch)
         log = logs.named(arguments.db) if arguments.db else logs.default_log(fleet.source, fleet.name)
         if arguments.db and not log.absolute().parent.is_dir():
@@ -76,12 +77,12 @@ def run(arguments: Namespace) -> int:
         elif settle(fleet, log, accepted=arguments.accept, partial=arguments.rest):
             return 0
         show = partial(display, out=out, live=not arguments.no_live)
-        prepare = _do_not_wait if arguments.no_wait else None
+
+        def prepare(runner: Runner) -> None:
+            runner.waits_for_operators = not arguments.no_wait
+            beside.enter_context(desk_beside(runner.log, arguments.serve))
+
         return _run_and_tell(fleet, log, show, prepare, before)
-
-
-def _do_not_wait(runner: Runner) -> None:
-    runner.waits_for_operators = False
 
 
 def demo(arguments: Namespace) -> int:

@@ -1,14 +1,11 @@
 // The script of the desk: keeps pages up to date by the stream, sends commands, moves the scrubber, counts ages.
 // Pages can be read without it; commands need it, because no form of another site may send one.
 "use strict";
-
 const PAUSE_MS = 400; // between two looks at a page whose fleet writes all the time
 const RETRY_MS = 1000;
-
 const body = document.body;
 const said = document.getElementById("said");
-let isStale = false;
-let isLoading = false;
+let [isStale, isLoading] = [false, false];
 
 function tell(words, isRefusal) {
   said.textContent = words;
@@ -23,8 +20,7 @@ async function pageAt(address) {
 // What an operator has done to the page is kept: open details, scrolled parts, and a text that is being typed.
 function isBusy() {
   const active = document.activeElement;
-  const types = active && active.matches("main input, main textarea");
-  return Boolean(types && active.value !== active.defaultValue);
+  return Boolean(active && active.matches("main input") && active.value !== active.defaultValue);
 }
 
 function replaceMain(fresh) {
@@ -59,7 +55,8 @@ async function refresh() {
   isLoading = true;
   while (isStale) {
     isStale = false;
-    if (!isBusy()) {
+    if (isBusy()) isStale = true;
+    else {
       try {
         const fresh = await pageAt(location.href);
         if (isBusy()) isStale = true;
@@ -72,7 +69,7 @@ async function refresh() {
       } catch {
         isStale = true;
       }
-    } else isStale = true;
+    }
     await new Promise((done) => setTimeout(done, isStale ? RETRY_MS : PAUSE_MS));
   }
   isLoading = false;
@@ -81,8 +78,7 @@ async function refresh() {
 function listen() {
   const fleet = body.dataset.fleet ? `?fleet=${encodeURIComponent(body.dataset.fleet)}&after=${body.dataset.seq}` : "";
   const events = new EventSource(`/events${fleet}`);
-  events.addEventListener("entries", refresh);
-  events.addEventListener("runner", refresh);
+  for (const name of ["entries", "runner"]) events.addEventListener(name, refresh);
   events.addEventListener("open", () => body.classList.remove("lost"));
   events.addEventListener("error", () => body.classList.add("lost"));
 }
@@ -111,8 +107,8 @@ async function send(form) {
 async function load(details) {
   if (!details.open || !details.dataset.src || details.dataset.loaded) return;
   details.dataset.loaded = "yes";
-  const part = (await pageAt(details.dataset.src)).getElementById("part");
-  if (part !== null) details.querySelector("div").replaceChildren(document.importNode(part, true));
+  const fresh = await pageAt(details.dataset.src);
+  details.querySelector("div").replaceChildren(document.importNode(fresh.getElementById("part") || fresh.getElementById("main"), true));
 }
 
 function follow(part) {
@@ -120,10 +116,9 @@ function follow(part) {
 }
 
 document.addEventListener("submit", (event) => {
-  const form = event.target;
-  if (!form.dataset.command) return;
+  if (!event.target.dataset.command) return;
   event.preventDefault();
-  send(form);
+  send(event.target);
 });
 
 document.addEventListener("input", (event) => {
@@ -133,7 +128,7 @@ document.addEventListener("input", (event) => {
 
 document.addEventListener("change", (event) => {
   const form = event.target.closest("[data-scrubber]");
-  if (!form) return;
+  if (form === null) return;
   const address = new URL(location.href);
   address.searchParams.set("at", event.target.value);
   location.assign(address);
@@ -141,17 +136,16 @@ document.addEventListener("change", (event) => {
 
 function age(ms) {
   const s = Math.max(0, Math.floor(ms / 1000));
-  const pad = (number) => String(number).padStart(2, "0");
+  const of = (unit, most) => String(Math.floor(s / unit) % most).padStart(2, "0");
   if (s < 60) return `${s}s`;
-  if (s < 3600) return `${Math.floor(s / 60)}m${pad(s % 60)}s`;
-  if (s < 86400) return `${Math.floor(s / 3600)}h${pad(Math.floor((s % 3600) / 60))}m`;
-  return `${Math.floor(s / 86400)}d`;
+  if (s < 3600) return `${Math.floor(s / 60)}m${of(1, 60)}s`;
+  return s < 86400 ? `${Math.floor(s / 3600)}h${of(60, 60)}m` : `${Math.floor(s / 86400)}d`;
 }
 
-if (body.hasAttribute("data-live")) {
-  listen();
-  setInterval(() => {
-    for (const each of document.querySelectorAll("time[data-since]")) each.textContent = age(Date.now() - Number(each.dataset.since));
-  }, 1000);
+function tick() {
+  for (const each of document.querySelectorAll("time[data-since]")) each.textContent = age(Date.now() - Number(each.dataset.since));
 }
+
 follow(document);
+if (body.hasAttribute("data-live")) listen();
+if (body.hasAttribute("data-live")) setInterval(tick, 1000);

@@ -5,8 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifefold.core.kernel import Event, Step, encode
+from lifefold.core.lifecycles import status
 from lifefold.core.lifecycles.status import (
     FatalError,
+    PiiDetected,
     State,
     Status,
     Stop,
@@ -64,3 +66,18 @@ def test_a_status_is_told_with_its_agent(events: tuple[Event, ...]) -> None:
     assert [(each.agent_id, each.event.removeprefix("agent_")) for each in told] == [
         ("agent_1", step.record.state.value.lower())
     ]
+
+
+def test_a_successor_has_a_new_id_and_begins_at_zero() -> None:
+    """It has the same settings and names the one that it replaces (B7, B8)."""
+    old = after(PiiDetected(), FatalError("boom"))
+    assert status.successor(old, "agent_2") == Status(
+        agent_id="agent_2", name="coder", replaces="agent_1", budget_microusd=70, lease_ms=9
+    )
+
+
+def test_only_an_agent_that_does_not_run_is_replaced() -> None:
+    """Two of one agent would run (B8, B9)."""
+    assert not status.is_replaceable(after())
+    assert status.is_replaceable(after(Stop()))
+    assert status.is_replaceable(after(FatalError()))

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,12 +10,14 @@ from lifefold.core.kernel import Event, IllegalTransition, Step, replace
 from lifefold.core.lifecycles import turn
 from lifefold.core.lifecycles.turn import (
     SEEN_LIMIT,
+    AgentReaped,
     AgentSpawned,
     State,
     TaskClaimed,
     ToolCompleted,
     ToolStarted,
     Turn,
+    following,
     machine,
 )
 
@@ -83,3 +86,19 @@ def test_repeating_reports_leads_nowhere_else(events: list[Report], data: st.Dat
             again = taken(again, data.draw(st.sampled_from(said)))
         assert once == again
         assert all(holds(once) for holds in machine.invariants)
+
+
+@pytest.mark.parametrize("state", State, ids=lambda state: state.value)
+def test_a_repetition_changes_nothing_in_any_state(state: State) -> None:
+    """Also when the turn is over: at least once is often enough (E26)."""
+    record = Turn(state=state, seen=("e1", "e2"))
+    for kind in turn.EVENTS:
+        assert taken(record, kind(id="e1")) == record
+
+
+def test_after_a_turn_comes_the_next_one_and_not_the_same_again() -> None:
+    """REAPED is final; the next turn is a new record with the next number (E27)."""
+    reaped = taken(Turn(agent="A1", state=State.FAILED, task="T1", seen=("e1",)), AgentReaped())
+    for kind in turn.EVENTS:
+        assert isinstance(machine.step(reaped, kind()), IllegalTransition)
+    assert following(reaped) == Turn(agent="A1", number=2)

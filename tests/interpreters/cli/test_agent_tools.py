@@ -12,7 +12,7 @@ from asking_log import LEAVE, WORDS, at_work
 from fleet_log import folded, said
 from lifefold.core.fleet.worker.question import REF, QuestionAsked, Terms
 from lifefold.core.policy.standing import StandingAnswer
-from lifefold.interpreters.cli.agent_tools.asking import ask
+from lifefold.interpreters.cli.agent_tools.asking import MOST_INPUT, ask
 from lifefold.interpreters.cli.agent_tools.claim import Claim, claim_of
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.cli.errors import BadInput
@@ -21,7 +21,7 @@ pytest.importorskip("mcp")
 
 from mcp.server.mcpserver.exceptions import ToolError
 
-from lifefold.interpreters.cli.agent_tools.server import MOST_INPUT, Tools, server_of
+from lifefold.interpreters.cli.agent_tools.server import Tools, server_of
 
 AROUND = {"LIFEFOLD_AGENT": "ann", "LIFEFOLD_TASK": "T1", "LIFEFOLD_TOKEN": "1-", "LIFEFOLD_DB": "fleet.db"}
 ALLOW_ALL = Terms(0, (StandingAnswer("*", "", allows=True),))

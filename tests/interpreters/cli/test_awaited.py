@@ -51,9 +51,9 @@ def test_a_task_that_waits_says_until_when() -> None:
     """With the date, unless that is today's."""
     (line,) = lines([Waiting(Awaited.TASK, ("T3",), "approve", 0, 1_000)], {})
     assert line.startswith("T3 is done and waits for your approval, until 19")
-    assert line.endswith(":01: lifefold approve T3")
+    assert line.endswith(":01: lifefold approve T3, after lifefold diff T3")
     (line,) = lines([Waiting(Awaited.TASK, ("T3",), "approve", 0)], {})
-    assert line == "T3 is done and waits for your approval: lifefold approve T3"
+    assert line == "T3 is done and waits for your approval: lifefold approve T3, after lifefold diff T3"
 
 
 def test_status_says_what_waits_for_a_word(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -103,7 +103,7 @@ def test_a_run_whose_work_is_parked_says_so_and_a_kept_one_that_it_has_nothing_t
     ground.demand("plain-1", 'approval = "merge"').demand("", 'approval_timeout = "1h"')
     with ground.running("--watch") as run:
         assert run.until("! plain-1 is done and waits for your approval, until ").endswith(
-            ": lifefold approve plain-1\n"
+            ": lifefold approve plain-1, after lifefold diff plain-1\n"
         )
         ground.call("approve", "plain-1")
         line = run.until("! all tasks are settled, and more may come")

@@ -47,7 +47,7 @@ def test_the_fleets_are_listed_with_what_waits_and_a_dead_runner_is_not_believed
     assert "0 of 1 tasks closed, 1 IN_PROGRESS" in first
     assert second.startswith("fleet waits: no runner; the last one began ")
     log = tmp_path / "waits" / ".lifefold" / "waits.db"
-    assert f"  ! asks is done and waits for your approval: lifefold approve asks --db {log}\n" in second
+    assert f"  ! asks is done and waits for your approval: lifefold approve asks --db {log}, after " in second
     assert f"  to go on: lifefold run {waits.fleet} --db {log}\n" in second
     assert second.endswith("1 fleet is over; lifefold fleets --all\n")
     found = here.json("fleets", "--all")

@@ -27,7 +27,22 @@ OPERATORS = (
 
 READS = ("status", "tasks", "log", "why T1", "budget", "machines", "table session")
 SESSIONS = {"split", "abort", "mcp"}
-OTHERS = {"run", "demo", "init", "doctor", "schema", "check", "simulate", "diagram"}
+OTHERS = {
+    "run",
+    "demo",
+    "init",
+    "doctor",
+    "schema",
+    "check",
+    "simulate",
+    "diagram",
+    "serve",
+    "show",
+    "diff",
+    "fleets",
+    "watch",
+    "output",
+}
 
 
 @pytest.fixture
@@ -67,6 +82,13 @@ def test_any_variable_of_a_session_is_enough(
     monkeypatch.setenv(mark, "x")
     assert main(["cancel", "T1", "--db", str(log.path)]) == 2
     assert "is for an operator" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("session")
+def test_a_session_does_not_serve_the_desk(log: FleetLog, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its pages give the commands of operators."""
+    assert main(["serve", str(log.path)]) == 2
+    assert "serve is for an operator" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("session")

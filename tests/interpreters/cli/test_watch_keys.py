@@ -18,7 +18,8 @@ ITEMS = (
 
 
 def pressed(text: str, screen: Screen | None = None) -> tuple[Screen, list[Order]]:
-    screen, orders = screen or Screen(), []
+    screen = screen or Screen()
+    orders: list[Order] = []
     for key in keys_of(text):
         screen, order = press(screen, ITEMS, key)
         orders += [] if order is None else [order]

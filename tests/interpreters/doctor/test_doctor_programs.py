@@ -1,11 +1,14 @@
 """What is found of agent programs: version, whether it was tested, and a login that can be seen."""
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
+from acp_ground import SPEAKER
 from lifefold.interpreters.adapters import Login, LoginFile, adapter_of
 from lifefold.interpreters.doctor import Verdict
 from lifefold.interpreters.doctor import programs as looked_at
@@ -14,14 +17,12 @@ from lifefold.interpreters.doctor.programs import AgentProgram, examined, seen
 from lifefold.interpreters.processes.command import Limits
 
 
-def found_of(
-    script: str, folder: Path, env: Mapping[str, str] | None = None, agents: tuple[str, ...] = ()
-) -> ProgramFinding:
+def found_of(script: str, folder: Path, env: Mapping[str, str] | None = None, **more: Any) -> ProgramFinding:
     """Return what is found of a script in the place of Claude Code."""
     (folder / "claude").write_text(f"#!/bin/sh\n{script}\n")
     (folder / "claude").chmod(0o755)
     around = {"PATH": f"{folder}:/usr/bin:/bin", "HOME": str(folder), **(env or {})}
-    return anyio.run(examined, AgentProgram(adapter_of("claude"), "claude", around, agents))
+    return anyio.run(examined, AgentProgram(adapter_of("claude"), "claude", around, **more))
 
 
 def test_a_tested_version_with_a_login_is_fine(tmp_path: Path) -> None:
@@ -93,3 +94,30 @@ def test_a_login_is_a_variable_with_a_value_or_a_file(tmp_path: Path) -> None:
     (tmp_path / ".agent/auth.json").touch()
     assert seen(login, home) == f"{tmp_path}/.agent/auth.json is there"
     assert seen(login, home | {"AGENT_HOME": str(tmp_path / "other")}) == ""
+
+
+@pytest.mark.parametrize(
+    ("behaviours", "verdict", "words"),
+    [
+        ((), Verdict.NOTE, "speaker 1.0, not tested (tested: OpenCode 1.18.33, gemini-cli 0.61.0)"),
+        (("old",), Verdict.MISSING, "it speaks version 0 of the protocol, and lifefold 1"),
+        (("broken",), Verdict.MISSING, "no settings"),
+    ],
+)
+def test_a_program_that_speaks_a_protocol_says_itself_what_it_is(
+    tmp_path: Path, behaviours: tuple[str, ...], verdict: Verdict, words: str
+) -> None:
+    """It gets no prompt, so nothing is spent."""
+    pytest.importorskip("acp")
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "COUNTS": str(tmp_path)}
+    arguments = (str(SPEAKER), *behaviours)
+    found = anyio.run(examined, AgentProgram(adapter_of("acp"), sys.executable, env, ("coder",), arguments))
+    assert found.verdict is verdict
+    assert words in found.found
+    assert "session/prompt" not in (tmp_path / "wire.jsonl").read_text()
+
+
+def test_a_program_that_speaks_no_protocol_does_not_say_what_it_is(tmp_path: Path) -> None:
+    pytest.importorskip("acp")
+    found = anyio.run(examined, AgentProgram(adapter_of("acp"), "/bin/true", {"HOME": str(tmp_path)}, ("coder",)))
+    assert (found.verdict, found.found) == (Verdict.MISSING, "/bin/true does not say what it is")

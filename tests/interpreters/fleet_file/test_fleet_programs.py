@@ -6,7 +6,7 @@ import pytest
 
 from lifefold.interpreters.adapters import Brief, Conversation, Permissions, Reports, registry
 from lifefold.interpreters.adapters.command import Command
-from lifefold.interpreters.fleet_file import Fleet, FleetFileError, describe_difference, load
+from lifefold.interpreters.fleet_file import Fleet, FleetFileError, describe_difference, load, programs
 from lifefold.interpreters.fleet_file.model import AgentProgram
 
 FILE = """\
@@ -197,6 +197,29 @@ def test_an_adapter_that_makes_no_command_line_is_an_error_of_the_file(here: Pat
     """Adapters are of other distributions, too."""
     with pytest.raises(FleetFileError, match=r"agents\.coder\.kind: the adapter mute makes no command line"):
         read(here, 'kind = "mute"')
+
+
+def test_a_protocol_runs_the_program_that_the_file_names(here: Path) -> None:
+    """Its arguments are those of the file, and agents of one program share an account."""
+    pytest.importorskip("acp")
+    (agent,) = read(here, 'kind = "acp"\nprogram = "bin/codex"\nargs = ["acp"]').agents
+    assert agent.command == (str(here / "bin" / "codex"),)
+    assert agent.program == AgentProgram("acp", arguments=("acp",), path="bin/codex")
+    assert agent.account == "codex"
+
+
+def test_a_protocol_without_a_program_is_refused(here: Path) -> None:
+    pytest.importorskip("acp")
+    with pytest.raises(FleetFileError, match=r"program: .*missing.*; accepted: the program that speaks the protocol"):
+        read(here, 'kind = "acp"')
+
+
+def test_a_protocol_whose_client_is_not_installed_is_refused_with_what_to_install(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs, "find_spec", lambda _name: None)
+    with pytest.raises(FleetFileError, match=r"not installed; accepted: after pip install 'lifefold\[acp\]'"):
+        read(here, 'kind = "acp"\nprogram = "codex"')
 
 
 @pytest.mark.parametrize(("kind", "near"), [("claud", "claude"), ("Codex", "codex"), ("pyton", "python")])

@@ -4,15 +4,18 @@ from collections import Counter
 
 import pytest
 
+from fleet_worker import following, next_task, start
 from lifefold.core import fleet
 from lifefold.core.fleet.dispatch.task_messages import MAILBOX, OVER
-from lifefold.core.fleet.worker import mailbox, output, question
-from lifefold.core.kernel import Created, Event, Reaction, TimerFired
+from lifefold.core.fleet.worker import mailbox, output, question, stall_detector
+from lifefold.core.kernel import Created, Event, Phase, Reaction, TimerFired, replace
 from lifefold.core.lifecycles import session, task
 from lifefold.core.lifecycles.session_limits import limit_of
 from lifefold.core.policy.ends import Trouble
 from lifefold.interpreters.engine import Decision, Ledger
-from lifefold.interpreters.simulate import Run, simulate
+from lifefold.interpreters.simulate import Faults, Run, simulate
+from lifefold.interpreters.simulate.choices import Choices
+from lifefold.interpreters.simulate.environment import Chance
 from lifefold.interpreters.targets.simulation_targets import named
 
 TARGET = named("fleet-mixed")
@@ -83,3 +86,15 @@ def _when(state: object) -> str:
     if state in OVER:
         return "to a closed task"
     return "to a running task" if state in task.OWNED else "to a queued task"
+
+
+def test_an_activity_that_its_own_step_has_ended_says_nothing() -> None:
+    """A script speaks for a running activity only; a step can begin one and end it."""
+    worker = start(next_task(following(stall=True))).aggregate
+    entity = worker.entities[stall_detector.REF]
+    (part,) = entity.running
+    ending = replace(entity, running=(replace(part, phase=Phase.ENDING),))
+    choices = Choices(0)
+    chance = Chance(TARGET.environment, choices, Faults().of(choices))
+    course = chance.course(stall_detector.machine, worker, ending, part.slot, part.generation)
+    assert course == []

@@ -1,6 +1,8 @@
 """The pages: what they show now and in the past, as HTML and as JSON, with everything escaped."""
 
 import json
+import runpy
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,7 @@ from typing import Any
 import pytest
 
 from asking_log import LEAVE, WORDS, at_work
+from benchmarks import desk_pages
 from fleet_log import FleetLog
 from lifefold.core.fleet import TaskPlan
 from lifefold.core.fleet.worker import mailbox
@@ -161,7 +164,7 @@ def test_texts_of_agents_and_operators_are_never_code(tmp_path: Path) -> None:
     start.mkdir(parents=True)
     (start / "output.log").write_text(EVIL)
     folder.prompt("ann", 1).write_text(EVIL)
-    place = folder.verification("T1", 1) / "<script>alert(3)<"
+    place = folder.verification("T1", 1) / "1"
     place.mkdir(parents=True)
     (place / "output.log").write_text(EVIL)
     with served([log.path]) as desk:
@@ -182,7 +185,23 @@ def test_texts_of_agents_and_operators_are_never_code(tmp_path: Path) -> None:
         assert "<img" not in text
         assert "\x1b" not in text
     assert "&lt;script&gt;alert(1)" in texts[1]
-    assert "&lt;script&gt;alert(3)" in texts[2]
+    assert "&lt;script&gt;alert(1)" in texts[2]
+
+
+def test_a_secret_is_on_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither in an output, nor in a prompt, nor in a verification."""
+    monkeypatch.setenv("SHOP_API_KEY", "sk-very-hidden-words")
+    log = at_work(tmp_path / "fleet.db")
+    folder = FleetFolder(log.path)
+    start, place = folder.session("ann", 1) / "start-1", folder.verification("T1", 1) / "1"
+    for each in (start, place):
+        each.mkdir(parents=True)
+        (each / "output.log").write_text("it said sk-very-hidden-words\n")
+    folder.prompt("ann", 1).write_text("use sk-very-hidden-words")
+    with served([log.path]) as desk:
+        texts = [desk.get(f"/fleets/fleet{path}").text for path in ("/agents/ann", "/tasks/T1", "/tasks/T1/diff")]
+    assert all("sk-very-hidden-words" not in text for text in texts)
+    assert all("[redacted SHOP_API_KEY]" in text for text in texts)
 
 
 def test_a_file_that_is_no_plain_file_is_not_read(tmp_path: Path) -> None:
@@ -201,6 +220,27 @@ def test_a_file_that_is_no_plain_file_is_not_read(tmp_path: Path) -> None:
     with served([log.path]) as desk:
         for path in ("/agents/ann", "/tasks/T1", "/tasks/T1/diff"):
             assert "hidden words" not in desk.get(f"/fleets/fleet{path}").text
+
+
+def test_pages_of_a_large_log_are_made_in_time(tmp_path: Path) -> None:
+    """``python -m benchmarks desk`` measures them; this bound only finds a page that folds the whole log."""
+    log = written(tmp_path / "large.db", desk_pages.entries(10, 100, 8_000))
+    with served([log]) as desk:
+        newest = desk.json("/fleets/large.json")["at"]["seq"]
+        assert newest > 7_000
+        paths = ("", "/board", "/tasks/T0099", "/log?text=nowhere", "/timeline", f"?at={newest // 2 + 1}")
+        for path in paths:
+            began = time.monotonic()
+            assert desk.get(f"/fleets/large{path}").status_code == 200
+            assert time.monotonic() - began < 20, path
+
+
+def test_the_pictures_are_those_of_the_machines_as_they_are() -> None:
+    """``make pages`` draws them anew."""
+    root = Path(__file__).parents[3]
+    drawn = runpy.run_path(str(root / "docs" / "draw_machines.py"))["pictures"]()
+    folder = root / "interpreters" / "web" / "pictures"
+    assert {file.name: file.read_text() for file in folder.glob("*.svg")} == drawn
 
 
 def test_several_fleets_are_on_one_page_and_have_names_of_their_own(tmp_path: Path) -> None:

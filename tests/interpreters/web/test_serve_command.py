@@ -1,0 +1,68 @@
+"""The commands ``serve`` and ``run --serve``: what they print, and that nothing of them stays."""
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from asking_log import LEAVE, WORDS, at_work
+from fleet_ground import Ground
+from lifefold.interpreters.cli.app import main
+from web_desk import WAIT_S
+
+
+def test_the_printed_address_leads_to_the_desk_until_ctrl_c(tmp_path: Path, state_folder: Path) -> None:
+    log = at_work(tmp_path / "fleet.db", LEAVE, WORDS).path
+    command = [sys.executable, "-m", "lifefold.interpreters.cli", "serve", "--port", "0", str(log)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as serving:
+        assert serving.stdout is not None
+        address = serving.stdout.readline().removeprefix("the desk is at").strip()
+        token = re.search(r"its token is in (.*), which", serving.stdout.readline())
+        assert token is not None
+        assert Path(token[1]).parent == state_folder / "lifefold"
+        page = httpx2.get(address, follow_redirects=True, timeout=WAIT_S)
+        assert (page.status_code, "All fleets" in page.text or "is being read" in page.text) in {
+            (200, True),
+            (503, True),
+        }
+        serving.send_signal(signal.SIGINT)
+        assert serving.wait(WAIT_S) in {0, 130, -signal.SIGINT}
+    assert not Path(token[1]).exists()
+
+
+def test_a_run_serves_the_desk_beside_it_and_ends_it(tmp_path: Path) -> None:
+    ground = Ground(tmp_path).prepare("plain-1", repository=False)
+    said = ground.call("run", str(ground.fleet), "--no-live", "--serve", "0").stdout
+    address = re.search(r"the desk is at  (http://127\.0\.0\.1:\d+)/login", said)
+    assert address is not None
+    assert "1 of 1 tasks closed" in said
+    with pytest.raises(httpx2.ConnectError):
+        httpx2.get(address[1], timeout=WAIT_S)
+
+
+def test_a_run_goes_on_without_a_desk_that_cannot_begin(tmp_path: Path) -> None:
+    ground = Ground(tmp_path).prepare("plain-1", repository=False)
+    done = ground.call("run", str(ground.fleet), "--no-live", "--serve", "99999")
+    assert "1 of 1 tasks closed" in done.stdout
+    assert "warning: no desk: 127.0.0.1:99999 cannot be used" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["serve", "nothing.db"], "nothing.db"),
+        (["serve"], "there is no log in"),
+        (["serve", "--port", "99999", "fleet.db"], "choose another: --port N"),
+    ],
+)
+def test_a_desk_that_cannot_be_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str], why: str
+) -> None:
+    at_work(tmp_path / "fleet.db")
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 2
+    assert why in capsys.readouterr().err
