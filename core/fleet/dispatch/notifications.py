@@ -146,7 +146,7 @@ def closed_tasks_are_announced(board: Aggregate) -> bool:
 def what_waits_is_announced(board: Aggregate) -> bool:
     """A notifier has had a notification of each of its kinds of which something waits now, or holds now."""
     listening = [each.record for each in notifiers(board)]
-    present = frozenset(_present(board)) if listening else frozenset()
+    present: frozenset[NotificationKind] = frozenset(_present(board)) if listening else frozenset()
     return all(each.count(kind) for each in listening for kind in present.intersection(each.kinds))
 
 

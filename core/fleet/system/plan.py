@@ -303,10 +303,13 @@ def _notifiers(plan: Plan) -> dict[str, notifier.Notifier]:
 
 def _listeners(plan: Plan, agent: AgentPlan) -> Iterator[tuple[NotificationKind, str]]:
     """Yield the kinds that the agent's worker announces, each with a notifier that listens to it."""
-    asks = {NotificationKind.QUESTION, NotificationKind.PERMISSION} if plan.questions is not None else set()
-    known = asks | ({NotificationKind.STALLED} if agent.stall is not None else set())
+    asks: set[NotificationKind] = set()
+    if plan.questions is not None:
+        asks |= {NotificationKind.QUESTION, NotificationKind.PERMISSION}
+    if agent.stall is not None:
+        asks.add(NotificationKind.STALLED)
     for number, each in enumerate(plan.notify, 1):
-        yield from ((kind, f"{notifier.REF}:{number}") for kind in each.kinds if kind in known)
+        yield from ((kind, f"{notifier.REF}:{number}") for kind in each.kinds if kind in asks)
 
 
 def _permits(plan: Plan) -> dict[str, restart_permit.RestartPermit]:
