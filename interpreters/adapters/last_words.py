@@ -104,8 +104,9 @@ def _sentence(found: object, depth: int = 0) -> str:
         return found.strip()
     if depth > DEEPEST:
         return ""
+    listed = reversed(_as_list(found))
     table = cast("dict[str, object]", found) if isinstance(found, dict) else {}
-    inner = (*reversed(_as_list(found)), *(table.get(key) for key in _SENTENCES))
+    inner = (*listed, *map(table.get, _SENTENCES))
     return next(filter(None, (_sentence(each, depth + 1) for each in inner)), "")
 
 

@@ -8,7 +8,7 @@ has them all; ``AdapterConformance`` is a class of tests made of them. ``fuzz`` 
 import contextlib
 import re
 import tracemalloc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, ClassVar, Final, cast
 
 import msgspec
@@ -357,7 +357,7 @@ def must_survive(adapter: Adapter[Any], lines: Sequence[bytes], status: int | No
 
 
 @contextlib.contextmanager
-def _traced() -> Iterator[None]:
+def _traced() -> Generator[None]:
     """Trace the memory of the block, unless it is traced already."""
     was_traced = tracemalloc.is_tracing()
     if not was_traced:

@@ -5,7 +5,7 @@ A page is made in a thread, of one moment of its log.
 
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import asynccontextmanager
 from functools import partial
 from http import HTTPStatus
@@ -90,7 +90,7 @@ class _Application:
         self._over = anyio.Event()
 
     @asynccontextmanager
-    async def lifespan(self, _app: Starlette) -> AsyncIterator[None]:
+    async def lifespan(self, _app: Starlette) -> AsyncGenerator[None]:
         """Follow the logs while the application runs."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._shelf.follow)

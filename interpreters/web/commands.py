@@ -293,7 +293,8 @@ class Desk:
 
     def _recorded(self, key: str) -> Given | None:
         """Return the answers that the log has for a key, after a restart of this program; None if it has none."""
-        codec, found = Codec(system), []
+        codec = Codec(system)
+        found: list[tuple[str, str]] = []
         with SqliteStore.peek(self._log) as store:
             for sent in anyio.run(lambda: store.commands(unanswered=False)):
                 if key.encode() not in sent.envelope:

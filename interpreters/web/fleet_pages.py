@@ -78,7 +78,7 @@ def board_page(view: View) -> BoardPage:
     """Return the board at a moment, with the evidence of every agent that has a task."""
     tasks = view.tasks
     counts = Counter(each.state for each in tasks)
-    columns = []
+    columns: list[Column] = []
     for state in ORDER:
         if counts[state]:
             newest = sorted((each for each in tasks if each.state == state), key=lambda each: -each.since_ms)

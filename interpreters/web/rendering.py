@@ -93,4 +93,5 @@ _ENVIRONMENT: Final = Environment(
     lstrip_blocks=True,
 )
 _ENVIRONMENT.filters |= {"clock": _clock, "json": _json, "marked": _marked, "age": age}
-_ENVIRONMENT.globals |= {"ago": _ago, "path": _path, "lit": _lit, "drawn": _drawn, "last_spans": last_spans}
+_GLOBALS: dict[str, Any] = {"ago": _ago, "path": _path, "lit": _lit, "drawn": _drawn, "last_spans": last_spans}
+_ENVIRONMENT.globals.update(_GLOBALS)

@@ -56,8 +56,9 @@ def parse(text: str, logs: Sequence[FollowedLog]) -> dict[str, int]:
 
     A log without a position begins with its newest entry. Raises ``ValueError``.
     """
-    given = dict(each.rpartition(":")[::2] for each in text.split(",")) if text else {}
-    found = {}
+    parts = (each.rpartition(":") for each in text.split(",")) if text else ()
+    given = {key: number for key, _, number in parts}
+    found: dict[str, int] = {}
     for log in logs:
         number = given.get("" if len(logs) == 1 else log.key)
         found[log.key] = log.now.seq if number is None else min(max(int(number), 0), log.now.seq)

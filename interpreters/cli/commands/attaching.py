@@ -165,7 +165,7 @@ def _attached(store: SqliteStore, of: Aggregate) -> Attached:
     conversation = must_have_conversation(of)
     directory = FleetFolder(store.path).last_start(of.key, status.agent_status(of).attempt)
     order, adapter = read_order(directory), adapter_of_start(directory)
-    if order is None or adapter is None:
+    if order is None:
         raise BadInput(f"{of.key}: the program of its last session is unknown: {directory} has no readable order")
     words = resume_argv(adapter, conversation)
     if not words:

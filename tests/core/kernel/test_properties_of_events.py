@@ -3,7 +3,7 @@
 from typing import Any
 
 from lamp import Failed, Lamp, Light, Shaken, Turned, lamp
-from lifefold.core.kernel import Envelope, Event, Record, Transition, advance, always_step, create, row
+from lifefold.core.kernel import Envelope, Event, Transition, advance, always_step, create, row
 from lifefold.core.kernel.entity import EntityStep
 
 machine = lamp(
@@ -30,9 +30,8 @@ def asked(*, on: Any) -> list[type[Event]]:
     seen: list[type[Event]] = []
 
     def note(step: Transition) -> bool:
-        was: Record = step.was
         seen.append(type(step.event))
-        return was is None
+        return step.before is None
 
     prop = always_step("no record was there", note, on=on)
     held = [prop.holds(each) for each in transitions()]

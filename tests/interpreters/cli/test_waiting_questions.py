@@ -96,14 +96,15 @@ async def _asking(ground: Ground) -> tuple[str, str]:
             waits.set()
 
     runner.observers.append(observe)
+    wide = narrow = ""
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(runner.run)
         with anyio.fail_after(60):
             await waits.wait()
-        drawn = tuple(_drawn(picture, width) for width in (160, 60))
+        wide, narrow = _drawn(picture, 160), _drawn(picture, 60)
         tasks.cancel_scope.cancel()
     runner.close()
-    return drawn[0], drawn[1]
+    return wide, narrow
 
 
 def _drawn(picture: Picture, width: int) -> str:

@@ -217,7 +217,9 @@ def test_a_protocol_without_a_program_is_refused(here: Path) -> None:
 def test_a_protocol_whose_client_is_not_installed_is_refused_with_what_to_install(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(programs, "find_spec", lambda _name: None)
+    def finds_nothing(_name: str) -> None: ...
+
+    monkeypatch.setattr(programs, "find_spec", finds_nothing)
     with pytest.raises(FleetFileError, match=r"not installed; accepted: after pip install 'lifefold\[acp\]'"):
         read(here, 'kind = "acp"\nprogram = "codex"')
 

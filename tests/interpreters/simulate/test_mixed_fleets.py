@@ -8,7 +8,7 @@ from fleet_worker import following, next_task, start
 from lifefold.core import fleet
 from lifefold.core.fleet.dispatch.task_messages import MAILBOX, OVER
 from lifefold.core.fleet.worker import mailbox, output, question, stall_detector
-from lifefold.core.kernel import Created, Event, Phase, Reaction, TimerFired, replace
+from lifefold.core.kernel import Created, Event, Phase, TimerFired, replace
 from lifefold.core.lifecycles import session, task
 from lifefold.core.lifecycles.session_limits import limit_of
 from lifefold.core.policy.ends import Trouble
@@ -47,7 +47,7 @@ def test_sessions_and_operators_do_all_that_the_fleet_has_rules_for() -> None:
         for each in ran(seed).entries:
             board = ledger.aggregates.get("board")
             decided = ledger.decide(*each)
-            if isinstance(decided, Decision) and isinstance(decided.reaction, Reaction):
+            if isinstance(decided, Decision):
                 seen.update(_done(each.envelope.entity, each.envelope.event))
                 if isinstance(each.envelope.event, mailbox.OperatorMessageArrived | Created) and board is not None:
                     name = each.envelope.entity.removeprefix(MAILBOX)

@@ -297,19 +297,22 @@ def test_an_adapter_of_unbounded_memory_is_found(kind: type[Crow], what: str) ->
         adapters.must_survive(kind(), [b"x" * MAX_LINE_BYTES] * 10, 0)
 
 
+MUTATIONS: Final[tuple[tuple[Callable[[bytes], bytes], Callable[[bytes], bool]], ...]] = (
+    (partial(hostile_lines.torn, place=20), lambda line: line == LINE[:20]),
+    (
+        partial(hostile_lines.huge, place=1, part=b"x"),
+        lambda line: MAX_LINE_BYTES - 100 < len(line) <= MAX_LINE_BYTES,
+    ),
+    (partial(hostile_lines.nested, place=0, depth=900), lambda line: b"[" * 900 in line),
+    (partial(hostile_lines.nested, place=1, depth=5_000), lambda line: line.count(b'{"error":') == 5_000),
+    (partial(hostile_lines.retyped, value=[1.5], place=1), lambda line: b"[1.5]" in line),
+    (partial(hostile_lines.overwritten, place=5, inserted=b"\xff"), lambda line: line[5:6] == b"\xff"),
+)
+
+
 @pytest.mark.parametrize(
     ("mutate", "holds"),
-    [
-        (partial(hostile_lines.torn, place=20), lambda line: line == LINE[:20]),
-        (
-            partial(hostile_lines.huge, place=1, part=b"x"),
-            lambda line: MAX_LINE_BYTES - 100 < len(line) <= MAX_LINE_BYTES,
-        ),
-        (partial(hostile_lines.nested, place=0, depth=900), lambda line: b"[" * 900 in line),
-        (partial(hostile_lines.nested, place=1, depth=5_000), lambda line: line.count(b'{"error":') == 5_000),
-        (partial(hostile_lines.retyped, value=[1.5], place=1), lambda line: b"[1.5]" in line),
-        (partial(hostile_lines.overwritten, place=5, inserted=b"\xff"), lambda line: line[5:6] == b"\xff"),
-    ],
+    MUTATIONS,
     ids=["torn", "huge", "lists", "tables", "type", "bytes"],
 )
 def test_a_mutation_of_a_line_is_what_its_name_says(

@@ -5,7 +5,7 @@ import runpy
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -43,9 +43,14 @@ def without_outside(page: Any) -> Any:
     outside = {"at", "believed", "evident", "looks", "process", "is_missing", "next", "actions", "doubts", "evidence"}
     outside |= {"verifications", "sessions", "session", "prompt", "printed", "is_cut", "troubles", "to_ms", "is_over"}
     outside |= {"onward", "sentence", "said", "command"}  # they count the time that is left
-    if isinstance(page, dict):
-        return {name: without_outside(value) for name, value in page.items() if name not in outside}
-    return [without_outside(each) for each in page] if isinstance(page, list) else page
+    match page:
+        case dict():
+            table = cast("dict[str, Any]", page)
+            return {name: without_outside(value) for name, value in table.items() if name not in outside}
+        case list():
+            return [without_outside(each) for each in cast("list[Any]", page)]
+        case _:
+            return page
 
 
 @pytest.mark.parametrize("path", ["", "/board", "/agents/agent-1", "/tasks/task-2", "/log"])
@@ -244,7 +249,7 @@ def test_the_pictures_are_those_of_the_machines_as_they_are() -> None:
 
 
 def test_several_fleets_are_on_one_page_and_have_names_of_their_own(tmp_path: Path) -> None:
-    logs = []
+    logs: list[Path] = []
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         logs.append(FleetLog(tmp_path / name / "fleet.db", TaskPlan("one", "do it")).path)

@@ -340,6 +340,16 @@ def test_without_its_rule_a_question_outlives_its_claim() -> None:
     assert any("questions are asked in the session of their claim only" in each.name for each in report.broken())
 
 
+def _runs(worker: Aggregate) -> bool:
+    """Return the condition of the rule without the assignment."""
+    return worker.record("session").state in {session.State.SPAWNING, session.State.RUNNING}
+
+
+def _lacks(_worker: Aggregate) -> bool:
+    """Return a condition that never holds."""
+    return False
+
+
 def _lives(*states: session.State) -> Callable[[Aggregate], bool]:
     """Return the condition of the rule with other states of the session."""
     return lambda worker: (
@@ -352,8 +362,8 @@ def _lives(*states: session.State) -> Callable[[Aggregate], bool]:
     [
         _lives(session.State.SPAWNING, session.State.RUNNING, session.State.INTERRUPTING),
         _lives(session.State.RUNNING),
-        lambda worker: worker.record("session").state in {session.State.SPAWNING, session.State.RUNNING},
-        lambda _worker: False,
+        _runs,
+        _lacks,
     ],
     ids=["interrupting", "spawning", "any assignment", "never"],
 )
