@@ -92,6 +92,13 @@ def _add_running(commands: Commands) -> None:
     )
     doctor.add_argument("fleet", metavar="FLEET.toml", nargs="?", help="the fleet file (default: fleets in general)")
     doctor.add_argument("--json", action="store_true", help="print JSON")
+    unit = add_command(
+        commands, "unit", "supervising:unit", "print a systemd unit that runs a fleet, and restarts it after a failure"
+    )
+    unit.add_argument("fleet", metavar="FLEET.toml", help="the fleet file")
+    unit.add_argument("--watch", action="store_true", help="run with --watch")
+    unit.add_argument("--serve", metavar="PORT", type=natural, nargs="?", const=8765, help="run with --serve")
+    log_option(unit, "run with this log (default: the latest .lifefold/NAME.db beside the fleet file)")
     add_command(commands, "schema", "describing:schema", "print the JSON Schema of a fleet file, for editors")
 
 

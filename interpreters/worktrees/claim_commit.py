@@ -40,9 +40,10 @@ class Claim:
         """The reference to the commit to be merged."""
         return self._reference("result")
 
-    def message(self, subject: str) -> str:
-        """Return a commit message with trailers that name the claim."""
-        return f"{subject}\n\nLifefold-Task: {one_line(self.task)}\nLifefold-Claim: {self.name}\n"
+    def message(self, subject: str, agent: str) -> str:
+        """Return a commit message with trailers that name the task, the claim, and the agent of the commit."""
+        task, by = one_line(self.task), one_line(agent)
+        return f"{subject}\n\nLifefold-Task: {task}\nLifefold-Claim: {self.name}\nLifefold-Agent: {by}\n"
 
     def _reference(self, kind: str) -> str:
         return f"refs/lifefold/{path_name(self.fleet)}/{kind}/{path_name(self.task)}/{self.epoch}"

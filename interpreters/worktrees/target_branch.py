@@ -13,7 +13,7 @@ from typing import Final
 import anyio
 
 from lifefold.interpreters.worktrees.branch_guard import BranchGuard, MovedError
-from lifefold.interpreters.worktrees.claim_commit import Claim, one_line
+from lifefold.interpreters.worktrees.claim_commit import Claim
 from lifefold.interpreters.worktrees.errors import InTheWayError, MergeConflict, WorkplaceError
 from lifefold.interpreters.worktrees.fast_forward import Forward
 from lifefold.interpreters.worktrees.git import Git, shown
@@ -82,7 +82,7 @@ class TargetBranch:
         if tree is not None:
             await self._forward.catch_up(tree, self._reference, before, tip)
 
-    async def integrate(self, worktree: Git, claim: Claim, result: str, title: str, accepted: str) -> str:
+    async def integrate(self, worktree: Git, claim: Claim, result: str, message: str, accepted: str) -> str:
         """Merge a claim's result into the branch, repeatedly if the branch moves meanwhile; return the merge commit.
 
         Returns an empty text if the result changes nothing. Raises MergeConflict. Raises MovedError if an agent has
@@ -100,7 +100,6 @@ class TargetBranch:
             tree = await self._merged_tree(worktree, claim, tip, result)
             if tree == await self._home.tree_of(tip):
                 return ""
-            message = claim.message(f"Merge {one_line(claim.task)}: {title}")
             commit = await self._home.commit_tree(tree, (tip, result), message)
             self._guard.leave(tip, commit)
             # Shielded: an interrupted fast-forward would need a repair of the user's files.

@@ -173,7 +173,7 @@ class GitWorkplace:
         """
         claim, title = Claim(self._fleet, task, epoch), one_line(title) or one_line(task)
         async with self._worktrees.place(agent) as worktree:
-            return await self._collect(worktree, claim, title)
+            return await self._collect(worktree, claim, claim.message(f"{one_line(task)}: {title}", agent))
 
     async def merge(  # noqa: PLR0913 - a claim, and its data from the log
         self, agent: str, task: str, epoch: int, title: str, *, result: str, accepted: str = ""
@@ -189,7 +189,8 @@ class GitWorkplace:
         async with self._worktrees.alone(PRESENT_MS):
             await self._target.recover()
         async with self._worktrees.place(agent) as worktree, self._worktrees.alone(PRESENT_MS):
-            return await self._target.integrate(worktree, claim, result, title, accepted)
+            message = claim.message(f"Merge {one_line(task)}: {title}", agent)
+            return await self._target.integrate(worktree, claim, result, message, accepted)
 
     async def displaced(self, found: str) -> str:
         """Return why nothing is merged into the branch, which an agent has moved to ``found``; empty if it may be."""
@@ -268,7 +269,7 @@ class GitWorkplace:
         if not conflicts:
             await worktree.run("read-tree", "-m", "-u", "HEAD", tree)
 
-    async def _collect(self, worktree: Git, claim: Claim, title: str) -> str:
+    async def _collect(self, worktree: Git, claim: Claim, message: str) -> str:
         """Commit the contents of the worktree, and return that commit."""
         await self._must_be_there(worktree, claim)
         unmerged = await worktree.unmerged()
@@ -277,7 +278,7 @@ class GitWorkplace:
             raise MergeConflict(what, worktree.folder, "Resolve it.")
         await self._return_to_branch(worktree, claim)
         await worktree.heed_all()
-        await worktree.commit_all(claim.message(title))
+        await worktree.commit_all(message)
         result = await worktree.commit_at("HEAD")
         inner = await worktree.added_repositories(claim.base, result)
         if inner:

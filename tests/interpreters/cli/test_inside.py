@@ -33,6 +33,7 @@ OTHERS = {
     "init",
     "doctor",
     "schema",
+    "unit",
     "check",
     "simulate",
     "diagram",

@@ -478,16 +478,16 @@ async def test_a_new_run_of_a_fleet_does_not_take_up_an_earlier_ones_claims(scen
 
 
 async def test_work_comes_home_as_a_merge_commit(scene: GitScene) -> None:
-    """Its parents are the fleet's branch and the work; subject and trailers name the task and the claim."""
+    """Its parents are the fleet's branch and the work; both commits name the task, the claim and the agent."""
     before = scene.git("rev-parse", "main")
     await scene.workplace.check_out("a", "T1", 3)
     write(scene.place(), done="d")
     merged = await scene.merge("a", "T1", 3, "Write\n it")
     assert scene.git("rev-parse", "main") == merged
-    trailers = "Lifefold-Task: T1\nLifefold-Claim: fleet/T1/3\n"
+    trailers = "Lifefold-Task: T1\nLifefold-Claim: fleet/T1/3\nLifefold-Agent: a\n"
     assert scene.git("log", "-1", "--format=%B", merged) == f"Merge T1: Write it\n\n{trailers}"
     assert scene.git("rev-parse", f"{merged}^1") == before
-    assert scene.git("log", "-1", "--format=%B", f"{merged}^2") == f"Write it\n\n{trailers}"
+    assert scene.git("log", "-1", "--format=%B", f"{merged}^2") == f"T1: Write it\n\n{trailers}"
     assert scene.git("rev-parse", f"{merged}^2^") == before
 
 
@@ -537,7 +537,7 @@ async def test_how_the_user_has_set_up_git_does_not_matter(scene: GitScene, monk
     await place.check_out("a", "T3", 1)
     for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"):
         monkeypatch.delenv(name)
-    assert scene.git("-c", "log.showSignature=false", "log", "-1", "--format=%s", f"{merged}^2") == "# Do it"
+    assert scene.git("-c", "log.showSignature=false", "log", "-1", "--format=%s", f"{merged}^2") == "T1: # Do it"
     assert list(scene.salvaged()) == ["a/T2-1"]
     assert [path.name for path in scene.root.parent.glob("ran-*")] == []
 

@@ -36,12 +36,14 @@ async def test_parked_work_is_not_in_the_branch_before_it_is_merged(scene: GitSc
 
 @pytest.mark.parametrize("agent", ["a", "b"])
 async def test_parked_work_is_merged_by_anybody(scene: GitScene, agent: str) -> None:
-    """From what was recorded: under the title of the merge, and the claim that has done it."""
+    """From what was recorded: under the title and the claim that has done it; each commit names its own agent."""
     await parked(scene)
     merged = await scene.merge(agent, "T1", 1, "do T1")
     assert scene.git("rev-parse", "main") == merged
     assert scene.merges() == ["Merge T1: do T1"]
     assert "Lifefold-Claim: fleet/T1/1" in scene.git("log", "-1", "--format=%B", "main")
+    by = "--format=%(trailers:key=Lifefold-Agent,valueonly)"
+    assert [scene.git("log", "-1", by, each).strip() for each in ("main", "main^2")] == [agent, "a"]
     assert (scene.repository / "done").read_text() == "d"
 
 
