@@ -71,6 +71,6 @@ def _found(subject: Machine[Any] | System) -> str:
     """Return the module and the name of a subject, as ``module:attribute``. Raises ``Unwritable``."""
     for name, module in sorted(sys.modules.items()):
         for attribute, value in list(getattr(module, "__dict__", {}).items()):
-            if value is subject and name != _OWN and attribute.isidentifier():
+            if value is subject and not name.startswith("__") and not attribute.startswith("_"):
                 return f"{name}:{attribute}"
     raise Unwritable(f"no module has {subject.name!r}: give its source= as 'module:attribute'")

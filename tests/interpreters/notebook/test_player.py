@@ -15,8 +15,8 @@ from lifefold.core.kernel import Envelope, Input, alone
 from lifefold.core.lifecycles import session
 from lifefold.interpreters.notebook.play import Play
 from lifefold.interpreters.notebook.play_picture import picture
-from lifefold.interpreters.notebook.written_play import as_test
 from lifefold.interpreters.notebook.player import Player, play
+from lifefold.interpreters.notebook.written_play import as_test
 
 NUMBERS = st.lists(st.integers(0, 1_000), max_size=12)
 
@@ -101,6 +101,14 @@ def test_a_play_as_a_test_fails_for_a_changed_machine(changed: str) -> None:
     assert len(now.path()) == 3
     with pytest.raises(AssertionError):
         run(as_test(now, source=changed))
+
+
+def test_a_machine_is_imported_from_its_module_and_not_from_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A notebook is the modules ``__main__`` and ``__mp_main__``, which a test cannot import."""
+    notebook = ModuleType("__mp_main__")
+    setattr(notebook, "machine", session.machine)  # noqa: B010
+    monkeypatch.setitem(sys.modules, "__mp_main__", notebook)
+    assert "from lifefold.core.lifecycles.session import machine" in as_test(played([0]))
 
 
 def test_a_refused_input_is_an_error_and_changes_nothing() -> None:
