@@ -6,16 +6,20 @@ types with IPython. Every display has a text, too; pictures need the extra ``lif
 
 from lifefold.interpreters.notebook.displays import BUNDLES, load_ipython_extension, unload_ipython_extension
 from lifefold.interpreters.notebook.history import History, Stop
+from lifefold.interpreters.notebook.play import Play
 from lifefold.interpreters.notebook.space import Space, TooManyError, state_space
 from lifefold.interpreters.notebook.way import Move, crossed, moves, way
+from lifefold.interpreters.notebook.written_play import as_test
 
 __all__ = [
     "BUNDLES",
     "History",
     "Move",
+    "Play",
     "Space",
     "Stop",
     "TooManyError",
+    "as_test",
     "crossed",
     "load_ipython_extension",
     "moves",

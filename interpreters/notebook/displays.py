@@ -9,6 +9,8 @@ from lifefold.interpreters.campaign.findings import SeedFinding
 from lifefold.interpreters.campaign.report import Report as Trial
 from lifefold.interpreters.notebook.figure import Figure
 from lifefold.interpreters.notebook.history import History
+from lifefold.interpreters.notebook.play import Play
+from lifefold.interpreters.notebook.play_picture import picture
 from lifefold.interpreters.notebook.space import Space
 from lifefold.interpreters.notebook.trial import finding_html, finding_text, report_html, run_html, run_text
 from lifefold.interpreters.notebook.way import way
@@ -67,6 +69,10 @@ def _run(run: Run) -> Bundle:
     return {TEXT: run_text(run), HTML: run_html(run)}
 
 
+def _play(play: Play) -> Bundle:
+    return {TEXT: play.text(), SVG: picture(play)}
+
+
 def _figure(figure: Figure) -> Bundle:
     try:
         return {TEXT: figure.words, SVG: figure.svg()}
@@ -83,6 +89,7 @@ BUNDLES: Final[Mapping[type, Callable[[Any], Bundle]]] = MappingProxyType(
         Space: _space,
         Report: _report,
         History: _history,
+        Play: _play,
         Run: _run,
         Trial: _trial,
         SeedFinding: _finding,

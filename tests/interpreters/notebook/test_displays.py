@@ -43,6 +43,7 @@ from lifefold.interpreters.notebook import (
     unload_ipython_extension,
     way,
 )
+from lifefold.interpreters.notebook.play import Play
 from lifefold.interpreters.notebook.scrubber import Scrubber
 from lifefold.interpreters.report.trace import Trace
 from lifefold.interpreters.search.report import Report
@@ -112,7 +113,7 @@ def test_every_type_is_shown_as_text_and_as_more(shell: Any, history: History, r
     run = simulate(worker_slot, seed=1)
     figure = charts.times("so long", {"each": [1_000]})
     checked = (worker_slot, fleet.system, trace, statechart(worker_slot), state_space(worker_slot), report, history)
-    shown = (*checked, run, tried, tried.findings[0], figure)
+    shown = (*checked, Play.of(worker_slot), run, tried, tried.findings[0], figure)
     assert {type(each) for each in shown} == set(BUNDLES)
     for each in shown:
         data, _ = shell.display_formatter.format(each)

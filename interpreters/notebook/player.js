@@ -1,0 +1,46 @@
+// The player's front end: a button for each enabled input, one to go back, the tree of nodes, and the picture.
+function render({ model, el }) {
+  const buttons = document.createElement("div");
+  const tree = document.createElement("div");
+  const picture = document.createElement("div");
+  Object.assign(tree.style, { maxHeight: "12em", overflow: "auto", fontFamily: "monospace", fontSize: "12px", whiteSpace: "pre" });
+  picture.style.overflow = "auto";
+  let asked = 0;
+
+  function ask(what, number) {
+    // The count makes each request a change, also if it repeats the one before.
+    asked += 1;
+    model.set("asked", [what, number, asked]);
+    model.save_changes();
+  }
+
+  function button(text, what, number) {
+    const made = document.createElement("button");
+    made.textContent = text;
+    made.onclick = () => ask(what, number);
+    return made;
+  }
+
+  function show() {
+    const shown = model.get("shown");
+    const back = button("← back", "back", 0);
+    back.disabled = shown.now === 0;
+    buttons.replaceChildren(back, ...shown.choices.map((text, number) => button(text, "give", number)));
+    tree.replaceChildren(
+      ...shown.tree.map((text) => {
+        const line = document.createElement("div");
+        line.textContent = text;
+        line.style.cursor = "pointer";
+        line.onclick = () => ask("at", Number(/(\d+)\./.exec(text)[1]));
+        return line;
+      }),
+    );
+    picture.innerHTML = shown.picture;
+  }
+
+  el.append(buttons, tree, picture);
+  model.on("change:shown", show);
+  show();
+}
+
+export default { render };

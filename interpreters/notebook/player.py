@@ -1,0 +1,88 @@
+"""The player in a notebook: buttons for the enabled inputs, the present world, and the tree of what was played."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import anywidget
+import traitlets
+
+from lifefold.core.kernel import Input, LifecycleEvent, Machine, System
+from lifefold.interpreters.notebook.play import MOST, Play, words
+from lifefold.interpreters.notebook.play_picture import picture
+from lifefold.interpreters.notebook.written_play import as_test
+
+_FRONT_END: Final = Path(__file__).with_name("player.js")
+_DICT: Final[Any] = traitlets.Dict
+_LIST: Final[Any] = traitlets.List
+"""The types of traitlets do not declare their items."""
+
+
+class Player(anywidget.AnyWidget):
+    """Shows a play. The front end sends ``asked``: what to do, and a number. ``play`` is the value that is shown."""
+
+    _esm = _FRONT_END
+    shown: Any = _DICT().tag(sync=True)
+    asked: Any = _LIST().tag(sync=True)
+
+    def __init__(self, play: Play) -> None:
+        """Show a play."""
+        self.play = play
+        super().__init__(shown=_shown(play))
+
+    @traitlets.observe("asked")
+    def _answer(self, change: Any) -> None:
+        """Do what the front end asks for; a number that is not there any more does nothing."""
+        what, number = str(change["new"][0]), int(change["new"][1])
+        if what == "give" and 0 <= number < len(self.play.choices()):
+            self.give(number)
+        elif what == "back":
+            self.back()
+        elif what == "at" and 0 <= number < len(self.play.nodes):
+            self.at(number)
+
+    def give(self, given: Input | int) -> None:
+        """Give an input, or the enabled input of this number."""
+        self._show(self.play.give(self.play.choices()[given] if isinstance(given, int) else given))
+
+    def back(self) -> None:
+        """Return to the world before the last input."""
+        self._show(self.play.back())
+
+    def at(self, number: int) -> None:
+        """Go to a node of the tree."""
+        self._show(self.play.at(number))
+
+    def as_test(self, *, source: str = "", name: str = "") -> str:
+        """Return the path as a test in Python."""
+        return as_test(self.play, source=source, name=name)
+
+    def as_journal(self) -> tuple[LifecycleEvent, ...]:
+        """Return the journal of the path."""
+        return self.play.as_journal()
+
+    def _show(self, play: Play) -> None:
+        self.play = play
+        self.shown = _shown(play)
+
+    def _repr_mimebundle_(self, **kinds: Any) -> Any:
+        """Return the widget, and for front ends without widgets the picture and the text of the play."""
+        widget: Any = super()
+        found: Any = widget._repr_mimebundle_(**kinds)
+        bundle: dict[str, Any] = found[0] if found else {}
+        metadata: dict[str, Any] = found[1] if found else {}
+        return {**bundle, "text/plain": self.play.text(), "image/svg+xml": picture(self.play)}, metadata
+
+
+def play(subject: Machine[Any] | System, opening: Any = ()) -> Player:
+    """Return a player of a machine, or of a system with its opening."""
+    return Player(Play.of(subject, opening))
+
+
+def _shown(play: Play) -> dict[str, Any]:
+    return {
+        "choices": [words(each) for each in play.choices()[:MOST]],
+        "text": play.text(),
+        "tree": list(play.tree()),
+        "now": play.now,
+        "picture": picture(play),
+    }
