@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from lifefold.interpreters.cli.grammar_parts import Commands, add_command, log_option, reason_option
+from lifefold.interpreters.cli.grammar_of_examples import EXAMPLES
+from lifefold.interpreters.cli.grammar_parts import Commands, add_command, add_examples, log_option, reason_option
 
 
 def add_telling(commands: Commands) -> None:
@@ -178,6 +179,7 @@ def add_giving(commands: Commands) -> None:
         help="merge: an operator must approve its work before the merge",
     )
     log_option(add)
+    add_examples(add, *EXAMPLES["task add"])
 
 
 def add_more(commands: Commands) -> None:
