@@ -20,6 +20,7 @@ from acp.schema import (
 from lifefold.core.fleet.worker.question_model import QuestionAsked, Verdict
 from lifefold.core.policy.standing import subject_of
 from lifefold.core.policy.tool_leave import Leave, leave_of
+from lifefold.interpreters.adapters import hostile
 from lifefold.interpreters.adapters.acp import ANY_TOOL
 from lifefold.interpreters.cli.agent_tools.asking import answer_to, permission_asked
 from lifefold.interpreters.cli.agent_tools.claim import Claim
@@ -44,12 +45,16 @@ async def decided(call: ToolCallUpdate, kind: str, permissions: str, claim: Clai
             return Decision(allows=True)
         case Leave.REFUSED:
             return Decision(allows=False, reason=NOT_PERMITTED)
-        case Leave.ASKED if claim is None:
-            return Decision(allows=False, reason=NO_CLAIM)
         case Leave.ASKED:
-            answer = await answer_to(claim, question_of(call, kind))
-            allows = answer.verdict is Verdict.ALLOWED
-            return Decision(allows, "" if allows else answer.text or REFUSED)
+            return await _asked(call, kind, claim)
+
+
+async def _asked(call: ToolCallUpdate, kind: str, claim: Claim | None) -> Decision:
+    if claim is None:
+        return Decision(allows=False, reason=NO_CLAIM)
+    answer = await answer_to(claim, question_of(call, kind))
+    allows = answer.verdict is Verdict.ALLOWED
+    return Decision(allows, "" if allows else answer.text or REFUSED)
 
 
 def question_of(call: ToolCallUpdate, kind: str) -> QuestionAsked:
@@ -60,12 +65,12 @@ def question_of(call: ToolCallUpdate, kind: str) -> QuestionAsked:
     """
     subject = subject_in(call)
     shown = subject or call.title or ""
-    return permission_asked(uuid4().hex, kind or ANY_TOOL, shown, call.raw_input, is_cut=not subject)
+    return permission_asked(uuid4().hex, kind or ANY_TOOL, shown, cast("object", call.raw_input), is_cut=not subject)
 
 
 def subject_in(call: Any) -> str:
     """Return what a call acts on: the command, the path or the address of its input, or its only place."""
-    given = cast("dict[str, object]", call.raw_input) if isinstance(call.raw_input, dict) else {}
+    given = hostile.table(cast("object", call.raw_input))
     places = [each.path for each in call.locations or ()]
     return subject_of(given) or (places[0] if len(places) == 1 else "")
 

@@ -9,7 +9,6 @@ import os
 import signal
 import sys
 from asyncio.subprocess import PIPE
-from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any, Final, cast
 
@@ -30,6 +29,7 @@ from lifefold.core.policy.outcomes import Outcome
 from lifefold.interpreters.acp_client.client import AgentListener
 from lifefold.interpreters.acp_client.order import Order
 from lifefold.interpreters.acp_client.printer import Printer
+from lifefold.interpreters.adapters import hostile
 from lifefold.interpreters.adapters.lines import Cutter, cut, remaining
 from lifefold.interpreters.adapters.mcp_config import SERVER, VARIABLES
 from lifefold.interpreters.cli.agent_tools.claim import Claim
@@ -86,6 +86,8 @@ async def run(order: Order, printer: Printer, claim: Claim | None) -> int:
             except ConnectionError:
                 return await _status_of(process, errors)
             return 0
+    except ConnectionError:  # a program that has ended before the first request breaks the pipe at any point
+        return 1
     except OSError as error:
         printer.line("failed", text=f"{program}: {error.strerror or error}", outcome=Outcome.REFUSED_COMMAND)
         return 1
@@ -259,8 +261,8 @@ def values_of(option: SessionConfigOptionSelect) -> list[str]:
 def words_of(error: RequestError) -> str:
     """Return the sentence of an error for people; the protocol's own words are left out where there are better ones."""
     said = str(error)
-    data: Mapping[str, Any] = error.data if isinstance(error.data, dict) else {}
-    details = next((each for key in ("details", "message", "error") if isinstance(each := data.get(key), str)), "")
+    found = hostile.table(cast("object", error.data))
+    details = hostile.first(hostile.sentence(found.get(key)) for key in ("details", "message", "error"))
     return f"{said}: {details}" if details and details not in said else said.removeprefix("Internal error: ")
 
 

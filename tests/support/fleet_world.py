@@ -29,6 +29,7 @@ from lifefold.effects import (
     CancelSession,
     CancelTimer,
     CheckOutWork,
+    DeliverNotification,
     Effect,
     End,
     FollowOutput,
@@ -150,6 +151,7 @@ class Hands:
                 WatchOutput: self.watch,
                 FollowOutput: self.watch,
                 AwaitTrigger: self.watch,
+                DeliverNotification: self.watch,
             },
         )
 
@@ -168,9 +170,11 @@ class Hands:
         self.do("effect", *map(str, context.identity), encode(effect).decode())
 
     async def watch(
-        self, _activity: WatchBranch | WatchOutput | FollowOutput | AwaitTrigger, context: ActivityContext
+        self,
+        _activity: WatchBranch | WatchOutput | FollowOutput | AwaitTrigger | DeliverNotification,
+        context: ActivityContext,
     ) -> None:
-        """See whoever is watched move all the time, and nothing that triggers anything."""
+        """See whoever is watched move all the time, and nothing that triggers anything; the fleet has no notifiers."""
         if not context.cleanup_only:
             await anyio.sleep_forever()
 

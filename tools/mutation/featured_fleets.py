@@ -147,13 +147,13 @@ TELLING: Final[Mapping[str, Small]] = {
 }
 
 ANNOUNCING: Final[Mapping[str, Small]] = {
-    "one agent that asks and is watched, and a notifier": Small(
+    "one agent that asks, and a notifier": Small(
         Plan(
             "small",
-            (AgentPlan("a0", _agents(1)[0].limits, stall=stall_detector.Limits(warn_ms=2, end_ms=4)),),
+            _agents(1),
             (_task(0),),
-            questions=question.Terms(1, (StandingAnswer("Read", "a", allows=True),)),
-            notify=_EVERYTHING,
+            questions=question.Terms(0, (StandingAnswer("Read", "a", allows=True),)),
+            notify=(NotifierPlan("all", (NotificationKind.QUESTION,), retries=0),),
         ),
         {question.REF: (question.QuestionAsked,)},
         commands=1,

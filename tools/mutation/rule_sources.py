@@ -112,7 +112,7 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         *(announcer, worker),
         name="announcer",
         changed=(announcer,),
-        names="note_question note_silence pass_on".split(),
+        names="note_question pass_on".split(),
     ): featured_fleets.ANNOUNCING,
     Source(
         *(output, turns, worker),

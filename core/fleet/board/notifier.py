@@ -83,6 +83,11 @@ class Announced(Event, frozen=True):
         """Return one of a kind that examples listen to, and one of another kind."""
         return cls(), cls(Notification(NotificationKind.LIMIT, "a limit"))
 
+    @classmethod
+    def examples_for(cls, record: Any) -> tuple["Announced", ...]:
+        """Return those of every notifier, and one of the first kind that this one listens to."""
+        return *cls.examples(), *(cls(Notification(kind, "news", "T1")) for kind in record.kinds[:1])
+
 
 class Observed(Event, frozen=True):
     """A runner has observed something that waits, perhaps again: ``key`` is the same then."""

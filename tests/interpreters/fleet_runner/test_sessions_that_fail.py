@@ -37,7 +37,7 @@ pathlib.Path(os.environ["LIFEFOLD_TASK"] + ".txt").write_text(prompt)
 
 async def outcome(
     ended: SessionExit, directory: Path, secrets: Secrets = NO_SECRETS, agent: Agent = ANY_AGENT
-) -> session.Outcome:
+) -> session.Success | session.Error | session.Timeout | session.Suspended | session.Limited:
     """Return the outcome of the session of a command in a directory."""
     return end_of(ended, await told_by(adapter_of("command"), directory, ended), secrets, agent).outcome
 

@@ -10,6 +10,7 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
     response_schema_conformance,
@@ -83,7 +84,9 @@ def ask_for(desk: Served, path: str, how: settings) -> None:
                     each["schema"] = {"type": "string", "enum": names[each["name"]]}
     schema = schemathesis.openapi.from_dict(whole)
     schema.config.update(base_url=desk.base)
-    (operation,) = (each.ok() for each in schema.include(path=path).get_all_operations())
+    (found,) = schema.include(path=path).get_all_operations()
+    assert isinstance(found, Ok)
+    operation = found.ok()
     headers = {"authorization": f"Bearer {desk.secret}", "x-lifefold": "test"}
 
     @how

@@ -188,6 +188,22 @@ def test_texts_of_agents_and_operators_are_never_code(tmp_path: Path) -> None:
     assert "&lt;script&gt;alert(1)" in texts[2]
 
 
+def test_a_secret_is_on_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither in an output, nor in a prompt, nor in a verification."""
+    monkeypatch.setenv("SHOP_API_KEY", "sk-very-hidden-words")
+    log = at_work(tmp_path / "fleet.db")
+    folder = FleetFolder(log.path)
+    start, place = folder.session("ann", 1) / "start-1", folder.verification("T1", 1) / "1"
+    for each in (start, place):
+        each.mkdir(parents=True)
+        (each / "output.log").write_text("it said sk-very-hidden-words\n")
+    folder.prompt("ann", 1).write_text("use sk-very-hidden-words")
+    with served([log.path]) as desk:
+        texts = [desk.get(f"/fleets/fleet{path}").text for path in ("/agents/ann", "/tasks/T1", "/tasks/T1/diff")]
+    assert all("sk-very-hidden-words" not in text for text in texts)
+    assert all("[redacted SHOP_API_KEY]" in text for text in texts)
+
+
 def test_a_file_that_is_no_plain_file_is_not_read(tmp_path: Path) -> None:
     """An agent can put a link in the place of its output."""
     log = at_work(tmp_path / "fleet.db")
