@@ -7,6 +7,7 @@ import argparse
 from typing import NoReturn
 
 from lifefold.interpreters.cli.grammar_of_desk import add_reading
+from lifefold.interpreters.cli.grammar_of_examples import illustrate
 from lifefold.interpreters.cli.grammar_of_machines import add_check, add_showing, add_simulate
 from lifefold.interpreters.cli.grammar_of_operators import (
     add_budget,
@@ -32,6 +33,7 @@ def parser() -> argparse.ArgumentParser:
     acting = (add_telling, add_trusting, add_deciding, add_budget, add_giving, add_more)
     for add in (_add_running, _add_desk, _add_asking, add_reading, *acting, add_check, add_simulate, add_showing):
         add(commands)
+    illustrate(commands.choices)
     top.set_defaults(known=tuple(commands.choices))
     return top
 

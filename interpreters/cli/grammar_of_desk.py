@@ -3,10 +3,9 @@
 Like ``grammar`` it imports only the argument parser of the standard library.
 """
 
-import argparse
 from typing import Final
 
-from lifefold.interpreters.cli.grammar_parts import Commands, add_command, log_option, positive
+from lifefold.interpreters.cli.grammar_parts import Commands, add_command, add_examples, log_option, positive
 
 _ONE: Final = "the name of an agent or of a task; agent:NAME or task:NAME if both have it"
 
@@ -36,7 +35,7 @@ def _add_output(commands: Commands) -> None:
     )
     output.add_argument("--json", action="store_true", help="print JSON, one object a line")
     log_option(output)
-    _examples(
+    add_examples(
         output,
         ("output notes", "what the last session at the task notes said"),
         ("output ann --follow", "what ann says from now on"),
@@ -55,7 +54,7 @@ def _add_diff(commands: Commands) -> None:
     diff.add_argument("--tool", metavar="COMMAND", help="run a program on two folders with the changed files")
     diff.add_argument("--json", action="store_true", help="print JSON")
     log_option(diff)
-    _examples(
+    add_examples(
         diff,
         ("diff notes", "what approve would merge, or what was merged, or what is there now"),
         ("diff notes --stat", "the changed files"),
@@ -72,7 +71,7 @@ def _add_show(commands: Commands) -> None:
     show.add_argument("name", metavar="TASK|AGENT", help=_ONE)
     show.add_argument("--json", action="store_true", help="print JSON")
     log_option(show)
-    _examples(
+    add_examples(
         show,
         ("show notes", "a task: state, claims, work, cost, output, verification"),
         ("show ann", "an agent: what is asked of it, what the log believes, what its process shows"),
@@ -86,7 +85,7 @@ def _add_fleets(commands: Commands) -> None:
     )
     fleets.add_argument("--all", action="store_true", help="those that are over, too")
     fleets.add_argument("--json", action="store_true", help="print JSON")
-    _examples(fleets, ("fleets", "what runs, and what waits"), ("fleets --all", "the fleets that are over, too"))
+    add_examples(fleets, ("fleets", "what runs, and what waits"), ("fleets --all", "the fleets that are over, too"))
 
 
 def _add_watch(commands: Commands) -> None:
@@ -99,17 +98,9 @@ def _add_watch(commands: Commands) -> None:
         nargs="?",
         help="a log, a fleet file, or the name of a fleet of lifefold fleets (default: the log in .lifefold/)",
     )
-    _examples(
+    add_examples(
         watch,
         ("watch", "the fleet of this folder"),
         ("watch ~/project/fleet.toml", "the fleet of a fleet file"),
         ("watch nightly", "a fleet of this machine, by its name"),
     )
-
-
-def _examples(command: argparse.ArgumentParser, *examples: tuple[str, str]) -> None:
-    """Add examples to the help of a command; each is what is typed after ``lifefold``, and what it does."""
-    width = max(len(typed) for typed, _ in examples)
-    lines = [f"  lifefold {typed:<{width}}  # {about}" for typed, about in examples]
-    command.epilog = "\n".join(("examples:", *lines))
-    command.formatter_class = argparse.RawDescriptionHelpFormatter

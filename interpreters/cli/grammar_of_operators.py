@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from lifefold.interpreters.cli.grammar_parts import Commands, add_command, log_option, reason_option
+from lifefold.interpreters.cli.grammar_of_examples import EXAMPLES
+from lifefold.interpreters.cli.grammar_parts import Commands, add_command, add_examples, log_option, reason_option
 
 
 def add_telling(commands: Commands) -> None:
@@ -28,6 +29,8 @@ def add_telling(commands: Commands) -> None:
     how = stop.add_mutually_exclusive_group()
     how.add_argument("--drain", action="store_true", help="after their present task is finished and merged")
     how.add_argument("--kill", action="store_true", help="at once: their sessions are killed without grace")
+    stop.add_argument("--all", action="store_true", help="all agents, without a question")
+    stop.add_argument("--yes", action="store_true", help="do not ask")
     pause = add_command(
         commands, "pause", "telling:pause", "interrupt agents; they begin nothing until they are resumed"
     )
@@ -35,7 +38,8 @@ def add_telling(commands: Commands) -> None:
     resume = add_command(commands, "resume", "telling:resume", "resume paused agents, or try a resting account again")
     resume.add_argument("--account", metavar="NAME", default="", help="try this account again before its time")
     for command in (stop, pause, resume):
-        command.add_argument("agents", metavar="AGENT", nargs="*", help="the agents' names (default: all)")
+        default = "all, after a question" if command is stop else "all"
+        command.add_argument("agents", metavar="AGENT", nargs="*", help=f"the agents' names (default: {default})")
         log_option(command)
 
 
@@ -67,12 +71,14 @@ def add_deciding(commands: Commands) -> None:
     approve = add_command(
         commands,
         "approve",
-        "deciding:approve",
+        "approving:approve",
         "approve tasks and permissions that wait for approval; without NAME, the plan",
     )
     approve.add_argument(
         "tasks", metavar="NAME", nargs="*", help="tasks, or permissions as `ann/Q3` (default: the plan as a whole)"
     )
+    approve.add_argument("--all", action="store_true", help="all that waits: plan, tasks and permissions; asks first")
+    approve.add_argument("--yes", action="store_true", help="with --all: do not ask")
     reason_option(approve)
     log_option(approve)
     reject = add_command(commands, "reject", "deciding:reject", "reject tasks or questions that wait, or the plan")
@@ -173,6 +179,7 @@ def add_giving(commands: Commands) -> None:
         help="merge: an operator must approve its work before the merge",
     )
     log_option(add)
+    add_examples(add, *EXAMPLES["task add"])
 
 
 def add_more(commands: Commands) -> None:

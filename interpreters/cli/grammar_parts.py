@@ -62,3 +62,11 @@ def log_option(command: argparse.ArgumentParser, about: str = "the log (default:
 def live_option(command: argparse.ArgumentParser) -> None:
     """Add ``--no-live``."""
     command.add_argument("--no-live", action="store_true", help="print plain lines instead of a live display")
+
+
+def add_examples(command: argparse.ArgumentParser, *examples: tuple[str, str]) -> None:
+    """Add examples to the help of a command; each is what is typed after ``lifefold``, and what it does."""
+    width = max(len(typed) for typed, _ in examples)
+    lines = [f"  lifefold {typed:<{width}}  # {about}" for typed, about in examples]
+    command.epilog = "\n".join(("examples:", *lines))
+    command.formatter_class = argparse.RawDescriptionHelpFormatter

@@ -46,7 +46,7 @@ def must_be_permitted(arguments: Namespace) -> None:
 
 
 _OF_OPERATORS: Final = frozenset(
-    {"answering", "attaching", "branching", "browsing", "deciding", "releasing", "telling", "trusting"}
+    {"answering", "approving", "attaching", "branching", "browsing", "deciding", "releasing", "telling", "trusting"}
 )
 """The modules with commands for operators only."""
 

@@ -142,6 +142,13 @@ def _judged(store: SqliteStore, judge: Judge) -> Iterable[Said | Refused]:
         raise found_earlier(store, unknown) from None
 
 
+def present(db: str | None) -> Mapping[str, Aggregate]:
+    """Return the state of a fleet before a command asks about it. Raises ``BadInput`` inside a session."""
+    inside.must_be_outside("this command")
+    with logs.peek(db) as store:
+        return _fleet(store)
+
+
 def _fleet(store: SqliteStore) -> Mapping[str, Aggregate]:
     aggregates = logs.fold(store).aggregates
     if board.NAME not in aggregates:

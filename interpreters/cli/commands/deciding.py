@@ -40,9 +40,9 @@ def approve(arguments: Namespace) -> int:
     """Approve planned tasks, or finished tasks before their merge; without task ids, the plan."""
     reason = _optional(arguments.reason)
     if not arguments.tasks:
-        return _decide_plan(arguments, plan_approval.PlanApproved(reason), "approved: agents get its tasks")
+        return _decide_plan(arguments, plan_approval.PlanApproved(reason), PLAN_APPROVED)
     answer = Answer(QuestionVerdict.ALLOWED, reason)
-    return _decide(arguments, lambda of, each: _approval(of, each, reason), answer)
+    return _decide(arguments, lambda of, each: approval_of(of, each.id, reason), answer)
 
 
 def reject(arguments: Namespace) -> int:
@@ -92,26 +92,35 @@ def _decide(arguments: Namespace, decide: Decide, answer: Answer | None = None) 
             if answer is not None and (question := asked.get(name)) is not None:
                 yield answering.answered(aggregates, question, answer)
                 continue
-            verdict = decide(of, tasks[name])
-            if isinstance(verdict, str):
-                yield Refused(name, f"{REFUSED}it is {tasks[name].state}: {verdict}")
-            else:
-                yield Said(name, board.NAME, f"task:{name}", *verdict)
+            yield about_task(name, tasks[name], decide(of, tasks[name]))
 
     return operator_commands.say(arguments.db, judge, "tasks")
 
 
+def about_task(name: str, each: fleet_task.FleetTask, verdict: Verdict) -> Said | Refused:
+    """Return the command for a task, or its refusal with the task's state."""
+    if isinstance(verdict, str):
+        return Refused(name, f"{REFUSED}it is {each.state}: {verdict}")
+    return Said(name, board.NAME, f"task:{name}", *verdict)
+
+
 PLAN: Final = "plan"
+PLAN_APPROVED: Final = "approved: agents get its tasks"
 
 
 def _decide_plan(arguments: Namespace, event: Event, done: str) -> int:
     def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
-        why = _why_no_plan(aggregates[board.NAME], event)
-        asked = [each.name for each in questions.waiting(aggregates)] if why else []
-        why += f"; name the questions that wait: {' '.join(asked)}" if asked else ""
-        yield Refused(PLAN, f"{REFUSED}{why}") if why else Said(PLAN, board.NAME, PLAN, event, done)
+        yield about_plan(aggregates, event, done)
 
     return operator_commands.say(arguments.db, judge, "tasks")
+
+
+def about_plan(aggregates: Mapping[str, Aggregate], event: Event, done: str) -> Said | Refused:
+    """Return the command for the plan as a whole, or its refusal."""
+    why = _why_no_plan(aggregates[board.NAME], event)
+    asked = [each.name for each in questions.waiting(aggregates)] if why else []
+    why += f"; name the questions that wait: {' '.join(asked)}" if asked else ""
+    return Refused(PLAN, f"{REFUSED}{why}") if why else Said(PLAN, board.NAME, PLAN, event, done)
 
 
 def _why_no_plan(of: Aggregate, event: Event) -> str:
@@ -147,7 +156,9 @@ ADD_AND_AGAIN: Final = (
 """How to go onward with a task that is not in the log of a finished fleet."""
 
 
-def _approval(of: Aggregate, each: fleet_task.FleetTask, reason: str) -> Verdict:
+def approval_of(of: Aggregate, name: str, reason: str) -> Verdict:
+    """Return the approval of a task, or why it is refused."""
+    each: fleet_task.FleetTask = of.record(_ref(name))
     waits = each.state in {State.PLANNED, State.PENDING_APPROVAL} or (each.state, each.stage) == _APPROVED
     if waits and (why := no_agent_left(of)):
         return why

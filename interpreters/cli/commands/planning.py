@@ -5,7 +5,6 @@ work takes it and follows the new file; without one the next run does.
 """
 
 import shlex
-import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from itertools import groupby
@@ -19,7 +18,8 @@ from lifefold.core.fleet.system.plan_difference import TaskChange
 from lifefold.core.fleet.system.plan_places import parts_of, place_of
 from lifefold.core.fleet.system.rerun import is_over
 from lifefold.core.kernel import Aggregate, Created
-from lifefold.interpreters.cli import logs, operator_commands, outlet
+from lifefold.interpreters.cli import logs, operator_commands
+from lifefold.interpreters.cli.confirming import is_confirmed
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.operator_commands import Said
 from lifefold.interpreters.cli.wording import this_command
@@ -211,12 +211,12 @@ def settle(fleet: Fleet, log: Path, *, accepted: bool, partial: bool = False) ->
     if found is None:
         return False
     show(found, log)
-    if found.is_possible_in_part and not accepted and _is_confirmed(_PARTLY):
+    if found.is_possible_in_part and not accepted and is_confirmed(_PARTLY):
         partial = accepted = True
         found = look(fleet, log, partial=True) or found
     must_be_possible(found, fleet, log)
     command = f"{_command('run', fleet, log)} --accept{' --rest' * partial}"
-    if found.lines and not accepted and not _is_confirmed(_WHOLLY):
+    if found.lines and not accepted and not is_confirmed(_WHOLLY):
         raise BadInput(f"nothing has changed in the log; to run the changed file: {command}")
     accept(fleet, log, found)
     with logs.peek(str(log)) as store:
@@ -228,17 +228,6 @@ def settle(fleet: Fleet, log: Path, *, accepted: bool, partial: bool = False) ->
 
 _WHOLLY: Final = "accept this change?"
 _PARTLY: Final = "accept the rest of this change?"
-
-
-def _is_confirmed(question: str) -> bool:
-    """Ask on a terminal whether to accept a change; without a terminal the answer is no."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return False
-    outlet.wait_until_written()  # the question is about the difference printed before
-    try:
-        return input(f"{question} [y/N] ").strip().lower() in {"y", "yes"}
-    except EOFError:
-        return False
 
 
 def _since(line: str, found: Proposed, log: Path) -> str:

@@ -14,11 +14,14 @@ from lifefold.core.kernel import Aggregate, Event, replace
 from lifefold.interpreters.cli import operator_commands
 from lifefold.interpreters.cli.addressees import addressee, agent_names
 from lifefold.interpreters.cli.commands.resting import lift_rest
+from lifefold.interpreters.cli.confirming import must_be_confirmed
+from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.logs import LOG
 from lifefold.interpreters.cli.names import must_be_there
 from lifefold.interpreters.cli.operator_commands import Refused, Said
 from lifefold.interpreters.cli.task_mail import for_task, naming_task
 from lifefold.interpreters.engine import REFUSED
+from lifefold.interpreters.explain.why.phrases import brief, enumerated
 
 ALL: Final = "all"
 
@@ -50,6 +53,11 @@ def send(arguments: Namespace) -> int:
 
 def stop(arguments: Namespace) -> int:
     """Stop agents for good: with grace, after their present task (``--drain``), or at once (``--kill``)."""
+    if arguments.all and arguments.agents:
+        raise BadInput("name the agents to stop, or give --all; not both")
+    if not (arguments.agents or arguments.all or arguments.yes):
+        names = agent_names(operator_commands.present(arguments.db))
+        must_be_confirmed(f"stop {_all(names)}, for good?", "the names of agents, or --all")
     if arguments.drain:
         event: Event = desired_state.DrainWanted("drained by the operator")
         return _tell(
@@ -60,6 +68,10 @@ def stop(arguments: Namespace) -> int:
         return _tell(arguments.db, arguments.agents, _to_all("desired_state", event, "killed"), _killed)
     event = desired_state.StopWanted("stopped by the operator")
     return _tell(arguments.db, arguments.agents, _to_all("desired_state", event, _STOPS), _stopped)
+
+
+def _all(names: Sequence[str]) -> str:
+    return enumerated(names) if len(names) == 1 else f"all {len(names)} agents ({brief(enumerated(names))})"
 
 
 def pause(arguments: Namespace) -> int:

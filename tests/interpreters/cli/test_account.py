@@ -70,6 +70,6 @@ def test_a_drained_fleet_ends_without_an_alarm(ground: Ground) -> None:
     ground.prepare("plain-1", gates=["plain-1"], repository=False)
     with ground.running() as run:
         with ground.at_gate("plain-1"):
-            ground.call("stop", "--drain")
+            ground.call("stop", "--drain", "--all")
         assert "refused events" not in run.rest()
     assert '"kind": "illegal"' in ground.log.with_name("ground.db.files").joinpath("refused.jsonl").read_text()

@@ -154,7 +154,7 @@ def test_status_doubts_a_session_whose_process_is_gone(ground: Ground) -> None:
     assert ground.json("status")["agents"][0]["process"]["alive"] is False
     shown = ground.call("status").stdout
     assert ("Running? no process" in shown, " gone " in shown) == (True, True)
-    ground.call("stop")
+    ground.call("stop", "--all")
     ground.run(code=1)
     shown = ground.call("status").stdout
     assert ("no process" in shown, " gone " in shown) == (False, False)

@@ -16,7 +16,8 @@ KEY = "0123456789abcdef" * 4
 T1 = TaskPlan("T1", "do it", most_subtasks=4)
 
 OPERATORS = (
-    "approve", "approve T1", "reject T1 --reason no", "reject --plan --reason no", "cancel T1", "retry T1",
+    "approve", "approve --all --yes", "approve T1", "reject T1 --reason no", "reject --plan --reason no",
+    "cancel T1", "retry T1",
     "pause", "resume", "release ann", "stop", "stop --kill", "send ann hello", "trust ann --promote --reason good",
     "budget --add-usd 5", "finish",
     "budget --task T1 --add-sessions 1", "task add --id T2 --prompt x",

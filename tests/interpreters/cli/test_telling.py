@@ -78,7 +78,7 @@ def test_who_stops_an_agent_is_told_what_becomes_of_it(log: Path, capsys: pytest
     assert (
         tell(log, capsys, "send", "ann", "look") == "ann: accepted; its next prompt has it; the next run acts on it\n"
     )
-    assert tell(log, capsys, "stop") == f"ann: {STOPS.format(log)}; the next run acts on it\n"
+    assert tell(log, capsys, "stop", "--all") == f"ann: {STOPS.format(log)}; the next run acts on it\n"
 
 
 def test_a_message_for_a_task_waits_for_its_next_claim(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,7 +144,7 @@ def test_who_has_stopped_by_errors_is_told_nothing_more(
     assert "for good" in tell(of.path, capsys, *words, code=2)
     assert folded(log).record("worker/ann", "desired_state") == before
     if command == "stop":
-        both = tell(of.path, capsys, "stop").splitlines()
+        both = tell(of.path, capsys, "stop", "--all").splitlines()
         assert both == ["ann: has stopped already, and for good", f"bob: {STOPS.format(log)}; the next run acts on it"]
 
 

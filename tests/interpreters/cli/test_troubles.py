@@ -43,7 +43,9 @@ def kept_busy(log: Path) -> Generator[None]:
         other.execute("ROLLBACK")
 
 
-@pytest.mark.parametrize("words", [["send", "all", "hi"], ["stop"], ["cancel", "T1"]], ids=lambda words: words[0])
+@pytest.mark.parametrize(
+    "words", [["send", "all", "hi"], ["stop", "--all"], ["cancel", "T1"]], ids=lambda words: words[0]
+)
 def test_a_command_that_cannot_write_to_a_busy_log_says_so(
     tmp_path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -71,7 +73,7 @@ under_permissions = pytest.mark.skipif(
 @pytest.mark.parametrize(
     ("mode", "words", "complaint"),
     [
-        (0o400, "stop", "may be read, and not written"),
+        (0o400, "stop --all", "may be read, and not written"),
         (0o400, "run", "may be read, and not written"),
         (0o000, "status", "permission denied"),
     ],

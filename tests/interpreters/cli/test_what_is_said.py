@@ -95,7 +95,7 @@ def test_a_second_stop_says_that_the_first_was_final(ground: Ground) -> None:
     """Whoever asks again learns that it is done."""
     ground.prepare("plain-1", repository=False)
     ground.run()
-    assert "agent: has stopped already, and for good\n" in ground.call("stop", code=2).stdout
+    assert "agent: has stopped already, and for good\n" in ground.call("stop", "--all", code=2).stdout
     assert "for good" in ground.call("send", "agent", "hello?", code=2).stdout
 
 
@@ -172,5 +172,5 @@ def test_a_message_in_the_prompt_of_a_running_session_is_not_said_to_wait(ground
         assert ", 1 message in its prompt " in ground.call("status").stdout
         ground.call("send", "agent", "second", "--no-interrupt")
         assert ", 1 message in its prompt, 1 message waiting " in ground.call("status").stdout
-        ground.call("stop", "--kill")
+        ground.call("stop", "--kill", "--all")
         run.rest()

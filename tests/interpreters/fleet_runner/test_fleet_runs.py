@@ -108,7 +108,7 @@ def test_a_stopped_agent_is_not_started_again_by_any_run(ground: Ground) -> None
     """An intended stop outlives the runner (gascity#76); the unfinished task says where it stands, the exit code 1."""
     ground.prepare("slow-1", gates=["slow-1"])
     with ground.running() as run, ground.at_gate("slow-1"):
-        ground.call("stop")
+        ground.call("stop", "--all")
         run.rest()
         assert run.process.returncode == Verdict.SOME_FAILED
     assert ground.processes() == []
@@ -123,7 +123,7 @@ def test_what_is_said_while_no_runner_lives_is_done_by_the_next(ground: Ground) 
     with ground.running() as run, ground.at_gate("slow-1"):
         run.signal(signal.SIGKILL)
         run.rest()
-    assert "the next run acts on it" in ground.call("stop").stdout
+    assert "the next run acts on it" in ground.call("stop", "--all").stdout
     ground.run(code=1)
     assert ground.processes() == []
 

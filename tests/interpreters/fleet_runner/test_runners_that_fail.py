@@ -170,7 +170,7 @@ def test_a_second_interrupt_also_kills_what_an_earlier_runner_has_left(ground: G
     ground.fleet.write_text(ground.fleet.read_text().replace('grace = "300ms"', 'grace = "1h"'))
     begun, asked = Bell(ground.folder / "begun"), Bell(ground.folder / "asked")
     agent = killed_at_work(ground, begun, "one")
-    ground.call("stop")
+    ground.call("stop", "--all")
     with ground.running() as run:
         assert told(asked) == agent
         run.signal(signal.SIGINT)
@@ -189,7 +189,7 @@ def test_an_end_is_confirmed_only_when_it_is_certain(
     prepare(ground, WAITS, "one")
     begun, _go = Bell(ground.folder / "begun"), Bell(ground.folder / "go")
     agent = killed_at_work(ground, begun, "one")
-    ground.call("stop")
+    ground.call("stop", "--all")
     error = SurvivorsError("processes live on")
     monkeypatch.setattr(sessions, "adopt", _failing_twice(adopt, error))
     monkeypatch.setattr(retry_until, "PAUSE_S", 0.01)

@@ -26,6 +26,6 @@ def test_who_is_killed_when_its_runner_is_dead_is_killed_by_the_next_one(tmp_pat
     with of.running() as run, of.at_gate("deaf-1"):
         run.process.kill()
         run.process.wait()
-        of.call("stop", "--kill")
+        of.call("stop", "--kill", "--all")
         of.run(code=1)
     assert of.processes() == []
