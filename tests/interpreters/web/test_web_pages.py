@@ -48,7 +48,8 @@ def without_outside(page: Any) -> Any:
             table = cast("dict[str, Any]", page)
             return {name: without_outside(value) for name, value in table.items() if name not in outside}
         case list():
-            return [without_outside(each) for each in cast("list[Any]", page)]
+            values: list[Any] = page
+            return [without_outside(each) for each in values]
         case _:
             return page
 
