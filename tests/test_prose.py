@@ -28,6 +28,12 @@ def test_no_sentence_of_a_page_is_long(page: Path) -> None:
     assert [each for each in sentences(page.read_text()) if len(each.split()) > LONGEST_WORDS] == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_no_page_has_the_marks_of_an_unfinished_merge(page: Path) -> None:
+    marks = ("<" * 7, ">" * 7)
+    assert [line for line in page.read_text().splitlines() if line.startswith(marks)] == []
+
+
 def test_the_pages_read_easily_as_a_whole() -> None:
     """The mean sentence is short, and relative clauses are rare."""
     found = figures(PAGES)

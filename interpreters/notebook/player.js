@@ -28,10 +28,8 @@ function render({ model, el }) {
     buttons.replaceChildren(back, ...shown.choices.map((text, number) => button(text, "give", number)));
     tree.replaceChildren(
       ...shown.tree.map((text) => {
-        const line = document.createElement("div");
-        line.textContent = text;
-        line.style.cursor = "pointer";
-        line.onclick = () => ask("at", Number(/(\d+)\./.exec(text)[1]));
+        const line = button(text, "at", Number(/(\d+)\./.exec(text)[1]));
+        Object.assign(line.style, { display: "block", font: "inherit", whiteSpace: "pre", border: 0, background: "none", cursor: "pointer" });
         return line;
       }),
     );
