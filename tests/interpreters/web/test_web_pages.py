@@ -3,7 +3,7 @@
 import json
 import runpy
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -48,8 +48,7 @@ def without_outside(page: Any) -> Any:
             table = cast("dict[str, Any]", page)
             return {name: without_outside(value) for name, value in table.items() if name not in outside}
         case list():
-            values: list[Any] = page
-            return [without_outside(each) for each in values]
+            return [without_outside(each) for each in cast("Iterable[Any]", page)]
         case _:
             return page
 
