@@ -43,7 +43,8 @@ def page_of_a_player() -> Iterator[tuple[Page, Player]]:
         page.set_default_timeout(WAIT_MS)
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))
-        page.expose_function("ask", answer)
+        untyped: Any = page  # the annotation of this method is incomplete
+        untyped.expose_function("ask", answer)
         page.evaluate(f"async () => {{ {_BEGIN} }}")
         page.evaluate(
             """async ([source, shown]) => {
