@@ -23,6 +23,10 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "init": (("init ~/my-fleet", "a fleet file and an example agent"),),
     "doctor": (("doctor", "what this machine has"), ("doctor fleet.toml", "what this fleet needs")),
     "schema": (("schema > fleet.schema.json", "for an editor"),),
+    "unit": (
+        ("unit fleet.toml > ~/.config/systemd/user/fleet.service", "for the service manager of the user"),
+        ("unit fleet.toml --watch --serve", "a fleet that waits for more, with its desk"),
+    ),
     "serve": (("serve", "the fleets of this folder"), ("serve --port 9000", "at another port")),
     "status": (("status", "the agents"), ("status --json", "for a program")),
     "tasks": (("tasks", "the tasks"), ("tasks --json", "for a program")),

@@ -239,7 +239,7 @@ _DOWN: Final = {"Asking": "Stopped, restarting", "Resting": "Stopped, restarting
 COMMANDS: Final = (
     "abort|answer|approve|attach|branch|budget|cancel|check|demo|diagram|diff|doctor|finish|fleets|init|log|machines"
     "|mcp|output|pause|plan|reject|release|resume|retry|run|schema|send|serve|show|simulate|split|status|stop"
-    "|table|task|tasks|trust|watch|why"
+    "|table|task|tasks|trust|unit|watch|why"
 )
 """The commands that messages name, as a pattern."""
 

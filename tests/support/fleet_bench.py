@@ -18,6 +18,7 @@ from lifefold.core.lifecycles import session
 from lifefold.effects import (
     CancelSession,
     CheckOutWork,
+    DeliverNotification,
     ForceStopSession,
     HoldTimeLimit,
     IncrementSession,
@@ -25,6 +26,8 @@ from lifefold.effects import (
     InterruptSession,
     LogFatal,
     MergeWork,
+    Notification,
+    NotificationKind,
     NotifyProcess,
     ParkWork,
     PauseTriggers,
@@ -48,6 +51,11 @@ from session_ground import processes_about
 FLEET: Final = """
 [fleet]
 name = "bench"
+
+[[notify]]
+name = "people"
+on = ["closed"]
+run = ["true"]
 
 [[agents]]
 name = "brief"
@@ -94,7 +102,7 @@ class FleetBench:
         made = make(self.surroundings) if make else standard
         mine = made if isinstance(made, Interpreter) else Interpreter.of(made)
         self.interpreter: Interpreter = mine.over(standard)
-        brief, endless = workers(self.handlers.fleet.plan)
+        brief, endless, board = at_work(self.handlers.fleet.plan)
         self.examples: Sequence[Example] = (
             Example(PrepareWorktree(), brief, "session", ends=True),
             Example(CheckOutWork("T1", 1), brief, "assignment", ends=True),
@@ -120,6 +128,12 @@ class FleetBench:
                 for each in (WarnOfSilence(60_000, 120_000), InterruptSession(90_000), HoldTimeLimit(held=True))
             ),
             Example(LogFatal("no key"), brief, "session"),
+            Example(
+                DeliverNotification("people", 1, 0, Notification(NotificationKind.CLOSED, "T1 is closed", "T1")),
+                board,
+                "notifier:1",
+                ends=True,
+            ),
             *(Example(each, brief, "session") for each in (NotifyProcess("failed", "x"), NotifyProcess("started"))),
             *(Example(each, brief, "session") for each in (PauseTriggers(), ResumeTriggers())),
         )
@@ -147,8 +161,8 @@ def name_of(pid: int) -> bytes:
         return b""
 
 
-def workers(plan: fleet.Plan) -> list[Aggregate]:
-    """Return the workers of a fleet when each is about to begin a session with a task."""
+def at_work(plan: fleet.Plan) -> list[Aggregate]:
+    """Return the workers of a fleet when each is about to begin a session with a task, and the board."""
     world = World(fleet.system)
     for name, envelope in fleet.opening(plan, 0):
         world = taken(world, Input(name, envelope))
@@ -159,7 +173,7 @@ def workers(plan: fleet.Plan) -> list[Aggregate]:
         for each in [*world.choices()]:
             if isinstance(each.envelope.event, session.WorktreeReady | assignment.CheckedOut):
                 world = taken(world, each)
-    return [world.aggregates[name] for name in names]
+    return [world.aggregates[name] for name in (*names, "board")]
 
 
 def taken(world: World, given: Input) -> World:

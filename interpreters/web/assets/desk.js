@@ -33,10 +33,12 @@ function replaceMain(fresh) {
     now.open = kept.open;
     if (kept.dataset.loaded) now.replaceWith(kept);
   }
+  const wasFocused = document.activeElement === old;
   const focused = document.activeElement && document.activeElement.closest("main form");
   const command = focused && focused.dataset.command;
   const name = document.activeElement && document.activeElement.name;
   old.replaceWith(main);
+  if (wasFocused) main.focus({ preventScroll: true });
   for (const [id, top, left] of places) {
     const part = document.getElementById(id);
     if (part !== null && (top || left)) part.scrollTo(left, top);

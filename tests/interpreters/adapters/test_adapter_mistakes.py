@@ -28,7 +28,7 @@ MISTAKES = [
     ("codex", '"thread.started"', '"session.started"'),
     ("codex", '"thread/resume" in state.last', '"no thread" in state.last'),
     ("opencode", '"stop"', '"end"'),
-    ("opencode", "_LOGGED.match(text)", "None"),
+    ("opencode", "LOGGED.match(text)", "None"),
     ("opencode", '_REFUSED: Final = ("The user rejected permission", ', "_REFUSED: Final = ("),
     ("opencode", 'part.get("cost")', 'part.get("usd")'),
     ("opencode", '"ContextOverflowError": Outcome.PROMPT_TOO_LONG', '"ContextOverflowError": Outcome.FAILED'),

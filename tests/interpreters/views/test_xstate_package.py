@@ -54,6 +54,10 @@ def a_walk(machine: Machine[Any], random: Random) -> Walk:
     return told, went
 
 
+DEAF = {"announcer"}
+"""Machines that accept no event at first: an announcer without listeners."""
+
+
 def test_the_real_xstate_goes_where_the_reducer_goes() -> None:
     """Every machine there is, along sequences of legal and illegal events."""
     chosen = list(machines().values())
@@ -75,4 +79,4 @@ def test_the_real_xstate_goes_where_the_reducer_goes() -> None:
     assert node.returncode == 0, node.stderr
     for machine, taken, answers in zip(chosen, walks, json.loads(node.stdout), strict=True):
         assert answers == [went for _, went in taken], machine.name
-        assert any(where for _, went in taken for where in went)
+        assert any(where for _, went in taken for where in went) == (machine.name not in DEAF), machine.name

@@ -173,7 +173,7 @@ def test_the_command_line_reads_the_words_of_each_command(kind: type[Words]) -> 
     arguments = parser().parse_args([verb, "--db=/log", *rest])
     assert arguments.db == "/log"
     assert arguments.command.partition(":")[0] in {
-        "answering", "branching", "budgeting", "deciding", "releasing", "telling", "trusting", "adding",
+        "answering", "approving", "branching", "budgeting", "deciding", "releasing", "telling", "trusting", "adding",
     }  # fmt: skip
 
 
