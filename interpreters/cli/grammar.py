@@ -31,7 +31,8 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action=_ShowVersion, nargs=0, help="print the version")
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
     acting = (add_telling, add_trusting, add_deciding, add_budget, add_giving, add_more)
-    for add in (_add_running, _add_desk, _add_asking, add_reading, *acting, add_check, add_simulate, add_showing):
+    reading = (_add_desk, _add_asking, add_reading)
+    for add in (_add_running, _add_beginning, *reading, *acting, add_check, add_simulate, add_showing):
         add(commands)
     illustrate(commands.choices)
     top.set_defaults(known=tuple(commands.choices))
@@ -82,6 +83,8 @@ def _add_running(commands: Commands) -> None:
     rest_option(plan)
     log_option(plan, "the log (default: the latest .lifefold/NAME.db beside the fleet file)")
 
+
+def _add_beginning(commands: Commands) -> None:
     demo = add_command(commands, "demo", "running:demo", "run a fleet of scripted agents in a new git repository")
     demo.add_argument("--folder", metavar="PATH", help="the folder for it (default: a new temporary folder)")
     live_option(demo)

@@ -346,7 +346,7 @@ def test_messages_of_a_system_are_steps_that_must_be_under_way() -> None:
 @pytest.mark.usefixtures("folder")
 def test_a_system_without_a_function_is_opened_by_what_is_written() -> None:
     """Each envelope, with the records in it; as many words of operators as were allowed."""
-    silent: Property[SystemState] = always("nobody says anything", lambda system_state: not system_state.in_flight)
+    silent: Property[SystemState] = always("no message is in flight", lambda system_state: not system_state.in_flight)
     system = System("pottery", *kiln.system.aggregates.values(), properties=(silent,))
     bounds = Bounds(commands=1, states=200, depth=4)
     target = Target("pottery", system, tuple(kiln.opened(0)), bounds, ("kiln", "system"), "system")
@@ -356,7 +356,7 @@ def test_a_system_without_a_function_is_opened_by_what_is_written() -> None:
     assert '        ("tally", Envelope(entity="", event=Opened(records={"tally": Tally()})' in text
     assert "    ], commands=1)\n" in text
     Path("test_found.py").write_text(text)
-    assert _tested() == ("skipped", "pottery does not have this property any more: nobody says anything")
+    assert _tested() == ("skipped", "pottery does not have this property any more: no message is in flight")
 
 
 def test_a_name_that_a_package_exports_is_imported_from_the_package() -> None:
@@ -404,7 +404,7 @@ def test_properties_that_a_configuration_adds_to_a_system_are_in_the_test_that_i
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As those of a machine are."""
-    declared = 'always("nobody hears anything", lambda system_state: not system_state.in_flight)'
+    declared = 'always("no message is ever in flight", lambda system_state: not system_state.in_flight)'
     Path("kilns.py").write_text(f"from lifefold.core.kernel import always\n\nMORE = ({declared},)\n")
     monkeypatch.setattr(sys, "path", [str(Path.cwd()), *sys.path])
     shipped = named("fleet")
@@ -415,7 +415,7 @@ def test_properties_that_a_configuration_adds_to_a_system_are_in_the_test_that_i
     monkeypatch.setattr("lifefold.interpreters.targets.check_targets.CHECK_CONFIGURATIONS", configurations)
     target = named("fleet")
     report = check(target.subject, opening=target.opening, bounds=bounds)
-    (broken,) = (each for each in report.verdicts if each.name == "nobody hears anything")
+    (broken,) = (each for each in report.verdicts if each.name == "no message is ever in flight")
     written, without = emitted([(target, msgspec.structs.replace(report, verdicts=(broken,)))])
     assert without == ()
     assert 'Replay(systems()["fleet"].with_properties(*MORE), [' in written

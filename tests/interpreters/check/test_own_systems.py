@@ -285,7 +285,7 @@ def the_table(system_state: SystemState) -> Any:
 
 
 BEGINNINGS: Final[list[Property[Any]]] = [
-    always("nobody is here", lambda system_state: the_table(system_state).state is not Guest.HERE),
+    always("no guest is here", lambda system_state: the_table(system_state).state is not Guest.HERE),
     always_step("nobody comes", lambda step: step.before is not None or step.machine != "table"),
     eventually("everybody is fed", lambda system_state: the_table(system_state).state is Guest.FED),
 ]

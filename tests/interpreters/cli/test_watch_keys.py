@@ -36,7 +36,7 @@ def test_a_command_that_changes_something_is_given_after_a_yes_only() -> None:
 
 
 def test_a_reason_is_typed_and_corrected_and_is_one_argument_of_the_command() -> None:
-    """A space, a quote or a letter that is a key elsewhere is a part of the text; Escape leaves it."""
+    """A space, a quote or a character that is a key elsewhere is a part of the text; Escape leaves it."""
     assert pressed("rtoo sq\x7fhort'q\r")[1] == [Order(("reject", "one", "--reason", "too short'q"))]
     assert question(pressed("rbad")[0]) == "reject one: reason: bad"
     assert pressed("r\r")[1] == []

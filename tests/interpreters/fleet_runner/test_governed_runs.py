@@ -24,7 +24,7 @@ ASKS = 'approval = "merge"'
 
 
 def alone(_runner: Runner) -> None:
-    """Leave a fleet to itself: nobody says anything."""
+    """Leave a fleet to itself: no operator says anything."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Agents that do what no agent should, as real processes: each has a defined end, and harms nobody.
+"""Agents that do what no agent should, as real processes: each has a defined end, and harms no other process.
 
 A task is called after what is done by its first session; the next one does the work, and has its prompt for it.
 """

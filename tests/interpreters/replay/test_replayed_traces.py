@@ -208,7 +208,7 @@ POTTERY = System(
     ),
     AggregateType("tally", machines=(kiln.tally,)),
     properties=(
-        always("nobody says anything", lambda scene: not scene.in_flight),
+        always("no message is in flight", lambda scene: not scene.in_flight),
         leads_to("what is said arrives", lambda scene: bool(scene.in_flight), lambda scene: not scene.in_flight),
         always_step("nothing is counted", _is_no(kiln.Counted)),
     ),
@@ -235,7 +235,7 @@ def test_a_message_arrives_only_if_it_is_the_first_one_under_way() -> None:
 def test_properties_of_a_type_and_of_the_system_look_at_all_of_theirs() -> None:
     """An aggregate by itself, and all of them together with what is under way."""
     run = _pots()
-    broken = {"no kiln is lit": "kiln", "no kiln fires": "kiln", "nobody says anything": "pottery"}
+    broken = {"no kiln is lit": "kiln", "no kiln fires": "kiln", "no message is in flight": "pottery"}
     assert not any(run.keeps(name, of) for name, of in broken.items())
     assert run.keeps("nothing is counted", of="pottery")
     run.goes_round()

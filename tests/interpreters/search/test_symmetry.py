@@ -136,7 +136,7 @@ def inn(guest: Machine[Any], calls: Any, places: frozenset[State], guests: int) 
         properties=(
             sometimes("two stand in line", lambda system_state: len(line_of(system_state)) > 1),
             always("not all stand in line", lambda system_state: len(line_of(system_state)) < guests),
-            eventually("somebody is in line", lambda system_state: bool(line_of(system_state))),
+            eventually("a guest is in line", lambda system_state: bool(line_of(system_state))),
         ),
     )
     opened = [("counter", Envelope("counter", Created(Line()), 0))]
@@ -248,14 +248,14 @@ def test_what_follows_is_not_asked_and_not_claimed() -> None:
     report = check(of.system, opening=of.opening, bounds=Bounds(commands=3, symmetry=True))
     assert report.alike is not None
     assert report.alike.groups == (("guest/ann", "guest/anna", "guest/ben"),)
-    assert report.alike.unasked == ("somebody is in line",)
+    assert report.alike.unasked == ("a guest is in line",)
     assert report.alike.compared > 0
     assert "not checked: liveness (1 properties)" in " ".join(str(report).split())
     assert report.conclusion().endswith("; 1 not checked")
     every = check(of.system, opening=of.opening, bounds=Bounds(commands=3))
     assert every.alike is None
     outcomes = {(each.owner, each.name): each.outcome for each in every.verdicts}
-    del outcomes["inn", "somebody is in line"]
+    del outcomes["inn", "a guest is in line"]
     assert {(each.owner, each.name): each.outcome for each in report.verdicts} == outcomes
     assert every.states > 3 * report.states
 
