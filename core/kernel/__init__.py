@@ -22,6 +22,7 @@ from lifefold.core.kernel.environment import Cause, Possible, alone, cause_of, l
 from lifefold.core.kernel.failure import DecisionError, EntityQuarantined, EntityReleased, HandlerFailed
 from lifefold.core.kernel.journal import LifecycleEvent, describe, journal
 from lifefold.core.kernel.machine import ActivityScope, Machine, anywhere
+from lifefold.core.kernel.outcome import Outcomes, written
 from lifefold.core.kernel.persistent_map import PersistentMap
 from lifefold.core.kernel.property import (
     Fairness,
@@ -139,4 +140,5 @@ __all__ = [
     "strongly",
     "subject_of",
     "weakly",
+    "written",
 ]  # fmt: skip
