@@ -2,7 +2,7 @@
 
 from lifefold.core.kernel.advance import advance, create
 from lifefold.core.kernel.aggregate import Aggregate
-from lifefold.core.kernel.codec import Codec, UnreadableEntry, digest, encode
+from lifefold.core.kernel.codec import Codec, UnreadableEntry, encode
 from lifefold.core.kernel.entity import (
     LATE_OR_REPEATED,
     ActivityEnded,
@@ -82,6 +82,7 @@ __all__ = [
     "LifecycleEvent",
     "Machine",
     "Opened",
+    "Outcomes",
     "Pattern",
     "PersistentMap",
     "Phase",
@@ -119,7 +120,6 @@ __all__ = [
     "decide",
     "delivery",
     "describe",
-    "digest",
     "does",
     "encode",
     "eventually",

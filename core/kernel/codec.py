@@ -1,4 +1,4 @@
-"""Events, envelopes and effects as bytes and back, and the digest that compares two folds.
+"""Events, envelopes and effects as bytes and back.
 
 An event is written with the tag of its type, and its envelope with all other fields. The machine of an event decides
 which types its tag can mean, so a codec belongs to a system. Everything is JSON: any tool can read a log.
@@ -11,7 +11,6 @@ type may contain a set: a codec of such a system cannot be made.
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from hashlib import blake2b
 from types import GenericAlias
 from typing import Any, Literal, Union
 
@@ -21,13 +20,10 @@ from pyrsistent import PMap, PVector, pmap, pvector
 from lifefold.core.kernel.entity import ActivityEnded, Created, Envelope, Opened, RunnerRecovered, TimerFired
 from lifefold.core.kernel.failure import EntityQuarantined, EntityReleased, HandlerFailed
 from lifefold.core.kernel.machine import Machine
-from lifefold.core.kernel.reaction import Reaction
 from lifefold.core.kernel.record import Event, Record, replace
 from lifefold.core.kernel.row import Does
 from lifefold.core.kernel.system import System
 from lifefold.effects import Activity, Begin, CancelTimer, Effect, End, StartTimer, Tell
-
-DIGEST_BYTES = 16
 
 
 class UnreadableEntry(ValueError):
@@ -115,9 +111,16 @@ class Codec:
 
     def decode(self, aggregate: str, data: bytes) -> Envelope:
         """Return the envelope that was encoded for this aggregate. Raises ``UnreadableEntry``."""
+        return self._envelope(aggregate, data, self._event)
+
+    def past(self, aggregate: str, data: bytes) -> Envelope:
+        """Return an input that a log has accepted; an event that no machine knows any more is a ``ForgottenEvent``."""
+        return self._envelope(aggregate, data, self._past_event)
+
+    def _envelope(self, aggregate: str, data: bytes, event_of: Callable[[str, _Wire], Event]) -> Envelope:
         try:
             wire = self._wire.decode(data)
-            event = self._event(aggregate.partition("/")[0], wire)
+            event = event_of(aggregate.partition("/")[0], wire)
         except (msgspec.DecodeError, UnicodeDecodeError, KeyError) as error:
             message = f"{aggregate}: this version of lifefold cannot read the entry {data[:200]!r}: {error}"
             raise UnreadableEntry(message) from error
@@ -163,6 +166,9 @@ class Codec:
         """Return a record with these fields. Raises ``msgspec.DecodeError``, ``KeyError``."""
         decoders = self._fields[kind, ref.partition(":")[0]]
         return replace(record, **{name: decoders[name](data) for name, data in fields.items()})
+
+    def _past_event(self, kind: str, wire: _Wire) -> Event:
+        return self.event(kind, wire.entity, wire.event) if wire.entity else self._event(kind, wire)
 
     def _event(self, kind: str, wire: _Wire) -> Event:
         if not wire.entity:
@@ -327,17 +333,3 @@ def _parts(kind: Any) -> Iterator[Any]:
         waiting += [*typing.get_args(part), *filter(None, [typing.get_origin(part)])]
         if isinstance(part, type) and issubclass(part, msgspec.Struct):
             waiting += typing.get_type_hints(part).values()
-
-
-def digest(before: bytes, wire: bytes, reaction: Reaction) -> bytes:
-    """Return the digest of an aggregate after a reaction, from the digest before it and the encoded envelope.
-
-    It covers the whole history: every input, every changed entity in its new form, and every effect, in order. Two
-    folds with the same last digest agree in all inputs, refused messages among them, in all states, and in all effects.
-    """
-    state = blake2b(before + wire, digest_size=DIGEST_BYTES)
-    for ref in reaction.changed:
-        state.update(encode(reaction.aggregate.entities[ref]))
-    for requested in reaction.effects:
-        state.update(encode(requested))
-    return state.digest()

@@ -9,7 +9,8 @@ they are no decisions.
 changed if its value is another one, never if it is another object.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -17,9 +18,10 @@ import msgspec
 from lifefold.core.kernel.aggregate import Aggregate
 from lifefold.core.kernel.codec import Codec, UnreadableEntry, encode
 from lifefold.core.kernel.entity import Created, Entity, Envelope, Opened, Phase, Refusal, Running, Transition
+from lifefold.core.kernel.persistent_map import PersistentMap
 from lifefold.core.kernel.reaction import OF_FAILURES, Reaction, RequestedEffect, isolating
 from lifefold.core.kernel.record import Event, replace
-from lifefold.core.kernel.system import AggregateType, System
+from lifefold.core.kernel.system import AggregateType
 from lifefold.effects import Activity, Begin, Effect, Tell
 
 
@@ -229,29 +231,28 @@ def _given(envelope: Envelope, ref: str) -> Event:
 
 
 class Outcomes:
-    """Makes reactions again from their written form, for one system.
+    """Makes reactions again from their written form, for the system of a codec.
 
     >>> from lifefold.core.fleet.board import intake
-    >>> from lifefold.core.kernel import AggregateType, Created, Envelope, System, react
+    >>> from lifefold.core.kernel import AggregateType, Codec, Created, Envelope, System, react
     >>> board = AggregateType("board", machines=(intake.machine,))
     >>> first = Envelope("intake", Created(intake.Intake()), 1)
     >>> empty = board.start("board")
     >>> reaction = react(board, empty, first)
-    >>> Outcomes(System("fleet", board)).applied(empty, first, written(empty, first, reaction)) == reaction
+    >>> outcomes = Outcomes(Codec(System("fleet", board)))
+    >>> outcomes.applied(board, empty, first, written(empty, first, reaction)) == reaction
     True
     """
 
-    def __init__(self, system: System, codec: Codec | None = None) -> None:
-        """Prepare decoders for every machine. Raises ``TypeError`` as ``Codec`` does."""
-        self._system: Final = system
-        self._codec: Final = codec or Codec(system)
+    def __init__(self, codec: Codec) -> None:
+        """Read with this codec."""
+        self._codec: Final = codec
         self._decoder: Final = msgspec.json.Decoder(_ReadOutcome)
 
-    def applied(self, before: Aggregate, envelope: Envelope, data: bytes) -> Reaction:
-        """Return the reaction to an input of this aggregate that was written. Raises ``UnreadableEntry``."""
+    def applied(self, of: AggregateType, before: Aggregate, envelope: Envelope, data: bytes) -> Reaction:
+        """Return the written reaction of an aggregate of a type to an input. Raises ``UnreadableEntry``."""
         try:
-            outcome = self._decoder.decode(data)
-            return _Reader(self._system.type_of(before.name), self._codec, before, envelope, outcome).reaction()
+            return _Reader(of, self._codec, before, envelope, self._decoder.decode(data)).reaction()
         except (msgspec.DecodeError, UnicodeDecodeError, LookupError) as error:
             message = f"{before.name}: this program cannot read what was decided in the entry {data[:200]!r}: {error}"
             raise UnreadableEntry(message) from error
@@ -268,7 +269,7 @@ class _Reader(NamedTuple):
 
     def reaction(self) -> Reaction:
         """Return the reaction."""
-        before, envelope, outcome, kind = self.before, self.envelope, self.outcome, self.of.kind
+        outcome, kind = self.outcome, self.of.kind
         effects = tuple(RequestedEffect(ref, self.codec.effect(kind, ref, raw)) for ref, raw in outcome.effects)
         now: dict[str, Entity[Any]] = {}
         transitions = tuple(self.transition(each, effects, now) for each in outcome.steps)
@@ -276,37 +277,47 @@ class _Reader(NamedTuple):
         if outcome.changed:
             order = tuple(ref for ref, _ in outcome.changed)
             for ref, change in outcome.changed:
-                now[ref] = self.changed(now.get(ref) or before.entities[ref], change, effects)
-        entities = before.entities
-        if now:
-            entities = entities.draft()
-            for ref in order:
-                entities.put(ref, now[ref])
-        views = before.views
-        if transitions:
-            for name, view in self.of.views.items():
-                folded = views[name]
-                for each in transitions:
-                    folded = view.fold(folded, each)
-                if folded is not views[name]:
-                    views = views.set(name, folded)
-        sent, received = before.sent, before.received
-        for each in effects:
-            if isinstance(each.effect, Tell):
-                sent = sent.set(each.effect.aggregate, each.effect.ordinal)
-        if envelope.sender:
-            received = received.set(envelope.sender, envelope.ordinal)
-        quarantined = before.quarantined
-        if type(envelope.event) in OF_FAILURES:
-            quarantined = isolating(before, envelope).quarantined
+                now[ref] = self.changed(now.get(ref) or self.before.entities[ref], change, effects)
         return Reaction(
-            Aggregate(before.name, before.version + 1, entities, views, sent, received, quarantined),
+            self.aggregate({ref: now[ref] for ref in order}, transitions, effects),
             effects,
             transitions,
             tuple(self.refusal(*each) for each in outcome.refusals),
             order,
             tuple(each for each in map(self.of.rule, outcome.rules) if each is not None),
         )
+
+    def aggregate(
+        self,
+        changed: Mapping[str, Entity[Any]],
+        transitions: Sequence[Transition],
+        effects: Sequence[RequestedEffect],
+    ) -> Aggregate:
+        """Return the aggregate after these changes, with the messages sent and received."""
+        before, envelope = self.before, self.envelope
+        entities, sent, received = before.entities, before.sent, before.received
+        if changed:
+            entities = entities.draft()
+            for ref, entity in changed.items():
+                entities.put(ref, entity)
+        for each in effects:
+            if isinstance(each.effect, Tell):
+                sent = sent.set(each.effect.aggregate, each.effect.ordinal)
+        if envelope.sender:
+            received = received.set(envelope.sender, envelope.ordinal)
+        is_of_failure = type(envelope.event) in OF_FAILURES
+        quarantined = isolating(before, envelope).quarantined if is_of_failure else before.quarantined
+        views = self.views(transitions)
+        return Aggregate(before.name, before.version + 1, entities, views, sent, received, quarantined)
+
+    def views(self, transitions: Sequence[Transition]) -> PersistentMap[Any]:
+        """Return the views with transitions folded into them."""
+        views = self.before.views
+        for name, view in self.of.views.items():
+            folded = reduce(view.fold, transitions, views[name])
+            if folded is not views[name]:
+                views = views.set(name, folded)
+        return views
 
     def transition(
         self, step: _ReadStep, effects: Sequence[RequestedEffect], now: dict[str, Entity[Any]]
@@ -343,7 +354,7 @@ class _Reader(NamedTuple):
                 for part in change.running
             )
         if change.postponed is not None:
-            postponed = tuple(self.codec.decode(self.before.name, raw) for raw in change.postponed)
+            postponed = tuple(self.codec.past(self.before.name, raw) for raw in change.postponed)
         version = entity.version if change.version is None else change.version
         entered_ms = entity.entered_ms if change.entered_ms is None else change.entered_ms
         return Entity(entity.ref, record, version, entered_ms, running, postponed)
@@ -360,5 +371,5 @@ class _Reader(NamedTuple):
 
     def refusal(self, kind: str, reason: str, raw: msgspec.Raw) -> Refusal:
         """Return a refusal."""
-        given = self.envelope if raw == _ABSENT else self.codec.decode(self.before.name, raw)
+        given = self.envelope if raw == _ABSENT else self.codec.past(self.before.name, raw)
         return Refusal(given, kind, reason)

@@ -47,7 +47,8 @@ class AggregateType:
     """
 
     __slots__ = (
-        "_named", "_peers", "_readable", "_rules", "_triggered", "commands", "kind", "machines", "properties", "rules", "views",
+        "_named", "_peers", "_readable", "_rules", "_triggered", "commands", "kind", "machines", "properties", "rules",
+        "views",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - the parts of a type, each with its name

@@ -1,13 +1,13 @@
 """The state of all aggregates in memory: deciding on inputs, and folding a log.
 
-An entry of a log keeps what was decided on its input. So a fold decides nothing: it makes the same reactions again, also
-those that other rules decided. ``verify`` decides again, and compares.
+An entry of a log keeps what was decided on its input. So a fold decides nothing: it makes the same reactions again, and
+also those of other rules. ``verify`` decides again, and compares.
 
 A decision changes memory only. It must be persisted before any of its effects is performed. If that fails, the ledger
 is ahead of the log and must be discarded.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -58,14 +58,20 @@ class Ledger:
     <Aggregate 'intake': version 1, 1 intake>
     """
 
-    def __init__(self, system: System) -> None:
-        """Start without aggregates."""
+    def __init__(self, system: System, codec: Codec | None = None) -> None:
+        """Start without aggregates. ``codec`` is one of this system, if there is one already."""
         self.system: Final = system
-        self.codec: Final = Codec(system)
-        self._outcomes: Final = Outcomes(system, self.codec)
+        self.codec: Final = codec or Codec(system)
+        self._outcomes: Final = Outcomes(self.codec)
         self.aggregates: Final[dict[str, Aggregate]] = {}
         self.last_ms = 0
         self._keys: Final[set[tuple[str, str]]] = set()
+
+    def beginning(self, aggregates: Mapping[str, Aggregate]) -> "Ledger":
+        """Return another ledger of the same system, with these aggregates and without the keys of their inputs."""
+        other = Ledger(self.system, self.codec)
+        other.aggregates.update(aggregates)
+        return other
 
     def decide(self, name: str, envelope: Envelope) -> Decision | Refusal:
         """Decide on an input for an aggregate.
@@ -120,10 +126,11 @@ class Ledger:
         """Make the reaction of an entry again."""
         name = entry.stream
         envelope = self._read(entry)
-        before = self.aggregates.get(name) or self.system.type_of(name).start(name)
+        of = self.system.type_of(name)
+        before = self.aggregates.get(name) or of.start(name)
         self._must_follow(entry, before.version + 1)
         try:
-            reaction = self._outcomes.applied(before, envelope, entry.outcome)
+            reaction = self._outcomes.applied(of, before, envelope, entry.outcome)
         except UnreadableEntry as error:
             message = f"{_where(entry)}: {error}"
             raise LogMismatchError(message) from error
@@ -149,7 +156,7 @@ class Ledger:
 
     def _read(self, entry: Entry) -> Envelope:
         try:
-            envelope = self.codec.decode(entry.stream, entry.envelope)
+            envelope = self.codec.past(entry.stream, entry.envelope)
         except UnreadableEntry as error:
             message = f"{_where(entry)}: {error}"
             raise LogMismatchError(message) from error

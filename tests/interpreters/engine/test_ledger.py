@@ -124,7 +124,7 @@ def test_entries_in_the_wrong_order_are_noticed() -> None:
 def test_an_entry_that_cannot_be_read_is_named() -> None:
     """Bytes that are no envelope of this system are reported with stream and entry, and with what they are."""
     entries = written()
-    for bad in (b"", b"{", b"\xff", b'{"entity":"kiln","event":{"type":"Melted"},"at_ms":1,"actor":"x"}', b"[]"):
+    for bad in (b"", b"{", b"\xff", b'{"entity":"","event":{"type":"Melted"},"at_ms":1,"actor":"x"}', b"[]"):
         entries[4] = replace(entries[4], envelope=bad)
         with pytest.raises(LogMismatchError, match=r"^kiln/a, entry 4: .*cannot read"):
             fold(entries)
