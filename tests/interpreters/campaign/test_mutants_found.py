@@ -105,9 +105,18 @@ TAKE_LONG = frozenset(
 
 
 FINDS = {
-    **{"cancel_parts": 162, "catch_up": 271, "release": 203, "keep": 37, "open_after_probe": 37, "note_question": 239},
-    **{"announce_limit": 56, "announce_budget": 49, "leave_to_others": 66, "gather": 39, "recall": 34},
-    **{"take_messages": 21},
+    "cancel_parts": 162,
+    "catch_up": 271,
+    "release": 203,
+    "keep": 37,
+    "open_after_probe": 37,
+    "note_question": 239,
+    "announce_limit": 56,
+    "announce_budget": 49,
+    "leave_to_others": 66,
+    "gather": 39,
+    "recall": 34,
+    "take_messages": 21,
 }
 """Which of the thousand seeds has found a rule, where it is a late one. After another change another seed may."""
 
