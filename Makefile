@@ -4,9 +4,10 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test agents agents-all test-agents test-agents-all agents-demo campaigns soak mutants xstate spin coverage lint format types contracts pages pictures certificates notebooks bench site wheel ci clean
+.PHONY: help demo test test-all agents agents-all test-agents test-agents-all agents-demo campaigns campaigns-short soak mutants xstate spin coverage lint format types contracts pages pictures certificates notebooks bench site wheel ci clean
 
 PYTEST := .venv/bin/python -m pytest -n auto --maxprocesses 8 --dist worksteal
+ALWAYS := not campaign and not agents and not all_agents
 PYTHONS := $(or $(PYTHON),python3.14 python3.13 python3.12 python3.11 python3)
 BIN := .venv/bin
 TARGET := fleet
@@ -22,8 +23,11 @@ help: ## list the targets
 demo: .venv/.has-runtime ## run the demonstration
 	@$(BIN)/lifefold demo $(ARGS)
 
-test: .venv/.has-test ## run the tests
-	$(PYTEST) $(ARGS)
+test: .venv/.has-test ## run the tests but the slow ones of tests/slow.txt (four minutes)
+	$(PYTEST) -m '$(ALWAYS) and not slow' $(ARGS)
+
+test-all: .venv/.has-test ## run the tests, slow ones too
+	$(PYTEST) -m '$(ALWAYS)' $(ARGS)
 
 agents: .venv/.has-test ## install real agent programs into .agents for their tests (needs npm; one that cannot be had is left out)
 	$(BIN)/python tools/recordings/install.py $(ARGS)
@@ -42,6 +46,9 @@ agents-demo: .venv/.has-test ## run a fleet of three real agent programs through
 
 campaigns: .venv/.has-test ## run the long forms of tests: many examples of each property, certificates made again
 	$(PYTEST) -m 'campaign or hypothesis' --hypothesis-profile campaign $(ARGS)
+
+campaigns-short: .venv/.has-test ## run each fourth case of the long forms, as the continuous integration does
+	$(PYTEST) -m campaign --campaign-share 4 $(ARGS)
 
 soak: .venv/.has-runtime ## simulate seed after seed until stopped, and keep what is found in soak/ (TARGET=fleet-20x200, ARGS='--jobs 1')
 	$(BIN)/lifefold simulate $(TARGET) --soak soak --jobs 2 $(ARGS)
