@@ -12,6 +12,7 @@ PYTHONS := $(or $(PYTHON),python3.14 python3.13 python3.12 python3.11 python3)
 BIN := .venv/bin
 TARGET := fleet
 LARGER := fleet-governed fleet-trusted fleet-limited fleet-talking fleet-quota fleet-sharing fleet-turns fleet-asking fleet-telling fleet-stalling fleet-restarts fleet-orphans fleet-preempting fleet-aborts fleet-serving fleet-drained fleet-changing fleet-2x2 fleet-2x3
+EXTRAS := runtime check notebook test lint bench docs
 PARTS := core effects interpreters
 PROGRAMS := $(foreach d,tests tools benchmarks examples notebooks,$(if $(wildcard $d/*.py $d/*/*.py),$d))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -125,11 +126,12 @@ clean: ## remove all that these targets made
 	@ln -sfn $(PARTS:%=../../%) $(PROGRAMS:%=../../%) ../../pyproject.toml ../../.venv ../../interpreters/public/__init__.py $(@D)/
 
 # One environment; each stamp says what has been put into it, and is redone when the declaration changes.
+# What `dev` installs is all that the others would.
 .venv/.has-%: pyproject.toml setup.py constraints.txt | .venv/.made
 	@echo "installing lifefold and its $* dependencies into .venv"
 	@$(BIN)/pip install --quiet --constraint constraints.txt setuptools
 	@$(BIN)/pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.$(patsubst [runtime],,[$*])'
-	@touch $@
+	@touch $@ $(if $(filter dev,$*),$(EXTRAS:%=.venv/.has-%))
 
 .venv/.made:
 	@for python in $(PYTHONS); do \
