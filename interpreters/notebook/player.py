@@ -7,6 +7,7 @@ import anywidget
 import traitlets
 
 from lifefold.core.kernel import Input, LifecycleEvent, Machine, System
+from lifefold.interpreters.notebook.image import image
 from lifefold.interpreters.notebook.play import MOST, Play, words
 from lifefold.interpreters.notebook.play_picture import picture
 from lifefold.interpreters.notebook.written_play import as_test
@@ -70,7 +71,7 @@ class Player(anywidget.AnyWidget):
         found: Any = widget._repr_mimebundle_(**kinds)
         bundle: dict[str, Any] = found[0] if found else {}
         metadata: dict[str, Any] = found[1] if found else {}
-        return {**bundle, "text/plain": self.play.text(), "image/svg+xml": picture(self.play)}, metadata
+        return {**bundle, "text/plain": self.play.text(), **image(picture(self.play))}, metadata
 
 
 def play(subject: Machine[Any] | System, opening: Any = ()) -> Player:
