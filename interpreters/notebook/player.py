@@ -7,6 +7,7 @@ import anywidget
 import traitlets
 
 from lifefold.core.kernel import Input, LifecycleEvent, Machine, System
+from lifefold.interpreters.certificates.source import Unwritable
 from lifefold.interpreters.notebook.image import image
 from lifefold.interpreters.notebook.play import MOST, Play, words
 from lifefold.interpreters.notebook.play_picture import picture
@@ -40,6 +41,8 @@ class Player(anywidget.AnyWidget):
             self.back()
         elif what == "at" and 0 <= number < len(self.play.nodes):
             self.at(number)
+        elif what == "test":
+            self.shown = {**_shown(self.play), "test": self._written()}
 
     def give(self, given: Input | int) -> None:
         """Give an input, or the enabled input of this number."""
@@ -60,6 +63,13 @@ class Player(anywidget.AnyWidget):
     def as_journal(self) -> tuple[LifecycleEvent, ...]:
         """Return the journal of the path."""
         return self.play.as_journal()
+
+    def _written(self) -> str:
+        """Return the test, or what it needs that only the method ``as_test`` can be given."""
+        try:
+            return self.as_test()
+        except Unwritable as error:
+            return f"{error}; in a cell: print(player.as_test(source='module:attribute'))"
 
     def _show(self, play: Play) -> None:
         self.play = play
@@ -86,4 +96,5 @@ def _shown(play: Play) -> dict[str, Any]:
         "tree": list(play.tree()),
         "now": play.now,
         "picture": picture(play),
+        "test": "",
     }
