@@ -112,7 +112,10 @@ def _add_desk(commands: Commands) -> None:
         commands, "serve", "browsing:serve", "serve the desk of operators to browsers: pages, a stream, and commands"
     )
     serve.add_argument(
-        "logs", metavar="LOG", nargs="*", help="the logs (default: the latest log of each fleet in .lifefold/)"
+        "logs",
+        metavar="LOG",
+        nargs="*",
+        help="the logs (default: those of all fleets of this machine)",
     )
     serve.add_argument("--beside", action="store_true", help=argparse.SUPPRESS)
     serve.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="the address (default: 127.0.0.1)")
