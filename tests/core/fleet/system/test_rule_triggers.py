@@ -104,6 +104,8 @@ CHECKED: Final = (
     "fleet-talking",
     "fleet-asking",
     "fleet-telling",
+    "fleet-resting",
+    "fleet-outages",
 )
 
 
