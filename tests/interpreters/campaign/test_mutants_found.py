@@ -24,7 +24,7 @@ NOT_SEEN = {
     "dismiss": "an agent is down for moments, and hardly ever stopped in one; the check of fleet-restarts finds it",
     "give_back": "the same",
     "enforce": "in a simulation no operator changes the plan; the check of fleet-changing finds it",
-    "look_anew": "the same",
+    "continue_with_new_terms": "the same",
     "gain_role": "the same, and in a check no change adds an agent; tests/core/fleet/test_changing.py finds it",
     "listen": "worker and board agree that nothing is charged; tests/core/fleet/worker/test_conversation.py finds it",
     "interrupt_at_a_limit": "a session may wait long at its limit; tests/core/fleet/worker/test_output.py finds it",
@@ -45,7 +45,7 @@ OF_TRUST = frozenset({"earn", "trust_again", "withdraw"})
 
 OF_SILENCE = frozenset({"keep_watch", "give_up"})
 """Rules of what only a fleet has whose sessions are watched."""
-OF_RESTARTS = frozenset({"on_agent_stopped", "ask", "begin_anew", "grant", "spend"})
+OF_RESTARTS = frozenset({"on_agent_stopped", "ask", "restart_agent", "grant", "spend"})
 """Rules of a fleet whose agents are restarted."""
 
 OF_PREEMPTION = frozenset({"preempt", "take_away", "use_request", "drop_request"})
@@ -86,7 +86,7 @@ OF_NOTIFICATIONS = frozenset(
 
 OF_TURNS = frozenset(
     {
-        *("launch_turn", "run_turn", "reap_turn", "reap_when_gone", "follow_work", "begin_turn", "end_turn"),
+        *("launch_turn", "run_turn", "reap_turn", "reap_after_end", "follow_work", "begin_turn", "end_turn"),
         *("verify_turn", "keep_following", "stop_following", "interrupt_at_a_limit"),
     }
 )

@@ -58,7 +58,6 @@ def test_a_run_goes_on_without_a_desk_that_cannot_begin(tmp_path: Path) -> None:
     ("words", "why"),
     [
         (["serve", "nothing.db"], "nothing.db"),
-        (["serve"], "there is no log in"),
         (["serve", "--port", "99999", "fleet.db"], "choose another: --port N"),
     ],
 )
