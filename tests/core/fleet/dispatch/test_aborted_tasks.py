@@ -359,7 +359,7 @@ def test_a_rule_that_is_wrong_breaks_a_property(wrong: Rule, prop: str) -> None:
 def test_without_the_rule_that_catches_up_a_property_is_broken() -> None:
     """What was aborted while it rested would be done after all."""
     of = fail(parts(max_retries=1), "T1+2")
-    with_rule(of, "catch_up").give("task:T1+1", SIBLING)
+    with_rule(of, "abort_when_opened").give("task:T1+1", SIBLING)
     assert broken(rest(of, "T1+2")) == {"an aborted task is neither worked at nor given out"}
 
 

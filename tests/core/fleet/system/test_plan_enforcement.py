@@ -80,7 +80,7 @@ def accept(of: Hand, old: Plan, new: Plan, *, partial: bool = False) -> Hand:
     assert of.state(plan_change.ref_of(number)) == "InForce", of.record(plan_change.ref_of(number)).reasons
     assert view_agrees(of.aggregate)
     assert plan_enforcement.has_the_terms_in_force(of.aggregate)
-    assert plan_enforcement.has_whom_the_plan_has(of.aggregate)
+    assert plan_enforcement.has_the_agents_of_the_plan(of.aggregate)
     assert plan_enforcement.is_not_claimed(of.aggregate)
     assert difference(plan_change.in_force(old, of.aggregate), new) == ()
     return of
