@@ -403,11 +403,11 @@ def test_who_makes_room_is_given_no_work_before_but_may_bring_some_to_its_end(
 ) -> None:
     """What is only to be verified, or merged, is nothing that has to make room."""
     of = add(add(busy(2, worker_slots=("ann",)), "X", 1), "L2", 3, stage=stage)
-    assert preemption.has_let_go(of.aggregate)
+    assert preemption.has_no_work(of.aggregate)
     sits = of.entity("worker_slot:ann")
     elsewhere = replace(sits, record=replace(sits.record, task="L2"))
     of.aggregate = replace(of.aggregate, entities=of.aggregate.entities.set("worker_slot:ann", elsewhere))
-    assert preemption.has_let_go(of.aggregate) is is_so
+    assert preemption.has_no_work(of.aggregate) is is_so
 
 
 @pytest.mark.no_cover
