@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import anyio
 import pytest
 
-from example_ground import EXAMPLES, lifefold
+from example_commands import EXAMPLES, lifefold
 from examples import pager
 from examples.pager import Pager
 from fleet_bench import FleetBench

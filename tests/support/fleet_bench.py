@@ -46,7 +46,7 @@ from lifefold.interpreters.fleet_runner.handlers import Handlers
 from lifefold.interpreters.processes.shim import proc
 from lifefold.interpreters.testing import Example
 from lifefold.interpreters.worktrees.workplace import FolderWorkplace
-from session_ground import processes_about
+from session_scripts import processes_about
 
 FLEET: Final = """
 [fleet]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet_ground import HANG_S
+from fleet_sandbox import HANG_S
 from lifefold.interpreters.campaign import findings
 from lifefold.interpreters.campaign.stopping import SIGNALS, Stopping, unless_stopped, until_stopped
 from lifefold.interpreters.cli.app import main

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from fleet_ground import Ground
 from fleet_log import FleetLog
+from fleet_sandbox import Sandbox
 from lifefold.core.fleet import TaskPlan
 from lifefold.core.fleet.board import fleet_task
 from lifefold.core.kernel import Aggregate, Entity, Reaction, Transition
@@ -74,25 +74,25 @@ def test_new_terms_of_a_task_are_named_by_their_keys_in_the_log() -> None:
 
 def test_costs_are_shown_and_a_run_that_goes_on_begins_with_what_was_spent(tmp_path: Path) -> None:
     """In the tables, in the head, in the log, in JSON and in the summary, which is of the whole log."""
-    ground = Ground(tmp_path).prepare("plain-1", "slow-2", repository=False, gates=["slow-2"])
-    agent = ground.folder / "agent.py"
+    sandbox = Sandbox(tmp_path).prepare("plain-1", "slow-2", repository=False, gates=["slow-2"])
+    agent = sandbox.folder / "agent.py"
     agent.write_text(agent.read_text() + 'if behaviour == "plain":' + COSTS.replace("\nprint", "\n    print"))
-    with ground.running() as run, ground.at_gate("slow-2"):
+    with sandbox.running() as run, sandbox.at_gate("slow-2"):
         run.until("task slow-2", "IN_PROGRESS")
-        tasks = ground.call("tasks").stdout.splitlines()
+        tasks = sandbox.call("tasks").stdout.splitlines()
         assert [line.split()[6] for line in tasks] == ["COST", "$1.23", "-"]
-        head, _, agent_line = ground.call("status").stdout.splitlines()
+        head, _, agent_line = sandbox.call("status").stdout.splitlines()
         assert "1 of 2 tasks closed, 1 IN_PROGRESS; spent $1.23, 1,200 tokens in, 340 out" in head
         assert agent_line.endswith("$1.23")
         run.signal(signal.SIGINT)
         assert "; spent $1.23, 1,200 tokens in, 340 out; the log is " in run.rest()
-    assert "SessionExited: Success, $1.23, 1,200 tokens in, 340 out\n" in ground.call("log").stdout
+    assert "SessionExited: Success, $1.23, 1,200 tokens in, 340 out\n" in sandbox.call("log").stdout
     known = {"cost_usd": 1.234, "input_tokens": 1_200, "output_tokens": 340}
-    status, (plain, slow) = ground.json("status"), ground.json("tasks")
+    status, (plain, slow) = sandbox.json("status"), sandbox.json("tasks")
     assert [known == {key: each[key] for key in known} for each in (status, status["agents"][0], plain)] == [True] * 3
     assert [slow[key] for key in known] == [None] * 3
     agent.write_text(agent.read_text().replace('if behaviour == "slow"', 'if behaviour == "never"') + COSTS)
-    assert "2 of 2 tasks closed; spent $2.47, 2,400 tokens in, 680 out; the log is " in ground.run()
+    assert "2 of 2 tasks closed; spent $2.47, 2,400 tokens in, 680 out; the log is " in sandbox.run()
 
 
 def test_where_nothing_is_known_to_be_spent_nothing_is_shown(

@@ -7,7 +7,7 @@ from typing import Final, get_args
 
 import pytest
 
-from fleet_ground import Ground
+from fleet_sandbox import Sandbox
 from lifefold.core.lifecycles import session
 from lifefold.core.policy.ends import LEFT, Diagnosis, Program, Trouble, by_status, diagnosis
 from lifefold.interpreters.adapters import adapter_of
@@ -23,7 +23,7 @@ from lifefold.interpreters.fleet_runner.session_outcome import (
 from lifefold.interpreters.fleet_runner.session_outcome import exited as end_of
 from lifefold.interpreters.processes import SessionExit, launch
 from lifefold.interpreters.processes.session_files import Outcome
-from session_ground import Bell, script
+from session_scripts import Bell, script
 
 FAILS = r"""
 import os, pathlib, sys
@@ -60,11 +60,11 @@ def exited(message: str = "exit status 1") -> SessionExit:
 
 def test_the_next_prompt_and_the_screen_have_the_last_line_of_what_a_failed_session_printed(tmp_path: Path) -> None:
     """Without what a terminal would take for a command."""
-    ground = Ground(tmp_path).prepare("plain-1")
-    (ground.folder / "agent.py").write_text(FAILS)
-    assert "Error(exit status 1: oops no api key)" in ground.run()
+    sandbox = Sandbox(tmp_path).prepare("plain-1")
+    (sandbox.folder / "agent.py").write_text(FAILS)
+    assert "Error(exit status 1: oops no api key)" in sandbox.run()
     told = "An earlier attempt at this task failed: Error(exit status 1: oops no api key)"
-    assert told in ground.git("show", "main:plain-1.txt")
+    assert told in sandbox.git("show", "main:plain-1.txt")
 
 
 @pytest.mark.anyio

@@ -27,14 +27,14 @@ from lifefold.interpreters.processes import (
 )
 from lifefold.interpreters.processes.session_files import write_spec
 from lifefold.interpreters.processes.shim import program as shim_program
-from session_ground import PATIENCE_S, Bell, death, program, run_shim, script
+from session_scripts import PATIENCE_S, Bell, death, program, run_shim, script
 
 pytestmark = pytest.mark.anyio
 
 RUNNER = """
 import anyio, sys
 from pathlib import Path
-from session_ground import script
+from session_scripts import script
 from lifefold.interpreters.processes import launch
 
 async def main(directory, text, lease_ms):

@@ -14,7 +14,7 @@ import pytest
 
 from back_ends import in_turn
 from git_faults import Cut, Faults
-from git_ground import GitScene, attempt, commit, git, names, new_repository, write
+from git_sandbox import GitScene, attempt, commit, git, names, new_repository, write
 from lifefold.interpreters.fleet_runner.retry_until import patiently
 from lifefold.interpreters.worktrees import index_lock, target_branch
 from lifefold.interpreters.worktrees.errors import InTheWayError, LockedError, MergeConflict, WorkplaceError

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from git_faults import Faults
-from git_ground import GitScene, attempt, commit, git, new_repository, write
+from git_sandbox import GitScene, attempt, commit, git, new_repository, write
 from lifefold.interpreters.worktrees.errors import MergeConflict, WorkplaceError
 from lifefold.interpreters.worktrees.workplace import FolderWorkplace
 
