@@ -28,7 +28,7 @@ from lifefold.interpreters.search.crash_model import CrashBounds
 from lifefold.interpreters.search.report import CrashReport, Report
 from lifefold.interpreters.targets.target import Target
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 
 
 class UnreadableCertificate(ValueError):
@@ -91,7 +91,7 @@ class Crashes(msgspec.Struct, frozen=True):
     crashes: int
     batch: int
     begun: int
-    moments: int
+    states: int
     steps: int
     depth: int
     performed_again: int
@@ -102,7 +102,7 @@ class Certificate(msgspec.Struct, frozen=True):
 
     format: int
     target: str
-    configuration: Configuration = msgspec.field(name="question")
+    configuration: Configuration
     truncated: str
     verdicts: Verdicts
     counts: Counts
@@ -289,7 +289,7 @@ def changes(certificate: Certificate, target: Target) -> tuple[str, ...]:
     return tuple(told)
 
 
-def surroundings(certificate: Certificate) -> tuple[str, ...]:
+def environment_changes(certificate: Certificate) -> tuple[str, ...]:
     """Return the changes of the checker's code and of the libraries' versions."""
     told = [] if certificate.checker == checker() else ["the checker has changed"]
     now = versions()

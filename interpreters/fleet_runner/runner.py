@@ -146,8 +146,8 @@ class Runner:
             said = {"run": begun.meta("run") or ""} if begun else await written_of(fleet, workplace, before)
             handlers = Handlers(fleet, folder, workplace, clock, said["run"])
             standard = handlers.interpreter()
-            surroundings = RunContext(fleet, said["run"], folder, workplace, standard, handlers.tell, handlers.present)
-            whole = quoting(interpreter.over(composed(factories, surroundings)), handlers.secrets)
+            context = RunContext(fleet, said["run"], folder, workplace, standard, handlers.tell, handlers.present)
+            whole = quoting(interpreter.over(composed(factories, context)), handlers.secrets)
             runner = cls(begun or taken.enter_context(closing(_begin(log, said))), handlers, whole, clock, rules)
             taken.pop_all()
             return runner

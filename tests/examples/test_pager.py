@@ -53,7 +53,7 @@ class TestThePager(InterpreterConformance):
 def page(bench: FleetBench, url: str, message: str = "no key", index: int = 0, timeout: str = "2s") -> None:
     """Let a pager perform the effect at a place of the log."""
     within = bench.examples[0].within
-    handler = Pager(bench.surroundings, url, timeout)
+    handler = Pager(bench.context, url, timeout)
     anyio.run(handler.page, LogFatal(message), EffectContext(within, "session", 7, index))
 
 
@@ -63,7 +63,7 @@ def test_a_message_names_agent_and_reason_and_has_the_effects_identity(tmp_path:
     for index in (0, 0, 1):
         page(bench, receiver.url, index=index)
     keys = [key for key, _ in receiver.got]
-    assert keys == [f"{bench.surroundings.run}/worker/brief/7/{index}" for index in (0, 0, 1)]
+    assert keys == [f"{bench.context.run}/worker/brief/7/{index}" for index in (0, 0, 1)]
     told = {"id": keys[0], "fleet": "bench", "agent": "brief", "message": "no key"}
     assert receiver.got[0] == (keys[0], told)
 
@@ -130,7 +130,7 @@ def origin(url: str) -> str:
 def test_an_address_that_cannot_be_is_refused_without_its_secrets(tmp_path: Path, url: str, told: str) -> None:
     """Nor are a name and a password told."""
     with pytest.raises(ValueError, match=r"accepted: http://\.\.\. or https://\.\.\.") as refused:
-        Pager(FleetBench(tmp_path).surroundings, url)
+        Pager(FleetBench(tmp_path).context, url)
     assert f"found '{told}'" in str(refused.value)
     assert "secret" not in str(refused.value)
 

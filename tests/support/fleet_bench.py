@@ -96,10 +96,10 @@ class FleetBench:
             place.folder("", task).mkdir(parents=True, exist_ok=True)
         self.handlers: Final = Handlers(load(file), FleetFolder(folder / "log.db"), place)
         standard = self.handlers.interpreter()
-        self.surroundings: Final = RunContext(
+        self.context: Final = RunContext(
             self.handlers.fleet, uuid4().hex, self.handlers.folder, place, standard, self.handlers.tell
         )
-        made = make(self.surroundings) if make else standard
+        made = make(self.context) if make else standard
         mine = made if isinstance(made, Interpreter) else Interpreter.of(made)
         self.interpreter: Interpreter = mine.over(standard)
         brief, endless, board = at_work(self.handlers.fleet.plan)

@@ -15,8 +15,8 @@ from lifefold.interpreters.certificates.certificate import (
     certify,
     changes,
     differences,
+    environment_changes,
     read,
-    surroundings,
 )
 from lifefold.interpreters.check import Report
 from lifefold.interpreters.cli.errors import BadInput
@@ -80,7 +80,7 @@ def _read(path: Path) -> Certificate:
 def _answer(path: Path, certificate: Certificate, arguments: Namespace) -> Answer:
     """Check that a certificate is proven and its inputs unchanged; if they changed, or with --search, search again."""
     target, lacking = named(certificate.target), certificate.lacking()
-    changed = (*changes(certificate, target), *surroundings(certificate))
+    changed = (*changes(certificate, target), *environment_changes(certificate))
     say = _silent if arguments.json else print
     if lacking and not arguments.accept_truncated:
         say(f"{target.name}: is not proven: {lacking} (--accept-truncated accepts that) ({path})")

@@ -14,8 +14,8 @@ from lifefold.effects import StorePrompt
 from lifefold.interpreters.engine import OnError, handles
 
 class Fragile:
-    def __init__(self, surroundings):
-        self.below = surroundings.below
+    def __init__(self, context):
+        self.below = context.below
 
     @handles(StorePrompt, on_error=OnError(retries=0))
     async def store(self, effect, context):
