@@ -195,7 +195,7 @@ class Runner:
         """Return the notices that still hold."""
         silent = {agent.name for agent in status.agents(self.aggregates) if agent.silent_since_ms}
         operator = self.handlers.operator
-        for agent in {agent for agent, _ in operator.told} - silent:
+        for agent in {agent for agent, _ in operator.history} - silent:
             operator.over(About.SILENCE, agent)
         is_over = board.NAME in self.aggregates and board.finished(self.aggregates[board.NAME])
         return operator.standing(*([About.WAITING] if is_over else []))

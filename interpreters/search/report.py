@@ -91,7 +91,7 @@ class Report(ReportBase, frozen=True):
         rate = f" ({self.states / self.seconds:,.0f} states/s)" if self.seconds else ""
         return f"{self.states:,} states, {self.steps:,} steps, {self.depth} deep, in {self.seconds:.1f} s{rate}"
 
-    def told(self) -> list[Finding]:
+    def shown_findings(self) -> list[Finding]:
         """Return the verdicts in the order of the report, and before the failing ones the messages in vain."""
         verdicts = self.sorted()
         first_failing = len(verdicts) - len(self.broken())

@@ -221,7 +221,7 @@ def _receives_nothing_new(ours: Component, theirs: Component) -> bool:
     known = [ours.known(each) for each in theirs.states]
     received = {(number, *_received(ours, *message)) for number, *message in ours._receptions}
     return -1 not in known and all(
-        (known[number], *_received(theirs, *message)) in received or (step.to == number and not step.told)
+        (known[number], *_received(theirs, *message)) in received or (step.to == number and not step.sent)
         for (number, *message), step in theirs._receptions.items()
     )
 

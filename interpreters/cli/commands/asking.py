@@ -21,7 +21,7 @@ from lifefold.interpreters.cli.earlier import found_earlier
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.fitting import fitted, terminal_width
 from lifefold.interpreters.cli.log_filter import Chosen, since
-from lifefold.interpreters.cli.story import Happening, told
+from lifefold.interpreters.cli.story import Happening, happenings
 from lifefold.interpreters.cli.wording import (
     age,
     as_typed,
@@ -306,7 +306,7 @@ def _warn_or_refuse(missing: Iterable[str], *, may_come: bool) -> None:
 def _told(chosen: Chosen, decision: Decision) -> Iterator[Happening]:
     """Yield the chosen transitions of one input."""
     name, reaction = decision.entry.stream, decision.reaction
-    every = zip(told(name, reaction), reaction.transitions, strict=True)
+    every = zip(happenings(name, reaction), reaction.transitions, strict=True)
     return (happening for happening, step in every if chosen.accepts(name, reaction, step))
 
 

@@ -13,7 +13,7 @@ from lifefold.core.kernel import Aggregate, Entity, Reaction, Transition
 from lifefold.core.lifecycles import session
 from lifefold.core.lifecycles.session import Usage
 from lifefold.interpreters.cli.app import main
-from lifefold.interpreters.cli.story import told
+from lifefold.interpreters.cli.story import happenings
 from lifefold.interpreters.cli.wording import cost, money, spent
 
 COSTS = r"""
@@ -50,7 +50,7 @@ def test_the_end_of_a_session_has_its_cost_in_words() -> None:
     for usage, words in ((Usage(120_000, 1_200, 340), ", $0.12, 1,200 tokens in, 340 out"), (Usage(), "")):
         entity = Entity("session", session.Session())
         ended = Transition("session", entity, entity, session.SessionExited(session.Success(), usage), 0, "", ())
-        (happening,) = told("worker/ann", Reaction(Aggregate("worker/ann"), transitions=(ended,)))
+        (happening,) = happenings("worker/ann", Reaction(Aggregate("worker/ann"), transitions=(ended,)))
         assert happening.cause == f"SessionExited: Success{words}"
 
 
@@ -59,7 +59,7 @@ def test_the_end_of_a_session_tells_a_total_from_a_cost() -> None:
     entity = Entity("session", session.Session())
     exited = session.SessionExited(session.Success(), Usage(120_000), "C1", is_total=True)
     ended = Transition("session", entity, entity, exited, 0, "", ())
-    (happening,) = told("worker/ann", Reaction(Aggregate("worker/ann"), transitions=(ended,)))
+    (happening,) = happenings("worker/ann", Reaction(Aggregate("worker/ann"), transitions=(ended,)))
     assert happening.cause == "SessionExited: Success, conversation C1, $0.12 in the whole conversation"
 
 
@@ -68,7 +68,7 @@ def test_new_terms_of_a_task_are_named_by_their_keys_in_the_log() -> None:
     entity = Entity("task:T1", fleet_task.FleetTask(id="T1"))
     event = fleet_task.Replanned(fleet_task.FleetTask(id="T1", prompt="better"), what="its prompt")
     step = Transition("task", entity, entity, event, 0, "", ())
-    (happening,) = told("board", Reaction(Aggregate("board"), transitions=(step,)))
+    (happening,) = happenings("board", Reaction(Aggregate("board"), transitions=(step,)))
     assert happening.cause == "Replanned: its prompt"
 
 

@@ -26,7 +26,7 @@ from lifefold.interpreters.fleet_file.model import Agent, AgentProgram
 from lifefold.interpreters.fleet_runner import agent_programs, session_outcome
 from lifefold.interpreters.fleet_runner.agent_programs import program_argv
 from lifefold.interpreters.fleet_runner.redaction import NO_SECRETS, Secrets
-from lifefold.interpreters.fleet_runner.session_facts import told_by
+from lifefold.interpreters.fleet_runner.session_facts import facts_of
 from lifefold.interpreters.fleet_runner.session_outcome import ANY_AGENT, LINE_CHARS, exited, last_words
 from lifefold.interpreters.fleet_runner.variables import environment
 from lifefold.interpreters.processes import SessionExit, launch
@@ -104,7 +104,7 @@ async def test_every_recorded_limit_is_the_end_of_its_session_with_the_sentence_
     recording = recordings(kind)[name]
     (tmp_path / "output.log").write_bytes(recording.output)
     limited = ended(code=recording.status)
-    end = exited(limited, await told_by(adapter_of(kind), tmp_path, limited), NO_SECRETS, ANY_AGENT)
+    end = exited(limited, await facts_of(adapter_of(kind), tmp_path, limited), NO_SECRETS, ANY_AGENT)
     assert isinstance(end.outcome, session.Limited)
     assert end.outcome.message.startswith(OUTCOMES[kind][name][1][:LINE_CHARS])
 
@@ -118,7 +118,7 @@ async def test_a_refusal_fails_a_session_only_if_no_operator_has_decided(
     (tmp_path / "output.log").write_bytes(recordings("claude")["asked-and-refused"].output)
     end = ended(code=0)
     agent = replace(ANY_AGENT, asks=asks)
-    called = exited(end, await told_by(adapter_of("claude"), tmp_path, end), NO_SECRETS, agent).outcome
+    called = exited(end, await facts_of(adapter_of("claude"), tmp_path, end), NO_SECRETS, agent).outcome
     assert type(called) is outcome
 
 
@@ -351,8 +351,8 @@ async def test_an_output_that_cannot_be_read_is_judged_by_the_exit_status(tmp_pa
         os.mkfifo(tmp_path / "output.log")
     elif wrong == "folder":
         (tmp_path / "output.log").mkdir()
-    told = await told_by(adapter_of("claude"), tmp_path, ended(code=3))
-    end = exited(ended(code=3), told, NO_SECRETS, ANY_AGENT)
+    facts = await facts_of(adapter_of("claude"), tmp_path, ended(code=3))
+    end = exited(ended(code=3), facts, NO_SECRETS, ANY_AGENT)
     assert isinstance(end.outcome, session.Error)
     assert end.outcome.message == "ended with status 3, without a result"
     assert (end.usage, end.conversation, end.is_total) == (session.Usage(), "", False)
@@ -364,7 +364,7 @@ async def test_a_cause_of_the_runner_counts_before_the_word_of_the_agent(tmp_pat
     """What the session has cost counts all the same."""
     (tmp_path / "output.log").write_bytes(recordings("claude")["success"].output)
     end = exited(
-        ended(how, None), await told_by(adapter_of("claude"), tmp_path, ended(how, None)), NO_SECRETS, ANY_AGENT
+        ended(how, None), await facts_of(adapter_of("claude"), tmp_path, ended(how, None)), NO_SECRETS, ANY_AGENT
     )
     assert isinstance(end.outcome, session.Error)
     assert end.outcome.message == "gone"
@@ -381,7 +381,7 @@ async def test_a_secret_in_the_sentence_is_hidden_also_if_it_is_cut(tmp_path: Pa
     for before in (0, 10, *range(SENTENCE_CHARS - len(VALUE) - 12, SENTENCE_CHARS + 1)):
         line = {"type": "result", "is_error": True, "result": f"{'x' * before} {VALUE} {VALUE} {'y' * 500}"}
         (tmp_path / "output.log").write_bytes(msgspec.json.encode(line) + b"\n")
-        end = exited(ended(code=1), await told_by(adapter_of("claude"), tmp_path, ended(code=1)), secrets, ANY_AGENT)
+        end = exited(ended(code=1), await facts_of(adapter_of("claude"), tmp_path, ended(code=1)), secrets, ANY_AGENT)
         assert isinstance(end.outcome, session.Error)
         assert end.outcome.message
         assert "sk-s" not in end.outcome.message, before
@@ -391,9 +391,9 @@ async def test_a_secret_in_the_sentence_is_hidden_also_if_it_is_cut(tmp_path: Pa
 async def test_a_refused_login_names_the_variables_that_the_agent_did_not_get(tmp_path: Path) -> None:
     """So that the operator can pass them on."""
     (tmp_path / "output.log").write_bytes(recordings("claude")["login"].output)
-    told = await told_by(adapter_of("claude"), tmp_path, ended(code=1))
+    facts = await facts_of(adapter_of("claude"), tmp_path, ended(code=1))
     lacking = session_outcome.Agent(lacks=lambda said: f"lacks {said[:7]}")
-    end = exited(ended(code=1), told, NO_SECRETS, lacking)
+    end = exited(ended(code=1), facts, NO_SECRETS, lacking)
     assert isinstance(end.outcome, session.Error)
     assert end.outcome.message.endswith("(lacks Invalid)")
 
@@ -407,10 +407,10 @@ async def test_a_line_without_end_takes_no_memory(tmp_path: Path) -> None:
             file.write(b"x" * (1 << 20))
         file.write(b"\n" + success)
     tracemalloc.start()
-    told = await told_by(adapter_of("claude"), tmp_path, ended())
+    facts = await facts_of(adapter_of("claude"), tmp_path, ended())
     _, most_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert told.usage == session.Usage(417, 140, 7)
+    assert facts.usage == session.Usage(417, 140, 7)
     assert most_bytes < 16 << 20
 
 

@@ -34,8 +34,8 @@ def test_a_merge_that_a_file_is_in_the_way_of_is_found_from_another_terminal(san
         assert "plain-1.txt" in found["said"]
         assert found["since_ms"] <= found["seen_ms"] <= time.time_ns() // 1_000_000
         for task in ("plain-1", "plain-2"):
-            told = sandbox.call("why", task).stdout
-            assert "\nagent waits to merge plain-1: " in told.partition("How it came there")[0]
+            history = sandbox.call("why", task).stdout
+            assert "\nagent waits to merge plain-1: " in history.partition("How it came there")[0]
             (line,) = sandbox.json("why", task)["in_the_way"]
             assert line.startswith("agent waits to merge plain-1: ")
         mine.unlink()
@@ -74,7 +74,7 @@ def test_what_is_in_the_way_again_and_again_is_told_once_and_seen_every_time(tmp
     people.in_the_way("ann", "merge T1", "a file")
     people.in_the_way("ann", "merge T1", "another file")
     people.in_the_way("bob", "check out T2", "a lock")
-    assert people.told == [
+    assert people.history == [
         ("ann", "waits to merge T1: a file"),
         ("ann", "waits to merge T1: another file"),
         ("bob", "waits to check out T2: a lock"),
@@ -88,7 +88,7 @@ def test_what_is_in_the_way_again_and_again_is_told_once_and_seen_every_time(tmp
     people.out_of_the_way("bob", "check out T2")
     assert not file.exists()
     people.in_the_way("ann", "merge T1", "another file")
-    assert people.told[-1] == ("ann", "waits to merge T1: another file"), "it is news again"
+    assert people.history[-1] == ("ann", "waits to merge T1: another file"), "it is news again"
 
 
 def test_a_folder_that_takes_no_file_hinders_no_agent(tmp_path: Path) -> None:
@@ -138,12 +138,12 @@ def _times(file: Path) -> tuple[int, int]:
 @pytest.mark.anyio
 async def test_every_try_that_fails_is_told() -> None:
     """So that its last one has an age; who tells people tells them once."""
-    left, told = [OSError("a"), OSError("a"), OSError("b")], list[str]()
+    left, history = [OSError("a"), OSError("a"), OSError("b")], list[str]()
 
     async def work() -> str:
         if left:
             raise left.pop(0)
         return "done"
 
-    assert await patiently(work, (OSError,), told.append, pause=anyio.lowlevel.checkpoint) == "done"
-    assert told == ["a", "a", "b"]
+    assert await patiently(work, (OSError,), history.append, pause=anyio.lowlevel.checkpoint) == "done"
+    assert history == ["a", "a", "b"]

@@ -12,7 +12,7 @@ from lifefold.core.lifecycles import session
 from lifefold.core.policy.ends import LEFT, Diagnosis, Program, Trouble, by_status, diagnosis
 from lifefold.interpreters.adapters import adapter_of
 from lifefold.interpreters.fleet_runner.redaction import NO_SECRETS, Secrets
-from lifefold.interpreters.fleet_runner.session_facts import told_by
+from lifefold.interpreters.fleet_runner.session_facts import facts_of
 from lifefold.interpreters.fleet_runner.session_outcome import (
     ANY_AGENT,
     LINE_CHARS,
@@ -39,13 +39,13 @@ async def outcome(
     ended: SessionExit, directory: Path, secrets: Secrets = NO_SECRETS, agent: Agent = ANY_AGENT
 ) -> session.Success | session.Error | session.Timeout | session.Suspended | session.Limited:
     """Return the outcome of the session of a command in a directory."""
-    return end_of(ended, await told_by(adapter_of("command"), directory, ended), secrets, agent).outcome
+    return end_of(ended, await facts_of(adapter_of("command"), directory, ended), secrets, agent).outcome
 
 
 async def last_said(directory: Path, secrets: Secrets = NO_SECRETS) -> str:
     """Return the last words of a command that has ended well."""
     ended = SessionExit(outcome="exited", at_ms=0, code=0)
-    return said_by(await told_by(adapter_of("command"), directory, ended), secrets)
+    return said_by(await facts_of(adapter_of("command"), directory, ended), secrets)
 
 
 def described(ended: session.Outcome) -> str:

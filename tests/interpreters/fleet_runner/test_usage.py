@@ -15,7 +15,7 @@ from lifefold.core.lifecycles.session import Usage
 from lifefold.core.policy.outcomes import Outcome
 from lifefold.interpreters.adapters import Ended, Now, adapter_of
 from lifefold.interpreters.adapters.hostile import MOST_TOKENS, MOST_USD
-from lifefold.interpreters.fleet_runner.session_facts import Told, told_by
+from lifefold.interpreters.fleet_runner.session_facts import SessionFacts, facts_of
 from lifefold.interpreters.processes import SessionExit
 from lifefold.interpreters.store import SqliteStore
 from session_scripts import Bell
@@ -25,18 +25,18 @@ MOST_MICROUSD = MOST_USD * 10**6
 
 def usage_of(output: bytes) -> Usage:
     """Return the cost of a session of a command with this output."""
-    adapter, told = adapter_of("command"), Told(Ended(Outcome.SUCCESS))
+    adapter, found = adapter_of("command"), SessionFacts(Ended(Outcome.SUCCESS))
     state = adapter.initial
     for line in output.split(b"\n"):
         state, facts = adapter.read(state, line, Now(0))
         for fact in facts:
-            told = told.after(fact)
-    return told.usage
+            found = found.after(fact)
+    return found.usage
 
 
 async def spent(directory: Path) -> Usage:
     """Return the cost of a session of a command in a directory."""
-    return (await told_by(adapter_of("command"), directory, SessionExit(outcome="exited", at_ms=0, code=0))).usage
+    return (await facts_of(adapter_of("command"), directory, SessionExit(outcome="exited", at_ms=0, code=0))).usage
 
 
 def lines(*values: Any) -> bytes:
