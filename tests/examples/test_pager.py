@@ -68,7 +68,7 @@ def test_a_message_names_agent_and_reason_and_has_the_effects_identity(tmp_path:
     assert receiver.got[0] == (keys[0], told)
 
 
-def test_people_are_told_as_ever(tmp_path: Path, receiver: Receiver) -> None:
+def test_operators_get_the_standard_notices_too(tmp_path: Path, receiver: Receiver) -> None:
     """The pager hands over to the handler below."""
     bench = FleetBench(tmp_path)
     page(bench, receiver.url)
@@ -98,7 +98,7 @@ def test_what_may_pass_is_tried_again_under_the_same_key(
     ],
     ids=str,
 )
-def test_a_receiver_that_takes_nothing_is_given_up_and_people_are_told(
+def test_a_receiver_without_an_answer_is_given_up_with_a_notice(
     tmp_path: Path, receiver: Receiver, answers: list[int], tries: int, why: str
 ) -> None:
     """Bounded in tries and in time; nothing is raised, and no redirect makes another message of it."""

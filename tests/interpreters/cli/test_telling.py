@@ -44,7 +44,7 @@ def wanted(log: Path, agent: str) -> desired_state.DesiredState:
     return record
 
 
-def test_a_paused_agent_is_resumed_by_people(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_paused_agent_is_resumed_by_operators(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With why; each again is refused in words, and who was stopped is neither paused nor resumed."""
     FleetLog(log, T1, agents=PAIR)
     assert tell(log, capsys, "resume", code=2).startswith("ann: is not paused\nbob: is not paused\n")

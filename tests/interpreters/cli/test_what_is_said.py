@@ -33,7 +33,7 @@ def test_warnings_come_when_a_log_begins_and_not_again(sandbox: Sandbox) -> None
     assert sandbox.call("run", str(sandbox.fleet), "--no-live").stderr == ""
 
 
-def test_an_agent_that_has_nothing_left_to_do_is_not_said_to_be_stopped_by_anybody(sandbox: Sandbox) -> None:
+def test_an_agent_without_work_left_is_not_reported_as_stopped_by_an_operator(sandbox: Sandbox) -> None:
     """The text says why; the JSON has the event."""
     sandbox.prepare("plain-1", repository=False)
     assert "no work is left" in sandbox.run()

@@ -245,7 +245,7 @@ def test_a_system_is_opened_in_one_transaction() -> None:
     assert len(models) > 5
 
 
-def test_whoever_tells_nobody_something_is_named() -> None:
+def test_the_sender_of_a_message_without_a_receiver_is_named() -> None:
     """A system has to be opened as a whole."""
     opening = [each for each in kiln.opened() if each[0] != "tally"]
     with pytest.raises(ValueError, match="kiln/a sends 'tally' a message; the aggregates are kiln/a"):

@@ -35,7 +35,7 @@ def looked_at(report: Report) -> CrashReport:
     return report.crashes
 
 
-def test_crashes_are_looked_at_if_somebody_asks() -> None:
+def test_crashes_are_searched_on_request() -> None:
     """With verdicts beside the others, and counts of their own."""
     uncompared = Bounds(compared=0)
     assert check(task.machine, bounds=uncompared).crashes is None

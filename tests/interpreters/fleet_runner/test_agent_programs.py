@@ -62,7 +62,7 @@ def _run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return Run(tmp_path_factory.mktemp(request.param), request.param)
 
 
-def test_every_recorded_session_has_its_outcome_in_the_log_with_the_sentence_for_people(run: Run) -> None:
+def test_every_recorded_session_has_its_outcome_and_its_sentence_in_the_log(run: Run) -> None:
     """A success closes the task; anything else fails it, also with status 0. A chosen conversation begins anew once."""
     for recording, (outcome, reason) in OUTCOMES[run.kind].items():
         if outcome is Outcome.LIMITED:
@@ -97,9 +97,7 @@ def test_every_recorded_session_has_its_cost_in_the_log_once(run: Run) -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(("kind", "name"), LIMITS)
-async def test_every_recorded_limit_is_the_end_of_its_session_with_the_sentence_for_people(
-    tmp_path: Path, kind: str, name: str
-) -> None:
+async def test_every_recorded_limit_ends_its_session_with_its_sentence(tmp_path: Path, kind: str, name: str) -> None:
     """It is no error."""
     recording = recordings(kind)[name]
     (tmp_path / "output.log").write_bytes(recording.output)

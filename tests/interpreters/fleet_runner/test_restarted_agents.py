@@ -26,7 +26,7 @@ def sandbox(folder: Path, failures: int, max_restarts: int = 2) -> Sandbox:
     return of
 
 
-def test_an_agent_that_stops_by_its_errors_is_begun_anew_and_its_work_comes_home(tmp_path: Path) -> None:
+def test_an_agent_that_stops_by_errors_is_restarted_and_its_work_is_merged(tmp_path: Path) -> None:
     """Twice, with the same name; the journal says so."""
     of = sandbox(tmp_path, failures=2)
     of.run()

@@ -241,7 +241,7 @@ def test_new_tasks_for_old_ones_end_no_fleet_in_between() -> None:
     assert told(left, "worker/ann") == [("desired_state", GO_HOME)]
 
 
-def test_a_removed_task_of_a_plan_that_nobody_has_approved_is_not_done() -> None:
+def test_a_removed_task_of_an_unapproved_plan_is_not_done() -> None:
     """It was not begun, and is declined for good."""
     old = plan(t("T1"), t("T2"), approve_plan=True)
     assert states(accept(begun(old), old, plan(t("T1"), approve_plan=True)), "T2") == ["CANCELLED"]
