@@ -187,10 +187,10 @@ def _postponed(machine: "Machine[Any]") -> Iterator[str]:
     for where, events in machine.postpone.items():
         for event in events:
             for state in sorted(where):
-                yield from (f"postpone {state}: {line}" for line in _waits_in_vain(machine, state, event))
+                yield from (f"postpone {state}: {line}" for line in _postponed_without_effect(machine, state, event))
 
 
-def _waits_in_vain(machine: "Machine[Any]", state: State, event: type[Event]) -> Iterator[str]:
+def _postponed_without_effect(machine: "Machine[Any]", state: State, event: type[Event]) -> Iterator[str]:
     if not any(_takes(machine, later, event) for later in _reached(machine, state) - {state}):
         yield f"no later state has a row for {event.__name__}"
     if _surely_takes(machine, state, event):

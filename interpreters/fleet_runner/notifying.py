@@ -89,14 +89,14 @@ class Notifying:
 
     def _facts(self, activity: DeliverNotification, fleet: str) -> dict[str, str]:
         """Return the facts of a notification by name, without secrets."""
-        told = activity.notification
+        notification = activity.notification
         facts = {
             "id": f"{self._run_id}/{activity.notifier}/{activity.number}",
-            "kind": str(told.kind),
+            "kind": str(notification.kind),
             "fleet": fleet,
-            "task": told.task,
-            "agent": told.agent,
-            "text": told.text,
+            "task": notification.task,
+            "agent": notification.agent,
+            "text": notification.text,
             "log": str(self._folder.log),
         }
         return {name: self._secrets.hidden(value) for name, value in facts.items()}

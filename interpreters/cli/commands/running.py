@@ -188,7 +188,7 @@ async def _run(
         return runner, account, verdict
     finally:
         if runner.displaced is not None:
-            print(displaced.told(runner.displaced, _this_run(fleet, log)), file=sys.stderr)
+            print(displaced.sentence(runner.displaced, _this_run(fleet, log)), file=sys.stderr)
         runner.close()
 
 

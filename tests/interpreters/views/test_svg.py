@@ -85,7 +85,7 @@ def test_a_state_and_the_arrows_that_were_crossed_are_marked() -> None:
     assert sorted(marked) == [("(any)", "Stopped"), ("Running", "Interrupting")]
 
 
-def test_what_people_write_is_text_in_a_picture() -> None:
+def test_operator_text_is_escaped_in_a_picture() -> None:
     """Characters that mean something in SVG or in Graphviz's language are shown as they are."""
     words = '<b>&"\\N}'
     drawing = Drawing(words, (Box(words, (words, words), hint=words),), (Arrow(words, words, (words,)),))

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from asking_log import LEAVE, WORDS, at_work
-from fleet_ground import Ground
+from fleet_sandbox import Sandbox
 from fleet_log import FleetLog
 from lifefold.core.fleet import TaskPlan
 from lifefold.interpreters.cli.commands.browsing import logs_of_machine
@@ -141,8 +141,8 @@ def test_there_are_no_more_fleets_than_a_desk_can_hold(tmp_path: Path) -> None:
 
 
 def test_serve_without_a_log_shows_what_has_run_on_this_machine(tmp_path: Path) -> None:
-    ground = Ground(tmp_path).prepare("plain-1", repository=False)
-    ground.run()
+    sandbox = Sandbox(tmp_path).prepare("plain-1", repository=False)
+    sandbox.run()
     command = [sys.executable, "-m", "lifefold.interpreters.cli", "serve", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as serving:
         try:
@@ -155,4 +155,4 @@ def test_serve_without_a_log_shows_what_has_run_on_this_machine(tmp_path: Path) 
         finally:
             serving.terminate()
     assert answer.is_success, answer.text
-    assert [each["log"] for each in answer.json()["over"]] == [str(ground.log)]
+    assert [each["log"] for each in answer.json()["over"]] == [str(sandbox.log)]
