@@ -64,6 +64,10 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "abort": (("abort notes --scope session --because wrong", "the task, with its parts"),),
     "branch": (("branch --accept", "merge into the branch as it is"),),
     "retry": (("retry notes", "once more, at once"),),
+    "edit": (
+        ("edit notes --editor", "its prompt, in your editor"),
+        ("edit notes --verify 'test -s notes.txt' --yes", "its verification"),
+    ),
     "budget": (
         ("budget", "what is left"),
         ("budget --add-usd 5", "more for the fleet"),

@@ -49,7 +49,15 @@ class Tables(msgspec.Struct, frozen=True):
 
 def load(path: Path | str, *, watch: bool = False) -> Fleet:
     """Return the fleet of a file, as ``read`` does. Raises ``FleetFileError`` with all errors."""
-    outcome = read(path, watch=watch)
+    return _sound(read(path, watch=watch))
+
+
+def load_text(text: str, path: Path | str, *, watch: bool = False) -> Fleet:
+    """Return the fleet of a text, which is or will be that of a file. Raises ``FleetFileError`` with all errors."""
+    return _sound(read_of(text, path, watch=watch))
+
+
+def _sound(outcome: Result[Fleet, Problems]) -> Fleet:
     if isinstance(outcome, Failure):
         raise FleetFileError(outcome.failure())
     return outcome.unwrap()
@@ -61,10 +69,14 @@ def read(path: Path | str, *, watch: bool = False) -> Result[Fleet, Problems]:
     With ``watch`` the file may have no tasks. Paths in the file are relative to its folder. Only the file, its prompt
     files, the folder of the repository and the programs are examined.
     """
+    return text_of(Path(path).absolute(), str(path)).bind(lambda text: read_of(text, path, watch=watch))
+
+
+def read_of(text: str, path: Path | str, *, watch: bool = False) -> Result[Fleet, Problems]:
+    """Return the fleet of a text, which is or will be that of a file, or all errors of the text."""
     file, source = str(path), Path(path).absolute()
     return Result.do(
         fleet
-        for text in text_of(source, file)
         for document in document_of(text, file)
         for fleet in validated(_tables(Table(Report(file, text), document), source, watch=watch))
     )

@@ -5,8 +5,6 @@ Options accept the values that the same keys of a fleet file accept, by the same
 
 import json
 import os
-import shlex
-import shutil
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,39 +21,31 @@ from lifefold.core.fleet.system.plan import RETRIED_AS_OFTEN_AS_THE_TASK_SAYS, b
 from lifefold.core.fleet.system.rerun import FinishedFleet
 from lifefold.core.kernel import Aggregate, Created, replace
 from lifefold.core.lifecycles.budget.amounts import Amounts
-from lifefold.core.lifecycles.task import OnDeath, OnNothing, State
+from lifefold.core.lifecycles.task import OnDeath, State
 from lifefold.core.policy.abort import AbortPolicy
-from lifefold.core.policy.access import AccessLevel
 from lifefold.interpreters.cli import inside, logs, operator_commands
-from lifefold.interpreters.cli.commands.budgeting import amounts
 from lifefold.interpreters.cli.commands.deciding import ADD_AND_AGAIN, PLAN, no_agent_left
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import must_be_there
 from lifefold.interpreters.cli.operator_commands import Judge, Refused, Said
+from lifefold.interpreters.cli.task_options import prompt_of, read, task_of
 from lifefold.interpreters.engine import REFUSED
-from lifefold.interpreters.fleet_file import forms
-from lifefold.interpreters.fleet_file.budget import KEYS, FleetBudgetKeys, problems_of
+from lifefold.interpreters.fleet_file.budget import FleetBudgetKeys, problems_of
 from lifefold.interpreters.fleet_file.config import ABORTS, AbortKeys, FleetKeys, RetryKeys
-from lifefold.interpreters.fleet_file.forms import Form
 from lifefold.interpreters.fleet_file.keys import Key
 from lifefold.interpreters.fleet_file.tasks import (
-    LONGEST_ARGUMENT_BYTES,
-    NEEDS_COMMANDS,
     NEEDS_REPOSITORY,
     TaskKeys,
-    is_anew,
 )
-from lifefold.interpreters.fleet_file.values import RefusedError, as_array, as_table
+from lifefold.interpreters.fleet_file.values import as_array, as_table
 from lifefold.interpreters.fleet_runner.log_owner import CLAIM_KEY, before_of
 
 T = TypeVar("T")
 
-Commands = tuple[tuple[str, ...], ...]
-
 
 def add(arguments: Namespace) -> int:
     """Add a task to the board."""
-    plan = _task_of(arguments)
+    plan = task_of(arguments)
     begun, before = _begun(arguments.db, plan)
     waits = tuple(each for each in plan.depends_on if each not in before.closed)
 
@@ -75,34 +65,6 @@ def add(arguments: Namespace) -> int:
     return operator_commands.say(arguments.db, judge, "tasks")
 
 
-def _task_of(arguments: Namespace) -> TaskPlan:
-    """Return the task of the options. Raises ``BadInput`` with the name of an option."""
-    verify = _read("--verify", TaskKeys.verify.form, [_split_words(line) for line in arguments.verify])
-    _must_run(verify)
-    limits = amounts(arguments, "budget")
-    orphaned = _read("--orphaned", TaskKeys.orphaned.form, arguments.orphaned) if arguments.orphaned else None
-    if orphaned is OnDeath.VERIFY and not verify:
-        raise BadInput(f'--orphaned: found "verify"; accepted: {NEEDS_COMMANDS}')
-    return TaskPlan(
-        id=_read("--id", TaskKeys.id.form, arguments.id),
-        prompt=_prompt("--prompt", arguments.prompt),
-        verify=verify,
-        depends_on=tuple(dict.fromkeys(arguments.depends_on)),
-        priority=_number("--priority", TaskKeys.priority, arguments.priority),
-        max_retries=_number("--max-retries", TaskKeys.max_retries, arguments.max_retries),
-        role=_read("--role", TaskKeys.role.form, arguments.role) if arguments.role else "",
-        files=tuple(dict.fromkeys(_read("--file", TaskKeys.files.form, arguments.file))),
-        needs_approval=arguments.approval == "merge",
-        trust=_read("--trust", TaskKeys.trust.form, arguments.trust) if arguments.trust else AccessLevel.UNTRUSTED,
-        most_subtasks=_number("--max-subtasks", TaskKeys.max_subtasks, arguments.max_subtasks),
-        subtasks_ms=_number("--subtasks-timeout", TaskKeys.subtasks_timeout, arguments.subtasks_timeout),
-        caps=Caps(*(limits.of(resource) or None for resource in KEYS)),
-        orphaned=orphaned,
-        on_nothing=_read("--on-nothing", TaskKeys.on_nothing.form, arguments.on_nothing or OnNothing.FAIL),
-        anew=is_anew(_read("--on-retry", TaskKeys.on_retry.form, arguments.on_retry)) if arguments.on_retry else None,
-    )
-
-
 def _must_be_payable(plan: TaskPlan, budget: Budget | None) -> None:
     """Raise ``BadInput`` for a budget in a fleet that has not metered usage from its start."""
     if plan.caps != Caps() and budget is None:
@@ -120,46 +82,6 @@ def _budget_of(of: Aggregate, begun: Plan) -> Budget | None:
     for line in (line for each in all_budgets for line in each.lines):
         share = share.but(line.resource, line.share)
     return Budget(Caps(), share, all_budgets[0].period_ms, all_budgets[0].charges_the_silent)
-
-
-def _read(option: str, form: Form[T], value: object) -> T:
-    """Parse a value as in a fleet file. Raises ``BadInput``."""
-    try:
-        return form.parse(value)
-    except RefusedError as refused:
-        place = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in refused.at)
-        raise BadInput(f"{option}{place}: {refused}") from refused
-
-
-def _number(option: str, key: Key[int], value: object) -> int:
-    return key.default if value is None else _read(option, key.form, value)
-
-
-def _prompt(option: str, value: object) -> str:
-    prompt = _read(option, forms.TEXT, value)
-    operator_commands.must_be_decoded(option, prompt)
-    if len(prompt.encode()) > LONGEST_ARGUMENT_BYTES:
-        accepted = f"at most {LONGEST_ARGUMENT_BYTES}; put more into a file of the repository, and name that"
-        raise BadInput(f"{option}: found {len(prompt.encode())} bytes; accepted: {accepted}")
-    return prompt
-
-
-def _split_words(line: str) -> list[str]:
-    operator_commands.must_be_decoded("--verify", line)
-    try:
-        return shlex.split(line)
-    except ValueError as error:
-        raise BadInput(
-            f"--verify: {line!r} is not a command: {error}; quote it as for a shell, although no shell runs it"
-        ) from error
-
-
-def _must_run(commands: Commands) -> None:
-    """Raise ``BadInput`` for a missing program; one in the worktree may be written by the agent."""
-    for program, *_ in commands:
-        if ("/" not in program or program.startswith("/")) and shutil.which(program) is None:
-            accepted = "a program on PATH, or the path of one in the task's worktree, such as ./check"
-            raise BadInput(f"--verify: found {program!r}, which cannot be run; accepted: {accepted}")
 
 
 def _must_fit(of: Aggregate, plan: TaskPlan, earlier: tuple[str, ...]) -> None:
@@ -328,7 +250,7 @@ def _parts(arguments: Namespace) -> list[fleet_task.Subtask]:
     if bool(arguments.part) is bool(arguments.json):
         raise BadInput("describe the parts either with --part PROMPT for each, or with --json FILE")
     if arguments.part:
-        return [fleet_task.Subtask(_prompt("--part", prompt)) for prompt in arguments.part]
+        return [fleet_task.Subtask(prompt_of("--part", prompt)) for prompt in arguments.part]
     return parts_of(_document(arguments.json))
 
 
@@ -355,9 +277,9 @@ def _part(place: str, value: object) -> fleet_task.Subtask:
         keys = ", ".join(table or ()) or "no keys"
         raise BadInput(f'{place}: found {keys}; accepted: "prompt", and if wanted "verify" and "files"')
     return fleet_task.Subtask(
-        _prompt(f"{place}, prompt", table["prompt"]),
-        _read(f"{place}, verify", TaskKeys.verify.form, table.get("verify", [])),
-        _read(f"{place}, files", TaskKeys.files.form, table.get("files", [])),
+        prompt_of(f"{place}, prompt", table["prompt"]),
+        read(f"{place}, verify", TaskKeys.verify.form, table.get("verify", [])),
+        read(f"{place}, files", TaskKeys.files.form, table.get("files", [])),
     )
 
 
