@@ -79,6 +79,7 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "task add": (
         ("task add --id notes --prompt 'Write the notes'", "a task more"),
         ("task add --id index --prompt 'Write it' --depends-on notes", "after another one"),
+        ("task add --from more.toml", "a list of tasks: all, or none"),
     ),
     "check": (("check fleet", "all properties of a fleet"), ("check session", "those of a lifecycle")),
     "simulate": (("simulate fleet --seeds 20", "twenty runs with faults"),),

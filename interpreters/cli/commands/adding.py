@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 
 from lifefold.core.fleet import Budget, Caps, Plan, TaskPlan
 from lifefold.core.fleet.board import fleet_task, intake
+from lifefold.core.fleet.board.worker_slot import WorkerSlot
 from lifefold.core.fleet.dispatch import budgets, plan_approval
 from lifefold.core.fleet.dispatch.dependencies import is_unmanned, unmanned
 from lifefold.core.fleet.dispatch.task_index import is_lost, tasks_of
@@ -45,24 +46,38 @@ T = TypeVar("T")
 
 def add(arguments: Namespace) -> int:
     """Add a task to the board."""
+    if arguments.source:
+        from lifefold.interpreters.cli.commands.adding_many import add_all  # noqa: PLC0415 - it imports this module
+
+        return add_all(arguments)
+    if arguments.id is None or arguments.prompt is None:
+        raise BadInput("give --id and --prompt of a task, or --from FILE with a list of tasks")
     plan = task_of(arguments)
-    begun, before = _begun(arguments.db, plan)
+    begun, before, merges = begun_with(arguments.db)
+    if plan.orphaned is OnDeath.VERIFY and not merges:
+        raise BadInput(f'--orphaned: found "verify"; accepted: {NEEDS_REPOSITORY}')
     waits = tuple(each for each in plan.depends_on if each not in before.closed)
 
     def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
         of = aggregates[board.NAME]
         _must_fit(of, replace(plan, depends_on=waits), (*before.closed, *before.cancelled))
-        _must_be_payable(plan, _budget_of(of, begun))
-        why = no_agent_left(of, ADD_AND_AGAIN)
-        if why:
-            yield Refused(plan.id, f"{REFUSED}{why}")
-        else:
-            record = _on_board(of, replace(plan, depends_on=waits), begun)
-            for ref, money in budget_of(budgets.of_task(plan.id), plan.caps, _budget_of(of, begun) or Budget()):
-                yield Said(f"budget of {plan.id}", board.NAME, ref, Created(money), "limited")
-            yield Said(plan.id, board.NAME, f"task:{plan.id}", Created(record), _added(of, record))
+        _must_be_payable(plan, budget_on(of, begun))
+        yield from given(of, (replace(plan, depends_on=waits),), begun)
 
     return operator_commands.say(arguments.db, judge, "tasks")
+
+
+def given(of: Aggregate, plans: Sequence[TaskPlan], begun: Plan) -> Iterator[Said | Refused]:
+    """Yield the commands that put tasks on a board, in their order, or the refusal of each."""
+    why = no_agent_left(of, ADD_AND_AGAIN)
+    for number, plan in enumerate(plans):
+        if why:
+            yield Refused(plan.id, f"{REFUSED}{why}")
+            continue
+        record = _on_board(of, plan, begun, number)
+        for ref, money in budget_of(budgets.of_task(plan.id), plan.caps, budget_on(of, begun) or Budget()):
+            yield Said(f"budget of {plan.id}", board.NAME, ref, Created(money), "limited")
+        yield Said(plan.id, board.NAME, f"task:{plan.id}", Created(record), _added(of, record))
 
 
 def _must_be_payable(plan: TaskPlan, budget: Budget | None) -> None:
@@ -73,7 +88,7 @@ def _must_be_payable(plan: TaskPlan, budget: Budget | None) -> None:
         raise BadInput(f"--budget-{name}: {problem}")
 
 
-def _budget_of(of: Aggregate, begun: Plan) -> Budget | None:
+def budget_on(of: Aggregate, begun: Plan) -> Budget | None:
     """Return the budget settings of this board, without limits; None if the fleet has no budget."""
     all_budgets = [entity.record for ref, entity in of.entities.items() if ref.startswith(fleet_task.BUDGET)]
     if not all_budgets:
@@ -91,9 +106,7 @@ def _must_fit(of: Aggregate, plan: TaskPlan, earlier: tuple[str, ...]) -> None:
     if taken:
         raise BadInput(f"--id: there is a task {taken[0]} already; accepted: another id")
     must_be_there("task", plan.depends_on, names)
-    worker_slots = [entity.record for ref, entity in of.entities.items() if ref.startswith("worker_slot:")]
-    if not worker_slots:
-        raise BadInput("this fleet has no agents, and services take no tasks")
+    worker_slots = slots_of(of)
     if plan.trust and all(each.trust is None for each in worker_slots):
         raise BadInput("--trust: this fleet gates nothing, because its file has no gates and no trust")
     must_be_there(
@@ -101,17 +114,20 @@ def _must_fit(of: Aggregate, plan: TaskPlan, earlier: tuple[str, ...]) -> None:
     )
 
 
-def _begun(db: str | None, plan: TaskPlan) -> tuple[Plan, FinishedFleet]:
-    """Return the settings for all tasks from the start of the log, and the end of the runs before it.
+def slots_of(of: Aggregate) -> list[WorkerSlot]:
+    """Return the worker slots of a board. Raises ``BadInput`` if it has none."""
+    worker_slots = [entity.record for ref, entity in of.entities.items() if ref.startswith("worker_slot:")]
+    if not worker_slots:
+        raise BadInput("this fleet has no agents, and services take no tasks")
+    return worker_slots
 
-    Raises ``BadInput`` for a task that asks for a repository where there is none.
-    """
+
+def begun_with(db: str | None) -> tuple[Plan, FinishedFleet, bool]:
+    """Return the settings from the start of a log, the end of the runs before it, and whether there is a repository."""
     with logs.peek(db) as store:
         fleet = (store.meta_as("meaning", dict[str, Any]) or {}).get("fleet", {})
         merges, before = bool(store.meta("branch")), before_of(store).ended
         key = store.meta(CLAIM_KEY) or ""
-    if plan.orphaned is OnDeath.VERIFY and not merges:
-        raise BadInput(f'--orphaned: found "verify"; accepted: {NEEDS_REPOSITORY}')
     retry = fleet.get("retry", {})
     policy = replace(
         RETRIED_AS_OFTEN_AS_THE_TASK_SAYS,
@@ -132,7 +148,7 @@ def _begun(db: str | None, plan: TaskPlan) -> tuple[Plan, FinishedFleet]:
         budget=Budget(share=_share(fleet.get("budget", {}))),
         key=key,
     )
-    return begun, before
+    return begun, before, merges
 
 
 def _share(said: Mapping[str, object]) -> Amounts:
@@ -148,20 +164,22 @@ def _meant(said: Mapping[str, object], key: Key[T]) -> T:
     return key.form.parse(said[key.name]) if key.name in said else key.default
 
 
-def _on_board(of: Aggregate, plan: TaskPlan, begun: Plan) -> fleet_task.FleetTask:
-    """Return the task as it begins on this board; it waits for approval while the plan does."""
+def _on_board(of: Aggregate, plan: TaskPlan, begun: Plan, number: int) -> fleet_task.FleetTask:
+    """Return the task as it begins on this board, after ``number`` more; it waits for approval while the plan does."""
     tasks = tasks_of(of)
     proposed = PLAN in of.entities and of.entities[PLAN].state is plan_approval.State.PROPOSED
     like = min(tasks, key=lambda each: (each.state in {State.CLOSED, State.CANCELLED}, each.ordinal), default=None)
     fleet = begun if like is None else replace(begun, approval_ms=like.approval_ms, retry=like.retry)
-    return fleet_task_of(plan, len(tasks), replace(fleet, approve_plan=proposed))
+    return fleet_task_of(plan, len(tasks) + number, replace(fleet, approve_plan=proposed))
 
 
 def _added(of: Aggregate, record: fleet_task.FleetTask) -> str:
     """Return the text that is printed for an added task."""
     if record.state is State.PLANNED:
         return f"added; it waits for your approval: lifefold approve {record.id}{logs.LOG}"
-    needed: list[fleet_task.FleetTask] = [of.record(f"task:{name}") for name in record.depends_on]
+    needed: list[fleet_task.FleetTask] = [
+        of.record(f"task:{name}") for name in record.depends_on if f"task:{name}" in of.entities
+    ]
     lost = [f"it depends on {each.id}, which is {each.state}" for each in needed if is_lost(each)]
     asked = (record.role, record.level)
     if is_unmanned(of, asked):
