@@ -56,6 +56,7 @@ def _add_running(commands: Commands) -> None:
     run.add_argument(
         "--again", action="store_true", help="after the end of the fleet: do its open tasks in a new log, NAME.run-2.db"
     )
+    run.add_argument("--dry-run", action="store_true", help="say what the run would do, and change nothing")
     run.add_argument(
         "--no-wait",
         action="store_true",

@@ -12,6 +12,7 @@ from lifefold.interpreters.cli.grammar_parts import add_examples
 EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "run": (
         ("run fleet.toml", "until every task is settled"),
+        ("run fleet.toml --dry-run", "what it would do, in which order"),
         ("run fleet.toml --watch", "and wait for more tasks"),
         ("run fleet.toml --again", "do what was not done, in a new log"),
     ),

@@ -1,0 +1,90 @@
+"""``run --dry-run``: what a run would do, without any of it."""
+
+from pathlib import Path
+
+import pytest
+
+from fleet_ground import Ground
+from lifefold.core.fleet import TaskPlan
+from lifefold.interpreters.cli.dry_run import steps
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Ground:
+    return Ground(tmp_path)
+
+
+def _files(ground: Ground) -> dict[str, int]:
+    """Return every file below the ground with the time of its last change."""
+    return {str(path): path.stat().st_mtime_ns for path in ground.folder.rglob("*")}
+
+
+def _dry(ground: Ground, *options: str, code: int = 0) -> str:
+    """Rehearse a run, which must change no file; return what it prints."""
+    before = _files(ground)
+    done = ground.call("run", str(ground.fleet), "--dry-run", *options, code=code)
+    assert _files(ground) == before
+    return done.stdout + done.stderr
+
+
+def test_a_new_fleet_is_described_and_nothing_is_changed(ground: Ground) -> None:
+    """Log, worktrees, limits, agents, order, and what an operator will be asked."""
+    ground.prepare("plain-1", "plain-2", "plain-3", agents=2)
+    ground.demand("", "approve_plan = true").demand("plain-1", 'depends_on = ["plain-3"]', 'approval = "merge"')
+    ground.demand("plain-2", 'role = "writer"').settle("count = 2\n", 'count = 2\nroles = ["writer"]\n')
+    ground.demand("plain-3", "priority = 1")
+    said = _dry(ground)
+    assert f"log: {ground.log}, which is new" in said
+    assert f"repository: {ground.folder}/repo; work is merged into its branch main" in said
+    assert f"worktrees: {ground.log}.files/worktrees, one for each agent" in said
+    assert "a session takes at most 1m00s" in said
+    order = [line.strip() for line in said.splitlines() if "plain-" in line and "for agent" in line]
+    assert [line.partition(":")[0] for line in order] == ["1. plain-3", "1. plain-2", "2. plain-1"]
+    assert "for agent-1 or agent-2; after plain-3; verified by test -s plain-1.txt" in order[2]
+    assert "the plan, before its first task: lifefold approve" in said
+    assert "the work of plain-1, before its merge" in said
+    assert said.endswith("nothing was begun, and nothing is changed\n")
+
+
+def test_what_refuses_a_run_refuses_its_rehearsal(ground: Ground) -> None:
+    """All mistakes of the file, and a repository in which no fleet can work."""
+    ground.prepare("plain-1")
+    ground.git("checkout", "--quiet", "--detach")
+    assert "No branch is checked out" in _dry(ground, code=2)
+    ground.demand("plain-1", 'role = "writer"', "priority = 0")
+    said = _dry(ground, code=2)
+    assert "tasks.plain-1.role" in said
+    assert "tasks.plain-1.priority" in said
+
+
+def test_a_begun_fleet_is_described_with_what_is_left_and_with_changes_of_its_file(ground: Ground) -> None:
+    """Tasks that are closed are not named again; after the end ``--again`` describes the next log."""
+    ground.prepare("plain-1", "plain-2", gates=("plain-2",))
+    with ground.running() as run:
+        run.until("task plain-1", "CLOSED")
+        with ground.at_gate("plain-2"):
+            run.process.kill()
+    ground.kill_all()
+    ground.settle('prompt = "Write plain-2.txt"', 'prompt = "Write it to plain-2.txt"')
+    ground.call("status")  # SQLite ends what the killed writer has left; every reader of the log does that
+    said = _dry(ground)
+    assert "1 task to do" in said
+    assert f"log: {ground.log}, which the run continues" in said
+    assert "tasks.plain-2.prompt: was" in said
+    ground.call("run", str(ground.fleet), "--no-live", "--accept")
+    ground.fleet.write_text(ground.fleet.read_text() + '\n[[tasks]]\nid = "plain-3"\nprompt = "x"\n')
+    said = _dry(ground, "--again")
+    assert f"log: {ground.log.with_name('ground.run-2.db')}, which is new" in said
+    assert "1. plain-3: for agent; not verified" in said
+    assert "plain-2" not in said
+
+
+def test_the_steps_are_in_the_order_in_which_the_board_claims_tasks() -> None:
+    """By dependency, then by priority, then as in the file; a dependency outside the list is done already."""
+    tasks = [
+        TaskPlan("late", "x", depends_on=("last", "done")),
+        TaskPlan("low", "x", priority=5),
+        TaskPlan("last", "x", depends_on=("low",)),
+        TaskPlan("high", "x", priority=1),
+    ]
+    assert [[each.id for each in step] for step in steps(tasks)] == [["high", "low"], ["last"], ["late"]]
