@@ -126,8 +126,9 @@ def _about(agent: Agent) -> Iterator[str]:
         yield f"account {agent.account}"
     if agent.roles:
         yield f"roles {enumerated(agent.roles)}"
-    longest = age(agent.limits.session_timeout_ms)
-    yield f"a session takes at most {longest}{', by experience less' if agent.adaptive else ''}"
+    if agent.limits.session_timeout_ms is not None:
+        longest = age(agent.limits.session_timeout_ms)
+        yield f"a session takes at most {longest}{', by experience less' if agent.adaptive else ''}"
     yield from _limits(agent.caps, "the agent")
 
 
