@@ -13,8 +13,8 @@ import httpx2
 import pytest
 
 from asking_log import LEAVE, WORDS, at_work
-from fleet_sandbox import Sandbox
 from fleet_log import FleetLog
+from fleet_sandbox import Sandbox
 from lifefold.core.fleet import TaskPlan
 from lifefold.interpreters.cli.commands.browsing import logs_of_machine
 from lifefold.interpreters.desk import registry
