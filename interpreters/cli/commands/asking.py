@@ -13,6 +13,7 @@ from lifefold.core.fleet import system
 from lifefold.core.fleet.system import board, plan_change
 from lifefold.core.fleet.system.rerun import is_over
 from lifefold.core.fleet.worker import turns
+from lifefold.core.kernel import SystemStep
 from lifefold.core.lifecycles.session import Usage
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli import awaited, logs
@@ -277,13 +278,20 @@ def log(arguments: Namespace) -> None:
     """Print the transitions chosen by task, agent and time."""
     since_ms = since(arguments.since, time.time_ns() // 1_000_000) if arguments.since else 0
     chosen = Chosen(arguments.task, arguments.agent, since_ms)
+    if arguments.format == "sequence" and (arguments.json or arguments.follow):
+        raise BadInput("--format sequence goes with neither --json nor --follow")
     ledger = Ledger(system)
     with logs.peek(arguments.db) as store:
-        happenings = [each for decision in logs.decisions(store, ledger) for each in _told(chosen, decision)]
+        decided = ((each, tuple(_told(chosen, each))) for each in logs.decisions(store, ledger))
+        found = [each for each in decided if each[1]]
+        happenings = [happening for _, told_of_it in found for happening in told_of_it]
         unknown = (str(found_earlier(store, each)) for each in chosen.missing(ledger.aggregates))
         _warn_or_refuse(unknown, may_come=arguments.follow)
         if arguments.json and not arguments.follow:
             print(json.dumps(msgspec.to_builtins([happening.event for happening in happenings]), indent=2))
+            return
+        if arguments.format == "sequence":
+            print(_diagram(store.path.stem, [decision for decision, _ in found]), end="")
             return
         line = _json_line if arguments.json else Happening.line
         for happening in happenings:
@@ -308,6 +316,14 @@ def _told(chosen: Chosen, decision: Decision) -> Iterator[Happening]:
     name, reaction = decision.entry.stream, decision.reaction
     every = zip(told(name, reaction), reaction.transitions, strict=True)
     return (happening for happening, step in every if chosen.accepts(name, reaction, step))
+
+
+def _diagram(title: str, decisions: Iterable[Decision]) -> str:
+    """Return chosen inputs as a sequence diagram, with all their transitions."""
+    from lifefold.interpreters.views.sequence import mermaid_sequence, sequence  # noqa: PLC0415 - slow, seldom needed
+
+    steps = (SystemStep(each.entry.stream, each.envelope, each.reaction) for each in decisions)
+    return mermaid_sequence(sequence(title, steps))
 
 
 def _json_line(happening: Happening) -> str:
