@@ -14,7 +14,8 @@ _WORDS: Final = 34
 """The most characters of a label; the whole text is under the pointer."""
 _INK: Final = "#24324a"
 _LINE: Final = "#44546a"
-_SOFT: Final = "#57606a"
+_SOFT: Final = ' fill="#57606a"'
+_MIDDLE: Final = ' text-anchor="middle"'
 
 
 def sequence_svg(drawn: Sequence) -> str:
@@ -25,7 +26,7 @@ def sequence_svg(drawn: Sequence) -> str:
     for each in drawn.signals:
         parts += _signal(each, places, y)
         y += _LINE_PT * (2 + len(each.moves)) + 4
-    parts += (_text(line, _MARGIN_PT, y + _LINE_PT, _SOFT, "start") for line in drawn.rest())
+    parts += (_text(line, _MARGIN_PT, y + _LINE_PT, _SOFT) for line in drawn.rest())
     wide, high = 2 * _MARGIN_PT + _LANE_PT * max(1, len(places)), y + 2 * _LINE_PT
     size = f'width="{wide}" height="{high}" viewBox="0 0 {wide} {high}"'
     fonts = 'font-family="Helvetica, Arial, sans-serif" font-size="10"'
@@ -46,7 +47,7 @@ def _lane(name: str, x: int, to_y: int) -> Iterator[str]:
     yield f'<line x1="{x}" y1="{top + _HEAD_PT}" x2="{x}" y2="{to_y}" stroke="#b8c0cc" stroke-dasharray="4,3"/>'
     corner = f'x="{x - wide // 2}" y="{top}" width="{wide}" height="{_HEAD_PT}"'
     yield f'<rect {corner} rx="7" fill="#f4f6fb" stroke="{_LINE}"/>'
-    yield _text(name, x, top + 16, _INK, "middle", ' font-weight="bold"')
+    yield _text(name, x, top + 16, f'{_MIDDLE} font-weight="bold"')
 
 
 def _signal(each: Signal, places: dict[str, int], y: int) -> Iterator[str]:
@@ -57,20 +58,20 @@ def _signal(each: Signal, places: dict[str, int], y: int) -> Iterator[str]:
     yield f"<title>{escape(each.line().strip())}</title>"
     if x == to_x:
         yield f'<circle cx="{x}" cy="{y + _LINE_PT - 4}" r="3" fill="{_LINE}"/>'
-        yield _text(label, x + 8, y + _LINE_PT, _INK, "start")
+        yield _text(label, x + 8, y + _LINE_PT)
     else:
         toward = 1 if to_x > x else -1
         # The label is near the receiver, where the lanes that a long arrow crosses do not hide it.
-        yield _text(label, to_x - toward * _LANE_PT // 2, y + _LINE_PT - 3, _INK, "middle")
+        yield _text(label, to_x - toward * _LANE_PT // 2, y + _LINE_PT - 3, _MIDDLE)
         line = y + _LINE_PT
         yield f'<line x1="{x}" y1="{line}" x2="{to_x - 6 * toward}" y2="{line}" stroke="{_LINE}"/>'
         tip = f"{to_x},{line} {to_x - 8 * toward},{line - 3} {to_x - 8 * toward},{line + 3}"
         yield f'<polygon points="{tip}" fill="{_LINE}"/>'
     for number, move in enumerate(each.moves, 2):
-        yield _text(move, to_x + 8, y + _LINE_PT * number, _SOFT, "start")
+        yield _text(move, to_x + 8, y + _LINE_PT * number, _SOFT)
     yield "</g>"
 
 
-def _text(words: str, x: float, y: float, colour: str, anchor: str, more: str = "") -> str:
+def _text(words: str, x: float, y: float, look: str = "") -> str:
     shown = words if len(words) <= _WORDS else f"{words[: _WORDS - 1]}…"
-    return f'<text x="{x}" y="{y}" text-anchor="{anchor}" fill="{colour}"{more}>{escape(shown)}</text>'
+    return f'<text x="{x}" y="{y}"{look}>{escape(shown)}</text>'
