@@ -21,8 +21,8 @@ def draw(subject: Any, *, most: int = MOST) -> Drawing | Sequence:
     raise TypeError(message)
 
 
-@draw.register
-def _machine(subject: Machine, *, most: int = MOST) -> Drawing:
+@draw.register(Machine)
+def _machine(subject: Machine[Any], *, most: int = MOST) -> Drawing:
     del most
     return statechart(subject)
 

@@ -10,7 +10,7 @@ _LANE_PT: Final = 210
 _HEAD_PT: Final = 24
 _LINE_PT: Final = 13
 _MARGIN_PT: Final = 8
-_WORDS: Final = 34
+_WORDS: Final = 38
 """The most characters of a label; the whole text is under the pointer."""
 _INK: Final = "#24324a"
 _LINE: Final = "#44546a"
@@ -27,7 +27,7 @@ def sequence_svg(drawn: Sequence) -> str:
         parts += _signal(each, places, y)
         y += _LINE_PT * (2 + len(each.moves)) + 4
     parts += (_text(line, _MARGIN_PT, y + _LINE_PT, _SOFT) for line in drawn.rest())
-    wide, high = 2 * _MARGIN_PT + _LANE_PT * max(1, len(places)), y + 2 * _LINE_PT
+    wide, high = 2 * _MARGIN_PT + _LANE_PT * max(1, len(places)) + _LANE_PT // 2, y + 2 * _LINE_PT
     size = f'width="{wide}" height="{high}" viewBox="0 0 {wide} {high}"'
     fonts = 'font-family="Helvetica, Arial, sans-serif" font-size="10"'
     return "\n".join(
