@@ -8,6 +8,7 @@ from lifefold.interpreters.views.picture.correspondence import correspondence
 from lifefold.interpreters.views.picture.drawing import Arrow, Box, Drawing, Group, Tint
 from lifefold.interpreters.views.picture.lanes import sequence_svg
 from lifefold.interpreters.views.picture.layout import LayoutMissingError
+from lifefold.interpreters.views.picture.lit import lit
 from lifefold.interpreters.views.picture.overview import overview
 from lifefold.interpreters.views.picture.statechart import statechart
 from lifefold.interpreters.views.picture.svg import svg
@@ -20,6 +21,7 @@ __all__ = [
     "LayoutMissingError",
     "Tint",
     "correspondence",
+    "lit",
     "overview",
     "sequence_svg",
     "statechart",
