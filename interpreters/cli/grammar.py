@@ -171,6 +171,12 @@ def _add_choosing(log: argparse.ArgumentParser) -> None:
         "--since", metavar="WHEN", help="only later transitions: 10m for ten minutes ago, or 2026-11-20T09:30"
     )
     log.add_argument(
+        "--format",
+        choices=("lines", "sequence"),
+        default="lines",
+        help="sequence: a Mermaid diagram of the first inputs",
+    )
+    log.add_argument(
         "--follow",
         action="store_true",
         help="print new entries until Ctrl-C or the end of the fleet; with --json one object a line",

@@ -34,6 +34,7 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "log": (
         ("log --task notes", "what concerns a task"),
         ("log --since 10m --follow", "the last ten minutes, and what follows"),
+        ("log --task notes --format sequence", "a sequence diagram, for Mermaid"),
     ),
     "why": (("why notes", "why the task is in its state"),),
     "send": (

@@ -15,7 +15,7 @@ def sandbox(tmp_path: Path) -> Sandbox:
 
 
 def _files(sandbox: Sandbox) -> dict[str, int]:
-    """Return every file below the sandbox with the time of its last change; SQLite adds and removes its own in passing."""
+    """Every file below the sandbox with the time of its last change; SQLite adds and removes its own meanwhile."""
     return {str(path): path.stat().st_mtime_ns for path in sandbox.folder.rglob("*") if path.is_file()}
 
 
