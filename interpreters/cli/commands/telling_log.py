@@ -21,7 +21,7 @@ from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.fitting import terminal_width
 from lifefold.interpreters.cli.log_filter import Chosen, since
 from lifefold.interpreters.cli.pager import is_coloured
-from lifefold.interpreters.cli.story import told
+from lifefold.interpreters.cli.story import happenings
 from lifefold.interpreters.cli.wording import as_typed, cut_in_the_middle, moment
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.explain.chronicle import Chronicle, News
@@ -76,7 +76,7 @@ def _lines(arguments: Namespace, chosen: Chosen) -> Lines:
 def _transitions(chosen: Chosen, decision: Decision, *, as_json: bool) -> Iterator[str]:
     """Yield the chosen transitions of one input."""
     name, reaction = decision.entry.stream, decision.reaction
-    for happening, step in zip(told(name, reaction), reaction.transitions, strict=True):
+    for happening, step in zip(happenings(name, reaction), reaction.transitions, strict=True):
         if chosen.accepts(name, reaction, step):
             yield msgspec.json.encode(happening.event).decode() if as_json else happening.line()
 
