@@ -296,11 +296,12 @@ class Restarted(Event, frozen=True):
 class SupervisedSession(LimitableSession, frozen=True):
     """A session that is restarted after it has stopped, if it is ``supervised``, and that can be told to yield.
 
-    ``talks``: its agent program keeps conversations.
+    ``talks``: its agent program keeps conversations. ``steers``: it takes messages while its session runs.
     """
 
     supervised: bool = False
     talks: bool = False
+    steers: bool = False
 
     def normal_form(self) -> "SupervisedSession":
         """Return it without its numbers where no session follows, and without the time of an old request to yield."""

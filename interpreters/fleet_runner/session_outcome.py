@@ -54,7 +54,8 @@ def exited(
 ) -> session.SessionExited:
     """Return the end of a session as the log gets it."""
     called = _outcome(ended, facts, secrets, agent)
-    return session.SessionExited(called, facts.usage, facts.conversation, facts.by_conversation is not None)
+    is_total = facts.by_conversation is not None
+    return session.SessionExited(called, facts.usage, facts.conversation, is_total, facts.messages)
 
 
 def _outcome(

@@ -231,8 +231,8 @@ def _of_kept_agent(board: Aggregate, name: str, was: AgentPlan, now: AgentPlan) 
     slot: worker_slot.WorkerSlot = board.record(f"worker_slot:{was.name}")
     if was.trust is not now.trust:
         yield _of_trust(name, slot, was, now)
-    settled = {"restart": "restart", "talks": "kind", "account": "account"}
-    changed = [key for field, key in settled.items() if getattr(was, field) != getattr(now, field)]
+    settled = {"restart": "restart", "talks": "kind", "steers": "kind", "account": "account"}
+    changed = dict.fromkeys(key for field, key in settled.items() if getattr(was, field) != getattr(now, field))
     for key in (*_silences(was.stall, now.stall), *changed):
         why = "is settled when an agent begins; put that back, or give the agent another name"
         yield Obstacle(f"{name}.{key}", why, ACCEPT)

@@ -27,6 +27,7 @@ from lifefold.core.fleet.worker import (
     restarts,
     shutdown,
     stall_detector,
+    steering,
     supervisor,
     turns,
     usage,
@@ -72,7 +73,8 @@ def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         yield Dispatch("session", session_profiles.TimeLimited(work.brief.timeout_ms))
     elif work.state is assignment.State.WORKING:
         box: mailbox.Mailbox = worker.record("mailbox")
-        prompt = compose(work.brief, box.messages, continued=work.sessions > 0, repeated=box.taken)
+        repeated = steering.taken_by(worker, transition)
+        prompt = compose(work.brief, box.messages, continued=work.sessions > 0, repeated=repeated)
         yield Dispatch("session", session.PromptReady(prompt))
         yield Dispatch("assignment", assignment.Prompted())
         if box.messages:
@@ -112,9 +114,9 @@ def decline(worker: Aggregate) -> Iterator[Dispatch]:
 
 @rule(on=mailbox.machine, event=mailbox.OperatorMessageArrived)
 def interrupt(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """Interrupt the session for an urgent message; the next prompt has it."""
+    """Interrupt the session for an urgent message, unless it reaches the session; the next prompt has it."""
     arrived = cast("mailbox.OperatorMessageArrived", transition.event)
-    if arrived.urgent:
+    if arrived.urgent and not steering.reaches(worker, urgent=True):
         yield from _interrupt(worker)
 
 
@@ -232,9 +234,9 @@ def next_round(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]
 
 
 @rule(on=agent, enters=session.State.SESSION_COMPLETE)
-def deliver(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
+def deliver(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Mark messages as delivered when a session with them completes, and not before (D14)."""
-    if worker.record("mailbox").taken:
+    if steering.taken_by(worker, transition):
         yield Dispatch("mailbox", mailbox.MessagesDelivered())
 
 
@@ -254,8 +256,11 @@ aggregate = AggregateType(
         turns.machine,
         question.machine,
         announcer.machine,
+        steering.machine,
     ),
     rules=(
+        # Before `deliver`: a session that ends tells which messages it has taken.
+        *steering.of_sessions(agent),
         # Before `measuring`: the next session, which `go_on` begins at once, gets the conversation as it is now.
         rule(on=agent, event=session.SessionExited, beside=conversation.REF)(conversations.listen),
         conversations.keep,
@@ -331,6 +336,7 @@ aggregate = AggregateType(
         turns.REF: (),
         question.REF: (question.QuestionAsked, question.QuestionAnswered),
         announcer.REF: (),
+        steering.REF: (),
     },
     properties=PROPERTIES,
 )

@@ -13,6 +13,7 @@ from lifefold.core.fleet.worker import (
     restarts,
     shutdown,
     stall_detector,
+    steering,
     turns,
     usage,
 )
@@ -102,6 +103,7 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     *quota.PROPERTIES,
     *orphans.OF_WORKERS,
     *conversations.PROPERTIES,
+    *steering.OF_WORKERS,
     always(
         "a session is watched exactly while it runs, if the fleet wants that", stall_detector.watches_running_sessions
     ),
