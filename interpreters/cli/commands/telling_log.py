@@ -83,7 +83,7 @@ def _story(
         news = chronicle.recovered(envelope.event, envelope.at_ms)
         if news is not None and news.at_ms >= chosen.since_ms:
             yield from (painted(line, news.mood, colours=colours) for line in story_lines(news, width))
-    for news, steps in chronicle.happenings(name, reaction):
+    for news, steps in chronicle.told(name, reaction):
         if any(chosen.accepts(name, reaction, step) for step in steps):
             yield from (painted(line, news.mood, colours=colours) for line in story_lines(news, width))
 
