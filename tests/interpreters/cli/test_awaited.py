@@ -19,11 +19,6 @@ NAME = ME.removeprefix("operator:")
 T1 = TaskPlan("T1", "do it")
 
 
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
-
-
 def paused(name: str, reason: str = "") -> Waiting:
     """Return that an agent is paused."""
     return Waiting(Awaited.AGENT, (name,), "resume", 0, reason=reason)

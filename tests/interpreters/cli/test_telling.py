@@ -16,10 +16,10 @@ from lifefold.core.kernel import Envelope, Reaction, Refusal, encode
 from lifefold.core.lifecycles import process, session, task
 from lifefold.core.lifecycles.task import Brief
 from lifefold.interpreters.cli import operator_commands
-from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.fleet_file import load
 from lifefold.interpreters.fleet_runner import Runner, Verdict
 from lifefold.interpreters.store import SqliteStore
+from printed_commands import tell
 
 T1 = TaskPlan("T1", "do it")
 BOB = AgentPlan("bob")
@@ -29,13 +29,6 @@ PAIR = (AgentPlan("ann"), BOB)
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     return tmp_path / "fleet.db"
-
-
-def tell(log: Path, capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
-    """Give a command; return what it prints, its complaint included."""
-    assert main([*words, "--db", str(log)]) == code
-    printed = capsys.readouterr()
-    return printed.out + printed.err
 
 
 def wanted(log: Path, agent: str) -> desired_state.DesiredState:

@@ -4,17 +4,11 @@ import re
 import signal
 import sqlite3
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
 from fleet_sandbox import Sandbox
 from lifefold.interpreters.fleet_runner import Verdict
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
 
 
 def test_a_run_says_into_which_branch_of_which_repository_it_merges(sandbox: Sandbox) -> None:
