@@ -84,7 +84,7 @@ def test_without_a_terminal_all_needs_yes(log: Path, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("mode", [(), ("--drain",), ("--kill",)], ids=["grace", "drain", "kill"])
-def test_stop_without_names_asks_and_says_whom_it_means(
+def test_stop_without_names_asks_with_the_names_of_all_agents(
     log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, mode: tuple[str, ...]
 ) -> None:
     """A stop is final. Without a terminal it is refused, unless it names agents or says ``--all`` or ``--yes``."""

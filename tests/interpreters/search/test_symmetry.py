@@ -165,7 +165,7 @@ def far(graph: Graph) -> dict[str, dict[int, int]]:
 
 @settings(max_examples=settings().max_examples // 7)
 @given(drawn=inns())
-def test_nothing_is_left_out_but_who_is_who(drawn: Inn) -> None:
+def test_symmetry_omits_only_the_names(drawn: Inn) -> None:
     """Every state has one that stands for it and was met, and nothing else was met; what is found is as near."""
     every = explore(drawn.product_system(symmetry=False))
     assume(not every.truncated)
@@ -234,7 +234,7 @@ def test_a_property_that_treats_some_otherwise_is_found_out(name: str) -> None:
     assert next(each.outcome for each in report.verdicts if each.name == ours.name) is Outcome.UNSOUND
 
 
-def test_who_begins_otherwise_is_not_alike() -> None:
+def test_aggregates_with_other_openings_are_not_symmetric() -> None:
     """And where nobody is, there is no symmetry to speak of."""
     of = inn(a_ring(), first, frozenset(RINGS[2]), 2)
     opening = (*of.opening[:2], ("guest/anna", Envelope("ring", Created(Ring(RINGS[2][1])), 0)))

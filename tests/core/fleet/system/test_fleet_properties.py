@@ -204,7 +204,7 @@ def test_a_mistake_in_the_rules_of_a_fleet_breaks_a_property(
 
 
 @pytest.mark.no_cover
-def test_a_task_that_is_handed_over_to_two_is_in_two_hands() -> None:
+def test_a_task_handed_to_two_workers_breaks_ownership() -> None:
     """Under one claim."""
     twice = witnessed(STOP, {"board": without(BOARD, "hand_over", _hands_over_to_both)})
     assert "no two workers hold the same claim" in broken(twice, planned(2, 1, max_retries=0))
