@@ -52,5 +52,5 @@ def naming_task(there: Mapping[str, Aggregate], said: Said | Refused) -> Said | 
     of = there.get(said.to) if isinstance(said, Said) else None
     if not isinstance(said, Said) or of is None or of.kind != worker.KIND:
         return said
-    name = status.task_in_hand(of.record("assignment"))
+    name = status.assigned_task(of.record("assignment"))
     return replace(said, done=f"{said.done}, at the task {name}") if name else said

@@ -69,7 +69,7 @@ def run(arguments: Namespace) -> int:
         inside.must_not_run(log)
         if not arguments.db:
             must_keep_its_name(fleet, log)
-        displaced.must_not_begin_anew(log, _this_run(fleet, log))
+        displaced.must_not_restart(log, _this_run(fleet, log))
         busy.wait_until_readable(log)
         before = NONE_BEFORE
         if arguments.again:
