@@ -340,6 +340,7 @@ FEATURED: Final[Mapping[str, Small]] = {
     **RESTARTED,
     **LIMITED,
     **TALKING,
+    **STEERING,
     **TRUSTED,
     **SERVING,
 }
