@@ -15,7 +15,7 @@ from lifefold.core.fleet import service, system
 from lifefold.core.fleet.board import budget, fleet_task, intake, worker_slot
 from lifefold.core.fleet.dispatch.task_index import tasks_of, work_of
 from lifefold.core.fleet.system import board, board_properties, fleet_properties, worker, worker_properties
-from lifefold.core.fleet.worker import assignment, desired_state, mailbox, orphans, supervisor
+from lifefold.core.fleet.worker import assignment, desired_state, mailbox, orphans, steering, supervisor
 from lifefold.core.kernel import (
     Aggregate,
     AggregateType,
@@ -52,7 +52,7 @@ def remember_merges(home: Claims, transition: Transition) -> Claims:
 class Diary(msgspec.Struct, frozen=True):
     """What a worker has been through.
 
-    An urgent message has come that no prompt had (``urgent``); the last thing to happen was a message that can wait
+    An urgent message has come that no prompt had and no session was given (``urgent``); the last thing to happen was a message that can wait
     (``patient``), and that has interrupted a session (``disturbed``); a place could not be made, and that is no error
     yet (``unplaced``); the agent was asked to stop (``stopped``), or was sent home (``sent_home``); its session has
     failed (``failing``), and what it worked at has not, or the other way round (``unfair``).
@@ -77,6 +77,8 @@ def remember(diary: Diary, transition: Transition) -> Diary:
             now = replace(now, urgent=now.urgent or urgent, patient=not urgent)
         case mailbox.MessagesTaken() | mailbox.MailboxClosed():
             now = replace(now, urgent=False)
+        case steering.MessagePosted(urgent=urgent):
+            now = replace(now, urgent=now.urgent and not urgent)
         case assignment.CheckoutFailed() | session_profiles.PromptFailed():
             now = replace(now, unplaced=transition.machine == assignment.machine.name)
         case desired_state.StopWanted():

@@ -19,7 +19,7 @@ from lifefold.core.fleet.board import budget, intake, worker_slot
 from lifefold.core.fleet.dispatch import plan_approval
 from lifefold.core.fleet.service import inbox
 from lifefold.core.fleet.system.plan import fleet_task_of
-from lifefold.core.fleet.worker import desired_state, question, stall_detector
+from lifefold.core.fleet.worker import desired_state, mailbox, question, stall_detector
 from lifefold.core.kernel import replace
 from lifefold.core.lifecycles import approval, process, task
 from lifefold.core.lifecycles.budget.amounts import Amounts
@@ -29,7 +29,15 @@ from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.policy.standing import StandingAnswer
 from lifefold.effects import Every, NotificationKind
-from lifefold.interpreters.targets.bounded import few_questions, few_uses, little_left, one_message
+from lifefold.interpreters.targets.bounded import (
+    few_letters,
+    few_posted,
+    few_questions,
+    few_uses,
+    little_left,
+    one_message,
+    one_question,
+)
 from small_fleets import ONE_MESSAGE, Small
 
 _NO_CAPS: Final = Caps()
@@ -254,6 +262,20 @@ TALKING: Final[Mapping[str, Small]] = {
     ),
 }
 
+STEERING: Final[Mapping[str, Small]] = {
+    "one agent whose running session takes messages": Small(
+        Plan(
+            "small",
+            (AgentPlan("a0", _agents(1, 2)[0].limits, follows=True, steers=True),),
+            (_task(0),),
+            questions=question.Terms(),
+        ),
+        {"mailbox": (mailbox.OperatorMessageArrived,), "questions": (question.QuestionAsked,)},
+        commands=3,
+        within={"mailbox": few_letters, "questions": one_question, "steering": few_posted},
+    ),
+}
+
 TRUSTED: Final[Mapping[str, Small]] = {
     "one agent that is not trusted": Small(
         Plan(
@@ -318,6 +340,7 @@ FEATURED: Final[Mapping[str, Small]] = {
     **RESTARTED,
     **LIMITED,
     **TALKING,
+    **STEERING,
     **TRUSTED,
     **SERVING,
 }

@@ -27,6 +27,8 @@ NOT_SEEN = {
     "continue_with_new_terms": "the same",
     "gain_role": "the same, and in a check no change adds an agent; tests/core/fleet/test_changing.py finds it",
     "listen": "worker and board agree that nothing is charged; tests/core/fleet/worker/test_conversation.py finds it",
+    "mark_taken": "a message is in the next prompt again; tests/core/fleet/worker/test_steering.py finds it",
+    "mark_taken_at_the_end": "the same",
     "interrupt_at_a_limit": "a session may wait long at its limit; tests/core/fleet/worker/test_output.py finds it",
 }
 """Rules without which the fleet keeps what it promises."""
@@ -94,6 +96,9 @@ OF_TURNS = frozenset(
 )
 """Rules of a fleet that follows the output of its sessions."""
 
+OF_STEERING = frozenset({"open_steering", "close_steering", "post_message", "mark_taken", "mark_taken_at_the_end"})
+"""Rules of a fleet whose running sessions take messages."""
+
 TAKE_LONG = frozenset(
     {
         *("recall", "release", "abandon", "retry_granted", "divide", "gather", "look_again", "lose_role"),
@@ -134,7 +139,7 @@ def concerned(name: str) -> Target:
     kinds |= {**dict.fromkeys(OF_ORPHANS, "orphans-"), **dict.fromkeys(OF_ACCOUNTS, "quota-")}
     kinds |= {**dict.fromkeys(OF_CONVERSATIONS, "talking-"), **dict.fromkeys(OF_QUESTIONS, "asking-")}
     kinds |= {**dict.fromkeys(OF_TURNS, "turns-"), **dict.fromkeys(OF_MESSAGES, "messages-")}
-    kinds |= dict.fromkeys(OF_NOTIFICATIONS, "telling-")
+    kinds |= {**dict.fromkeys(OF_NOTIFICATIONS, "telling-"), **dict.fromkeys(OF_STEERING, "steering-")}
     return named(f"fleet-{kinds.get(name, '')}2x3")
 
 
