@@ -23,6 +23,7 @@ from anyio import to_thread
 from lifefold.core.fleet.board import notifier
 from lifefold.effects import DeliverNotification
 from lifefold.interpreters.engine import ActivityContext, handles
+from lifefold.interpreters.explain.plain_reasons import in_plain_words
 from lifefold.interpreters.fleet_file import Fleet
 from lifefold.interpreters.fleet_file.command import filled
 from lifefold.interpreters.fleet_file.notify import Notifier
@@ -96,7 +97,7 @@ class Notifying:
             "fleet": fleet,
             "task": told.task,
             "agent": told.agent,
-            "text": told.text,
+            "text": in_plain_words(told.text),
             "log": str(self._folder.log),
         }
         return {name: self._secrets.hidden(value) for name, value in facts.items()}

@@ -75,6 +75,15 @@ def test_a_command_has_the_facts_in_its_words_its_environment_and_on_its_input(g
     assert last["facts"]["text"] == "the fleet is over: 1 of 1 tasks are closed"
 
 
+def test_a_notification_has_the_reason_in_plain_words(ground: Ground) -> None:
+    """The log has the end of a session as document 000 writes it, and people read the message."""
+    notify(ground.prepare("plain-1").demand("plain-1", "max_retries = 0"), 'on = "failed"', teller())
+    (ground.folder / "agent.py").write_text("import sys\n\nsys.exit('no key')\n")
+    ground.run(code=None)
+    (only,) = told(ground)
+    assert only["facts"]["text"] == "plain-1 has failed: exit status 1: no key"
+
+
 def test_a_web_hook_gets_the_facts_until_it_accepts_them(ground: Ground) -> None:
     """A try that was not accepted is repeated under the same key."""
     with receiving() as receiver:
