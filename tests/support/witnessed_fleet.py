@@ -33,6 +33,7 @@ from lifefold.core.kernel import (
     replace,
 )
 from lifefold.core.lifecycles import session, session_profiles, task
+from lifefold.core.lifecycles.session_limits import LimitReached
 from service_conduct import Runs, accompany
 from talk_conduct import TalkConduct, is_fair, overhear
 from worker_conduct import Conduct, observe
@@ -298,8 +299,9 @@ def is_made_before_it_is_used(step: Transition) -> bool:
 
 
 def is_interrupted_once(of: Aggregate) -> bool:
-    """Tell whether no second interruption waits for a session that does not run yet."""
-    return len(of.entities["session"].postponed) <= 1
+    """Tell whether no second interruption waits for a session that does not run yet; its own limit is none."""
+    waits = [each for each in of.entities["session"].postponed if not isinstance(each.event, LimitReached)]
+    return len(waits) <= 1
 
 
 OUTCOME: Final = "a claim is taken for what came of it"

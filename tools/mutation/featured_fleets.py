@@ -137,6 +137,7 @@ ASKING: Final[Mapping[str, Small]] = {
     ),
 }
 
+_LIFE: Final = process.Limits(restart_policy="on_failure", max_restarts=1, max_consecutive_failures=1)
 _EVERYTHING: Final = (NotifierPlan("all", tuple(NotificationKind), retries=0),)
 
 TELLING: Final[Mapping[str, Small]] = {
@@ -150,6 +151,30 @@ TELLING: Final[Mapping[str, Small]] = {
             notify=_EVERYTHING,
         ),
         {"task": (approval.ApprovalGranted,), "plan": _APPROVAL, "desired_state": _STOP},
+        commands=2,
+    ),
+    "one agent with an account, and a notifier": Small(
+        Plan(
+            "small",
+            (AgentPlan("a0", _agents(1)[0].limits, account="left"),),
+            (_task(0),),
+            budget=Budget(Caps(sessions=1)),
+            notify=(NotifierPlan("all", (NotificationKind.LIMIT, NotificationKind.OVER), retries=0),),
+        ),
+        {"desired_state": _STOP},
+        commands=1,
+        within={**ONE_MESSAGE, "budget": little_left},
+    ),
+    "one service that fails, and a notifier": Small(
+        Plan(
+            "small",
+            (),
+            (),
+            watch=True,
+            services=(ServicePlan("web", _LIFE, triggers=(Every(1),)),),
+            notify=(NotifierPlan("all", (NotificationKind.SERVICE, NotificationKind.OVER), retries=0),),
+        ),
+        {"intake": (intake.LastTaskIn,), "desired_state": _STOP},
         commands=2,
     ),
 }
@@ -300,7 +325,6 @@ TRUSTED: Final[Mapping[str, Small]] = {
     ),
 }
 
-_LIFE: Final = process.Limits(restart_policy="on_failure", max_restarts=1, max_consecutive_failures=1)
 _SERVICE: Final = ServicePlan("web", _LIFE, triggers=(Every(1),), takes_messages=True)
 
 SERVING: Final[Mapping[str, Small]] = {

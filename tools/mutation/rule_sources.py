@@ -105,8 +105,8 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         name="notifications",
         changed=(notifications,),
         names=(
-            "notifiers _announce announce_task announce_plan announce_budget announce_stop _announce_end _is_over"
-            " _is_news"
+            "notifiers _announce announce_task announce_plan announce_limit announce_budget announce_stop"
+            " announce_service _announce_end _is_over _is_news"
         ).split(),
     ): featured_fleets.TELLING,
     Source(
