@@ -17,7 +17,7 @@ from lifefold.interpreters.cli.grammar_of_operators import (
     add_telling,
     add_trusting,
 )
-from lifefold.interpreters.cli.grammar_of_tasks import add_editing
+from lifefold.interpreters.cli.grammar_of_tasks import add_cleaning, add_editing
 from lifefold.interpreters.cli.grammar_parts import Commands, add_command, live_option, log_option, natural, rest_option
 
 
@@ -31,7 +31,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action=_ShowVersion, nargs=0, help="print the version")
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
-    acting = (add_telling, add_trusting, add_deciding, add_budget, add_giving, add_editing, add_more)
+    acting = (add_telling, add_trusting, add_deciding, add_budget, add_giving, add_editing, add_more, add_cleaning)
     reading = (_add_desk, _add_asking, add_reading)
     for add in (_add_running, _add_beginning, *reading, *acting, add_check, add_simulate, add_showing):
         add(commands)

@@ -15,7 +15,7 @@ def ground(tmp_path: Path) -> Ground:
 
 
 def _files(ground: Ground) -> dict[str, int]:
-    """Return every file below the ground with the time of its last change; SQLite adds and removes its own in passing."""
+    """Return every file below the ground with the time of its last change. SQLite adds and removes files of its own."""
     return {str(path): path.stat().st_mtime_ns for path in ground.folder.rglob("*") if path.is_file()}
 
 
