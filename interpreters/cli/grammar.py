@@ -106,6 +106,10 @@ def _add_beginning(commands: Commands) -> None:
     unit.add_argument("--watch", action="store_true", help="run with --watch")
     unit.add_argument("--serve", metavar="PORT", type=natural, nargs="?", const=8765, help="run with --serve")
     log_option(unit, "run with this log (default: the latest .lifefold/NAME.db beside the fleet file)")
+    completion = add_command(
+        commands, "completion", "completing:completion", "print the script by which a shell completes lifefold"
+    )
+    completion.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell")
     add_command(commands, "schema", "describing:schema", "print the JSON Schema of a fleet file, for editors")
 
 

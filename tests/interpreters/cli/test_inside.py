@@ -39,6 +39,7 @@ OTHERS = {
     "simulate",
     "diagram",
     "clean",
+    "completion",
     "serve",
     "show",
     "diff",
