@@ -54,7 +54,7 @@ def test_bash_completes_commands_options_and_names_of_the_log(tmp_path: Path) ->
     assert completed(tmp_path, "edit", "--prompt-") == ["--prompt-file"]
     assert completed(tmp_path, "cancel", "no") == ["notes"]
     assert completed(tmp_path, "send", "a") == ["ann"]
-    assert completed(tmp_path, "run", "") == ["bin/", "fleet.toml"]
+    assert completed(tmp_path, "run", "") == [".lifefold/", "bin/", "fleet.toml"]
 
 
 @needs_bash
