@@ -28,12 +28,13 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("unit fleet.toml > ~/.config/systemd/user/fleet.service", "for the service manager of the user"),
         ("unit fleet.toml --watch --serve", "a fleet that waits for more, with its desk"),
     ),
-    "serve": (("serve", "the fleets of this folder"), ("serve --port 9000", "at another port")),
+    "serve": (("serve", "all fleets of this machine"), ("serve --port 9000", "at another port")),
     "status": (("status", "the agents"), ("status --json", "for a program")),
     "tasks": (("tasks", "the tasks"), ("tasks --json", "for a program")),
     "log": (
         ("log --task notes", "what concerns a task"),
         ("log --since 10m --follow", "the last ten minutes, and what follows"),
+        ("log --task notes --format sequence", "a sequence diagram, for Mermaid"),
     ),
     "why": (("why notes", "why the task is in its state"),),
     "send": (

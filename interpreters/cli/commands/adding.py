@@ -15,7 +15,7 @@ from lifefold.core.fleet import Budget, Caps, Plan, TaskPlan
 from lifefold.core.fleet.board import fleet_task, intake
 from lifefold.core.fleet.board.worker_slot import WorkerSlot
 from lifefold.core.fleet.dispatch import budgets, plan_approval
-from lifefold.core.fleet.dispatch.dependencies import is_unmanned, unmanned
+from lifefold.core.fleet.dispatch.dependencies import is_unmet, unmet_requirement
 from lifefold.core.fleet.dispatch.task_index import is_lost, tasks_of
 from lifefold.core.fleet.system import board
 from lifefold.core.fleet.system.plan import RETRIED_AS_OFTEN_AS_THE_TASK_SAYS, budget_of, fleet_task_of
@@ -182,8 +182,8 @@ def _added(of: Aggregate, record: fleet_task.FleetTask) -> str:
     ]
     lost = [f"it depends on {each.id}, which is {each.state}" for each in needed if is_lost(each)]
     asked = (record.role, record.level)
-    if is_unmanned(of, asked):
-        lost.append(f"it {unmanned(of, asked)[1]}")
+    if is_unmet(of, asked):
+        lost.append(f"it {unmet_requirement(of, asked)[1]}")
     spent = budgets.out_of_money(of, record.id)
     if spent is not None and isinstance(spent.event, fleet_task.DependencyLost):
         lost.append(spent.event.reason)

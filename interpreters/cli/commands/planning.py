@@ -129,8 +129,8 @@ def shown(found: Proposed, log: Path) -> Iterator[str]:
         when = [] if found.obstacles and not found.is_possible_in_part else [_since(line, found, log)]
         if place in found.raised:
             when.append(f"the file said {found.raised[place]}, and lifefold budget has raised that")
-        told = "; ".join(filter(None, when))
-        yield f"{line}{f'  ({told})' if told else ''}"
+        details = "; ".join(filter(None, when))
+        yield f"{line}{f'  ({details})' if details else ''}"
 
 
 def _show_variables(fleet: Fleet) -> None:
