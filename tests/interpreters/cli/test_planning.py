@@ -398,7 +398,7 @@ def test_what_was_removed_is_counted_and_explained_alike_everywhere(ground: Grou
     _remove(ground, "plain-3")
     accepted = ground.call("plan", str(ground.fleet), "--accept").stdout
     assert "tasks.plain-3: was removed  (it is not done, and not counted)" in accepted
-    assert "1 of 2 tasks closed, 1 IN_PROGRESS, 1 removed" in ground.call("status").stdout
+    assert "1 of 2 tasks closed, 1 running, 1 removed" in ground.call("status").stdout
     assert ground.json("status")["removed"] == ["plain-3"]
     assert sum(ground.json("status")["tasks"].values()) == 2
     why = ground.call("why", "plain-3").stdout

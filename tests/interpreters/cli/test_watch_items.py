@@ -9,7 +9,7 @@ from lifefold.interpreters.explain.pending import Awaited, Waiting
 WAITING = {
     Awaited.QUESTION: Waiting(Awaited.QUESTION, ("ann/Q3",), "approve", 0, 1_000, "ann asks: may it run `make`?"),
     Awaited.PLAN: Waiting(Awaited.PLAN, ("T1", "T2"), "approve", 0),
-    Awaited.TASK: Waiting(Awaited.TASK, ("T1",), "approve", 0, 1_000),
+    Awaited.TASK: Waiting(Awaited.TASK, ("T1",), "approve", 0, 1_000, commit="c0ffee"),
     Awaited.AGENT: Waiting(Awaited.AGENT, ("ann",), "resume", 0, reason="lunch"),
     Awaited.BUDGET: Waiting(Awaited.BUDGET, ("T1", "T2"), "budget --add-usd 1", 0, reason="the budget is spent"),
     Awaited.ACCOUNT: Waiting(Awaited.ACCOUNT, ("claude",), "resume --account claude", 0, 1_000, "five_hour"),

@@ -47,7 +47,7 @@ def test_who_would_be_restarted_too_often_is_quarantined_and_everybody_is_told_w
     assert agent["supervisor"] == "Quarantined"
     assert agent["reason"].startswith(reason)
     assert "no api key" in agent["reason"]
-    assert "Quarantined" in of.call("status").stdout
+    assert "quarantined" in of.call("status").stdout
     assert reason in of.call("why", "plain-1").stdout
     assert reason in of.call("log").stdout
     assert (of.folder / "counts" / "sessions").read_text().splitlines() == ["one"] * 2
