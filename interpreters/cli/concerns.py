@@ -18,6 +18,10 @@ REASON_LINES: Final = 2
 """The lines of a terminal that a reason gets at most in ``lifefold status``; ``lifefold show`` has all of it."""
 
 
+SHORTEST: Final = 20
+"""The fewest characters of a shortened reason."""
+
+
 class Concern(msgspec.Struct, frozen=True):
     """One sentence for the operator, without the sign before it."""
 
@@ -52,6 +56,15 @@ def failed(tasks: Sequence[TaskStatus], log: str, room: int | None) -> Iterator[
             also = f" (after {count(each.attempts, 'attempt')}{f'; blocks {enumerated(blocked)}' if blocked else ''})"
             said = f"{each.id} has failed: {brief}{also}: {as_typed(f'lifefold show {each.id}{log}')}"
             yield Concern(plain(said.encode("utf-8", "surrogateescape")), Mood.FAILED)
+
+
+def failed_briefly(tasks: Sequence[TaskStatus], width: int) -> Iterator[Concern]:
+    """Yield a line of at most ``width`` characters for each task that has failed for good."""
+    for each in tasks:
+        if each.state == State.FAILED and not each.is_retried:
+            said = f"{each.id} has failed: "
+            reason = cut_in_the_middle(unwrapped(each.reason), max(SHORTEST, width - len(said) - len("x ")))
+            yield Concern(plain(f"{said}{reason}".encode("utf-8", "surrogateescape")), Mood.FAILED)
 
 
 def _is_blocked_by(of: TaskStatus, name: str, tasks: Sequence[TaskStatus]) -> bool:

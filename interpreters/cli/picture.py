@@ -164,7 +164,7 @@ class Picture:
 
     def _failed(self, width: int, lines: int) -> list[Text]:
         """Return the tasks that have failed for good, each with its reason, in at most ``lines`` lines."""
-        every = list(concerns.failed(self._now().tasks, self._log, width))
+        every = list(concerns.failed_briefly(self._now().tasks, width))
         return [Text(line, style_of(Mood.FAILED)) for line in concerns.lines(every, width, lines, colours=False)]
 
     def _notices(self, width: int, lines: int) -> list[Text]:
@@ -281,7 +281,7 @@ def _state(agent: AgentStatus, of: Looks | None, now_ms: int, *, wide: bool) -> 
 
 def _said(agent: AgentStatus, now_ms: int, *, wide: bool) -> Text:
     """Return the state of an agent, in its colour; unless ``wide``, only its most important part."""
-    state = doing = words.of_agent(agent.state, agent.task)
+    state = doing = words.of_agent(agent.state, agent.task, agent.desired_state)
     if agent.doing in {"Preparing", "Verifying", "Merging", "Disputed"}:
         doing = f"{state} · {agent.doing.lower()}" if wide else agent.doing.lower()
     asks = agent.turn is not None and bool(agent.turn.questions)

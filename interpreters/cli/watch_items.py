@@ -3,6 +3,7 @@
 An item knows the keys that apply to it, each with the command that it stands for.
 """
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -112,11 +113,20 @@ def _more_tasks(_of: Waiting, _name: str) -> Item:
     return Item("tasks", "!", "all tasks", "are settled, and more may come", WAITS, (finish,))
 
 
-def _by_hand(of: Waiting, name: str) -> Item:
-    """Return a decision whose command has arguments to choose: a budget to raise, an agent to promote."""
-    keys = _looks(name) if of.about is Awaited.TRUST else ()
-    text = f"{of.reason}: lifefold {of.command}"
-    return Item(f"{of.about} {name}", "!", brief(enumerated(of.names)), text, WAITS, keys)
+def _budget(of: Waiting, _name: str) -> Item:
+    """Return a spent budget; what is typed is the amount by which it is raised, after the least that helps."""
+    *words, least = shlex.split(of.command)
+    option = words[-1].removeprefix("--add-")
+    ask = Key("b", "raise", tuple(words), f"raise by how many {option} (at least {least})", takes_text=True)
+    return Item(f"{of.about} {','.join(of.names)}", "!", brief(enumerated(of.names)), of.reason, WAITS, (ask,))
+
+
+def _trust(of: Waiting, name: str) -> Item:
+    """Return a task above the trust of every agent, with the promotion of the nearest one."""
+    _, *agent = shlex.split(of.command)  # no agent can be promoted so far
+    words = ("trust", *agent, "--reason")
+    promote = (Key("u", "promote", words, f"promote {agent[0]}: reason", takes_text=True),) if agent else ()
+    return Item(f"{of.about} {name}", "!", name, of.reason, WAITS, (*promote, *_looks(name)))
 
 
 _WAITING: Final[Mapping[Awaited, Callable[[Waiting, str], Item]]] = {
@@ -126,8 +136,8 @@ _WAITING: Final[Mapping[Awaited, Callable[[Waiting, str], Item]]] = {
     Awaited.AGENT: _paused,
     Awaited.ACCOUNT: _account,
     Awaited.TASKS: _more_tasks,
-    Awaited.BUDGET: _by_hand,
-    Awaited.TRUST: _by_hand,
+    Awaited.BUDGET: _budget,
+    Awaited.TRUST: _trust,
 }
 
 
@@ -159,9 +169,10 @@ def _task(of: TaskStatus) -> Item:
     reason = unwrapped(of.held_up.removeprefix("blocked ") or of.reason)
     because = f": {reason}" if reason else ""
     keys = (*_looks(of.id), Key("y", "why", ("why", of.id), shows=True))
-    if of.state == State.FAILED and is_broken:
+    if is_broken and not of.held_up:  # a task that another one blocks goes on with that one
         retry = Key("t", "retry", ("retry", of.id), f"retry {of.id} once more")
-        return Item(f"task {of.id}", "x", of.id, f"has failed for good{because}", FAILED, (retry, *keys))
+        said = f"has failed for good{because}" if of.state == State.FAILED else f"{state}{because}"
+        return Item(f"task {of.id}", "x", of.id, said, FAILED, (retry, *keys))
     style = FAILED if is_broken else ""
     return Item(f"task {of.id}", "x" if is_broken else " ", of.id, f"{state}{owner}{attempt}{because}", style, keys)
 

@@ -103,7 +103,7 @@ class WatchPicture(Picture):
         found = self._looks(agent, now_ms)
         mark = (" ", "") if found is None else (found.indicator, style(found))
         rests = {"Pause": " (paused)", "Hold": " (held)", "Drain": " (draining)"}.get(agent.desired_state, "")
-        doing = words.of_agent(agent.state, agent.task)
+        doing = words.of_agent(agent.state, agent.task, agent.desired_state)
         state = f"{doing}{rests} {age(now_ms - agent.since_ms)}"
         work, next_step = work_of(agent), next_of(agent, now_ms)
         more = "  ".join(each for each in (work, next_step) if each != "-")

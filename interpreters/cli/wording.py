@@ -198,7 +198,7 @@ def plain_state(agent: AgentStatus, evidence: Evidence | None, *, runs: bool) ->
 
     A session that the stall detector has warned of is shown with the length of its silence.
     """
-    state = words.of_agent(agent.state, agent.task)
+    state = words.of_agent(agent.state, agent.task, agent.desired_state)
     if is_missing(agent, evidence, runs=runs):
         return f"{state}? no process"
     if agent.state == "Stopped" and agent.processes:

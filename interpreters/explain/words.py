@@ -11,7 +11,7 @@ OF_TASKS: Final[Mapping[str, str]] = {
     State.PLANNED: "planned",
     State.CLAIMED: "running",
     State.IN_PROGRESS: "running",
-    State.DONE: "done, to be merged",
+    State.DONE: "done, not merged",
     State.PENDING_APPROVAL: "waiting for approval",
     State.FAILED: "failed",
     State.BLOCKED: "blocked",
@@ -33,12 +33,16 @@ _OF_SESSIONS: Final[Mapping[str, str]] = {
 }
 
 
+_RESTS: Final = frozenset({"Pause", "Hold"})
+"""The desired states in which an agent begins nothing."""
+
+
 def of_task(state: str, *, retried: bool) -> str:
     """Return the state of a task in words; ``retried``: the fleet itself will try it again."""
     return "failed, is retried" if retried else OF_TASKS[state]
 
 
-def of_agent(state: str, task: str) -> str:
-    """Return the state of an agent in words; one without a task is idle. A service has its own states."""
+def of_agent(state: str, task: str, desired: str = "") -> str:
+    """Return the state of an agent in words; one that has no task, or rests with it, is idle. A service has its own."""
     words = _OF_SESSIONS.get(state, state)
-    return "idle" if words == "preparing" and not task else words
+    return "idle" if words == "preparing" and (not task or desired in _RESTS) else words
