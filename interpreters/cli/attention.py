@@ -50,10 +50,10 @@ def counts(tasks: Iterable[TaskStatus]) -> Iterator[tuple[Mood, str, int]]:
 
 def begins(tasks: Sequence[TaskStatus], room: int | None) -> tuple[list[TaskStatus], list[TaskStatus]]:
     """Return the tasks to show in so many lines, those that need an operator first, and the rest; None is no limit."""
-    if room is None or len(tasks) <= room:
+    if room is None:
         return list(tasks), []
     first = tasks_first(tasks)
-    shown = max(1, room - 1)
+    shown = len(first) if len(first) <= room else max(1, room - 1)
     return first[:shown], first[shown:]
 
 

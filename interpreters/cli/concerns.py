@@ -9,9 +9,10 @@ from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli.colours import painted
 from lifefold.interpreters.cli.fitting import wrapped
 from lifefold.interpreters.cli.wording import as_typed, cut_in_the_middle
-from lifefold.interpreters.explain.chronicle_words import Mood, unwrapped
+from lifefold.interpreters.explain.chronicle_words import Mood
 from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.explain.why.phrases import count, enumerated
+from lifefold.interpreters.explain.words import unwrapped
 from lifefold.interpreters.processes.command import plain
 
 REASON_LINES: Final = 2

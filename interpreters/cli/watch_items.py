@@ -16,11 +16,12 @@ from lifefold.interpreters.cli.attention import agents_first, tasks_first
 from lifefold.interpreters.cli.colours import style_of
 from lifefold.interpreters.cli.wording import moment
 from lifefold.interpreters.explain import status
-from lifefold.interpreters.explain.chronicle_words import Mood, unwrapped
+from lifefold.interpreters.explain.chronicle_words import Mood
 from lifefold.interpreters.explain.pending import Awaited, Waiting
 from lifefold.interpreters.explain.status import AgentStatus
 from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.explain.why.phrases import brief, count, enumerated
+from lifefold.interpreters.explain.words import unwrapped
 
 WAITS: Final = style_of(Mood.WAITS)
 FAILED: Final = style_of(Mood.FAILED)
@@ -166,8 +167,8 @@ def _task(of: TaskStatus) -> Item:
     state = of.in_words
     owner = f" with {of.owner}" if of.owner else ""
     attempt = f", attempt {of.attempts}" if of.attempts > 1 else ""
-    reason = unwrapped(of.held_up.removeprefix("blocked ") or of.reason)
-    because = f": {reason}" if reason else ""
+    reason = unwrapped(of.held_up.removeprefix(f"{state} by ") or of.reason)
+    because = f"{' by ' if of.held_up.startswith(state) else ': '}{reason}" if reason else ""
     keys = (*_looks(of.id), Key("y", "why", ("why", of.id), shows=True))
     if is_broken and not of.held_up:  # a task that another one blocks goes on with that one
         retry = Key("t", "retry", ("retry", of.id), f"retry {of.id} once more")

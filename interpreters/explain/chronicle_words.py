@@ -3,7 +3,6 @@
 Tasks are told in the words of ``why``; here is what else an operator calls an event.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Final
@@ -19,6 +18,7 @@ from lifefold.core.lifecycles import process, session
 from lifefold.effects import LogFatal
 from lifefold.interpreters.explain.why.event_words import OF_OWNER, Words, untold
 from lifefold.interpreters.explain.why.phrases import duration
+from lifefold.interpreters.explain.words import unwrapped
 
 OPERATOR: Final = "operator:"
 """The prefix of the actor of an operator's command; the login name follows."""
@@ -63,16 +63,6 @@ def of_kernel(step: Transition) -> Said | None:
             return "", f"its {step.machine} is released from quarantine", Mood.PLAIN
         case _:
             return None
-
-
-def unwrapped(reason: str) -> str:
-    """Return a reason in one line; the end of a session is told without the name of its kind around it."""
-    text = " ".join(reason.split())
-    found = _END.fullmatch(text)
-    return found[1] if found else text
-
-
-_END: Final = re.compile(r"(?:Error|Timeout)\((.+)\)")
 
 
 def colon(reason: str) -> str:

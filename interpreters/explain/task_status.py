@@ -122,7 +122,7 @@ def _held_up(of: TaskStatus, every: Mapping[str, TaskStatus]) -> str:
             passed.add(cause.id)
             cause = every[cause.blocked_by]
         through = "" if cause.id == of.blocked_by else f"{of.blocked_by}, and that by "
-        why = f": {' '.join(cause.reason.split())}" if cause.reason else ""
+        why = f": {words.unwrapped(cause.reason)}" if cause.reason else ""
         return f"blocked by {through}{_standing(cause)}{why}"
     waits = of.state in {task.State.OPEN, task.State.PLANNED}
     missing = [each for each in of.depends_on if each in every and every[each].state != task.State.CLOSED]

@@ -1,5 +1,6 @@
 """The words of states on screens. The documents' own names of states are in ``show``, in ``why``, and in all JSON."""
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -46,3 +47,13 @@ def of_agent(state: str, task: str, desired: str = "") -> str:
     """Return the state of an agent in words; one that has no task, or rests with it, is idle. A service has its own."""
     words = _OF_SESSIONS.get(state, state)
     return "idle" if words == "preparing" and (not task or desired in _RESTS) else words
+
+
+def unwrapped(reason: str) -> str:
+    """Return a reason in one line; the end of a session is told without the name of its kind around it."""
+    text = " ".join(reason.split())
+    found = _END.fullmatch(text)
+    return found[1] if found else text
+
+
+_END: Final = re.compile(r"(?:Error|Timeout)\((.+)\)")

@@ -17,8 +17,9 @@ from lifefold.interpreters.cli.pager import is_coloured
 from lifefold.interpreters.cli.table_columns import with_column, with_cost, without_hyphens
 from lifefold.interpreters.cli.wording import as_typed, coming
 from lifefold.interpreters.explain import task_status
-from lifefold.interpreters.explain.chronicle_words import Mood, unwrapped
+from lifefold.interpreters.explain.chronicle_words import Mood
 from lifefold.interpreters.explain.task_status import TaskStatus
+from lifefold.interpreters.explain.words import unwrapped
 
 
 def tasks(arguments: Namespace) -> None:
