@@ -16,7 +16,7 @@ import anyio
 from anyio.lowlevel import checkpoint
 
 from agreement import fold_with_ledger, fold_with_react
-from engine_ground import TappedStore, VirtualClock
+from engine_harness import TappedStore, VirtualClock
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening, system
 from lifefold.core.fleet.system import board
 from lifefold.core.fleet.worker import assignment, mailbox, shutdown
@@ -47,6 +47,7 @@ from lifefold.effects import (
     ResumeTriggers,
     RunSession,
     StartTimer,
+    SteerSession,
     StorePrompt,
     Tell,
     VerifyWork,
@@ -135,7 +136,15 @@ class Hands:
     def interpreter(self) -> Interpreter:
         effects = (
             *(StorePrompt, IncrementSession, LogFatal, ForceStopSession, CancelSession),
-            *(WarnOfSilence, InterruptSession, HoldTimeLimit, NotifyProcess, PauseTriggers, ResumeTriggers),
+            *(
+                WarnOfSilence,
+                InterruptSession,
+                HoldTimeLimit,
+                SteerSession,
+                NotifyProcess,
+                PauseTriggers,
+                ResumeTriggers,
+            ),
         )
         return Interpreter(
             dict.fromkeys(effects, self.perform),
