@@ -6,7 +6,7 @@ operators asked for. The three are never mixed.
 ``task_status`` has the tasks, and ``pending`` what waits for an operator.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -25,6 +25,7 @@ from lifefold.effects.service import Source
 from lifefold.effects.session import RunSession
 from lifefold.interpreters.explain.conversing import conversing
 from lifefold.interpreters.explain.plain_reasons import in_plain_words
+from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.explain.timers import Timer, next_timer
 from lifefold.interpreters.explain.turn_status import TurnStatus, turn_status
 
@@ -35,8 +36,9 @@ class AgentStatus(msgspec.Struct, frozen=True):
     ``desired_state`` is what operators asked for. ``doing`` is the state of its assignment. ``messages`` counts the
     operator messages that no session has succeeded with yet, ``prompted`` those of them that the prompt of the running
     session has. ``undelivered`` counts those of an agent that has stopped for good. ``processes`` counts the sessions
-    that run or are ending. ``level`` is its trust level, empty without trust gates; ``successes`` and ``violations``
-    are its track record.
+    that run or are ending. ``sessions`` counts those that it has begun; the last one has this number. ``attempt``
+    counts the attempts at its task, this one included; ``at_attempts`` fills it, and it is 0 without a task.
+    ``level`` is its trust level, empty without trust gates; ``successes`` and ``violations`` are its track record.
 
     ``stall_detector`` is the progress of its session, empty without a stall detector. ``silent_since_ms`` is the
     approximate time of the last progress of a session on the ladder, otherwise 0. ``supervisor`` is the state of its
@@ -61,7 +63,7 @@ class AgentStatus(msgspec.Struct, frozen=True):
     task: str
     doing: str
     session_seq: int
-    attempt: int
+    sessions: int
     consecutive_errors: int
     total_errors: int
     messages: int
@@ -84,6 +86,7 @@ class AgentStatus(msgspec.Struct, frozen=True):
     conversation: str = ""
     appearance: Appearance | None = None
     turn: TurnStatus | None = None
+    attempt: int = 0
 
 
 class TriggerStatus(msgspec.Struct, frozen=True):
@@ -109,7 +112,7 @@ def agent_status(of: Aggregate) -> AgentStatus:
         task=assigned_task(assigned),
         doing=assigned.state,
         session_seq=record.session_seq,
-        attempt=record.attempt,
+        sessions=record.attempt,
         consecutive_errors=record.consecutive_errors,
         total_errors=record.total_errors,
         messages=len(box.messages) - undelivered,
@@ -148,7 +151,7 @@ def service_status(of: Aggregate) -> AgentStatus:
         task="",
         doing="" if waits.in_hand is None else waits.in_hand.text,
         session_seq=runs.record.session_seq,
-        attempt=runs.record.attempt,
+        sessions=runs.record.attempt,
         consecutive_errors=of_process.consecutive_failures,
         total_errors=of_process.restart_count,
         messages=len(waits.messages),
@@ -200,6 +203,12 @@ def agents(aggregates: Mapping[str, Aggregate]) -> tuple[AgentStatus, ...]:
     every = [aggregates[name] for name in sorted(aggregates)]
     workers = (_on_board(agent_status(each), aggregates[board.NAME]) for each in every if each.kind == worker.KIND)
     return (*workers, *(service_status(each) for each in every if each.kind == service.KIND))
+
+
+def at_attempts(agents: Iterable[AgentStatus], tasks: Iterable[TaskStatus]) -> tuple[AgentStatus, ...]:
+    """Return the agents with the numbers of their attempts, which the tasks have."""
+    attempts = {each.id: each.attempts for each in tasks}
+    return tuple(replace(each, attempt=attempts.get(each.task, 0)) for each in agents)
 
 
 def _on_board(agent: AgentStatus, aggregate: Aggregate) -> AgentStatus:

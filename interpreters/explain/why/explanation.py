@@ -42,7 +42,7 @@ class Explanation(msgspec.Struct, frozen=True):
 
 def explain(view: FleetView, story: Story) -> Explanation:
     """Explain the task of a view, with its story."""
-    now = msgspec.structs.replace(view, sessions=story.sessions)
+    now = msgspec.structs.replace(view, sessions=story.sessions, attempts=story.attempts)
     return Explanation(
         task=now.name,
         state=now.task.state,
