@@ -90,7 +90,6 @@ class _Application:
     def __init__(self, shelf: Shelf, token: Token) -> None:
         self._shelf = shelf
         self._token = token
-        self._over = anyio.Event()
 
     @asynccontextmanager
     async def lifespan(self, _app: Starlette) -> AsyncGenerator[None]:
