@@ -133,9 +133,9 @@ def _add_asking(commands: Commands) -> None:
     for name, about in (
         ("status", "show the agents: desired state, state in the log, and process"),
         ("tasks", "show the tasks: states, owners, and reasons of failures"),
-        ("log", "show every transition in the log"),
+        ("log", "tell what has happened; --all has every transition"),
     ):
-        command = add_command(commands, name, f"asking:{name}", about)
+        command = add_command(commands, name, f"{'telling_log' if name == 'log' else 'asking'}:{name}", about)
         log_option(command)
         command.add_argument("--json", action="store_true", help="print JSON")
         if name == "log":
@@ -150,6 +150,7 @@ def _add_asking(commands: Commands) -> None:
 
 
 def _add_choosing(log: argparse.ArgumentParser) -> None:
+    log.add_argument("--all", action="store_true", help="every transition with its cause; --json always has all")
     log.add_argument(
         "--task",
         metavar="ID",

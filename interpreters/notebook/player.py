@@ -7,6 +7,8 @@ import anywidget
 import traitlets
 
 from lifefold.core.kernel import Input, LifecycleEvent, Machine, System
+from lifefold.interpreters.certificates.source import Unwritable
+from lifefold.interpreters.notebook.image import image
 from lifefold.interpreters.notebook.play import MOST, Play, words
 from lifefold.interpreters.notebook.play_picture import picture
 from lifefold.interpreters.notebook.written_play import as_test
@@ -39,6 +41,8 @@ class Player(anywidget.AnyWidget):
             self.back()
         elif what == "at" and 0 <= number < len(self.play.nodes):
             self.at(number)
+        elif what == "test":
+            self.shown = {**_shown(self.play), "test": self._written()}
 
     def give(self, given: Input | int) -> None:
         """Give an input, or the enabled input of this number."""
@@ -60,6 +64,13 @@ class Player(anywidget.AnyWidget):
         """Return the journal of the path."""
         return self.play.as_journal()
 
+    def _written(self) -> str:
+        """Return the test, or what it needs that only the method ``as_test`` can be given."""
+        try:
+            return self.as_test()
+        except Unwritable as error:
+            return f"{error}; in a cell: print(player.as_test(source='module:attribute'))"
+
     def _show(self, play: Play) -> None:
         self.play = play
         self.shown = _shown(play)
@@ -70,7 +81,7 @@ class Player(anywidget.AnyWidget):
         found: Any = widget._repr_mimebundle_(**kinds)
         bundle: dict[str, Any] = found[0] if found else {}
         metadata: dict[str, Any] = found[1] if found else {}
-        return {**bundle, "text/plain": self.play.text(), "image/svg+xml": picture(self.play)}, metadata
+        return {**bundle, "text/plain": self.play.text(), **image(picture(self.play))}, metadata
 
 
 def play(subject: Machine[Any] | System, opening: Any = ()) -> Player:
@@ -85,4 +96,5 @@ def _shown(play: Play) -> dict[str, Any]:
         "tree": list(play.tree()),
         "now": play.now,
         "picture": picture(play),
+        "test": "",
     }

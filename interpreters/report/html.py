@@ -20,7 +20,7 @@ def _unpictured(_trace: Trace) -> str:
 def html(report: ReportBase, picture: Callable[[Trace], str] = _unpictured) -> str:
     """Return a report: the size of the work, a line for each finding, and the way to each broken property.
 
-    ``picture`` draws a trace, as SVG; without it the report has its text only.
+    ``picture`` draws a trace, as HTML; without it the report has its text only.
     """
     conclusion = _coloured(_COLOURS["✓"] if report.ok else _RED, report.conclusion())
     lines = [

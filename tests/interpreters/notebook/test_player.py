@@ -160,8 +160,24 @@ def test_a_player_does_what_its_front_end_asks_for_and_nothing_for_a_number_that
     assert player.as_journal() == player.play.as_journal()
 
 
+def test_a_player_shows_its_play_as_a_test_until_something_else_is_played() -> None:
+    player = play(session.machine)
+    player.asked = ["test", 0, 1]
+    assert player.shown["test"] == player.as_test()
+    player.asked = ["give", 0, 2]
+    assert player.shown["test"] == ""
+
+
+def test_a_player_of_a_machine_without_a_module_says_what_its_test_needs() -> None:
+    player = play(session.machine.with_rows())
+    player.asked = ["test", 0, 1]
+    assert "give its source=" in player.shown["test"]
+    assert "player.as_test(source=" in player.shown["test"]
+
+
 def test_a_player_without_a_front_end_is_a_picture_and_a_text() -> None:
     player = Player(Play.of(session.machine))
     data, _ = player._repr_mimebundle_()
     assert data["text/plain"] == player.play.text()
     assert data["image/svg+xml"] == picture(player.play)
+    assert data["image/png"]
