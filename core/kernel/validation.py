@@ -3,6 +3,7 @@
 import typing
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -38,12 +39,20 @@ def problems(machine: "Machine[Any]") -> tuple[str, ...]:
 def _mutable(machine: "Machine[Any]") -> Iterator[str]:
     """Check that records and events cannot change once they are made, and that their types are precise."""
     for kind in (machine.record, *dict.fromkeys(row.event for row in machine.rows)):
-        if not kind.__struct_config__.frozen:
-            yield f"{kind.__name__} is not frozen: class {kind.__name__}({kind.__mro__[1].__name__}, frozen=True)"
-        for field in msgspec.structs.fields(kind):
-            found = next(_changeable(field.type), None)
-            if found is not None:
-                yield f"{kind.__name__}.{field.name} is of type {found}; accepted: {_INSTEAD[found]}"
+        yield from _loose(kind)
+
+
+@lru_cache(maxsize=2048)  # machines are made of machines, and every process of lifefold makes all of them
+def _loose(kind: type[msgspec.Struct]) -> tuple[str, ...]:
+    """Return the problems of one record or event."""
+    lines = [
+        f"{kind.__name__}.{field.name} is of type {found}; accepted: {_INSTEAD[found]}"
+        for field in msgspec.structs.fields(kind)
+        if (found := next(_changeable(field.type), None)) is not None
+    ]
+    if kind.__struct_config__.frozen:
+        return tuple(lines)
+    return (f"{kind.__name__} is not frozen: class {kind.__name__}({kind.__mro__[1].__name__}, frozen=True)", *lines)
 
 
 _INSTEAD: Final = {

@@ -171,7 +171,7 @@ def keeps_why_it_failed(t: Transition) -> bool:
     return news == {kept} and reported in kept
 
 
-def begins_anew(t: Transition) -> bool:
+def start_clears_the_past(t: Transition) -> bool:
     """A requested start clears the past: no stop, no suspension, no failed run is left."""
     if t.before is None or not _asks_for_a_start(t) or not enters(t, State.STARTING):
         return True
@@ -233,7 +233,7 @@ STEPS: Final[tuple[Property[Any], ...]] = (
     always_step("a failed process restarts as the policy says, or reports that it does not", restarts_by_policy),
     always_step("a crashed process has failed", lambda t: t.after.state is State.FAILED, on=Crashed),
     always_step("a failed process keeps the reason, and reports it", keeps_why_it_failed),
-    always_step("a requested start clears the past", begins_anew),
+    always_step("a requested start clears the past", start_clears_the_past),
     always_step("the state of the process is reported", reports_its_state),
     always_step("a pause binds as soon as it stands", binds_the_triggers, on=Event),
     always(

@@ -112,7 +112,10 @@ def _add_desk(commands: Commands) -> None:
         commands, "serve", "browsing:serve", "serve the desk of operators to browsers: pages, a stream, and commands"
     )
     serve.add_argument(
-        "logs", metavar="LOG", nargs="*", help="the logs (default: the latest log of each fleet in .lifefold/)"
+        "logs",
+        metavar="LOG",
+        nargs="*",
+        help="the logs (default: those of all fleets of this machine)",
     )
     serve.add_argument("--beside", action="store_true", help=argparse.SUPPRESS)
     serve.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="the address (default: 127.0.0.1)")
@@ -130,9 +133,9 @@ def _add_asking(commands: Commands) -> None:
     for name, about in (
         ("status", "show the agents: desired state, state in the log, and process"),
         ("tasks", "show the tasks: states, owners, and reasons of failures"),
-        ("log", "show every transition in the log"),
+        ("log", "tell what has happened; --all has every transition"),
     ):
-        command = add_command(commands, name, f"asking:{name}", about)
+        command = add_command(commands, name, f"{'telling_log' if name == 'log' else 'asking'}:{name}", about)
         log_option(command)
         command.add_argument("--json", action="store_true", help="print JSON")
         if name == "log":
@@ -147,6 +150,7 @@ def _add_asking(commands: Commands) -> None:
 
 
 def _add_choosing(log: argparse.ArgumentParser) -> None:
+    log.add_argument("--all", action="store_true", help="every transition with its cause; --json always has all")
     log.add_argument(
         "--task",
         metavar="ID",
@@ -166,8 +170,8 @@ def _add_choosing(log: argparse.ArgumentParser) -> None:
     )
     log.add_argument(
         "--format",
-        choices=("lines", "sequence"),
-        default="lines",
+        choices=("text", "sequence"),
+        default="text",
         help="sequence: a Mermaid diagram of the first inputs",
     )
     log.add_argument(

@@ -27,7 +27,7 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("unit fleet.toml > ~/.config/systemd/user/fleet.service", "for the service manager of the user"),
         ("unit fleet.toml --watch --serve", "a fleet that waits for more, with its desk"),
     ),
-    "serve": (("serve", "the fleets of this folder"), ("serve --port 9000", "at another port")),
+    "serve": (("serve", "all fleets of this machine"), ("serve --port 9000", "at another port")),
     "status": (("status", "the agents"), ("status --json", "for a program")),
     "tasks": (("tasks", "the tasks"), ("tasks --json", "for a program")),
     "log": (

@@ -16,6 +16,7 @@ from lifefold.core.lifecycles import session, session_limits, task
 from lifefold.core.policy.reasons import AbortReason
 from lifefold.interpreters.cli.wording import clock_time, cut_in_the_middle, moment, spent
 from lifefold.interpreters.explain import questions
+from lifefold.interpreters.explain.chronicle_words import OPERATOR, SESSION
 from lifefold.interpreters.explain.why.phrases import because
 from lifefold.interpreters.processes.command import plain
 
@@ -26,12 +27,6 @@ LEAVING: Final = "asked to leave"
 
 _NAME_CHARACTERS: Final = 20
 """The length of a name in a short line."""
-
-OPERATOR: Final = "operator:"
-"""The prefix of the actor of an operator's command; the login name follows."""
-
-SESSION: Final = "session:"
-"""The prefix of the actor of a session's command; the name of its agent follows."""
 
 
 class Happening(msgspec.Struct, frozen=True):

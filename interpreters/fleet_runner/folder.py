@@ -62,6 +62,10 @@ class FleetFolder:
         """Return the file of the prompt of an agent's n-th session."""
         return self.session(agent, attempt) / "prompt.txt"
 
+    def inbox(self, agent: str, attempt: int) -> Path:
+        """Return the folder with the messages for an agent's n-th session while it runs."""
+        return self.session(agent, attempt) / "inbox"
+
     def heartbeat(self, agent: str, attempt: int) -> Path:
         """Return the file that an agent's n-th session touches as a sign of progress without output."""
         return self.session(agent, attempt) / "heartbeat"

@@ -104,7 +104,7 @@ class Notifying:
     async def _run(self, of: Notifier, facts: Mapping[str, str], fleet: Fleet) -> None:
         """Run the command in the folder of the fleet file."""
         own = {f"LIFEFOLD_{name.upper()}": value.replace("\0", "") for name, value in facts.items()}
-        limits = Limits(of.timeout_ms, patience_ms=0, keep_bytes=KEEP_BYTES)
+        limits = Limits(of.timeout_ms, grace_ms=0, keep_bytes=KEEP_BYTES)
         result = await run(
             filled(of.run, facts),
             fleet.source.parent,

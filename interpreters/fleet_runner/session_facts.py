@@ -23,6 +23,7 @@ from lifefold.interpreters.adapters import (
     Ended,
     Fact,
     Limited,
+    MessageTaken,
     Now,
     Spent,
     adapter_or_command,
@@ -40,6 +41,7 @@ class Told(msgspec.Struct, frozen=True):
     """The facts of a session that is over, the last one of each kind.
 
     ``by_session`` is a total of the session alone, ``by_conversation`` one of its whole conversation.
+    ``messages`` is the number of the last message that it has taken while it ran.
     """
 
     ended: Ended
@@ -47,6 +49,7 @@ class Told(msgspec.Struct, frozen=True):
     by_session: Spent | None = None
     by_conversation: Spent | None = None
     limited: Limited | None = None
+    messages: int = 0
 
     def after(self, fact: Fact) -> "Told":
         """Return the facts after one more."""
@@ -57,6 +60,8 @@ class Told(msgspec.Struct, frozen=True):
                 return msgspec.structs.replace(self, by_conversation=fact)
             case Spent():
                 return msgspec.structs.replace(self, by_session=fact)
+            case MessageTaken(number=number):
+                return msgspec.structs.replace(self, messages=max(number, self.messages))
             case Limited():
                 return msgspec.structs.replace(self, limited=fact)
             case _:

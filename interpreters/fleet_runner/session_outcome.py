@@ -52,7 +52,8 @@ ANY_AGENT: Final = Agent()
 def exited(ended: SessionExit, told: Told, secrets: Secrets, agent: Agent = ANY_AGENT) -> session.SessionExited:
     """Return the end of a session as the log gets it."""
     called = _outcome(ended, told, secrets, agent)
-    return session.SessionExited(called, told.usage, told.conversation, told.by_conversation is not None)
+    is_total = told.by_conversation is not None
+    return session.SessionExited(called, told.usage, told.conversation, is_total, told.messages)
 
 
 def _outcome(

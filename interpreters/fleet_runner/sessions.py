@@ -105,7 +105,7 @@ class Sessions:
         """Ask the session to end; its shim ends it even if the runner dies meanwhile."""
         process = self._session_of(context)
         if process is not None:
-            await _end(process, _session_in(context.within).patience_ms)
+            await _end(process, _session_in(context.within).present_grace_ms)
 
     @handles(ForceStopSession)
     async def force_stop_session(self, _effect: ForceStopSession, context: EffectContext) -> None:

@@ -27,7 +27,9 @@ from lifefold.interpreters.search.crash_model import CRASHES, CrashBounds
 from lifefold.interpreters.search.opening import Opening
 from lifefold.interpreters.targets import openings
 from lifefold.interpreters.targets.bounded import (
+    few_letters,
     few_notifications,
+    few_posted,
     few_questions,
     few_retries,
     few_uses,
@@ -39,6 +41,7 @@ from lifefold.interpreters.targets.bounded import (
     no_kill,
     one_letter,
     one_message,
+    one_question,
     one_section,
     short_record,
 )
@@ -217,6 +220,14 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
     "fleet-turns": CheckConfiguration(
         opening=openings.turning(), bounds=_usual(commands=1), crashes=_ONE_INPUT_LARGE, of="fleet"
     ),
+    "fleet-steering": CheckConfiguration(
+        opening=openings.steering(),
+        properties=(("lifefold.core.fleet.worker.steering", "AT_LAST"),),
+        bounds=_usual(commands=3, questions=one_question, mailbox=few_letters, steering=few_posted),
+        crashes=_ONE_INPUT_LARGE,
+        of="fleet",
+    ),
+    "steering": CheckConfiguration(bounds=Bounds(within={"steering": few_posted})),
     "fleet-2x3": CheckConfiguration(
         opening=openings.small(2, 3, retries=0, errors=1),
         bounds=Bounds(within={"mailbox": one_letter, "desired_state": no_drain}, commands=1, states=20_000_000),
@@ -236,6 +247,15 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
         opening=openings.telling(),
         bounds=_usual(commands=2),
         crashes=_ONE_INPUT_LARGE,
+        of="fleet",
+    ),
+    "fleet-resting": CheckConfiguration(
+        opening=openings.resting(), bounds=_usual(commands=1, budget=little_left), crashes=_ONE_INPUT, of="fleet"
+    ),
+    "fleet-outages": CheckConfiguration(
+        opening=openings.outages(),
+        bounds=_usual(commands=1, inbox=one_message, desired_state=no_kill),
+        crashes=_NO_INPUT,
         of="fleet",
     ),
     "notifier": CheckConfiguration(

@@ -34,6 +34,7 @@ from lifefold.effects import (
     PrepareWorktree,
     ResumeTriggers,
     RunSession,
+    SteerSession,
     StorePrompt,
     VerifyWork,
     WarnOfSilence,
@@ -127,6 +128,7 @@ class FleetBench:
                 Example(each, brief, "session")
                 for each in (WarnOfSilence(60_000, 120_000), InterruptSession(90_000), HoldTimeLimit(held=True))
             ),
+            Example(SteerSession(1, "look"), brief, "session"),
             Example(LogFatal("no key"), brief, "session"),
             Example(
                 DeliverNotification("people", 1, 0, Notification(NotificationKind.CLOSED, "T1 is closed", "T1")),

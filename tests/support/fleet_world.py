@@ -47,6 +47,7 @@ from lifefold.effects import (
     ResumeTriggers,
     RunSession,
     StartTimer,
+    SteerSession,
     StorePrompt,
     Tell,
     VerifyWork,
@@ -135,7 +136,15 @@ class Hands:
     def interpreter(self) -> Interpreter:
         effects = (
             *(StorePrompt, IncrementSession, LogFatal, ForceStopSession, CancelSession),
-            *(WarnOfSilence, InterruptSession, HoldTimeLimit, NotifyProcess, PauseTriggers, ResumeTriggers),
+            *(
+                WarnOfSilence,
+                InterruptSession,
+                HoldTimeLimit,
+                SteerSession,
+                NotifyProcess,
+                PauseTriggers,
+                ResumeTriggers,
+            ),
         )
         return Interpreter(
             dict.fromkeys(effects, self.perform),

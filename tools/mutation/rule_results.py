@@ -278,7 +278,7 @@ EXPLAINED: Final[Mapping[str, str]] = {
         "no agent is paused in these fleets, and a held one may give back a task that it has not begun;"
         " the tests of the rules find it"
     ),
-    "begin_anew: `yield Tell('board', f'worker_slot:{worker.key}', worker_slot.RestartDone())` is asked for twice": (
+    "restart_agent: `yield Tell('board', f'worker_slot:{worker.key}', worker_slot.RestartDone())` is asked for twice": (
         "the board gets it again before any other message, when no permit is held; the tests of the rules find it"
     ),
     "conversations: choose": "which identifier is chosen decides nothing; the tests of the rules find it",

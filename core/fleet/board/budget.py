@@ -273,7 +273,7 @@ def sets_aside_alike(p: Budget) -> bool:
     return each == [tuple((name, line.share) for name in p.holders) for line in p.lines]
 
 
-def counts_what_was_said(step: Transition) -> bool:
+def spends_the_reported_cost(step: Transition) -> bool:
     """Only the cost of a settled claim is spent, all of it, and only an operator or the plan changes a cap."""
     if isinstance(step.event, Refilled):
         return True
@@ -307,7 +307,7 @@ def sets_aside_what_is_asked(step: Transition) -> bool:
             return now == was
 
 
-def begins_anew(step: Transition) -> bool:
+def renewal_keeps_the_overrun(step: Transition) -> bool:
     """At the end of a period only the overrun stays spent."""
     if not isinstance(step.event, Refilled) or step.before is None:
         return True
@@ -363,10 +363,12 @@ machine: Machine[Any] = Machine(
         ),
         always("the state of a budget matches what is left in it", lambda e: is_what_it_holds(e.record)),
         always("every holder has a share of each limited resource", lambda e: sets_aside_alike(e.record)),
-        always_step("the cost of a claim is counted exactly once, and nothing else is", counts_what_was_said, on=Event),
+        always_step(
+            "the cost of a claim is counted exactly once, and nothing else is", spends_the_reported_cost, on=Event
+        ),
         always_step("a share is reserved from its request until it is settled", sets_aside_what_is_asked, on=Event),
         always_step("a period ends by time alone, and begins with the first share", begins_when_it_is_to, on=Event),
-        always_step("a new period begins with the overrun, and nothing else spent", begins_anew),
+        always_step("a new period begins with the overrun, and nothing else spent", renewal_keeps_the_overrun),
         *keeps_time({Refilled: (TOUCHED, period)}),
         always(
             "a period that has begun ends by its timer",

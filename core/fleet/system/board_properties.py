@@ -73,7 +73,7 @@ def roles_are_kept(board: Aggregate) -> bool:
 
 def trust_is_kept(board: Aggregate) -> bool:
     """The owner has the trust that the task requires, and untrusted work is reviewed (E34)."""
-    gated = [each for each in tasks_of(board) if (each.level or each.merges) and each.state in trust.IN_HAND]
+    gated = [each for each in tasks_of(board) if (each.level or each.merges) and each.state in trust.WITHDRAWABLE]
     worker_slots = [board.entities.get(f"worker_slot:{each.owner}") for each in gated]
     return all(
         slot is None or trust.is_allowed(each, slot.record) for each, slot in zip(gated, worker_slots, strict=True)

@@ -174,7 +174,7 @@ def _replan(board: Aggregate, of: PlanChange) -> Iterator[RuleAction]:
             to = replace(to, ordinal=moved[record.id])
         if to != record or retries is not None or record.removed:
             what = what or ("its place" if record.id in overtaken else "")
-            yield from _told(record, fleet_task.Replanned(to, retries, what))
+            yield from _replanned(record, fleet_task.Replanned(to, retries, what))
 
 
 def _overtaken(board: Aggregate, places: Mapping[str, int]) -> frozenset[str]:
@@ -214,10 +214,10 @@ def _what(found: TaskChange) -> str:
     return f"its {', '.join(fleet_task.KEYS[each] for each in fields)}" if fields else ""
 
 
-def _told(record: FleetTask, event: fleet_task.Replanned) -> Iterator[RuleAction]:
+def _replanned(record: FleetTask, event: fleet_task.Replanned) -> Iterator[RuleAction]:
     """Yield the new terms of a task, and its new verification for the worker that holds it."""
     yield Dispatch(f"task:{record.id}", event)
-    if event.to.verify != record.verify and record.owner and record.state in fleet_task.IN_HAND:
+    if event.to.verify != record.verify and record.owner and record.state in fleet_task.UNDER_WAY:
         rebriefed = assignment.Rebriefed(record.id, record.epoch, event.to.verify)
         yield Tell(f"{worker.KIND}/{record.owner}", "assignment", rebriefed)
 
@@ -294,7 +294,7 @@ _IN_ORDER: Final[tuple[Callable[[Aggregate, PlanChange], Iterator[RuleAction]], 
 
 
 @rule(on=fleet_task.machine, event=fleet_task.Replanned)
-def look_anew(_board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+def continue_with_new_terms(_board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Let a blocked or failed task go on, if its new terms allow that.
 
     Anything that still hinders it blocks it again. A lost part is not a matter of terms.

@@ -13,6 +13,7 @@ from lifefold.core.fleet.worker import (
     restarts,
     shutdown,
     stall_detector,
+    steering,
     turns,
     usage,
 )
@@ -53,7 +54,7 @@ def wants_when_all_is_over(worker: Aggregate) -> bool:
     return not wants or not is_ending(worker)
 
 
-def goes_on_when_home(worker: Aggregate) -> bool:
+def continues_after_verification(worker: Aggregate) -> bool:
     """Whose work is verified or merged does not begin another round meanwhile."""
     work: assignment.Assignment = worker.record("assignment")
     waits = {session.State.SESSION_COMPLETE, session.State.STOPPED}
@@ -95,13 +96,14 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     ),
     always("no session runs without a task", sessions_have_a_task),
     always("no task is requested while an activity is being ended", wants_when_all_is_over),
-    always("an agent goes on when its work is merged", goes_on_when_home),
+    always("an agent goes on when its work is merged", continues_after_verification),
     always("a paused agent gives back a task that it has not begun", paused_leaves_it_to_others),
     always("a completed session has delivered its messages", completed_is_delivered),
     *usage.PROPERTIES,
     *quota.PROPERTIES,
     *orphans.OF_WORKERS,
     *conversations.PROPERTIES,
+    *steering.OF_WORKERS,
     always("a session is watched exactly while it runs, if the fleet wants that", stall_detector.watches_who_runs),
     *output.OF_WORKERS,
     *turns.PROPERTIES,

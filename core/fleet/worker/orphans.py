@@ -39,7 +39,7 @@ from lifefold.effects import InspectWork, RunSession, Tell, VerifyWork
 def ending(worker: Aggregate, transition: Transition, reason: str) -> assignment.SessionDied | assignment.WorkFailed:
     """Return the event for the assignment of any failed session, whether the task becomes an orphan by it or not."""
     brief: task.Brief = worker.record("assignment").brief
-    found = stall_detector.judged_with(worker, session_profiles.diagnosed(transition.event))
+    found = stall_detector.nudged_diagnosis(worker, session_profiles.diagnosed(transition.event))
     match brief.orphaned:
         case task.OnDeath.VERIFY if brief.verify and has_died(transition):
             return assignment.SessionDied(reason, found)

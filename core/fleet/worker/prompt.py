@@ -22,6 +22,12 @@ def compose(brief: Brief, messages: tuple[str, ...], *, continued: bool, repeate
     return "\n\n".join(parts)
 
 
+def steered(messages: tuple[str, ...], *, interrupted: bool) -> str:
+    """Return the text of another prompt in a running session. ``interrupted``: it has ended the turn of the agent."""
+    went = "Your turn was interrupted. What you have done so far is as you left it.\n\n" if interrupted else ""
+    return f"{went}{_listed('You have messages:', messages)}\n\nGo on with your task."
+
+
 def after_failure(prompt: str, failure: str) -> str:
     """Return the prompt of a task, with the failure of an earlier attempt, if there was one."""
     return f"{prompt}\n\nAn earlier attempt at this task failed: {failure}" if failure else prompt

@@ -52,7 +52,7 @@ def ask(worker: Aggregate, _transition: Transition) -> Iterator[Tell]:
 
 
 @rule(on=supervisor.machine, event=supervisor.RestartDue)
-def begin_anew(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch | Tell]:
+def restart_agent(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch | Tell]:
     """Restart the agent after its rest, and report it to the board."""
     yield Dispatch("session", session_profiles.Restarted())
     yield Tell("board", f"worker_slot:{worker.key}", worker_slot.RestartDone())

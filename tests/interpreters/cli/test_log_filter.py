@@ -209,7 +209,7 @@ def test_who_follows_a_log_may_leave(tmp_path: Path) -> None:
 
 
 def test_a_log_is_a_sequence_diagram_of_the_chosen_inputs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each input with a chosen transition is an arrow; a diagram is neither JSON nor ever complete while it grows."""
+    """Each input with a chosen transition is an arrow. A diagram is no list of transitions, and has an end."""
     log = FleetLog(tmp_path / "x.db", T1, T2, agents=(ANN, BOB)).failed("T1").path
     assert main(["log", "--task", "T1", "--format", "sequence", "--db", str(log)]) == 0
     text = capsys.readouterr().out
@@ -218,6 +218,6 @@ def test_a_log_is_a_sequence_diagram_of_the_chosen_inputs(tmp_path: Path, capsys
         "Opened", "WorkWanted", "Started", "Failed",
     ]  # fmt: skip
     assert "task#58;T1#58; CLAIMED → IN_PROGRESS" in text
-    for other in ("--json", "--follow"):
+    for other in ("--all", "--json", "--follow"):
         assert main(["log", "--format", "sequence", other, "--db", str(log)]) != 0
-        assert "goes with neither --json nor --follow" in capsys.readouterr().err
+        assert "goes with none of --all, --json and --follow" in capsys.readouterr().err

@@ -19,7 +19,7 @@ def test_a_message_for_a_task_is_in_its_prompt_at_once_or_with_the_next_claim(tm
     assert "There are messages about this task:\n- in German" in ground.git("show", "main:later.txt")
     assert "sent a message for it: in German" in ground.call("why", "later").stdout
     logged = ground.call("log", "--task", "later").stdout
-    assert "OperatorMessageArrived: urgent, in German" in logged
+    assert "  later           got an urgent message: in German (by " in logged
     assert "hurry" not in logged
     assert {each["state"] for each in ground.json("tasks")} == {"CLOSED"}
 

@@ -123,7 +123,7 @@ def test_who_does_not_listen_is_ended_when_its_deadline_is_over(tmp_path: Path) 
             run.until("Running -> Interrupting")
         assert "2 of 2 tasks closed" in run.rest()
     assert order(ground) == ["low", "urgent", "low"]
-    assert "GraceExceeded" in ground.call("log").stdout
+    assert "GraceExceeded" in ground.call("log", "--all").stdout
     ended_well(ground)
 
 

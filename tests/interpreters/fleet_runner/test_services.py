@@ -254,7 +254,7 @@ def test_a_service_is_run_for_files_that_change_also_while_no_runner_was_there(t
     inbox = tmp_path / "repo" / "inbox"
     with of.running("--watch") as run:
         run.until("more may come")
-        _until(of, lambda: "Noticed" in of.call("log", "--db", str(of.log)).stdout)
+        _until(of, lambda: "Noticed" in of.call("log", "--all", "--db", str(of.log)).stdout)
         inbox.mkdir()
         (inbox / "a.txt").write_text("a")
         run.until("invocation web", "Running -> Idle")
@@ -279,7 +279,7 @@ def test_a_service_that_watches_where_its_log_is_does_not_trigger_itself(tmp_pat
     of.log = tmp_path / "repo" / "run.db"
     with of.running("--watch", "--db", str(of.log)) as run:
         run.until("more may come")
-        _until(of, lambda: "Noticed" in of.call("log", "--db", str(of.log)).stdout)
+        _until(of, lambda: "Noticed" in of.call("log", "--all", "--db", str(of.log)).stdout)
         for text in ("one", "two", "three"):
             send(of, text)
             run.until(f"Invoked: {text}")

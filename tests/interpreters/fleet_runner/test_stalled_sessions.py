@@ -69,7 +69,7 @@ def test_a_session_that_hangs_is_ended_as_stalled_and_the_next_prompt_says_so(tm
     assert said.count("has shown no sign of progress") >= 2
     assert "no sign of progress" not in summary
     assert of.processes() == []
-    assert "Stalled" in of.call("log", "--db", str(of.log)).stdout
+    assert "Stalled" in of.call("log", "--all", "--db", str(of.log)).stdout
 
 
 def test_a_session_that_prints_or_only_touches_its_heartbeat_file_is_left_alone(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_a_runner_that_is_killed_neither_forgets_the_silence_nor_takes_a_step_ag
     told = of.run()
     assert of.sessions("hang-1") == 2
     assert "Stalled" in told
-    log = of.call("log", "--db", str(of.log)).stdout
+    log = of.call("log", "--all", "--db", str(of.log)).stdout
     assert len(re.findall(r"Fresh -> Warned", log)) == 1
     assert len(re.findall(r"Warned -> Stalled", log)) == 1
     assert of.processes() == []

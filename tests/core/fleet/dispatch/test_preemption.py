@@ -313,7 +313,7 @@ def test_a_session_that_makes_room_is_asked_and_has_the_deadline_that_is_said(wi
     assert agent_states(of) == ("Interrupting", "Idle")
     assert of.effects(CancelSession) == [CancelSession()]
     assert of.part("session", "GraceExceeded").deadline_ms == of.now_ms + has_ms
-    assert of.record("session").patience_ms == has_ms
+    assert of.record("session").present_grace_ms == has_ms
     of.elapse("session", "GraceExceeded")
     assert of.effects(ForceStopSession) == [ForceStopSession()]
     of.confirm("session", "RunSession")

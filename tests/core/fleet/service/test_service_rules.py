@@ -318,7 +318,7 @@ def test_the_status_of_a_service_says_what_it_runs_what_waits_and_when_it_was_du
 def test_a_run_has_the_grace_of_its_service_and_nothing_is_owed_to_one_that_rests() -> None:
     """To one that is begun it is."""
     limits = session.Limits(grace_ms=7)
-    assert invocation.Invocation(limits=limits).patience_ms == 7
+    assert invocation.Invocation(limits=limits).present_grace_ms == 7
     settled = {state for state in invocation.State if invocation.machine.settled(invocation.Invocation(state))}
     assert invocation.State.IDLE in settled
     assert invocation.State.SPAWNING not in settled

@@ -103,7 +103,10 @@ CHECKED: Final = (
     "fleet-changing",
     "fleet-talking",
     "fleet-asking",
+    "fleet-steering",
     "fleet-telling",
+    "fleet-resting",
+    "fleet-outages",
 )
 
 

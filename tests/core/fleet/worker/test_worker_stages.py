@@ -130,7 +130,7 @@ def test_no_session_begins_while_what_is_left_of_a_task_is_handed_over() -> None
     for of in (whole_verifying(), given(MERGE)):
         of.give("desired_state", desired_state.PauseWanted()).give("desired_state", desired_state.ResumeWanted())
         assert (of.state("session"), of.begun(), of.told()) == ("BuildingPrompt", [], [])
-        assert worker_properties.goes_on_when_home(of.aggregate)
+        assert worker_properties.continues_after_verification(of.aggregate)
 
 
 # Pauses
