@@ -53,7 +53,7 @@ class Happening(msgspec.Struct, frozen=True):
         return plain(f"{time_of_day} {name} -> {event.to_status}: {self.brief}".encode())
 
 
-def told(aggregate: str, reaction: Reaction) -> Iterator[Happening]:
+def happenings(aggregate: str, reaction: Reaction) -> Iterator[Happening]:
     """Yield the transitions of one input."""
     for transition in reaction.transitions:
         event = journal(aggregate, transition)
@@ -64,7 +64,7 @@ def told(aggregate: str, reaction: Reaction) -> Iterator[Happening]:
 
 def moves(aggregate: str, reaction: Reaction) -> Iterator[Happening]:
     """Yield the transitions shown while a fleet runs: changes of state of sessions and tasks."""
-    return (each for each in told(aggregate, reaction) if each.is_move and each.event.entity_type in SHOWN)
+    return (each for each in happenings(aggregate, reaction) if each.is_move and each.event.entity_type in SHOWN)
 
 
 def _reason(event: Event, reaction: Reaction) -> str:

@@ -262,8 +262,8 @@ EXPLAINED: Final[Mapping[str, str]] = {
     ),
     **dict.fromkeys(
         (
-            "is_unmanned: `asked != ('', AccessLevel.UNTRUSTED)",
-            "is_unmanned: `('', AccessLevel.UNTRUSTED)` begins with the other one",
+            "is_unmet: `asked != ('', AccessLevel.UNTRUSTED)",
+            "is_unmet: `('', AccessLevel.UNTRUSTED)` begins with the other one",
             "does not ask `usage.is_used_up(worker)`",
             "go_on: `work.state is assignment.State.WORKING and work.sessions and usage",
             "decline: `paused and worker.record(",

@@ -44,7 +44,7 @@ SOURCES: Final = (
             "fold _fold_worker_slot _fold_task offer is_at_work _introduce _own _overlapping folders _offer _put"
             " _withdrawn _at_work _close _hinder _without is_lost are_open match next_pair hand_over brief_of recall"
             " KEPT release retry_granted block_waiting free_waiting look_again lose_role gather gathered divide"
-            " cancel_parts _cancelled _CANCELLABLE _PARTS _WAITS is_unmanned _was_lost _waiting_for _records"
+            " cancel_parts _cancelled _CANCELLABLE _PARTS _WAITS is_unmet _was_lost _waiting_for _records"
             " _are_closed _lost decide decide_late stop_workers is_unwanted"
         ).split(),
     ),
@@ -129,7 +129,7 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         name="budgets",
         changed=(task_index, budgets),
         names=(
-            "of_task admits out_of_money share_of _concerned reserve settle _cost reopen go_without go_on_with_more"
+            "of_task admits out_of_money share_of _concerned reserve settle _cost reopen go_without unblock_after_raise"
             " _blocked _fold_budget whole_of"
         ).split(),
     ): featured_fleets.LIMITED,

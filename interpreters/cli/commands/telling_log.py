@@ -1,4 +1,4 @@
-"""The command ``log``: the story of a fleet, every transition of it, or a sequence diagram."""
+"""The command ``log``: the story of a fleet, or every transition of it."""
 
 import json
 import sys
@@ -21,7 +21,7 @@ from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.fitting import terminal_width
 from lifefold.interpreters.cli.log_filter import Chosen, since
 from lifefold.interpreters.cli.pager import is_coloured
-from lifefold.interpreters.cli.story import told
+from lifefold.interpreters.cli.story import happenings
 from lifefold.interpreters.cli.wording import as_typed, cut_in_the_middle, moment
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.explain.chronicle import Chronicle, News
@@ -40,13 +40,17 @@ def log(arguments: Namespace) -> None:
     """Print the story, or the transitions, chosen by task, agent and time."""
     since_ms = since(arguments.since, time.time_ns() // 1_000_000) if arguments.since else 0
     chosen = Chosen(arguments.task, arguments.agent, since_ms)
-    is_drawn = arguments.format == "sequence"
-    if is_drawn and (arguments.json or arguments.follow or arguments.all):
-        raise BadInput("--format sequence goes with none of --all, --json and --follow")
+    is_diagram = arguments.format == "sequence"
+    if is_diagram and (arguments.json or arguments.follow):
+        raise BadInput("--format sequence goes with neither --json nor --follow")
     ledger = Ledger(system)
     with logs.peek(arguments.db) as store:
-        lines, decisions = _lines(arguments, chosen), logs.decisions(store, ledger)
-        printed = _diagram(chosen, decisions) if is_drawn else [each for one in decisions for each in lines(one)]
+        lines = _lines(arguments, chosen)
+        decisions = logs.decisions(store, ledger)
+        if is_diagram:
+            printed = [_diagram(store.path.stem, chosen, decisions)]
+        else:
+            printed = [each for decision in decisions for each in lines(decision)]
         unknown = (str(found_earlier(store, each)) for each in chosen.missing(ledger.aggregates))
         _warn_or_refuse(unknown, may_come=arguments.follow)
         if arguments.json and not arguments.follow:
@@ -69,25 +73,24 @@ def _lines(arguments: Namespace, chosen: Chosen) -> Lines:
     return lambda decision: _story(chronicle, chosen, decision, width, colours=colours)
 
 
-def _diagram(chosen: Chosen, decisions: Iterable[Decision]) -> list[str]:
-    """Return the inputs with a chosen transition as a sequence diagram, line by line."""
-    from lifefold.interpreters.views.sequence import mermaid_sequence, sequence  # noqa: PLC0415 - slow, seldom needed
-
-    steps = (SystemStep(each.entry.stream, each.envelope, each.reaction) for each in decisions)
-    found = (
-        each
-        for each in steps
-        if any(chosen.accepts(each.aggregate, each.reaction, step) for step in each.reaction.transitions)
-    )
-    return mermaid_sequence(sequence("log", found)).splitlines()
-
-
 def _transitions(chosen: Chosen, decision: Decision, *, as_json: bool) -> Iterator[str]:
     """Yield the chosen transitions of one input."""
     name, reaction = decision.entry.stream, decision.reaction
-    for happening, step in zip(told(name, reaction), reaction.transitions, strict=True):
+    for happening, step in zip(happenings(name, reaction), reaction.transitions, strict=True):
         if chosen.accepts(name, reaction, step):
             yield msgspec.json.encode(happening.event).decode() if as_json else happening.line()
+
+
+def _diagram(title: str, chosen: Chosen, decisions: Iterable[Decision]) -> str:
+    """Return the inputs with a chosen transition as a sequence diagram, with all their transitions."""
+    from lifefold.interpreters.views.sequence import mermaid_sequence, sequence  # noqa: PLC0415 - slow, seldom needed
+
+    steps = (
+        SystemStep(each.entry.stream, each.envelope, each.reaction)
+        for each in decisions
+        if any(chosen.accepts(each.entry.stream, each.reaction, step) for step in each.reaction.transitions)
+    )
+    return mermaid_sequence(sequence(title, steps)).rstrip("\n")
 
 
 def _story(

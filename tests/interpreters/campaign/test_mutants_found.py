@@ -34,7 +34,9 @@ NOT_SEEN = {
 OF_PEOPLE = frozenset({"retry_granted", "divide", "gather", "lose_role", "cancel_parts", "decide"})
 """Rules of what only a fleet has whose plan a person approves, whose tasks take roles and may be split."""
 
-OF_BUDGETS = frozenset({"reserve", "settle", "go_without", "go_on_with_more", "measure", "clear_meter", "step_back"})
+OF_BUDGETS = frozenset(
+    {"reserve", "settle", "go_without", "unblock_after_raise", "measure", "clear_meter", "step_back"}
+)
 """Rules of what only a fleet has whose sessions are limited."""
 
 RENEWED = frozenset({"reopen"})
@@ -51,7 +53,7 @@ OF_RESTARTS = frozenset({"on_agent_stopped", "ask", "restart_agent", "grant", "s
 OF_PREEMPTION = frozenset({"preempt", "take_away", "use_request", "drop_request"})
 """Rules of a fleet in which tasks make room for what comes first."""
 
-OF_ABORTS = frozenset({"spread", "catch_up"})
+OF_ABORTS = frozenset({"spread", "abort_when_opened"})
 """Rules of a fleet in which something may be aborted."""
 
 OF_SERVICES = frozenset({"close_down"})
@@ -96,8 +98,8 @@ TAKE_LONG = frozenset(
     {
         *("recall", "release", "abandon", "retry_granted", "divide", "gather", "look_again", "lose_role"),
         *("take_away", "use_request", "give_up"),
-        *("block_waiting", "free_waiting", "cancel_parts", "leave_to_others", "go_on_with_more"),
-        *("trust_again", "withdraw", "catch_up", "close_down", "drop_request", "preempt"),
+        *("block_waiting", "free_waiting", "cancel_parts", "leave_to_others", "unblock_after_raise"),
+        *("trust_again", "withdraw", "abort_when_opened", "close_down", "drop_request", "preempt"),
         *("note_question", "note_silence", "pass_on", "announce_limit", "announce_budget", "take_messages"),
     }
 )
@@ -106,7 +108,7 @@ TAKE_LONG = frozenset(
 
 FINDS = {
     "cancel_parts": 162,
-    "catch_up": 271,
+    "abort_when_opened": 271,
     "release": 203,
     "keep": 37,
     "open_after_probe": 37,

@@ -95,7 +95,7 @@ def test_a_state_is_lit_in_a_drawn_picture_as_in_one_that_is_drawn_anew() -> Non
     assert lit(plain, "Nowhere") == plain
 
 
-def test_what_people_write_is_text_in_a_picture() -> None:
+def test_operator_text_is_escaped_in_a_picture() -> None:
     """Characters that mean something in SVG or in Graphviz's language are shown as they are."""
     words = '<b>&"\\N}'
     drawing = Drawing(words, (Box(words, (words, words), hint=words),), (Arrow(words, words, (words,)),))
