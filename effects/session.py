@@ -46,6 +46,20 @@ class InterruptSession(Effect, frozen=True):
     silent_ms: int
 
 
+class SteerSession(Effect, frozen=True):
+    """Give the running session a message without ending it. ``number`` identifies the message within the session.
+
+    The session takes its messages in the order of their numbers, each once. An ``urgent`` message ends the present turn
+    of the agent. Idempotent as long as it reaches the session that ran at the decision, and no later one.
+    """
+
+    idempotent = True
+
+    number: int
+    text: str
+    urgent: bool = False
+
+
 class HoldTimeLimit(Effect, frozen=True):
     """Let the time limit of the running session stand still while it is ``held``, and go on afterwards."""
 

@@ -126,13 +126,15 @@ class SessionExited(Event, frozen=True):
     """The process is gone, confirmed. Its cost decides nothing here; it is for the accounts.
 
     ``conversation`` is the agent's identifier of its conversation; empty if the agent has named none. ``is_total``: the
-    ``usage`` is that of the whole conversation, with its earlier sessions.
+    ``usage`` is that of the whole conversation, with its earlier sessions. ``messages`` is the number of the
+    last operator message that the session has taken while it ran; 0 for none.
     """
 
     outcome: Success | Error | Timeout | Suspended | Limited
     usage: Usage = Usage()
     conversation: str = ""
     is_total: bool = False
+    messages: int = 0
 
     @property
     def diagnosis(self) -> Diagnosis | None:
@@ -171,10 +173,13 @@ class SessionExited(Event, frozen=True):
     def examples_for(cls, record: Any) -> tuple["SessionExited", ...]:
         """Return one of each outcome. Only a session with an account is limited.
 
-        With conversations there are also a total, a smaller one, and a loss.
+        With conversations there are also a total, a smaller one, and a loss. A session that takes messages may have
+        taken one or two.
         """
         has_account = bool(getattr(record, "account", ""))
         found = tuple(each for each in cls.examples() if has_account or type(each.outcome) is not Limited)
+        if getattr(record, "steers", False):
+            found += (cls(Success(), messages=1), cls(Error("exit status 1"), messages=1), cls(Success(), messages=2))
         if not getattr(record, "talks", False):
             return found
         lost = Error("no conversation found", Diagnosis(trouble=Trouble.LOST))
@@ -282,7 +287,7 @@ class Session(Record, frozen=True):
     limits: Limits = Limits()
 
     @property
-    def patience_ms(self) -> int:
+    def present_grace_ms(self) -> int:
         """The time that the session has to end if it is asked to now."""
         return self.limits.grace_ms
 

@@ -47,6 +47,13 @@ class AgentListener:
         self._kinds: dict[str, str] = {}
         self._over: set[str] = set()
         self._turns = 0
+        self._messages: tuple[int, ...] = ()
+        self._asking = 0
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether a request for leave waits for its answer."""
+        return self._asking > 0
 
     def on_connect(self, conn: Any) -> None:
         """Do nothing: the session sends the requests."""
@@ -60,6 +67,7 @@ class AgentListener:
             self._report(update)
 
     def _report(self, update: Any) -> None:
+        self._has_begun()
         match update:
             case AgentMessageChunk(content=TextContentBlock(text=text)):
                 self._printer.say("text", text)
@@ -90,6 +98,16 @@ class AgentListener:
         **_: Any,
     ) -> RequestPermissionResponse:
         """Answer a request for leave; a turn that is to end cancels it."""
+        self._has_begun()
+        if self.cancelling.is_set():
+            return permission.cancelled()
+        self._asking += 1
+        try:
+            return await self._answer(tool_call, options)
+        finally:
+            self._asking -= 1
+
+    async def _answer(self, tool_call: ToolCallUpdate, options: list[PermissionOption]) -> RequestPermissionResponse:
         kind = permission.kind_of(tool_call, self._kinds.get(tool_call.tool_call_id, ""))
         deciding = asyncio.ensure_future(permission.decided(tool_call, kind, self._permissions, self._claim))
         ending = asyncio.ensure_future(self.cancelling.wait())
@@ -107,8 +125,9 @@ class AgentListener:
             self._printer.line("denied", id=tool_call.tool_call_id, kind=kind, reason=reason)
         return answer or permission.cancelled()
 
-    def turn_begins(self) -> None:
-        """Print the beginning of a turn; reports count from now on."""
+    def turn_begins(self, messages: tuple[int, ...] = ()) -> None:
+        """Print the beginning of a turn, with the numbers of its messages; reports count from now on."""
+        self._messages = messages
         self._turns += 1
         self.is_prompted = True
         self.cancelling.clear()
@@ -116,9 +135,16 @@ class AgentListener:
 
     def turn_is_over(self, done: PromptResponse) -> None:
         """Print the tokens of a turn, and how it ended."""
+        self._has_begun()
         if (used := tokens_of(done)) is not None:
             self._printer.line("used", turn=self._turns, **msgspec.structs.asdict(used))
         self._printer.line("turn_over", turn=self._turns, reason=done.stop_reason)
+
+    def _has_begun(self) -> None:
+        """Print the messages that the agent has taken: it has begun with the prompt that has them."""
+        taken, self._messages = self._messages, ()
+        for number in taken:
+            self._printer.line("taken", number=number)
 
 
 def tokens_of(done: PromptResponse) -> Tokens | None:

@@ -10,7 +10,7 @@ import msgspec
 
 USAGE: Final = (
     "usage: acp_client PROGRAM (--prompt=TEXT [--resume=ID] [--charged=INPUT,OUTPUT] [--model=NAME]"
-    " [--permissions=WORD] [--mcp] | --describe) -- [ARGUMENT...]"
+    " [--permissions=WORD] [--mcp] [--inbox=FOLDER] | --describe) -- [ARGUMENT...]"
 )
 """The command line, for a person who tries the client."""
 
@@ -19,8 +19,8 @@ class Order(msgspec.Struct, frozen=True):
     """A session: the agent program with its arguments, and what to do in it.
 
     ``resume`` is the conversation to resume, empty for a new one. ``charged`` are the tokens, input and output, that
-    it was charged before. With ``mcp`` the agent gets the tools of ``lifefold mcp``. With ``describe`` the agent only
-    tells what it is.
+    it was charged before. With ``mcp`` the agent gets the tools of ``lifefold mcp``. The folder ``inbox`` has messages
+    for the running session. With ``describe`` the agent only tells what it is.
     """
 
     command: tuple[str, ...]
@@ -30,6 +30,7 @@ class Order(msgspec.Struct, frozen=True):
     model: str = ""
     permissions: str = ""
     mcp: bool = False
+    inbox: str = ""
     describe: bool = False
 
 

@@ -2,6 +2,9 @@
 
 SIGTERM cancels the turn, so that the agent can end its tools and save the conversation. SIGINT is a nudge for a silent
 session: it cancels the turn, and a new turn of the same conversation goes on.
+
+A message in the inbox is another prompt of the same conversation. It waits for the end of the turn; an urgent one
+cancels the turn, unless the agent waits for an operator. The session is over when its last turn has left no message.
 """
 
 import asyncio
@@ -25,8 +28,10 @@ from acp.schema import (
     SessionConfigOptionSelect,
 )
 
+from lifefold.core.fleet.worker.prompt import steered
 from lifefold.core.policy.outcomes import Outcome
 from lifefold.interpreters.acp_client.client import AgentListener
+from lifefold.interpreters.acp_client.inbox import Inbox, Message
 from lifefold.interpreters.acp_client.order import Order
 from lifefold.interpreters.acp_client.printer import Printer
 from lifefold.interpreters.adapters import hostile
@@ -49,6 +54,9 @@ LIFEFOLD: Final = ("-P", "-m", "lifefold.interpreters.cli", "mcp")
 
 LOGIN_NEEDED: Final = -32000
 """The code of the protocol for a request that needs a login."""
+
+LOOK_S: Final = 0.5
+"""The time between two looks into the inbox."""
 
 NUDGE: Final = "Your turn was interrupted, because nothing was heard of you for a long time. Go on with your task."
 """The prompt after a nudge."""
@@ -126,6 +134,7 @@ class Session:
         self._printer: Final = printer
         self._listener: Final = listener
         self._agent: Final = connection
+        self._inbox: Final = Inbox(order.inbox)
         self._id = ""
         self._is_ending = False
         self._is_nudged = False
@@ -140,12 +149,18 @@ class Session:
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, self._end)
         loop.add_signal_handler(signal.SIGINT, self._nudge)
-        prompt = self._order.prompt
+        prompt, messages = self._order.prompt, tuple[Message, ...]()
         while True:
-            done = await self._turn(prompt)
-            if done.stop_reason != "cancelled" or not self._is_nudged or self._is_ending:
+            done = await self._turn(prompt, messages)
+            is_cancelled = done.stop_reason == "cancelled"
+            messages = () if self._is_ending else self._inbox.take()
+            if messages:
+                prompt = steered(tuple(each.text for each in messages), interrupted=is_cancelled)
+            elif is_cancelled and self._is_nudged and not self._is_ending:
+                prompt = NUDGE
+            else:
                 break
-            self._is_nudged, prompt = False, NUDGE
+            self._is_nudged = False
 
     async def _initialize(self) -> InitializeResponse:
         ours = Implementation(name="lifefold", version=version("lifefold"))
@@ -230,15 +245,27 @@ class Session:
             if found := next((each for each in LOOKING if each in known), None):
                 await self._agent.set_session_mode(session_id=self._id, mode_id=found)
 
-    async def _turn(self, prompt: str) -> PromptResponse:
+    async def _turn(self, prompt: str, messages: tuple[Message, ...]) -> PromptResponse:
         """Take one turn, and print how it ended."""
-        self._listener.turn_begins()
+        self._listener.turn_begins(tuple(each.number for each in messages))
+        watching = asyncio.ensure_future(self._watch())
         try:
             done = await self._agent.prompt(session_id=self._id, prompt=[text_block(prompt)])
         except RequestError as error:
             raise SessionFailed(words_of(error), _outcome(error)) from error
+        finally:
+            watching.cancel()
         self._listener.turn_is_over(done)
         return done
+
+    async def _watch(self) -> None:
+        """Cancel the turn when an urgent message comes. One whose agent waits for an operator goes on."""
+        while self._order.inbox:
+            self._inbox.look()
+            if self._inbox.is_urgent and not self._listener.is_asking:
+                self._cancel()
+                return
+            await asyncio.sleep(LOOK_S)
 
     def _end(self) -> None:
         self._is_ending = True

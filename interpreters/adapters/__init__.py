@@ -12,6 +12,7 @@ from lifefold.interpreters.adapters.adapter import (
     Now,
     Permissions,
     Reports,
+    steers,
 )
 from lifefold.interpreters.adapters.facts import (
     PHASES,
@@ -21,6 +22,7 @@ from lifefold.interpreters.adapters.facts import (
     Ended,
     Fact,
     Limited,
+    MessageTaken,
     ModelCost,
     PermissionDenied,
     PermissionWanted,
@@ -51,6 +53,7 @@ __all__ = [
     "Limited",
     "Login",
     "LoginFile",
+    "MessageTaken",
     "ModelCost",
     "Now",
     "PermissionDenied",
@@ -69,4 +72,5 @@ __all__ = [
     "cut",
     "login_of",
     "remaining",
+    "steers",
 ]

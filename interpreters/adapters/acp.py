@@ -16,7 +16,7 @@ import msgspec
 from lifefold.core.policy.outcomes import Outcome
 from lifefold.interpreters.adapters import hostile, opencode, reading
 from lifefold.interpreters.adapters.adapter import Brief, Conversation, Now, Permissions, Reports
-from lifefold.interpreters.adapters.facts import Cost, Counted, Ended, Fact, Tokens, Work
+from lifefold.interpreters.adapters.facts import Cost, Counted, Ended, Fact, MessageTaken, Tokens, Work
 from lifefold.interpreters.adapters.login import Login
 from lifefold.interpreters.adapters.reading import Reading
 
@@ -47,6 +47,7 @@ class _Line(msgspec.Struct, frozen=True):
     reason: Any = None
     outcome: Any = None
     turn: Any = None
+    number: Any = None
     amount: Any = None
     currency: Any = None
     input: Any = None
@@ -83,6 +84,7 @@ class Acp:
     client = "lifefold.interpreters.acp_client"
     package = "acp"
     extra = "acp"
+    steers = True
 
     def argv(self, brief: Brief, conversation: Conversation | None) -> tuple[str, ...]:
         """Return the arguments of the client, after the program that it is to start."""
@@ -96,6 +98,8 @@ class Acp:
             words.append(f"--permissions={brief.permissions}")
         if brief.mcp_config:
             words.append("--mcp")
+        if brief.inbox:
+            words.append(f"--inbox={brief.inbox}")
         return (*words, f"--prompt={brief.prompt}", "--", *brief.arguments)
 
     def read(self, state: Session, line: bytes, now: Now) -> Step:
@@ -143,6 +147,12 @@ def _text(state: Reading, line: _Line, _now: Now) -> reading.Step:
     return reading.said(state, hostile.sentence(line.text))
 
 
+def _taken(state: Reading, line: _Line, _now: Now) -> reading.Step:
+    number = hostile.count(line.number)
+    fresh = reading.once(state, f"taken {number}") if number else None
+    return (state, ()) if fresh is None else (fresh, (MessageTaken(number),))
+
+
 def _turn(state: Reading, _line: _Line, _now: Now) -> reading.Step:
     return msgspec.structs.replace(state, outcome=None), ()
 
@@ -171,6 +181,7 @@ _READERS: Final[dict[str, Callable[[Reading, _Line, Now], reading.Step]]] = {
     "tool_over": _tool_over,
     "denied": _denied,
     "text": _text,
+    "taken": _taken,
     "turn": _turn,
     "turn_over": _turn_over,
     "failed": _failed,

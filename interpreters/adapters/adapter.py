@@ -45,7 +45,8 @@ class Brief(msgspec.Struct, frozen=True):
 
     ``arguments`` are passed on as they are, before the prompt. ``budget_microusd`` and ``turns`` limit the session if
     the program can limit itself; None is no limit. ``permission_tool`` is the tool that the agent asks for leave.
-    ``mcp_config`` is the configuration of the server with that tool, as JSON, and ``mcp_server`` its name.
+    ``mcp_config`` is the configuration of the server with that tool, as JSON, and ``mcp_server`` its name. ``inbox`` is
+    the folder with messages for the running session, for a program that can be steered.
     """
 
     prompt: str
@@ -57,6 +58,7 @@ class Brief(msgspec.Struct, frozen=True):
     permission_tool: str = ""
     mcp_config: str = ""
     mcp_server: str = ""
+    inbox: str = ""
 
 
 class Conversation(msgspec.Struct, frozen=True):
@@ -168,6 +170,14 @@ class Spoken(Protocol):
     def extra(self) -> str:
         """The extra of lifefold with that module."""
         ...
+
+
+def steers(adapter: Adapter[Any]) -> bool:
+    """Tell whether the program takes messages while its session runs: those of ``Brief.inbox``.
+
+    An adapter says so in the optional attribute ``steers``. Its output has a ``MessageTaken`` for each message.
+    """
+    return bool(getattr(adapter, "steers", False))
 
 
 def refused_to_root(adapter: Adapter[Any]) -> Mapping[Permissions, str]:

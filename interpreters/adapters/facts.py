@@ -132,6 +132,12 @@ class Limited(msgspec.Struct, frozen=True, tag=True):
     reason: str = ""
 
 
+class MessageTaken(msgspec.Struct, frozen=True, tag=True):
+    """The session has given the agent operator message ``number``, and the agent has begun with it."""
+
+    number: int
+
+
 class Said(msgspec.Struct, frozen=True, tag=True):
     """A text of the agent for people."""
 
@@ -155,6 +161,15 @@ class Ended(msgspec.Struct, frozen=True, tag=True):
 
 
 Fact = (
-    ConversationBegan | WorkStarted | WorkEnded | PermissionWanted | PermissionDenied | Spent | Limited | Said | Ended
+    ConversationBegan
+    | WorkStarted
+    | WorkEnded
+    | PermissionWanted
+    | PermissionDenied
+    | Spent
+    | Limited
+    | MessageTaken
+    | Said
+    | Ended
 )
 """Any fact."""

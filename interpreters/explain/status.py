@@ -106,7 +106,7 @@ def agent_status(of: Aggregate) -> AgentStatus:
         desired_state=wanted.state,
         state=record.state,
         since_ms=entity.entered_ms,
-        task=task_in_hand(assigned),
+        task=assigned_task(assigned),
         doing=assigned.state,
         session_seq=record.session_seq,
         attempt=record.attempt,
@@ -121,13 +121,13 @@ def agent_status(of: Aggregate) -> AgentStatus:
         supervisor=supervised.state if supervised else "",
         undelivered=undelivered,
         prompted=box.taken if record.state in session.SESSION_LIVES else 0,
-        conversation=conversing(of) if task_in_hand(assigned) else "",
+        conversation=conversing(of) if assigned_task(assigned) else "",
         appearance=appearance(of),
         turn=turn_status(of),
     )
 
 
-def task_in_hand(assigned: assignment.Assignment) -> str:
+def assigned_task(assigned: assignment.Assignment) -> str:
     """Return the task of a worker; empty if it has none."""
     return "" if assigned.state in {assignment.State.IDLE, assignment.State.WANTING} else assigned.brief.task
 

@@ -14,7 +14,7 @@ from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.policy.retry import RetryPolicy
 from lifefold.effects.service import Source
-from lifefold.interpreters.adapters import Permissions, adapter_of
+from lifefold.interpreters.adapters import Permissions, adapter_of, steers
 from lifefold.interpreters.adapters.prices import Price
 from lifefold.interpreters.fleet_file.budget import with_time
 from lifefold.interpreters.fleet_file.notify import Notifier
@@ -178,6 +178,7 @@ class Fleet(msgspec.Struct, frozen=True):
                 talks=_talks(each.program),
                 account=each.account,
                 follows=True,
+                steers=each.program is not None and steers(adapter_of(each.program.adapter)),
             )
             for each in self.agents
         )

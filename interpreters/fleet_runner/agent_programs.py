@@ -7,7 +7,7 @@ import sys
 from importlib.util import find_spec
 from typing import Final
 
-from lifefold.core.fleet.worker import conversation, question, usage
+from lifefold.core.fleet.worker import conversation, question, steering, usage
 from lifefold.core.kernel import Aggregate, replace
 from lifefold.interpreters.adapters import Brief, Conversation, Tokens, adapter_of
 from lifefold.interpreters.adapters.adapter import Spoken
@@ -22,14 +22,20 @@ CLIENT: Final = (sys.executable, "-P", "-m")
 """The command before the module of a client: without ``-P`` a module of the worktree could take its place."""
 
 
-def program_argv(agent: Agent, program: AgentProgram, prompt: str, worker: Aggregate) -> tuple[str, ...]:
-    """Return the command line of a session; the command of the agent is the program, in place of the adapter's."""
+def program_argv(
+    agent: Agent, program: AgentProgram, prompt: str, worker: Aggregate, inbox: str = ""
+) -> tuple[str, ...]:
+    """Return the command line of a session; the command of the agent is the program, in place of the adapter's.
+
+    ``inbox`` is the folder with the messages for the running session, for a program that can be steered.
+    """
     brief = Brief(
         prompt,
         model=program.model,
         permissions=program.permissions,
         arguments=program.arguments,
         budget_microusd=usage.left(worker).microusd,
+        inbox=inbox if steering.REF in worker.entities else "",
     )
     if question.REF in worker.entities and find_spec("mcp") is not None:
         brief = replace(brief, permission_tool=PERMISSION_TOOL, mcp_config=mcp_config(LIFEFOLD), mcp_server=SERVER)

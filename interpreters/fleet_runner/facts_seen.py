@@ -15,6 +15,7 @@ from lifefold.interpreters.adapters import (
     Cutter,
     Fact,
     Limited,
+    MessageTaken,
     Now,
     PermissionDenied,
     PermissionWanted,
@@ -116,6 +117,8 @@ def _event(fact: Fact, position: int) -> Seen | None:
             return output.PermissionWanted(position, identifier, tool, question)
         case PermissionDenied(id=identifier, tool=tool, reason=reason):
             return output.PermissionDenied(position, identifier, tool, reason)
+        case MessageTaken(number=number):
+            return output.MessageTaken(position, number)
         case Limited(until_ms=until_ms, scope=scope, reason=reason):
             return output.LimitSeen(position, until_ms, scope, reason)
         case _:

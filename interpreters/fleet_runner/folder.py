@@ -62,6 +62,10 @@ class FleetFolder:
         """Return the file of the prompt of an agent's n-th session."""
         return self.session(agent, attempt) / "prompt.txt"
 
+    def inbox(self, agent: str, attempt: int) -> Path:
+        """Return the folder with the messages for an agent's n-th session while it runs."""
+        return self.session(agent, attempt) / "inbox"
+
     def heartbeat(self, agent: str, attempt: int) -> Path:
         """Return the file that an agent's n-th session touches as a sign of progress without output."""
         return self.session(agent, attempt) / "heartbeat"
@@ -69,6 +73,10 @@ class FleetFolder:
     def state(self, task: str, kept: int) -> Path:
         """Return the file in which a session may keep its state for the next session at the task."""
         return self.root / "states" / f"{task}-{kept}.json"
+
+    def delivery(self, notifier: str) -> Path:
+        """Return the file with the command that a notifier runs now."""
+        return self.root / "deliveries" / f"{notifier}.json"
 
     def verification(self, task: str, epoch: int) -> Path:
         """Return the folder with the output of the verification of a claim."""

@@ -40,6 +40,7 @@ from lifefold.interpreters.fleet_runner.retry_until import patiently, pause
 from lifefold.interpreters.fleet_runner.session_outcome import said_of_work
 from lifefold.interpreters.fleet_runner.sessions import Sessions
 from lifefold.interpreters.fleet_runner.stall import Watcher
+from lifefold.interpreters.fleet_runner.steering import Steersman
 from lifefold.interpreters.fleet_runner.triggers import Attendant
 from lifefold.interpreters.fleet_runner.variables import environment
 from lifefold.interpreters.processes import SessionError
@@ -68,7 +69,7 @@ class Handlers:
         self.when_put_off: Callable[[], None] = _nothing
         self.secrets: Final = secrets_of(fleet, os.environ)
         self.operator: Final = Notices(Waits(folder.waits), self.secrets)
-        self.notices: Final = self.operator.told
+        self.notices: Final = self.operator.history
         self.fleet = fleet
         self._variables: Final = FileVariables(fleet.source)
         self.folder: Final = folder
@@ -106,7 +107,7 @@ class Handlers:
         """Return the interpreter with these handlers."""
         own = (
             *(self.sessions, self.sessions.limits, self._watcher, self._follower, self._attendant, self._merging),
-            self._notifying,
+            *(self._notifying, Steersman(self.folder, self.operator)),
         )
         return reduce(Interpreter.over, map(Interpreter.of, own)).over(self._standard())
 

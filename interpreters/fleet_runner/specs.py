@@ -45,10 +45,11 @@ def session_spec(
     worktree = workplace.folder(agent.name, task)
     prompt_file = folder.prompt(agent.name, activity.attempt)
     prompt = _argument(activity, prompt_file)
+    inbox = str(folder.inbox(agent.name, activity.attempt))
     if agent.program is None:
         argv = expand(agent.command, prompt=prompt, prompt_file=str(prompt_file), task=task, worktree=str(worktree))
     else:
-        argv = [*program_argv(agent, agent.program, prompt, context.within)]
+        argv = [*program_argv(agent, agent.program, prompt, context.within, inbox)]
     known = {
         "LIFEFOLD_TASK": task,
         "LIFEFOLD_CLAIM": str(brief.epoch),

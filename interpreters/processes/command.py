@@ -57,7 +57,7 @@ class Limits:
     """The longest run of a command, its patience when cancelled, and how much of each stream's end is kept."""
 
     timeout_ms: int
-    patience_ms: int
+    grace_ms: int
     keep_bytes: int
 
 
@@ -67,12 +67,14 @@ class Streams:
 
     A ``spooled`` command is not harmed when this process dies. ``waits_for`` looks at the command's process group, and
     returns what the command waits for in vain, or an empty text. The same answer to two looks ends the command.
+    ``begun`` is called with the process id of the command, which is that of its group, and raises no error.
     """
 
     given: bytes = b""
     inherited: tuple[int, ...] = ()
     spooled: bool = False
     waits_for: Callable[[int], str] | None = None
+    begun: Callable[[int], object] | None = None
 
 
 PLAIN = Streams()
@@ -108,6 +110,8 @@ async def run(
     with ExitStack() as files:
         started = partial(_popen, command, folder, env, streams.inherited)
         process, tails = _start(files, started, streams, limits.keep_bytes)
+        if streams.begun is not None:
+            streams.begun(process.pid)
         look = _Look(process.pid, streams.waits_for)
         in_time = await _attended(process, [*tails, look], limits)
         output, errors = (tail.kept for tail in tails)
@@ -126,7 +130,7 @@ async def _attended(process: subprocess.Popen[bytes], watched: Sequence["_Watche
                 await _exit_of(process)
                 in_time = True
         except anyio.get_cancelled_exc_class():
-            with anyio.move_on_after(limits.patience_ms / 1000, shield=True):
+            with anyio.move_on_after(limits.grace_ms / 1000, shield=True):
                 await _exit_of(process)
             raise
         finally:

@@ -2,7 +2,7 @@
 
 from lifefold.core.fleet.board import budget, fleet_task, notifier, restart_permit, worker_slot
 from lifefold.core.fleet.service import inbox
-from lifefold.core.fleet.worker import conversation, desired_state, question, usage_meter
+from lifefold.core.fleet.worker import conversation, desired_state, question, steering, usage_meter
 from lifefold.core.fleet.worker.mailbox import Mailbox
 from lifefold.core.lifecycles import runtime
 from lifefold.core.lifecycles.budget import lease
@@ -65,9 +65,26 @@ def one_message(i: inbox.Inbox) -> bool:
     return len(i.messages) <= 1
 
 
-def one_letter(box: Mailbox) -> bool:
+def one_undelivered(box: Mailbox) -> bool:
     """Tell whether a mailbox has at most one operator message."""
     return len(box.messages) <= 1
+
+
+def few_letters(box: Mailbox) -> bool:
+    """Tell whether a mailbox has at most two operator messages."""
+    most = 2
+    return len(box.messages) <= most
+
+
+def few_posted(s: steering.Steering) -> bool:
+    """Tell whether a session was given at most three messages."""
+    most = 3
+    return s.posted <= most
+
+
+def one_question(q: question.Questions) -> bool:
+    """Tell whether a worker has asked at most one question."""
+    return q.asked <= 1
 
 
 def few_questions(q: question.Questions) -> bool:

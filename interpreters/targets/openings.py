@@ -97,6 +97,17 @@ def trusted() -> Opening:
     return tuple(fleet.opening(plan, 0))
 
 
+def steering() -> Opening:
+    """Return the opening of a fleet of one agent whose running session takes messages, with one task.
+
+    The session may ask operators, and an urgent message interrupts one that does.
+    """
+    limits = session.Limits(max_consecutive_errors=1, max_total_errors=1)
+    agent_plan = fleet.AgentPlan("ann", limits, follows=True, steers=True)
+    tasks = (fleet.TaskPlan("T1", "do it", max_retries=0),)
+    return tuple(fleet.opening(fleet.Plan("steering", (agent_plan,), tasks, questions=question.Terms()), 0))
+
+
 def stalling() -> Opening:
     """Return the opening of a fleet of one agent with a stall detector, one allowed error, and one task."""
     limits = session.Limits(max_consecutive_errors=2, max_total_errors=2)

@@ -17,8 +17,8 @@ EXPORTED = (
     " ForceStopSession HoldTimeLimit IncrementSession InspectWork InterruptSession KeepDeadLetter KillOverdue"
     " LogFailure LogFatal MergeWork Notification NotificationKind NotifyProcess ParkWork PauseTriggers Postpone"
     " PrepareWorktree RefreshWorktree ReportStuck ReportTaskFailed ResumeTriggers ReturnBudget RunSession SaveState"
-    " ServeTriggers SignalPreemption StartProcess StartTimer StorePrompt Tell VerifyWork WarnOfSilence WatchBranch"
-    " WatchOutput"
+    " ServeTriggers SignalPreemption StartProcess StartTimer SteerSession StorePrompt Tell VerifyWork WarnOfSilence"
+    " WatchBranch WatchOutput"
 ).split()
 
 EXAMPLES: tuple[tuple[effects.Effect, bytes], ...] = (

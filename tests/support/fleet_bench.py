@@ -34,6 +34,7 @@ from lifefold.effects import (
     PrepareWorktree,
     ResumeTriggers,
     RunSession,
+    SteerSession,
     StorePrompt,
     VerifyWork,
     WarnOfSilence,
@@ -46,7 +47,7 @@ from lifefold.interpreters.fleet_runner.handlers import Handlers
 from lifefold.interpreters.processes.shim import proc
 from lifefold.interpreters.testing import Example
 from lifefold.interpreters.worktrees.workplace import FolderWorkplace
-from session_ground import processes_about
+from session_scripts import processes_about
 
 FLEET: Final = """
 [fleet]
@@ -96,10 +97,10 @@ class FleetBench:
             place.folder("", task).mkdir(parents=True, exist_ok=True)
         self.handlers: Final = Handlers(load(file), FleetFolder(folder / "log.db"), place)
         standard = self.handlers.interpreter()
-        self.surroundings: Final = RunContext(
+        self.context: Final = RunContext(
             self.handlers.fleet, uuid4().hex, self.handlers.folder, place, standard, self.handlers.tell
         )
-        made = make(self.surroundings) if make else standard
+        made = make(self.context) if make else standard
         mine = made if isinstance(made, Interpreter) else Interpreter.of(made)
         self.interpreter: Interpreter = mine.over(standard)
         brief, endless, board = at_work(self.handlers.fleet.plan)
@@ -127,6 +128,7 @@ class FleetBench:
                 Example(each, brief, "session")
                 for each in (WarnOfSilence(60_000, 120_000), InterruptSession(90_000), HoldTimeLimit(held=True))
             ),
+            Example(SteerSession(1, "look"), brief, "session"),
             Example(LogFatal("no key"), brief, "session"),
             Example(
                 DeliverNotification("people", 1, 0, Notification(NotificationKind.CLOSED, "T1 is closed", "T1")),

@@ -251,7 +251,7 @@ def waits_for_more(of: Aggregate) -> Left | bool:
     return Left(intake.are_open(of) or is_left, spent, work_of(of).present > 0)
 
 
-def nobody_is_sent_home(fleet: Projection) -> bool:
+def no_worker_stops_early(fleet: Projection) -> bool:
     """Tell whether all who have something left to spend are there as long as something is left to do, or may come."""
     left: Left = fleet.aggregates[board.NAME]
     serves = f"{service.KIND}/"
@@ -369,7 +369,7 @@ OF_ALL: Final[tuple[Property[SystemState], ...]] = (
     ),
     *projected(brought_home, always(MERGED, closed_is_merged)),
     *projected(runs, always("nothing is in progress that no session has run at", in_progress_is_run)),
-    *projected(waits_for_more, always("nobody is sent home while something is left to do", nobody_is_sent_home)),
+    *projected(waits_for_more, always("no worker is stopped while something is left to do", no_worker_stops_early)),
     *projected(outcomes, always(OUTCOME, taken_for_what_came)),
 )
 OF: Final[Mapping[str, tuple[Property[Aggregate], ...]]] = {

@@ -30,6 +30,7 @@ from lifefold.core.fleet.worker import (
     question,
     quota,
     stall_detector,
+    steering,
     supervisor,
     turns,
     usage_meter,
@@ -86,6 +87,7 @@ class AgentPlan(msgspec.Struct, frozen=True):
     sessions comes from earlier sessions, with ``limits`` as the maximum. ``talks``: its program keeps conversations;
     with None it keeps none. ``account`` is the account of its model service; empty for none. Agents of one account rest
     together at its limits. ``follows``: the output of its sessions is read, and each of its claims is a turn.
+    ``steers``: its program takes messages while a session runs.
     """
 
     name: str
@@ -100,6 +102,7 @@ class AgentPlan(msgspec.Struct, frozen=True):
     talks: Talks | None = None
     account: str = ""
     follows: bool = False
+    steers: bool = False
 
 
 class GatePlan(msgspec.Struct, frozen=True):
@@ -236,6 +239,7 @@ def working(agent: AgentPlan, plan: Plan) -> dict[str, Record]:
             account=agent.account,
             supervised=_is_supervised(plan, agent),
             talks=agent.talks is not None,
+            steers=agent.steers,
         ),
     }
     if agent.talks is not None:
@@ -246,8 +250,10 @@ def working(agent: AgentPlan, plan: Plan) -> dict[str, Record]:
     if agent.stall is not None:
         records[stall_detector.REF] = stall_detector.StallDetector(limits=agent.stall)
     if agent.follows:
-        records[output.REF] = output.Output()
+        records[output.REF] = output.Output(steers=agent.steers)
         records[turns.REF] = turns.FleetTurn(agent=agent.name)
+    if agent.steers:
+        records[steering.REF] = steering.Steering()
     if plan.questions is not None:
         records[question.REF] = question.Questions(terms=plan.questions)
     if _is_supervised(plan, agent):

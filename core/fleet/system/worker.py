@@ -27,6 +27,7 @@ from lifefold.core.fleet.worker import (
     restarts,
     shutdown,
     stall_detector,
+    steering,
     supervisor,
     turns,
     usage,
@@ -72,7 +73,13 @@ def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         yield Dispatch("session", session_profiles.TimeLimited(work.brief.timeout_ms))
     elif work.state is assignment.State.WORKING:
         box: mailbox.Mailbox = worker.record("mailbox")
-        prompt = compose(work.brief, box.messages, continued=work.sessions > 0, repeated=box.taken)
+        prompt = compose(
+            work.brief,
+            box.messages,
+            continued=work.sessions > 0,
+            repeated=steering.taken_by(worker, transition),
+            anew=conversations.is_to_begin_anew(worker, transition),
+        )
         yield Dispatch("session", session.PromptReady(prompt))
         yield Dispatch("assignment", assignment.Prompted())
         if box.messages:
@@ -112,9 +119,9 @@ def decline(worker: Aggregate) -> Iterator[Dispatch]:
 
 @rule(on=mailbox.machine, event=mailbox.OperatorMessageArrived)
 def interrupt(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """Interrupt the session for an urgent message; the next prompt has it."""
+    """Interrupt the session for an urgent message, unless it reaches the session; the next prompt has it."""
     arrived = cast("mailbox.OperatorMessageArrived", transition.event)
-    if arrived.urgent:
+    if arrived.urgent and not steering.reaches(worker, urgent=True):
         yield from _interrupt(worker)
 
 
@@ -150,7 +157,10 @@ def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     lost its conversation, once.
     """
     exited = transition.event if isinstance(transition.event, session.SessionExited) else None
-    if exited and (session_profiles.may_go_on(transition.was, exited) or conversations.begins_anew(worker, transition)):
+    if exited and (
+        session_profiles.may_go_on(transition.was, exited)
+        or conversations.replaces_lost_conversation(worker, transition)
+    ):
         return
     working = worker.record("assignment").state is assignment.State.WORKING
     match transition.entered:
@@ -167,7 +177,7 @@ def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 def _failure(worker: Aggregate, transition: Transition) -> str:
     """Return the reason why a session has failed; empty if it has not."""
-    return stall_detector.told_with(worker, transition.event, session_profiles.said_to_fail(transition.event))
+    return stall_detector.nudged_reason(worker, transition.event, session_profiles.failure_reason(transition.event))
 
 
 def _stopped_by(worker: Aggregate, transition: Transition) -> str:
@@ -229,9 +239,9 @@ def next_round(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]
 
 
 @rule(on=agent, enters=session.State.SESSION_COMPLETE)
-def deliver(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
+def deliver(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Mark messages as delivered when a session with them completes, and not before (D14)."""
-    if worker.record("mailbox").taken:
+    if steering.taken_by(worker, transition):
         yield Dispatch("mailbox", mailbox.MessagesDelivered())
 
 
@@ -251,8 +261,11 @@ aggregate = AggregateType(
         turns.machine,
         question.machine,
         announcer.machine,
+        steering.machine,
     ),
     rules=(
+        # Before `deliver`: a session that ends tells which messages it has taken.
+        *steering.of_sessions(agent),
         # Before `measuring`: the next session, which `go_on` begins at once, gets the conversation as it is now.
         rule(on=agent, event=session.SessionExited, beside=conversation.REF)(conversations.listen),
         conversations.keep,
@@ -301,7 +314,7 @@ aggregate = AggregateType(
         restarts.dismiss,
         rule(on=supervisor.machine, enters=supervisor.State.ASKING)(restarts.ask),
         rule(on=assignment.machine, enters=assignment.State.IDLE)(restarts.ask),
-        restarts.begin_anew,
+        restarts.restart_agent,
         rule(on=agent, enters=session.State.STOPPED)(shutdown.close_mailbox),
         rule(on=supervisor.machine, enters=supervisor.OVER)(shutdown.close_mailbox),
         rule(on=assignment.machine, enters=assignment.State.IDLE)(shutdown.step_back),
@@ -328,6 +341,7 @@ aggregate = AggregateType(
         turns.REF: (),
         question.REF: (question.QuestionAsked, question.QuestionAnswered),
         announcer.REF: (),
+        steering.REF: (),
     },
     properties=PROPERTIES,
 )

@@ -85,7 +85,7 @@ def _kept(worker: Aggregate, of_it: Conversation) -> KeptConversation | None:
     return KeptConversation(worker.key, of_it.named, of_it.charged) if of_it.is_begun else None
 
 
-def begins_anew(worker: Aggregate, transition: Transition) -> bool:
+def replaces_lost_conversation(worker: Aggregate, transition: Transition) -> bool:
     """Tell whether the claim goes on with another conversation, because the session has found the present one lost."""
     found, before = of(worker), transition.before
     if found is None or found.has_lost or found.state is State.UNNAMED:
@@ -93,6 +93,19 @@ def begins_anew(worker: Aggregate, transition: Transition) -> bool:
     ran = before is not None and before.state is session.State.RUNNING
     pauses = transition.entered is session.State.COOLING_DOWN
     return ran and pauses and isinstance(transition.event, session.SessionExited) and _ended(transition.event).is_lost
+
+
+def is_to_begin_anew(worker: Aggregate, transition: Transition) -> bool:
+    """Tell whether the next session begins another conversation, because the claim has lost the one before.
+
+    The transition may be the end of the session that has found it lost, or that has named another one.
+    """
+    found, event = of(worker), transition.event
+    if found is None:
+        return False
+    if isinstance(event, session.SessionExited) and (_ended(event).is_lost or event.conversation):
+        return _ended(event).is_lost
+    return found.has_lost and not found.is_begun
 
 
 def charged(worker: Aggregate, exited: session.SessionExited) -> session.Usage:

@@ -2,8 +2,9 @@
 
 A prompt is no delivery: its session may be interrupted, may fail or may never start, and the next session remembers
 nothing of it. So a prompt *takes* all messages, and they stay in the mailbox. They are *delivered* when that session
-completes. Later messages are for the next prompt. A working agent gets each message at least once, and perhaps twice.
-When the agent stops for good, undelivered messages stay in its *closed* mailbox, where operators see them.
+completes. Later messages are for the next prompt, or *reach* the running session if it can be steered (``steering``).
+A working agent gets each message at least once, and perhaps twice. When the agent stops for good, undelivered messages
+stay in its *closed* mailbox, where operators see them.
 """
 
 from typing import Any, Final, Never
@@ -63,6 +64,17 @@ class MessagesTaken(Event, frozen=True):
     """A prompt takes all messages."""
 
 
+class MessagesReached(Event, frozen=True):
+    """The running session has taken the messages up to number ``count``, beside those of its prompt."""
+
+    count: int = 1
+
+    @classmethod
+    def examples_for(cls, record: Any) -> tuple["MessagesReached", ...]:
+        """Return the next message, one that is taken already, and one that is not there."""
+        return cls(record.taken + 1), cls(record.taken), cls(len(record.messages) + 1)
+
+
 class MessagesDelivered(Event, frozen=True):
     """The session with the last prompt has completed."""
 
@@ -72,7 +84,7 @@ class MailboxClosed(Event, frozen=True):
 
 
 class Mailbox(Record, frozen=True):
-    """The undelivered messages, oldest first; the last prompt has the first ``taken`` of them.
+    """The undelivered messages, oldest first; the last session has the first ``taken`` of them.
 
     A closed mailbox has the messages that no session will get; its ``taken`` is 0.
     """
@@ -82,7 +94,7 @@ class Mailbox(Record, frozen=True):
     taken: int = 0
 
 
-def has_room(m: Mailbox, e: OperatorMessageArrived) -> bool:
+def has_capacity(m: Mailbox, e: OperatorMessageArrived) -> bool:
     """One more message with this text is within both limits."""
     length = sum(len(text.encode(errors="surrogatepass")) for text in (*m.messages, e.text))
     return len(m.messages) < MESSAGES_LIMIT and length <= MESSAGES_BYTES
@@ -93,6 +105,11 @@ def all_taken(m: Mailbox, _e: MessagesDelivered) -> bool:
     return m.taken == len(m.messages)
 
 
+def is_reached(m: Mailbox, e: MessagesReached) -> bool:
+    """The session has taken a message that it did not have, and that is kept."""
+    return m.taken < e.count <= len(m.messages)
+
+
 def keep(m: Mailbox, e: OperatorMessageArrived) -> Step[Mailbox, Never]:
     """Keep the message."""
     return Step(replace(m, messages=(*m.messages, e.text)))
@@ -101,6 +118,11 @@ def keep(m: Mailbox, e: OperatorMessageArrived) -> Step[Mailbox, Never]:
 def take(m: Mailbox, _e: MessagesTaken) -> Step[Mailbox, Never]:
     """Record that the prompt has all messages."""
     return Step(replace(m, taken=len(m.messages)))
+
+
+def reach(m: Mailbox, e: MessagesReached) -> Step[Mailbox, Never]:
+    """Record that the running session has the messages."""
+    return Step(replace(m, taken=e.count))
 
 
 def deliver(m: Mailbox, _e: MessagesDelivered) -> Step[Mailbox, Never]:
@@ -121,7 +143,7 @@ def messages_end_by_delivery(step: Transition) -> bool:
 
 
 def messages_are_all_kept(step: Transition) -> bool:
-    """Messages are kept in order; a prompt takes all of them, and only a delivery removes those that it took."""
+    """Messages are kept in order. A prompt takes all of them, a running session some; a delivery removes those."""
     was: Mailbox = step.was
     now: Mailbox = step.after.record
     match step.event:
@@ -129,6 +151,8 @@ def messages_are_all_kept(step: Transition) -> bool:
             return now == replace(was, state=State.HOLDING, messages=(*was.messages, text))
         case MessagesTaken():
             return now == replace(was, taken=len(was.messages))
+        case MessagesReached(count=count):
+            return was.taken < count and now == replace(was, taken=count)
         case MessagesDelivered():
             left = was.messages[was.taken :]
             return now == Mailbox(State.HOLDING if left else State.EMPTY, left)
@@ -162,9 +186,10 @@ machine: Machine[Any] = Machine(
     Mailbox(),
     about="operator messages for an agent: in every prompt until a session with them succeeds",
     rows=(
-        row(State.EMPTY, OperatorMessageArrived, State.HOLDING, keep, when=has_room),
-        row(State.HOLDING, OperatorMessageArrived, State.HOLDING, keep, when=has_room),
+        row(State.EMPTY, OperatorMessageArrived, State.HOLDING, keep, when=has_capacity),
+        row(State.HOLDING, OperatorMessageArrived, State.HOLDING, keep, when=has_capacity),
         row(State.HOLDING, MessagesTaken, State.HOLDING, take),
+        row(State.HOLDING, MessagesReached, State.HOLDING, reach, when=is_reached),
         row(State.HOLDING, MessagesDelivered, State.EMPTY, deliver, when=all_taken),
         row(State.HOLDING, MessagesDelivered, State.HOLDING, deliver),
         row((State.EMPTY, State.HOLDING), MailboxClosed, State.CLOSED, close),

@@ -158,7 +158,19 @@ class ConversationSeen(Seen, frozen=True):
     id: str = ""
 
 
-FACTS: Final = (WorkSeen, PermissionWanted, PermissionDenied, LimitSeen, ConversationSeen)
+class MessageTaken(Seen, frozen=True):
+    """The session has taken operator message ``number`` of those that it was given."""
+
+    number: int = 1
+
+    @classmethod
+    def examples_for(cls, record: Any) -> tuple["MessageTaken", ...]:
+        """Return the first two messages, and an old report; none for a session that takes no messages."""
+        new = record.position + 1
+        return (cls(new), cls(new, 2), cls(record.position)) if record.steers else ()
+
+
+FACTS: Final = (WorkSeen, PermissionWanted, PermissionDenied, LimitSeen, ConversationSeen, MessageTaken)
 """The facts, the most frequent first."""
 
 
@@ -167,6 +179,7 @@ class Output(Record, frozen=True):
 
     ``works`` are under way. ``tools`` and ``condensed`` count the tool calls and the compactions of this session.
     ``wanted`` is the tool that the agent waits for leave to use, ``denied`` the last one that it was refused.
+    ``steers``: the session takes messages while it runs.
     """
 
     identifiers: ClassVar[tuple[str, ...]] = ("position", "tools", "condensed")
@@ -180,6 +193,7 @@ class Output(Record, frozen=True):
     wanted: str = ""
     denied: str = ""
     conversation: str = ""
+    steers: bool = False
 
     def normal_form(self) -> "Output":
         """Return the record without what only people read, and without a session that is over."""
@@ -200,9 +214,9 @@ def is_news(o: Output, e: Seen) -> bool:
     return e.position > o.position
 
 
-def begin(_o: Output, _e: SessionRuns) -> Step[Output, Never]:
+def begin(o: Output, _e: SessionRuns) -> Step[Output, Never]:
     """Begin with an output that nothing was read of."""
-    return Step(Output())
+    return Step(Output(steers=o.steers))
 
 
 def end(o: Output, _e: SessionOver) -> Step[Output, Never]:
@@ -242,6 +256,11 @@ def see_limit(o: Output, e: LimitSeen) -> Step[Output, Never]:
 def see_conversation(o: Output, e: ConversationSeen) -> Step[Output, Never]:
     """Keep the name of the conversation."""
     return Step(replace(o, position=e.position, conversation=e.id))
+
+
+def see_taken(o: Output, e: MessageTaken) -> Step[Output, Never]:
+    """Keep the position: the mailbox counts the message."""
+    return Step(replace(o, position=e.position))
 
 
 def follow(_o: Output) -> FollowOutput:
@@ -288,7 +307,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
 
 machine: Machine[Any] = Machine(
     REF,
-    Output(),
+    Output(steers=True),
     about="what the output of the running session tells: tools, compactions, permissions, limits",
     rows=(
         row(State.UNFOLLOWED, SessionRuns, State.FOLLOWED, begin),
@@ -298,6 +317,7 @@ machine: Machine[Any] = Machine(
         row(State.FOLLOWED, PermissionDenied, STAY, deny, when=is_news),
         row(State.FOLLOWED, LimitSeen, STAY, see_limit, when=is_news),
         row(State.FOLLOWED, ConversationSeen, STAY, see_conversation, when=is_news),
+        row(State.FOLLOWED, MessageTaken, STAY, see_taken, when=is_news),
     ),
     during={State.FOLLOWED: does(follow, yields=FACTS)},
     properties=PROPERTIES,

@@ -46,7 +46,7 @@ def send(arguments: Namespace) -> int:
             return for_task(there, found.name, event)
         names = agent_names(there) if found is None else [found.name]
         judged = _judged(there, names, message, partial(_takes_no_message, arguments.text))
-        return (naming_task(there, each) for each in judged)
+        return (naming_task(there, each, urgent=event.urgent) for each in judged)
 
     return operator_commands.say(arguments.db, judge, "status")
 
@@ -115,7 +115,7 @@ def _does_not_take(text: str, of: Aggregate) -> str:
         return _DRAINS
     if not waits.takes_messages:
         return f"{REFUSED}{inbox.NO_MESSAGES}"
-    return "" if inbox.has_room(waits, inbox.MessageArrived(text)) else f"{REFUSED}{inbox.FULL}"
+    return "" if inbox.has_capacity(waits, inbox.MessageArrived(text)) else f"{REFUSED}{inbox.FULL}"
 
 
 def _is_gone(of: Aggregate) -> bool:

@@ -103,6 +103,7 @@ CHECKED: Final = (
     "fleet-changing",
     "fleet-talking",
     "fleet-asking",
+    "fleet-steering",
     "fleet-telling",
     "fleet-resting",
     "fleet-outages",

@@ -1,0 +1,244 @@
+"""Operator messages for a running session: each is posted once, counts when it is taken, and is never lost."""
+
+from typing import Any, Final
+
+import pytest
+
+from aggregate_hand import Hand
+from declared import Mutants, instead, is_found, proven
+from fleet_worker import BRIEF, exit_with, following, next_task, prompt_of, start, states
+from lifefold.core.fleet import AgentPlan, Plan, TaskPlan
+from lifefold.core.fleet.system import plan as plans
+from lifefold.core.fleet.worker import assignment, desired_state, mailbox, output, question, steering
+from lifefold.core.fleet.worker.prompt import steered
+from lifefold.core.fleet.worker.question_model import QuestionAsked
+from lifefold.core.fleet.worker.steering import MessagePosted, State, Steering, SteeringOpened, machine
+from lifefold.core.kernel import STAY, Record, Step, replace, row
+from lifefold.core.lifecycles import session, session_profiles
+from lifefold.effects import CancelSession, FollowOutput, SteerSession
+from lifefold.interpreters.check import Bounds, check
+from lifefold.interpreters.targets.bounded import few_posted
+from lifefold.interpreters.targets.check_targets import named
+from lost_rules import without
+
+BOUNDS: Final = Bounds(within={steering.REF: few_posted})
+ASKED: Final = QuestionAsked(BRIEF.task, BRIEF.epoch, BRIEF.token, id="q", text="which?")
+
+
+def steerable(**more: Record) -> Hand:
+    """Return a worker whose agent can be steered, and that has asked for work."""
+    return following(more={steering.REF: Steering(), **more})
+
+
+def running(**more: Record) -> Hand:
+    """Return a worker whose running session takes messages."""
+    return start(next_task(steerable(**more)))
+
+
+def send(of: Hand, text: str, *, urgent: bool = False) -> Hand:
+    """Send the worker an operator message."""
+    return of.give("mailbox", mailbox.OperatorMessageArrived(text, urgent=urgent))
+
+
+def tell_taken(of: Hand, number: int) -> Hand:
+    """Let the output of the session tell that it has taken a message."""
+    position = of.record(output.REF).position + 1
+    return of.report(output.REF, FollowOutput.__name__, output.MessageTaken(position, number))
+
+
+def end(of: Hand, outcome: session.Success | session.Error, messages: int) -> Hand:
+    """Let the session end, with the number of the last message that it has taken."""
+    return of.report("session", "RunSession", session.SessionExited(outcome, messages=messages))
+
+
+def test_steering_has_all_its_properties_and_uses_every_row() -> None:
+    """In all of its states, with every guard used both ways."""
+    assert proven(machine, BOUNDS).missing == ()
+
+
+@pytest.mark.parametrize("urgent", [False, True])
+def test_a_message_is_posted_to_a_running_session_which_goes_on(*, urgent: bool) -> None:
+    of = send(running(), "look", urgent=urgent)
+    assert states(of) == ("Running", "Working")
+    assert of.effects(SteerSession) == [SteerSession(1, "look", urgent)]
+    assert of.effects(CancelSession) == []
+    assert (of.record("mailbox").messages, of.record("mailbox").taken) == (("look",), 0)
+
+
+def test_messages_have_the_numbers_of_their_places_in_the_mailbox() -> None:
+    """The prompt had the first one."""
+    of = steerable()
+    send(of, "one")
+    start(next_task(of))
+    assert of.record(steering.REF) == Steering(State.OPEN, 1)
+    assert send(of, "two").effects(SteerSession) == [SteerSession(2, "two")]
+    assert send(of, "three").effects(SteerSession) == [SteerSession(3, "three")]
+
+
+def test_a_message_counts_when_the_session_has_taken_it_and_is_delivered_when_it_completes() -> None:
+    of = send(send(running(), "one"), "two")
+    assert tell_taken(of, 1).record("mailbox").taken == 1
+    exit_with(of, session.Success())
+    assert (of.state("mailbox"), of.record("mailbox").messages) == ("Holding", ("two",))
+    assert of.record(steering.REF).state is State.CLOSED
+
+
+def test_the_end_of_a_session_tells_what_its_output_was_not_read_for() -> None:
+    """No message is delivered again that a completed session has taken in its last moment."""
+    of = end(send(running(), "one"), session.Success(), 1)
+    assert (of.state("mailbox"), of.record("mailbox").messages) == ("Empty", ())
+
+
+def test_a_message_that_an_interrupted_session_has_taken_is_in_the_next_prompt_as_a_repeated_one() -> None:
+    of = send(send(running(), "one"), "two")
+    of.give("desired_state", desired_state.PauseWanted())
+    assert of.record(steering.REF).state is State.CLOSED
+    end(of, session.Error("asked to end"), 1)
+    of.give("desired_state", desired_state.ResumeWanted())
+    assert "An earlier session had the first of your messages too" in prompt_of(of)
+    assert prompt_of(of).endswith("You have messages:\n- one\n- two")
+
+
+def test_the_prompt_right_after_an_end_names_the_messages_of_that_end() -> None:
+    """The session is interrupted because a question waits, and the next one begins in the same step."""
+    of = send(running(**{question.REF: question.Questions()}), "one")
+    of.give(question.REF, ASKED)
+    send(of, "two", urgent=True)
+    end(of, session.Error("asked to end"), 1)
+    assert "An earlier session had the first of your messages too" in prompt_of(of)
+
+
+@pytest.mark.parametrize("number", [0, 2])
+def test_a_session_takes_no_message_that_it_was_not_given(number: int) -> None:
+    """Any process of an agent can write to the output."""
+    of = send(running(), "one")
+    assert tell_taken(of, number).record("mailbox").taken == 0
+    end(of, session.Success(), number)
+    assert of.record("mailbox").messages == ("one",)
+
+
+def test_a_message_that_is_told_again_counts_once() -> None:
+    of = tell_taken(tell_taken(send(running(), "one"), 1), 1)
+    assert of.record("mailbox").taken == 1
+    assert end(of, session.Success(), 1).state("mailbox") == "Empty"
+
+
+def test_an_urgent_message_interrupts_a_session_whose_question_waits() -> None:
+    """Without its turn, no process would wait for the answer. Other messages are posted."""
+    of = running(**{question.REF: question.Questions()})
+    of.give(question.REF, ASKED)
+    assert send(of, "by the way").effects(SteerSession) == [SteerSession(1, "by the way")]
+    send(of, "look", urgent=True)
+    assert states(of) == ("Interrupting", "Working")
+    assert of.effects(SteerSession) == []
+    assert of.state(question.REF) == "Closed"
+
+
+def test_messages_that_come_while_the_session_is_started_are_posted_when_it_runs() -> None:
+    of = send(next_task(steerable()), "by the way")
+    assert of.effects(SteerSession) == []
+    assert start(of).effects(SteerSession) == [SteerSession(1, "by the way")]
+
+
+def test_an_urgent_message_while_the_session_is_started_interrupts_it_once_it_runs() -> None:
+    """It is in the next prompt, and no session is given it."""
+    of = start(send(next_task(steerable()), "look", urgent=True))
+    assert states(of) == ("Interrupting", "Working")
+    assert of.effects(SteerSession) == []
+    assert of.record(steering.REF).state is State.CLOSED
+
+
+@pytest.mark.parametrize("urgent", [False, True])
+def test_a_session_that_is_verified_is_given_no_message(*, urgent: bool) -> None:
+    of = exit_with(running(), session.Success())
+    assert of.state("assignment") == assignment.State.VERIFYING
+    assert send(of, "look", urgent=urgent).effects(SteerSession) == []
+
+
+def test_a_plan_says_which_agents_are_steered() -> None:
+    """Other workers have no steering, so that their fleets have no more states."""
+    agents = (AgentPlan("ann", follows=True, steers=True), AgentPlan("ben", follows=True))
+    of = Plan("mixed", agents, (TaskPlan("T1", "do it"),))
+    ann, ben = (plans.working(each, of) for each in agents)
+    assert ann[steering.REF] == Steering()
+    assert isinstance(ann["session"], session_profiles.SupervisedSession)
+    assert ann["session"].steers
+    assert ann[output.REF] == output.Output(steers=True)
+    assert steering.REF not in ben
+
+
+def test_another_prompt_has_the_messages_and_says_what_became_of_the_turn() -> None:
+    assert steered(("one", "two"), interrupted=False) == "You have messages:\n- one\n- two\n\nGo on with your task."
+    assert steered(("one",), interrupted=True).startswith("Your turn was interrupted.")
+
+
+# What the properties find
+
+
+def _skip(s: Steering, e: MessagePosted) -> Step[Steering, SteerSession]:
+    return Step(replace(s, posted=e.number))
+
+
+def _repeat(s: Steering, e: MessagePosted) -> Step[Steering, SteerSession]:
+    return Step(s, (SteerSession(e.number, e.text, e.urgent),))
+
+
+def _forget(s: Steering, _e: SteeringOpened) -> Step[Steering, Any]:
+    return Step(replace(s, posted=0))
+
+
+def _calm(s: Steering, e: MessagePosted) -> Step[Steering, SteerSession]:
+    return Step(replace(s, posted=e.number), (SteerSession(e.number, e.text),))
+
+
+EACH_ONCE: Final = "a session is given each message once, in order"
+
+MUTANTS: Mutants = {
+    "a message is not given": (
+        EACH_ONCE,
+        lambda: instead(machine, row(State.OPEN, MessagePosted, STAY, _skip, when=steering.is_next)),
+    ),
+    "a message is given again": (
+        EACH_ONCE,
+        lambda: instead(machine, row(State.OPEN, MessagePosted, STAY, _repeat, when=steering.is_next)),
+    ),
+    "an urgent message is given like another": (
+        EACH_ONCE,
+        lambda: instead(machine, row(State.OPEN, MessagePosted, STAY, _calm, when=steering.is_next)),
+    ),
+    "a message comes before its turn": (
+        EACH_ONCE,
+        lambda: instead(machine, row(State.OPEN, MessagePosted, STAY, steering.post)),
+    ),
+    "the messages of the prompt are forgotten": (
+        EACH_ONCE,
+        lambda: instead(machine, row(State.CLOSED, SteeringOpened, State.OPEN, _forget)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_mistake_of_the_machine_is_found(name: str) -> None:
+    is_found(MUTANTS[name], BOUNDS)
+
+
+LOST: Final = {
+    "open_steering": "messages are posted exactly while a session runs at its task",
+    "close_steering": "messages are posted exactly while a session runs at its task",
+    "post_message": "a session that can be steered was given every message",
+}
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize("name", LOST)
+def test_a_lost_rule_is_found(name: str) -> None:
+    opening = named("fleet-steering").opening
+    report = check(without(name), opening=opening, bounds=Bounds(states=3_000, compared=0))
+    assert LOST[name] in {each.name for each in report.broken()}
+
+
+def test_a_message_that_is_only_posted_is_not_delivered_by_a_completed_session() -> None:
+    """The next prompt has it."""
+    of = send(running(), "one")
+    exit_with(of, session.Success())
+    assert of.record("mailbox").messages == ("one",)
