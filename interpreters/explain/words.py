@@ -1,11 +1,11 @@
 """The words of states on screens. The documents' own names of states are in ``show``, in ``why``, and in all JSON."""
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
 from lifefold.core.lifecycles import session
 from lifefold.core.lifecycles.task import State
+from lifefold.interpreters.explain.plain_reasons import in_plain_words
 
 OF_TASKS: Final[Mapping[str, str]] = {
     State.OPEN: "not begun",
@@ -51,9 +51,4 @@ def of_agent(state: str, task: str, desired: str = "") -> str:
 
 def unwrapped(reason: str) -> str:
     """Return a reason in one line; the end of a session is told without the name of its kind around it."""
-    text = " ".join(reason.split())
-    found = _END.fullmatch(text)
-    return found[1] if found else text
-
-
-_END: Final = re.compile(r"(?:Error|Timeout)\((.+)\)")
+    return in_plain_words(" ".join(reason.split()))

@@ -31,6 +31,7 @@ SCREENS: Final = (
     ("show", "ann"),
     ("show", "T1", "--json"),
     ("log",),
+    ("log", "--all"),
 )
 """The commands that show reasons to an operator."""
 
