@@ -19,6 +19,7 @@ from lifefold.core.lifecycles.session import Usage
 from lifefold.effects import LogFatal
 from lifefold.interpreters.engine import Ledger
 from lifefold.interpreters.explain.chronicle_words import OPERATOR
+from lifefold.interpreters.explain.plain_reasons import in_plain_words
 from lifefold.interpreters.explain.spending import Spending, spend
 from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
@@ -111,7 +112,7 @@ class Account:
             self.stopped_by.pop(agent, None)
             for effect in transition.effects:
                 if isinstance(effect, LogFatal):
-                    self.stopped_by[agent] = effect.message
+                    self.stopped_by[agent] = in_plain_words(effect.message)
 
     def _claim(self, name: str, epoch: int) -> None:
         """Count an attempt, once: the epochs of a task's claims grow."""

@@ -17,6 +17,7 @@ from lifefold.core.policy.reasons import AbortReason
 from lifefold.interpreters.cli.wording import clock_time, moment, spent
 from lifefold.interpreters.explain import questions
 from lifefold.interpreters.explain.chronicle_words import OPERATOR, SESSION
+from lifefold.interpreters.explain.plain_reasons import in_plain_words
 from lifefold.interpreters.explain.why.phrases import because
 from lifefold.interpreters.processes.command import plain
 
@@ -48,7 +49,7 @@ def happenings(aggregate: str, reaction: Reaction) -> Iterator[Happening]:
         event = journal(aggregate, transition)
         is_move = transition.before is not None and transition.entered is not None
         cause = _reason(transition.event, reaction) or _cause(transition.event, event)
-        yield Happening(event, cause, is_move)
+        yield Happening(event, in_plain_words(cause), is_move)
 
 
 def moves(aggregate: str, reaction: Reaction) -> Iterator[Happening]:

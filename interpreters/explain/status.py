@@ -24,6 +24,7 @@ from lifefold.core.lifecycles import process, session
 from lifefold.effects.service import Source
 from lifefold.effects.session import RunSession
 from lifefold.interpreters.explain.conversing import conversing
+from lifefold.interpreters.explain.plain_reasons import in_plain_words
 from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.explain.timers import Timer, next_timer
 from lifefold.interpreters.explain.turn_status import TurnStatus, turn_status
@@ -108,7 +109,7 @@ def agent_status(of: Aggregate) -> AgentStatus:
         desired_state=wanted.state,
         state=record.state,
         since_ms=entity.entered_ms,
-        task=task_in_hand(assigned),
+        task=assigned_task(assigned),
         doing=assigned.state,
         session_seq=record.session_seq,
         sessions=record.attempt,
@@ -117,19 +118,19 @@ def agent_status(of: Aggregate) -> AgentStatus:
         messages=len(box.messages) - undelivered,
         processes=_processes(entity),
         timer=_session_timer(entity, was_held=_was_held(of)) or (next_timer(supervised) if supervised else None),
-        reason=(supervised.record.why_quarantined if supervised else "") or wanted.reason,
+        reason=in_plain_words((supervised.record.why_quarantined if supervised else "") or wanted.reason),
         stall_detector=of.record(stall_detector.REF).state if stall_detector.REF in of.entities else "",
         silent_since_ms=_silent_since_ms(of.entities.get(stall_detector.REF)),
         supervisor=supervised.state if supervised else "",
         undelivered=undelivered,
         prompted=box.taken if record.state in session.SESSION_LIVES else 0,
-        conversation=conversing(of) if task_in_hand(assigned) else "",
+        conversation=conversing(of) if assigned_task(assigned) else "",
         appearance=appearance(of),
         turn=turn_status(of),
     )
 
 
-def task_in_hand(assigned: assignment.Assignment) -> str:
+def assigned_task(assigned: assignment.Assignment) -> str:
     """Return the task of a worker; empty if it has none."""
     return "" if assigned.state in {assignment.State.IDLE, assignment.State.WANTING} else assigned.brief.task
 
@@ -156,7 +157,7 @@ def service_status(of: Aggregate) -> AgentStatus:
         messages=len(waits.messages),
         processes=_processes(runs),
         timer=next_timer(life),
-        reason=down or wanted.reason or of_process.failure,
+        reason=in_plain_words(down or wanted.reason or of_process.failure),
         kind=service.KIND,
         waiting=len(waits.items),
         triggers=tuple(TriggerStatus(each.source, each.last_ms) for each in watched),

@@ -10,6 +10,7 @@ from lifefold.core.fleet.system import board, plan_change
 from lifefold.core.kernel import Aggregate, Entity, replace
 from lifefold.core.lifecycles import task
 from lifefold.interpreters.explain import words
+from lifefold.interpreters.explain.plain_reasons import in_plain_words
 from lifefold.interpreters.explain.timers import Timer, next_timer
 
 
@@ -89,7 +90,7 @@ def _reason_of(of: FleetTask) -> str:
     """Return why a task is in its state. Verified work does not have the reason of an earlier failure."""
     is_given_back = of.state is task.State.DONE and not of.owner
     reason = of.reason if is_given_back or of.state in _REASONED else ""
-    return _joined(reason, fleet_task.NOT_IN_THE_PLAN if of.removed else "")
+    return _joined(in_plain_words(reason), fleet_task.NOT_IN_THE_PLAN if of.removed else "")
 
 
 def _joined(*reasons: str) -> str:

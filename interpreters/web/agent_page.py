@@ -78,5 +78,8 @@ def _actions(agent: Agent) -> Iterator[Action]:
     else:
         yield Action("Pause", {"command": "pause", "names": [name]}, "its session is interrupted", "reason")
     if agent.status.kind != service.KIND:
+        if agent.status.level:
+            command = {"command": "trust", "name": name, "move": "promote"}
+            yield Action("Promote", command, "it may do what the next level may", "reason", is_optional=False)
         yield Action("Drain", {"command": "stop", "names": [name], "how": "drain"}, "it stops after its task")
     yield Action("Stop", {"command": "stop", "names": [name]}, "it stops for good")

@@ -120,7 +120,7 @@ def must_have_conversation(of: Aggregate) -> Conversation:
     found, work = conversations.of(of), of.record("assignment")
     if found is None:
         raise BadInput(f"{of.key} is no agent program with conversations; {_ACCEPTED}")
-    task = status.task_in_hand(work)
+    task = status.assigned_task(work)
     if not task:
         raise BadInput(f"{of.key} has no task now, and no conversation about one; {_ACCEPTED}")
     if not found.is_begun or not work.sessions:

@@ -1,17 +1,8 @@
 """The account of a log: the tries at a task, and where the output of its last session is."""
 
-from pathlib import Path
-
-import pytest
-
 from fleet_sandbox import Sandbox
 from lifefold.interpreters.cli.account import MOST_OUTPUTS
 from lifefold.interpreters.cli.commands.running import strange
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
 
 
 def test_work_that_is_handed_over_to_be_merged_counts_as_one_claim(sandbox: Sandbox) -> None:

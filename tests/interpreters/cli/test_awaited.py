@@ -19,11 +19,6 @@ NAME = ME.removeprefix("operator:")
 T1 = TaskPlan("T1", "do it")
 
 
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
-
-
 def paused(name: str, reason: str = "") -> Waiting:
     """Return that an agent is paused."""
     return Waiting(Awaited.AGENT, (name,), "resume", 0, reason=reason)
@@ -118,7 +113,7 @@ def test_a_run_whose_work_is_parked_says_so_and_a_kept_one_that_it_has_nothing_t
         assert "1 of 1 tasks closed" in run.rest()
 
 
-def test_a_run_that_goes_on_knows_who_has_paused_whom(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_continued_run_knows_the_operator_of_each_pause(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Agents and services."""
     log = tmp_path / "fleet.db"
     FleetLog(log, TaskPlan("T1", "do it"), services=(ServicePlan("web"),))

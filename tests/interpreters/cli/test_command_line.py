@@ -12,11 +12,6 @@ import pytest
 from fleet_sandbox import Sandbox
 
 
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
-
-
 def _everything(folder: Path) -> dict[str, str]:
     """Return a digest of every file below a folder."""
     return {

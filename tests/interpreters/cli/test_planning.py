@@ -25,11 +25,6 @@ verify = [["test", "-s", "plain-9.txt"]]
 """
 
 
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
-
-
 def _change(sandbox: Sandbox, old: str, new: str) -> None:
     """Change the fleet file in one place."""
     text = sandbox.fleet.read_text()

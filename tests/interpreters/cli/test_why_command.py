@@ -1,7 +1,6 @@
 """`lifefold why`: what a person reads in the morning, of a log that a real fleet has written."""
 
 import signal
-from pathlib import Path
 
 import pytest
 
@@ -9,11 +8,6 @@ from fleet_sandbox import Sandbox
 from lifefold.interpreters.cli.commands.explaining import command, lines
 from lifefold.interpreters.cli.grammar import parser
 from lifefold.interpreters.explain.why import Chapter, Explanation, Line, Option
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
 
 
 def test_a_blocked_task_is_explained_down_to_what_has_failed(sandbox: Sandbox) -> None:
