@@ -129,9 +129,9 @@ def _of_program(
 
 def _exited(event: session.SessionExited) -> str:
     """Return the end of a session, with its conversation and its cost, or the total of the conversation."""
-    bare = replace(event, usage=session.Usage(), conversation="", is_total=False)
+    bare = replace(event, usage=session.Usage(), conversation="", is_total=False, messages=0)
     outcome = event.outcome
-    ended = _limited(outcome) if isinstance(outcome, session.Limited) else _without("is_total False", describe(bare))
+    ended = _limited(outcome) if isinstance(outcome, session.Limited) else _bare(describe(bare))
     total = " in the whole conversation" if event.is_total else ""
     parts = (
         ended,
@@ -139,6 +139,11 @@ def _exited(event: session.SessionExited) -> str:
         f"{spent(event.usage)}{total}" if event.usage != session.Usage() else "",
     )
     return ", ".join(filter(None, parts))
+
+
+def _bare(says: str) -> str:
+    """Return an end without the fields that have their usual values."""
+    return _without("is_total False", _without("messages 0", says))
 
 
 def _limited(outcome: session.Limited) -> str:

@@ -29,4 +29,4 @@ def story_lines(news: News, width: int | None) -> list[str]:
 def short_line(news: News) -> str:
     """Return what has happened in one line, for a place where its end may be left out."""
     by = f" (by {news.by})" if news.by else ""
-    return plain(f"{moment(news.at_ms)} {news.about}: {news.said}{by}".encode("utf-8", "surrogateescape"))
+    return plain(f"{moment(news.at_ms)} {news.about} {news.said}{by}".encode("utf-8", "surrogateescape"))

@@ -124,7 +124,7 @@ def _stage(recap: Recap, runner: Runner) -> None:
 def _next_steps(lifefold: str) -> list[tuple[str, str]]:
     return [
         ("  git log --oneline --graph", "what the agents have done"),
-        (f"  {lifefold} tasks", "the outcome of each task, and the number of its claims"),
+        (f"  {lifefold} tasks", "the outcome of each task, and the number of its attempts"),
         (f"  {lifefold} log", "what has happened, and how each attempt ended"),
         (f"  {lifefold} table session", "the lifecycle of every session"),
         (f"  {lifefold} init ~/my-fleet", "a fleet of your own"),

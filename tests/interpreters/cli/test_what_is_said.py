@@ -31,7 +31,7 @@ def test_an_agent_without_work_left_is_not_reported_as_stopped_by_an_operator(sa
     """The text says why; the JSON has the event."""
     sandbox.prepare("plain-1", repository=False)
     assert "no work is left" in sandbox.run()
-    said = sandbox.call("log").stdout
+    said = sandbox.call("log", "--all").stdout
     assert "Stopped          no work is left" in " ".join(said.splitlines())
     assert "OperatorStop" not in said
     assert "Assigned: plain-1, claim 1" in said
@@ -150,7 +150,7 @@ def test_a_session_that_ends_by_a_cancellation_is_said_to_end_by_that(sandbox: S
         told = run.until("Running -> Interrupting")
         run.rest()
     assert f"hang-1 was cancelled {said}" in told
-    assert "UrgentMessage" not in sandbox.call("log").stdout
+    assert "UrgentMessage" not in sandbox.call("log", "--all").stdout
     assert any(each["metadata"]["event"] == "UrgentMessage" for each in sandbox.json("log"))
 
 

@@ -33,7 +33,7 @@ def tasks(sandbox: Sandbox) -> dict[str, Any]:
 
 def lines(sandbox: Sandbox) -> list[str]:
     """Return what has happened, a line for each transition."""
-    return sandbox.call("log").stdout.splitlines()
+    return sandbox.call("log", "--all").stdout.splitlines()
 
 
 def grant(runner: Runner, name: str) -> None:

@@ -148,7 +148,7 @@ def test_a_notifier_that_fails_is_shown_in_status_why_and_log(sandbox: Sandbox) 
     why = sandbox.call("why", "plain-1").stdout
     assert "Notifier desk has not delivered 1 of its notifications" in why
     assert sandbox.json("why", "plain-1")["untold"] != []
-    assert "DeliveryFailed" in sandbox.call("log").stdout
+    assert "DeliveryFailed" in sandbox.call("log", "--all").stdout
 
 
 def test_a_variable_that_is_not_set_is_the_reason_of_a_failure(sandbox: Sandbox) -> None:

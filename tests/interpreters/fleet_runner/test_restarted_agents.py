@@ -31,7 +31,7 @@ def test_an_agent_that_stops_by_errors_is_restarted_and_its_work_is_merged(tmp_p
     of = sandbox(tmp_path, failures=2)
     of.run()
     assert len(of.merges()) == 1
-    assert of.call("log").stdout.count("RestartDue") == 2
+    assert of.call("log", "--all").stdout.count("RestartDue") == 2
     (agent,) = of.json("status")["agents"]
     assert (agent["name"], agent["supervisor"]) == ("agent", "Dismissed")
     assert of.processes() == []
@@ -49,6 +49,6 @@ def test_an_agent_beyond_its_restarts_is_quarantined_with_the_reason_everywhere(
     assert "no api key" in agent["reason"]
     assert "quarantined" in of.call("status").stdout
     assert reason in of.call("why", "plain-1").stdout
-    assert reason in of.call("log").stdout
+    assert reason in of.call("log", "--all").stdout
     assert (of.folder / "counts" / "sessions").read_text().splitlines() == ["one"] * 2
     assert of.processes() == []
