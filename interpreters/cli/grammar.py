@@ -17,6 +17,7 @@ from lifefold.interpreters.cli.grammar_of_operators import (
     add_telling,
     add_trusting,
 )
+from lifefold.interpreters.cli.grammar_of_tasks import add_editing
 from lifefold.interpreters.cli.grammar_parts import Commands, add_command, live_option, log_option, natural, rest_option
 
 
@@ -30,7 +31,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action=_ShowVersion, nargs=0, help="print the version")
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
-    acting = (add_telling, add_trusting, add_deciding, add_budget, add_giving, add_more)
+    acting = (add_telling, add_trusting, add_deciding, add_budget, add_giving, add_editing, add_more)
     reading = (_add_desk, _add_asking, add_reading)
     for add in (_add_running, _add_beginning, *reading, *acting, add_check, add_simulate, add_showing):
         add(commands)
@@ -55,6 +56,7 @@ def _add_running(commands: Commands) -> None:
     run.add_argument(
         "--again", action="store_true", help="after the end of the fleet: do its open tasks in a new log, NAME.run-2.db"
     )
+    run.add_argument("--dry-run", action="store_true", help="say what the run would do, and change nothing")
     run.add_argument(
         "--no-wait",
         action="store_true",
@@ -167,6 +169,12 @@ def _add_choosing(log: argparse.ArgumentParser) -> None:
     )
     log.add_argument(
         "--since", metavar="WHEN", help="only later transitions: 10m for ten minutes ago, or 2026-11-20T09:30"
+    )
+    log.add_argument(
+        "--format",
+        choices=("lines", "sequence"),
+        default="lines",
+        help="sequence: a Mermaid diagram of the first inputs",
     )
     log.add_argument(
         "--follow",

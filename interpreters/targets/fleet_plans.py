@@ -148,6 +148,17 @@ def turns_plan(agents: int, tasks: int) -> fleet.Plan:
     )
 
 
+def steering_plan(agents: int, tasks: int) -> fleet.Plan:
+    """Return such a plan in which the running sessions of every second agent take messages."""
+    of = turns_plan(agents, tasks)
+    steers = cycle((True, False))
+    return msgspec.structs.replace(
+        of,
+        name=f"steering-{agents}x{tasks}",
+        agents=tuple(msgspec.structs.replace(each, steers=so) for each, so in zip(of.agents, steers, strict=False)),
+    )
+
+
 def restarted_plan(agents: int, tasks: int) -> fleet.Plan:
     """Return a plan whose agents stop at the second error, and restart twice in half an hour; all together as often.
 
@@ -333,6 +344,7 @@ KINDS: Final = {
     "asking-": asking_plan,
     "telling-": telling_plan,
     "turns-": turns_plan,
+    "steering-": steering_plan,
     "restarts-": restarted_plan,
     "preempting-": preempting_plan,
     "quota-": quota_plan,

@@ -13,7 +13,7 @@ import msgspec
 from lifefold.core.fleet import system
 from lifefold.core.fleet.system import board
 from lifefold.core.fleet.system.rerun import is_over
-from lifefold.core.kernel import RunnerRecovered
+from lifefold.core.kernel import RunnerRecovered, SystemStep
 from lifefold.interpreters.cli import logs
 from lifefold.interpreters.cli.colours import painted
 from lifefold.interpreters.cli.earlier import found_earlier
@@ -40,10 +40,17 @@ def log(arguments: Namespace) -> None:
     """Print the story, or the transitions, chosen by task, agent and time."""
     since_ms = since(arguments.since, time.time_ns() // 1_000_000) if arguments.since else 0
     chosen = Chosen(arguments.task, arguments.agent, since_ms)
+    is_diagram = arguments.format == "sequence"
+    if is_diagram and (arguments.json or arguments.follow):
+        raise BadInput("--format sequence goes with neither --json nor --follow")
     ledger = Ledger(system)
     with logs.peek(arguments.db) as store:
         lines = _lines(arguments, chosen)
-        printed = [each for decision in logs.decisions(store, ledger) for each in lines(decision)]
+        decisions = logs.decisions(store, ledger)
+        if is_diagram:
+            printed = [_diagram(store.path.stem, chosen, decisions)]
+        else:
+            printed = [each for decision in decisions for each in lines(decision)]
         unknown = (str(found_earlier(store, each)) for each in chosen.missing(ledger.aggregates))
         _warn_or_refuse(unknown, may_come=arguments.follow)
         if arguments.json and not arguments.follow:
@@ -72,6 +79,18 @@ def _transitions(chosen: Chosen, decision: Decision, *, as_json: bool) -> Iterat
     for happening, step in zip(happenings(name, reaction), reaction.transitions, strict=True):
         if chosen.accepts(name, reaction, step):
             yield msgspec.json.encode(happening.event).decode() if as_json else happening.line()
+
+
+def _diagram(title: str, chosen: Chosen, decisions: Iterable[Decision]) -> str:
+    """Return the inputs with a chosen transition as a sequence diagram, with all their transitions."""
+    from lifefold.interpreters.views.sequence import mermaid_sequence, sequence  # noqa: PLC0415 - slow, seldom needed
+
+    steps = (
+        SystemStep(each.entry.stream, each.envelope, each.reaction)
+        for each in decisions
+        if any(chosen.accepts(each.entry.stream, each.reaction, step) for step in each.reaction.transitions)
+    )
+    return mermaid_sequence(sequence(title, steps)).rstrip("\n")
 
 
 def _story(

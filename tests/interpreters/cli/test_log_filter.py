@@ -206,3 +206,18 @@ def test_following_a_log_can_be_interrupted(tmp_path: Path) -> None:
         follows.send_signal(signal.SIGINT)
         follows.wait(HANG_S)
     assert follows.returncode == Verdict.LEFT
+
+
+def test_a_log_is_a_sequence_diagram_of_the_chosen_inputs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each input with a chosen transition is an arrow; a diagram is neither JSON nor ever complete while it grows."""
+    log = FleetLog(tmp_path / "x.db", T1, T2, agents=(ANN, BOB)).failed("T1").path
+    assert main(["log", "--task", "T1", "--format", "sequence", "--db", str(log)]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("sequenceDiagram\n")
+    assert [line.split(". ")[1] for line in text.splitlines() if "->>" in line] == [
+        "Opened", "WorkWanted", "Started", "Failed",
+    ]  # fmt: skip
+    assert "task#58;T1#58; CLAIMED → IN_PROGRESS" in text
+    for other in ("--json", "--follow"):
+        assert main(["log", "--format", "sequence", other, "--db", str(log)]) != 0
+        assert "goes with neither --json nor --follow" in capsys.readouterr().err

@@ -132,13 +132,14 @@ def test_an_interrupted_session_is_cancelled_and_the_next_one_resumes_its_conver
     of.gate("slow")
     with of.running() as run:
         with of.at_gate("slow"):
-            of.call("send", "agent:slow", "Write it in German")
+            of.call("pause", "slow")
             run.until("Interrupting", "BuildingPrompt")
+        of.call("resume", "slow")
         run.rest()
     resumes, tells = method != "session/new", "patient" in behaviours
     names, prompts = zip(*of.prompts(), strict=True)
     assert names == ("talk-1", "talk-1" if resumes else "talk-2")
-    assert "Write it in German" in prompts[1]
+    assert "Your last session was interrupted." in prompts[1]
     assert len(of.heard(method)) == (1 if resumes else 2)
     interrupted, done = of.ends()["slow"]
     assert interrupted["conversation"] == "talk-1"
@@ -154,12 +155,14 @@ def test_a_forgotten_conversation_is_lost_and_the_next_session_begins_another(tm
     of.gate("slow")
     with of.running() as run:
         with of.at_gate("slow"):
-            of.call("send", "agent:slow", "Write it in German")
+            of.call("pause", "slow")
             run.until("Interrupting", "BuildingPrompt")
+        of.call("resume", "slow")
         run.rest()
     _, lost, done = of.ends()["slow"]
     assert lost["outcome"]["diagnosis"]["trouble"] == "lost"
     assert (done["outcome"], done["conversation"]) == ({"type": "Success"}, "talk-2")
+    assert "its conversation cannot be continued: this is a new one" in of.prompts()[-1][1]
 
 
 @pytest.mark.parametrize(

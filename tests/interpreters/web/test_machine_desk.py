@@ -40,8 +40,10 @@ def noted(log: Path) -> Path:
 
 def until(desk: Served, fits: Callable[[Any], bool]) -> Any:
     """Return the page of all fleets when it fits."""
+    page: Any = None
     for _ in range(WAIT_S * 10):
-        if fits(page := desk.json("/index.json")):
+        page = desk.json("/index.json")
+        if fits(page):
             return page
         threading.Event().wait(0.1)
     raise AssertionError(page)

@@ -19,6 +19,15 @@ def test_a_prompt_has_the_last_failure_the_kept_work_and_the_operator_messages()
     assert messages == "You have messages:\n- mind the gap\n- hurry"
 
 
+def test_another_conversation_is_told_of_the_session_that_it_does_not_remember() -> None:
+    """It was not interrupted, and it has no last session."""
+    text = compose(Brief(prompt="do it"), (), continued=True, anew=True)
+    assert text.startswith("do it\n\nAn earlier session at this task has ended")
+    assert "this is a new one" in text
+    assert "interrupted" not in text
+    assert compose(Brief(prompt="do it"), (), continued=False, anew=True) == "do it"
+
+
 def test_each_addition_stands_alone() -> None:
     """None of them needs another."""
     assert "earlier attempt" in compose(Brief(failure="x"), (), continued=False)
