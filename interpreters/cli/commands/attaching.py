@@ -163,7 +163,7 @@ def _still_attached(store: SqliteStore, of: Aggregate) -> Attached:
 def _attached(store: SqliteStore, of: Aggregate) -> Attached:
     """Return the command for the conversation of a worker. Raises ``BadInput`` if there is none."""
     conversation = must_have_conversation(of)
-    directory = FleetFolder(store.path).last_start(of.key, status.agent_status(of).attempt)
+    directory = FleetFolder(store.path).last_start(of.key, status.agent_status(of).sessions)
     order, adapter = read_order(directory), adapter_of_start(directory)
     if order is None:
         raise BadInput(f"{of.key}: the program of its last session is unknown: {directory} has no readable order")

@@ -46,9 +46,15 @@ def test_a_task_that_waits_says_until_when() -> None:
     """With the date, unless that is today's."""
     (line,) = lines([Waiting(Awaited.TASK, ("T3",), "approve", 0, 1_000)], {})
     assert line.startswith("T3 is done and waits for your approval, until 19")
-    assert line.endswith(":01: lifefold approve T3, after lifefold diff T3")
+    assert line.endswith(":01: lifefold approve T3")
+
+
+def test_a_diff_is_named_only_where_an_approval_merges_a_commit() -> None:
+    """A fleet without a repository has no difference to show."""
+    (line,) = lines([Waiting(Awaited.TASK, ("T3",), "approve", 0, commit="c0ffee")], {}, " --db x")
+    assert line.endswith(": lifefold approve T3 --db x, after lifefold diff T3 --db x")
     (line,) = lines([Waiting(Awaited.TASK, ("T3",), "approve", 0)], {})
-    assert line == "T3 is done and waits for your approval: lifefold approve T3, after lifefold diff T3"
+    assert line == "T3 is done and waits for your approval: lifefold approve T3"
 
 
 def test_status_says_what_waits_for_a_word(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

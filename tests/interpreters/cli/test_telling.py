@@ -154,7 +154,7 @@ def test_the_operator_of_a_command_is_in_the_log(log: Path, capsys: pytest.Captu
     tell(log, capsys, "split", "T1", "--token", "1", "--part", "x")
     tell(log, capsys, "cancel", "T1")
     tell(log, capsys, "pause")
-    printed = tell(log, capsys, "log")
+    printed = tell(log, capsys, "log", "--all")
     assert f"Split: claim 1, into 1 part (by {ME})" in printed
     assert f"Cancelled: cancelled by {ME.partition(':')[2]} (by {ME})" in printed
     assert f"PauseWanted (by {ME})" in printed

@@ -58,7 +58,7 @@ def test_why_an_agent_has_stopped_by_its_errors_is_said_as_long_as_it_is_down(sa
     sandbox.prepare("plain-1", repository=False)
     failing = 'command = ["sh", "-c", "echo no api key; exit 7"]\nmax_total_errors = 1'
     sandbox.fleet.write_text(re.sub("command = .*", failing, sandbox.fleet.read_text()))
-    why = "agent has stopped: 1 error in all (max_total_errors = 1); the last was Error(exit status 7: no api key)"
+    why = "agent has stopped: 1 error in all (max_total_errors = 1); the last was exit status 7: no api key"
     for _ in range(2):
         said = sandbox.run(code=1)
         assert f"\n  {why}\n" in said

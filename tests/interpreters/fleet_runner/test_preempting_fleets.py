@@ -94,7 +94,7 @@ def ended_well(sandbox: Sandbox) -> None:
     tasks = {each["id"]: each for each in sandbox.json("tasks")}
     assert {name: each["state"] for name, each in tasks.items()} == {"low": "CLOSED", "urgent": "CLOSED"}
     assert {name: each["retries"] for name, each in tasks.items()} == {"low": 0, "urgent": 0}
-    assert {name: each["claims"] for name, each in tasks.items()} == {"low": 2, "urgent": 1}
+    assert {name: each["attempts"] for name, each in tasks.items()} == {"low": 2, "urgent": 1}
     assert sandbox.processes() == []
 
 

@@ -47,7 +47,7 @@ def test_an_agent_beyond_its_restarts_is_quarantined_with_the_reason_everywhere(
     assert agent["supervisor"] == "Quarantined"
     assert agent["reason"].startswith(reason)
     assert "no api key" in agent["reason"]
-    assert "Quarantined" in of.call("status").stdout
+    assert "quarantined" in of.call("status").stdout
     assert reason in of.call("why", "plain-1").stdout
     assert reason in of.call("log").stdout
     assert (of.folder / "counts" / "sessions").read_text().splitlines() == ["one"] * 2

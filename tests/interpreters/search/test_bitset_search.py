@@ -162,7 +162,7 @@ def figures(found: Findings) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=settings().max_examples // 5)
+@settings(max_examples=settings().max_examples // 10)
 @given(case=cases(), block_words=st.sampled_from([1, 20, BLOCK_WORDS]))
 def test_both_searches_meet_the_same(case: Case, block_words: int) -> None:
     """States, steps, how far each level is, what is stuck, what is wrong and how far that is, what was used."""
