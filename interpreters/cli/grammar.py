@@ -136,14 +136,16 @@ def _add_desk(commands: Commands) -> None:
 
 
 def _add_asking(commands: Commands) -> None:
-    for name, about in (
-        ("status", "show the agents: desired state, state in the log, and process"),
-        ("tasks", "show the tasks: states, owners, and reasons of failures"),
-        ("log", "tell what has happened; --all has every transition"),
+    for name, module, about in (
+        ("status", "asking", "show the agents: desired state, state in the log, and process"),
+        ("tasks", "listing_tasks", "show the tasks: states, owners, and reasons of failures"),
+        ("log", "telling_log", "tell what has happened; --all has every transition"),
     ):
-        command = add_command(commands, name, f"{'telling_log' if name == 'log' else 'asking'}:{name}", about)
+        command = add_command(commands, name, f"{module}:{name}", about)
         log_option(command)
         command.add_argument("--json", action="store_true", help="print JSON")
+        if name == "tasks":
+            command.add_argument("--all", action="store_true", help="all tasks, in the order of the plan")
         if name == "log":
             _add_choosing(command)
 
