@@ -7,7 +7,7 @@ cannot be read has none.
 import argparse
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
 from argcomplete import autocomplete
 from argcomplete.completers import FilesCompleter
@@ -32,8 +32,9 @@ def complete(whole: argparse.ArgumentParser) -> None:
 
 def _actions(of: argparse.ArgumentParser) -> Iterator[argparse.Action]:
     for action in of._actions:  # noqa: SLF001 - argparse has no public name for them
-        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - as above
-            for each in action.choices.values():
+        choices: object = action.choices
+        if isinstance(choices, dict):  # the commands of a parser, by name
+            for each in cast("dict[str, argparse.ArgumentParser]", choices).values():
                 yield from _actions(each)
         yield action
 
