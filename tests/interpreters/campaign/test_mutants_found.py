@@ -28,6 +28,8 @@ NOT_SEEN = {
     "gain_role": "the same, and in a check no change adds an agent; tests/core/fleet/test_changing.py finds it",
     "listen": "worker and board agree that nothing is charged; tests/core/fleet/worker/test_conversation.py finds it",
     "interrupt_at_a_limit": "a session may wait long at its limit; tests/core/fleet/worker/test_output.py finds it",
+    "mark_taken": "no message is lost by it, and a repeated one breaks nothing; test_steering.py finds it",
+    "mark_taken_at_the_end": "the same",
 }
 """Rules without which the fleet keeps what it promises."""
 
@@ -77,6 +79,9 @@ OF_MESSAGES = frozenset(
 
 OF_QUESTIONS = frozenset({"keep_open"})
 """Rules of a fleet whose sessions may ask operators."""
+
+OF_STEERING = frozenset({"mark_taken", "mark_taken_at_the_end", "open_steering", "close_steering", "post_message"})
+"""Rules of a fleet whose running sessions are given messages."""
 
 OF_NOTIFICATIONS = frozenset(
     {
@@ -134,7 +139,7 @@ def concerned(name: str) -> Target:
     kinds |= {**dict.fromkeys(OF_ORPHANS, "orphans-"), **dict.fromkeys(OF_ACCOUNTS, "quota-")}
     kinds |= {**dict.fromkeys(OF_CONVERSATIONS, "talking-"), **dict.fromkeys(OF_QUESTIONS, "asking-")}
     kinds |= {**dict.fromkeys(OF_TURNS, "turns-"), **dict.fromkeys(OF_MESSAGES, "messages-")}
-    kinds |= dict.fromkeys(OF_NOTIFICATIONS, "telling-")
+    kinds |= {**dict.fromkeys(OF_NOTIFICATIONS, "telling-"), **dict.fromkeys(OF_STEERING, "steering-")}
     return named(f"fleet-{kinds.get(name, '')}2x3")
 
 
