@@ -72,7 +72,7 @@ def run(arguments: Namespace) -> int:
             must_keep_its_name(fleet, log)
         if arguments.dry_run:
             return dry_run(fleet, *_before(fleet, log, is_again=arguments.again))
-        displaced.must_not_begin_anew(log, _this_run(fleet, log))
+        displaced.must_not_restart(log, _this_run(fleet, log))
         busy.wait_until_readable(log)
         before = NONE_BEFORE
         if arguments.again:

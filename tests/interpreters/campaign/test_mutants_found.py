@@ -27,6 +27,8 @@ NOT_SEEN = {
     "continue_with_new_terms": "the same",
     "gain_role": "the same, and in a check no change adds an agent; tests/core/fleet/test_changing.py finds it",
     "listen": "worker and board agree that nothing is charged; tests/core/fleet/worker/test_conversation.py finds it",
+    "mark_taken": "a message is in the next prompt again; tests/core/fleet/worker/test_steering.py finds it",
+    "mark_taken_at_the_end": "the same",
     "interrupt_at_a_limit": "a session may wait long at its limit; tests/core/fleet/worker/test_output.py finds it",
     "mark_taken": "no message is lost by it, and a repeated one breaks nothing; test_steering.py finds it",
     "mark_taken_at_the_end": "the same",
@@ -98,6 +100,9 @@ OF_TURNS = frozenset(
     }
 )
 """Rules of a fleet that follows the output of its sessions."""
+
+OF_STEERING = frozenset({"open_steering", "close_steering", "post_message", "mark_taken", "mark_taken_at_the_end"})
+"""Rules of a fleet whose running sessions take messages."""
 
 TAKE_LONG = frozenset(
     {

@@ -2,7 +2,6 @@
 
 import signal
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -25,11 +24,6 @@ ASKS = 'approval = "merge"'
 
 def alone(_runner: Runner) -> None:
     """Leave a fleet to itself: no operator says anything."""
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
 
 
 def tasks(sandbox: Sandbox) -> dict[str, Any]:
