@@ -30,8 +30,6 @@ NOT_SEEN = {
     "mark_taken": "a message is in the next prompt again; tests/core/fleet/worker/test_steering.py finds it",
     "mark_taken_at_the_end": "the same",
     "interrupt_at_a_limit": "a session may wait long at its limit; tests/core/fleet/worker/test_output.py finds it",
-    "mark_taken": "no message is lost by it, and a repeated one breaks nothing; test_steering.py finds it",
-    "mark_taken_at_the_end": "the same",
 }
 """Rules without which the fleet keeps what it promises."""
 
@@ -81,9 +79,6 @@ OF_MESSAGES = frozenset(
 
 OF_QUESTIONS = frozenset({"keep_open"})
 """Rules of a fleet whose sessions may ask operators."""
-
-OF_STEERING = frozenset({"mark_taken", "mark_taken_at_the_end", "open_steering", "close_steering", "post_message"})
-"""Rules of a fleet whose running sessions are given messages."""
 
 OF_NOTIFICATIONS = frozenset(
     {
