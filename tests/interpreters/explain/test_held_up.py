@@ -11,6 +11,7 @@ from lifefold.core.lifecycles import task
 from lifefold.core.lifecycles.session import State as SessionState
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.explain import status, task_status, words
+from lifefold.interpreters.explain.timers import Timer
 from lifefold.interpreters.explain.words import OF_TASKS
 
 
@@ -59,7 +60,7 @@ def test_a_failure_is_retried_only_while_its_timer_runs() -> None:
     """In a fleet that does not go on, no timer brings anything."""
     failed = fleet_task.FleetTask(state=task.State.FAILED, id="T1", max_retries=1)
     found = task_status.task_status(Entity("task:T1", failed))
-    retried = replace(found, timer=status.Timer("Rested", 1))
+    retried = replace(found, timer=Timer("Rested", 1))
     assert (found.in_words, retried.in_words) == ("failed", "failed, is retried")
     assert task_status.at_rest([retried]) == (found,)
 

@@ -92,7 +92,7 @@ def fallen(path: Path, outcome: session.Error | session.Timeout) -> FleetLog:
     log.reported("worker/ann", "session", session.SessionStarted(0))
     exited = session.SessionExited(outcome)
     log.reported("worker/ann", "session", exited)
-    reason = session_profiles.said_to_fail(exited)
+    reason = session_profiles.failure_reason(exited)
     assert FORM.match(reason)
     log.happens("board", "task:T1", task.Failed(1, reason, exited.diagnosis))
     log.happens("board", "worker_slot:ann", worker_slot.WorkerGone(f"1 error in all; the last was {reason}"))

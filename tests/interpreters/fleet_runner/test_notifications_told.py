@@ -79,7 +79,7 @@ def test_a_notification_has_the_reason_in_plain_words(sandbox: Sandbox) -> None:
     """The log has the end of a session as document 000 writes it, and people read the message."""
     notify(sandbox.prepare("plain-1").demand("plain-1", "max_retries = 0"), 'on = "failed"', teller())
     (sandbox.folder / "agent.py").write_text("import sys\n\nsys.exit('no key')\n")
-    sandbox.run(code=None)
+    sandbox.run(code=1)
     (only,) = told(sandbox)
     assert only["facts"]["text"] == "plain-1 has failed: exit status 1: no key"
 
