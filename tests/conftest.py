@@ -39,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
     Runners note their fleets in a folder of the tests, and not in the user's.
     """
     config.pluginmanager.register(SlowTests(listed()))
-    config.pluginmanager.register(CampaignShare(config.getoption(OPTION)))
+    config.pluginmanager.register(CampaignShare(config.option.campaign_share))
     os.environ["XDG_STATE_HOME"] = state = tempfile.mkdtemp(prefix="lifefold-state-")
     atexit.register(shutil.rmtree, state, ignore_errors=True)
     signal.signal(signal.SIGINT, signal.default_int_handler)
