@@ -61,7 +61,7 @@ def _text(event: Event, name: str) -> str | None:
 
 def describe(event: Event) -> str:
     """Return an event's fields in one line; empty if it has none or is the kernel's own."""
-    values = {name: getattr(event, name) for name in event.__struct_fields__ if name not in _KERNEL_FIELDS | _APART}
+    values = {name: getattr(event, name) for name in event.__struct_fields__ if name not in _KERNEL_FIELDS | _SEPARATE}
     line = ", ".join(_texts({name: value for name, value in values.items() if not _is_left_out(event, name)}))
     return line if len(line) <= _LINE_CHARACTERS else line[: _LINE_CHARACTERS - 1] + "…"
 
@@ -83,7 +83,7 @@ def _texts(values: dict[str, Any]) -> Iterator[str]:
     for name, value in values.items():
         if isinstance(value, msgspec.Struct):
             defaults = _defaults(value)
-            fields = ((each, part) for each, part in msgspec.structs.asdict(value).items() if each not in _APART)
+            fields = ((each, part) for each, part in msgspec.structs.asdict(value).items() if each not in _SEPARATE)
             inside = ", ".join(_texts({each: part for each, part in fields if part != defaults.get(each, _NONE)}))
             text = f"{type(value).__name__}({inside})" if inside else type(value).__name__
         # An empty text or tuple says nothing that an operator needs to read.
@@ -98,7 +98,7 @@ _NONE: Final = object()
 """The default of a field without one."""
 
 _KERNEL_FIELDS = frozenset({"record", "records", "slot", "generation", "down_ms"})
-_APART = frozenset({"transition_reason", "abort_reason", "diagnosis"})
+_SEPARATE = frozenset({"transition_reason", "abort_reason", "diagnosis"})
 """Facts that an entry has in fields of their own."""
 _PLAIN_FIELDS = frozenset(
     {"brief", "commit", "limits", "message", "msg", "outcome", "owner", "prompt", "reason", "task", "text"}

@@ -179,7 +179,7 @@ def refresh_worktree(s: Session) -> RefreshWorktree:
 
 def grace(s: Session) -> int:
     """Return the time in which an interrupted session must end, in milliseconds."""
-    return s.patience_ms
+    return s.present_grace_ms
 
 
 def backoff(s: Session) -> int:

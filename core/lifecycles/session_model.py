@@ -287,7 +287,7 @@ class Session(Record, frozen=True):
     limits: Limits = Limits()
 
     @property
-    def patience_ms(self) -> int:
+    def present_grace_ms(self) -> int:
         """The time that the session has to end if it is asked to now."""
         return self.limits.grace_ms
 

@@ -169,7 +169,7 @@ def counts_stalls(t: Transition) -> bool:
     return added == 1 and ended and t.after.state in {State.COOLING_DOWN, State.STOPPED}
 
 
-def said_to_fail(event: Event) -> str:
+def failure_reason(event: Event) -> str:
     """Return the reason of a session's failure by this event; empty for an event without a failure."""
     match event:
         case SessionExited(outcome=outcome):
@@ -321,7 +321,7 @@ def restart(s: Session, _e: Restarted) -> Step[Session, Never]:
     return Step(replace(s, consecutive_errors=0, total_errors=0, suspensions=0))
 
 
-def begins_anew(t: Transition) -> bool:
+def restarts_without_errors(t: Transition) -> bool:
     """A restarted agent had stopped, begins with its worktree, and has no errors; everything else is unchanged."""
     if t.before is None or not isinstance(t.event, Restarted):
         return t.before is None or t.before.state is not State.STOPPED or t.entered is None
@@ -376,7 +376,7 @@ supervised: Machine[Any] = Machine(
         lasts_only("PrepareWorktree", State.INITIALIZING),
         lasts_only("BuildPrompt", State.BUILDING_PROMPT),
         lasts_only("RefreshWorktree", State.SESSION_COMPLETE),
-        always_step("only a stopped agent is restarted, and has no errors then", begins_anew),
+        always_step("only a stopped agent is restarted, and has no errors then", restarts_without_errors),
         accepts("a stopped agent can be restarted", {State.STOPPED: (Restarted,)}, when=lambda e: e.record.supervised),
     ),
     rests=lambda s: s.state is State.STOPPED,

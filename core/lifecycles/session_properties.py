@@ -131,7 +131,7 @@ def gives_it_time(t: Transition) -> bool:
     graces = [each.delay_ms for each in t.effects if isinstance(each, StartTimer) and each.slot == "GraceExceeded"]
     killed = sum(isinstance(each, ForceStopSession) for each in t.effects)
     began = enters(t, State.INTERRUPTING)
-    return graces == [t.after.record.patience_ms] * began and killed == isinstance(t.event, GraceExceeded)
+    return graces == [t.after.record.present_grace_ms] * began and killed == isinstance(t.event, GraceExceeded)
 
 
 def pauses_long_enough(t: Transition) -> bool:

@@ -33,7 +33,7 @@ class YieldingSession(Session, frozen=True):
     within_ms: int = 0
 
     @property
-    def patience_ms(self) -> int:
+    def present_grace_ms(self) -> int:
         """The time that the session has to end if it is asked to now."""
         return (self.within_ms if self.state is State.INTERRUPTING else 0) or self.limits.grace_ms
 

@@ -54,8 +54,8 @@ from lifefold.core.lifecycles.status_properties import (
 from lifefold.effects import CallHook, EmitTelemetry, SaveState
 
 __all__ = [
-    "EVENTS", "LAUNCH", "ORPHANED", "RELEASE", "ROWS", "UNKNOWN", "FatalError", "PiiDetected", "Spawn", "State",
-    "Status", "Stop", "TaskBegan", "TaskEnded", "Told", "begin_draining", "begin_task", "count_pii", "draining",
+    "EVENTS", "LAUNCH", "ORPHANED", "RELEASE", "ROWS", "UNKNOWN", "FatalError", "PiiDetected", "Report", "Spawn",
+    "State", "Status", "Stop", "TaskBegan", "TaskEnded", "begin_draining", "begin_task", "count_pii", "draining",
     "drains", "end_task", "fail", "finish_draining", "has_task", "ignore", "is_replaceable", "machine", "may_stop",
     "record_late", "restart", "spawned", "stop", "successor", "takes_tasks", "was_last_of_draining",
 ]  # fmt: skip
@@ -92,10 +92,10 @@ def was_last_of_draining(a: Status, e: TaskEnded) -> bool:
 
 Launch = Annotated[CallHook, LAUNCH]
 Release = Annotated[CallHook, RELEASE]
-Told = SaveState | EmitTelemetry | CallHook
+Report = SaveState | EmitTelemetry | CallHook
 
 
-def spawned(record: Status) -> Step[Status, Told]:
+def spawned(record: Status) -> Step[Status, Report]:
     """Create an agent's record: the document's first line. Its effects are those of a restart."""
     return Step(record, _started(record))
 
@@ -159,14 +159,14 @@ def ignore(a: Status, _e: Event) -> Step[Status, Never]:
     return Step(a)
 
 
-def _started(a: Status) -> tuple[Told, ...]:
+def _started(a: Status) -> tuple[Report, ...]:
     facts: dict[str, str | int | None] = {"incarnation": a.incarnation}
     facts |= {"replaces": a.replaces} if a.replaces else {}
     launch = CallHook(LAUNCH, (a.agent_id, a.incarnation), before=True)
     return launch, SaveState(a.agent_id), EmitTelemetry(a.agent_id, "agent_started", facts)
 
 
-def _stopped(a: Status, more: dict[str, str | int | None]) -> Step[Status, Told]:
+def _stopped(a: Status, more: dict[str, str | int | None]) -> Step[Status, Report]:
     facts: dict[str, str | int | None] = {"incarnation": a.incarnation, **more}
     record = replace(a, tasks=(), draining=False)
     return Step(record, (SaveState(a.agent_id), EmitTelemetry(a.agent_id, "agent_stopped", facts), _release(a)))

@@ -102,8 +102,8 @@ class Failed(OwnerReport, Diagnosed, frozen=True):
     @classmethod
     def examples_for(cls, record: Any) -> tuple["Failed", ...]:
         """Return those of every report, and the present claim's with a trouble that cannot pass."""
-        present, nobody, other = (cls(epoch=epoch) for epoch in (record.epoch, 0, record.epoch + 1))
-        return present, nobody, other, cls(record.epoch, "permission denied")
+        present, unclaimed, other = (cls(epoch=epoch) for epoch in (record.epoch, 0, record.epoch + 1))
+        return present, unclaimed, other, cls(record.epoch, "permission denied")
 
 
 class Decomposed(OwnerReport, frozen=True):

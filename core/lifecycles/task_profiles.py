@@ -238,7 +238,7 @@ def of_a_claim(kind: type[Event]) -> Pattern[Any]:
 
 def of_no_claim(kind: type[Event]) -> Pattern[Any]:
     """Return the pattern of reports without a claim."""
-    return Pattern(kind, "nobody", lambda e: e.epoch == 0)
+    return Pattern(kind, "no claim", lambda e: e.epoch == 0)
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (

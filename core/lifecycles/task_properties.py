@@ -50,9 +50,9 @@ def other_claims_change_nothing(step: Transition) -> bool:
     if not isinstance(step.event, OwnerReport | Blocked):
         return True
     before: Task = step.was
-    nobody = step.event.epoch == 0 and isinstance(step.event, Decomposed | Blocked)
+    unclaimed = step.event.epoch == 0 and isinstance(step.event, Decomposed | Blocked)
     unchanged: bool = before == step.after.record
-    return unchanged or nobody or step.event.epoch == before.epoch
+    return unchanged or unclaimed or step.event.epoch == before.epoch
 
 
 def claims_are_numbered(step: Transition) -> bool:

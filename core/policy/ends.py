@@ -157,7 +157,7 @@ def diagnosis(said: str, status: int | None = None, program: Program = Program.A
 def by_words(said: str) -> Diagnosis | None:
     """Return the meaning of the agent's last words; None for unknown ones."""
     text = said.lower()
-    return next((row.means for row in WORDS if _says(row, text)), None)
+    return next((row.means for row in WORDS if _matches(row, text)), None)
 
 
 def is_success(status: int | None, *, reports_error: bool) -> bool:
@@ -199,7 +199,7 @@ def by_status(status: int | None, program: Program = Program.ANY) -> Diagnosis:
     return Diagnosis(abort_reason=abort_reason)
 
 
-def _says(row: Words, text: str) -> bool:
+def _matches(row: Words, text: str) -> bool:
     if row.means.trouble is Trouble.FATAL:
         return any(_as_words(each).search(text) for each in row.said)
     return any(each in text for each in row.said)

@@ -17,8 +17,8 @@ from lifefold.core.kernel import Reaction, Refusal, Transition, replace
 from lifefold.core.lifecycles import session, task
 from lifefold.core.lifecycles.session import Usage
 from lifefold.effects import LogFatal
-from lifefold.interpreters.cli.story import OPERATOR
 from lifefold.interpreters.engine import Ledger
+from lifefold.interpreters.explain.chronicle_words import OPERATOR
 from lifefold.interpreters.explain.spending import Spending, spend
 from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.fleet_runner.folder import FleetFolder

@@ -16,6 +16,7 @@ import shlex
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
@@ -39,14 +40,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     module, _, function = arguments.command.partition(":")
     try:
-        _must_be_permitted(arguments)
-        code = int(getattr(import_module(f"{_COMMANDS}.{module}"), function)(arguments) or 0)
+        with _answered(arguments):
+            _must_be_permitted(arguments)
+            code = int(getattr(import_module(f"{_COMMANDS}.{module}"), function)(arguments) or 0)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return 130
     except Exception as error:  # noqa: BLE001 - those that are not foreseen are raised again
         return _failed(error, typed)
     return code
+
+
+def _answered(arguments: Namespace) -> AbstractContextManager[None]:
+    """Deliver the answers of an operator's command as JSON, or with a key."""
+    if not hasattr(arguments, "answers") or not (arguments.json or arguments.key):
+        return nullcontext()
+    from lifefold.interpreters.cli.answers import delivered  # noqa: PLC0415 - slow, and seldom needed
+
+    return delivered(arguments.answers, arguments.key, in_json=arguments.json)
 
 
 def _must_be_permitted(arguments: Namespace) -> None:

@@ -11,7 +11,7 @@ from lifefold.interpreters.store import Displaced
 from lifefold.interpreters.store.place import beside, copies
 
 
-def told(lost: Displaced, run: str) -> str:
+def sentence(lost: Displaced, run: str) -> str:
     """Return what happened to a log, and the command that goes on from the copy; ``run`` is the usual command."""
     return (
         f"\nlifefold: {lost.path}: the fleet has lost its log: {lost.what}.\n"

@@ -17,6 +17,7 @@ from lifefold.interpreters.cli.grammar_of_operators import (
     add_telling,
     add_trusting,
 )
+from lifefold.interpreters.cli.grammar_of_tasks import add_editing
 from lifefold.interpreters.cli.grammar_parts import Commands, add_command, live_option, log_option, natural, rest_option
 
 
@@ -30,7 +31,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action=_ShowVersion, nargs=0, help="print the version")
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
-    acting = (add_telling, add_trusting, add_deciding, add_budget, add_giving, add_more)
+    acting = (add_telling, add_trusting, add_deciding, add_budget, add_giving, add_editing, add_more)
     reading = (_add_desk, _add_asking, add_reading)
     for add in (_add_running, _add_beginning, *reading, *acting, add_check, add_simulate, add_showing):
         add(commands)
@@ -55,6 +56,7 @@ def _add_running(commands: Commands) -> None:
     run.add_argument(
         "--again", action="store_true", help="after the end of the fleet: do its open tasks in a new log, NAME.run-2.db"
     )
+    run.add_argument("--dry-run", action="store_true", help="say what the run would do, and change nothing")
     run.add_argument(
         "--no-wait",
         action="store_true",
@@ -112,7 +114,10 @@ def _add_desk(commands: Commands) -> None:
         commands, "serve", "browsing:serve", "serve the desk of operators to browsers: pages, a stream, and commands"
     )
     serve.add_argument(
-        "logs", metavar="LOG", nargs="*", help="the logs (default: the latest log of each fleet in .lifefold/)"
+        "logs",
+        metavar="LOG",
+        nargs="*",
+        help="the logs (default: those of all fleets of this machine)",
     )
     serve.add_argument("--beside", action="store_true", help=argparse.SUPPRESS)
     serve.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="the address (default: 127.0.0.1)")
@@ -130,9 +135,9 @@ def _add_asking(commands: Commands) -> None:
     for name, about in (
         ("status", "show the agents: desired state, state in the log, and process"),
         ("tasks", "show the tasks: states, owners, and reasons of failures"),
-        ("log", "show every transition in the log"),
+        ("log", "tell what has happened; --all has every transition"),
     ):
-        command = add_command(commands, name, f"asking:{name}", about)
+        command = add_command(commands, name, f"{'telling_log' if name == 'log' else 'asking'}:{name}", about)
         log_option(command)
         command.add_argument("--json", action="store_true", help="print JSON")
         if name == "log":
@@ -147,6 +152,7 @@ def _add_asking(commands: Commands) -> None:
 
 
 def _add_choosing(log: argparse.ArgumentParser) -> None:
+    log.add_argument("--all", action="store_true", help="every transition with its cause; --json always has all")
     log.add_argument(
         "--task",
         metavar="ID",
@@ -163,6 +169,12 @@ def _add_choosing(log: argparse.ArgumentParser) -> None:
     )
     log.add_argument(
         "--since", metavar="WHEN", help="only later transitions: 10m for ten minutes ago, or 2026-11-20T09:30"
+    )
+    log.add_argument(
+        "--format",
+        choices=("lines", "sequence"),
+        default="lines",
+        help="sequence: a Mermaid diagram of the first inputs",
     )
     log.add_argument(
         "--follow",

@@ -12,6 +12,7 @@ from lifefold.interpreters.cli.grammar_parts import add_examples
 EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "run": (
         ("run fleet.toml", "until every task is settled"),
+        ("run fleet.toml --dry-run", "what it would do, in which order"),
         ("run fleet.toml --watch", "and wait for more tasks"),
         ("run fleet.toml --again", "do what was not done, in a new log"),
     ),
@@ -27,12 +28,13 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("unit fleet.toml > ~/.config/systemd/user/fleet.service", "for the service manager of the user"),
         ("unit fleet.toml --watch --serve", "a fleet that waits for more, with its desk"),
     ),
-    "serve": (("serve", "the fleets of this folder"), ("serve --port 9000", "at another port")),
+    "serve": (("serve", "all fleets of this machine"), ("serve --port 9000", "at another port")),
     "status": (("status", "the agents"), ("status --json", "for a program")),
     "tasks": (("tasks", "the tasks"), ("tasks --json", "for a program")),
     "log": (
         ("log --task notes", "what concerns a task"),
         ("log --since 10m --follow", "the last ten minutes, and what follows"),
+        ("log --task notes --format sequence", "a sequence diagram, for Mermaid"),
     ),
     "why": (("why notes", "why the task is in its state"),),
     "send": (
@@ -64,6 +66,10 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "abort": (("abort notes --scope session --because wrong", "the task, with its parts"),),
     "branch": (("branch --accept", "merge into the branch as it is"),),
     "retry": (("retry notes", "once more, at once"),),
+    "edit": (
+        ("edit notes --editor", "its prompt, in your editor"),
+        ("edit notes --verify 'test -s notes.txt' --yes", "its verification"),
+    ),
     "budget": (
         ("budget", "what is left"),
         ("budget --add-usd 5", "more for the fleet"),
@@ -75,6 +81,7 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "task add": (
         ("task add --id notes --prompt 'Write the notes'", "a task more"),
         ("task add --id index --prompt 'Write it' --depends-on notes", "after another one"),
+        ("task add --from more.toml", "a list of tasks: all, or none"),
     ),
     "check": (("check fleet", "all properties of a fleet"), ("check session", "those of a lifecycle")),
     "simulate": (("simulate fleet --seeds 20", "twenty runs with faults"),),

@@ -3,7 +3,14 @@
 from typing import Final
 
 from lifefold.interpreters.cli.grammar_of_examples import EXAMPLES
-from lifefold.interpreters.cli.grammar_parts import Commands, add_command, add_examples, log_option, reason_option
+from lifefold.interpreters.cli.grammar_parts import (
+    Commands,
+    add_command,
+    add_examples,
+    answers_option,
+    log_option,
+    reason_option,
+)
 
 
 def add_telling(commands: Commands) -> None:
@@ -15,6 +22,7 @@ def add_telling(commands: Commands) -> None:
     send.add_argument("text", metavar="TEXT", help="the message")
     send.add_argument("--no-interrupt", action="store_true", help="deliver it with the next prompt")
     log_option(send)
+    answers_option(send, "send")
 
     attach = add_command(
         commands, "attach", "attaching:attach", "pause an agent, and continue its conversation by hand in its worktree"
@@ -37,10 +45,11 @@ def add_telling(commands: Commands) -> None:
     reason_option(pause)
     resume = add_command(commands, "resume", "telling:resume", "resume paused agents, or try a resting account again")
     resume.add_argument("--account", metavar="NAME", default="", help="try this account again before its time")
-    for command in (stop, pause, resume):
+    for name, command in (("stop", stop), ("pause", pause), ("resume", resume)):
         default = "all, after a question" if command is stop else "all"
         command.add_argument("agents", metavar="AGENT", nargs="*", help=f"the agents' names (default: {default})")
         log_option(command)
+        answers_option(command, name)
 
 
 def add_trusting(commands: Commands) -> None:
@@ -50,6 +59,7 @@ def add_trusting(commands: Commands) -> None:
     )
     release.add_argument("name", metavar="NAME", help="its name, as lifefold status shows it")
     log_option(release)
+    answers_option(release, "release")
 
     trust = add_command(
         commands, "trust", "trusting:trust", "change the trust of an agent, where the fleet file has gates"
@@ -64,6 +74,7 @@ def add_trusting(commands: Commands) -> None:
         moves.add_argument(f"--{move}", dest="move", action="store_const", const=move, help=about)
     trust.add_argument("--reason", metavar="TEXT", required=True, help="why")
     log_option(trust)
+    answers_option(trust, "trust")
 
 
 def add_deciding(commands: Commands) -> None:
@@ -81,19 +92,23 @@ def add_deciding(commands: Commands) -> None:
     approve.add_argument("--yes", action="store_true", help="with --all: do not ask")
     reason_option(approve)
     log_option(approve)
+    answers_option(approve, "approve")
     reject = add_command(commands, "reject", "deciding:reject", "reject tasks or questions that wait, or the plan")
     reject.add_argument("tasks", metavar="NAME", nargs="*", help="tasks, or questions as `ann/Q3`")
     reject.add_argument("--plan", action="store_true", help="reject the plan as a whole")
     reason_option(reject, about="why, which a task needs; its next prompt or the agent has it")
     log_option(reject)
+    answers_option(reject, "reject")
     answer = add_command(commands, "answer", "answering:answer", "answer a question of an agent in words")
     answer.add_argument("question", metavar="QUESTION", help="its name, as `ann/Q3` in lifefold status")
     answer.add_argument("text", metavar="TEXT", help="the answer")
     log_option(answer)
+    answers_option(answer, "answer")
     cancel = add_command(commands, "cancel", "deciding:cancel", "cancel tasks; their sessions end")
     cancel.add_argument("tasks", metavar="TASK", nargs="+", help="the tasks' ids")
     reason_option(cancel)
     log_option(cancel)
+    answers_option(cancel, "cancel")
     _add_abort(commands)
     branch = add_command(
         commands, "branch", "branching:branch", "accept the target branch at the commit to which an agent has moved it"
@@ -101,9 +116,11 @@ def add_deciding(commands: Commands) -> None:
     branch.add_argument("--accept", action="store_true", required=True, help="merge into it as it is")
     reason_option(branch)
     log_option(branch)
+    answers_option(branch, "branch")
     retry = add_command(commands, "retry", "deciding:retry", "try failed tasks again, and let blocked tasks go on")
     retry.add_argument("tasks", metavar="TASK", nargs="+", help="the tasks' ids")
     log_option(retry)
+    answers_option(retry, "retry")
 
 
 def _add_abort(commands: Commands) -> None:
@@ -124,6 +141,7 @@ def _add_abort(commands: Commands) -> None:
     )
     reason_option(abort, "--because")
     log_option(abort, _FOR_SESSIONS)
+    answers_option(abort, "abort")
 
 
 def add_budget(commands: Commands) -> None:
@@ -138,16 +156,18 @@ def add_budget(commands: Commands) -> None:
     budget.add_argument("--add-time", metavar="D", help="time to add, as 90m")
     budget.add_argument("--add-sessions", metavar="N", help="sessions to add")
     reason_option(budget)
-    budget.add_argument("--json", action="store_true", help="print JSON")
     log_option(budget)
+    answers_option(budget, "budget", about="print JSON")
 
 
 def add_giving(commands: Commands) -> None:
     """Add ``task add``."""
     tasks = commands.add_parser("task", help="add a task to a fleet: task add", description="Add tasks to a fleet.")
     add = add_command(tasks.add_subparsers(metavar="add", required=True), "add", "adding:add", "add a task to a fleet")
-    add.add_argument("--id", metavar="ID", required=True, help="its id")
-    add.add_argument("--prompt", metavar="TEXT", required=True, help="the prompt for the agent")
+    add.add_argument("--id", metavar="ID", help="its id")
+    add.add_argument("--prompt", metavar="TEXT", help="the prompt for the agent")
+    about = "a list of tasks instead: [[tasks]] in TOML, or the same in JSON; - is the standard input"
+    add.add_argument("--from", dest="source", metavar="FILE", help=about)
     add.add_argument(
         "--depends-on", metavar="ID", nargs="+", action="extend", default=[], help="tasks that must be closed first"
     )
@@ -179,6 +199,7 @@ def add_giving(commands: Commands) -> None:
         help="merge: an operator must approve its work before the merge",
     )
     log_option(add)
+    answers_option(add, "task add")
     add_examples(add, *EXAMPLES["task add"])
 
 
@@ -189,6 +210,7 @@ def add_more(commands: Commands) -> None:
     )
     reason_option(finish)
     log_option(finish)
+    answers_option(finish, "finish")
 
     split = add_command(commands, "split", "adding:split", "split a task into parts: for the session that works at it")
     split.add_argument("task", metavar="TASK", nargs="?", help="the task's id (default: LIFEFOLD_TASK)")

@@ -59,6 +59,15 @@ def log_option(command: argparse.ArgumentParser, about: str = "the log (default:
     command.add_argument("--db", metavar="PATH", help=about)
 
 
+def answers_option(
+    command: argparse.ArgumentParser, name: str, about: str = "print each answer as an object of JSON"
+) -> None:
+    """Add ``--json`` and ``--key`` to a command that acts; ``name`` is the command in its answers."""
+    command.add_argument("--json", action="store_true", help=about)
+    command.add_argument("--key", metavar="KEY", default="", help="a name of this command; a log accepts each key once")
+    command.set_defaults(answers=name)
+
+
 def live_option(command: argparse.ArgumentParser) -> None:
     """Add ``--no-live``."""
     command.add_argument("--no-live", action="store_true", help="print plain lines instead of a live display")

@@ -62,8 +62,7 @@ def find_log(db: str | None) -> Path:
     """
     if db is not None:
         return named(db)
-    folder = Path(FOLDER)
-    found = sorted({_latest(each) for each in folder.iterdir() if each.suffix == ".db"} if folder.is_dir() else ())
+    found = latest_logs()
     if len(found) == 1:
         return found[0]
     if not found:
@@ -76,14 +75,9 @@ def find_log(db: str | None) -> Path:
 
 
 def latest_logs() -> list[Path]:
-    """Return the latest log of each fleet in ``.lifefold`` here. Raises ``BadInput`` if there is none."""
+    """Return the latest log of each fleet in ``.lifefold`` here."""
     folder = Path(FOLDER)
-    found = sorted({_latest(each) for each in folder.iterdir() if each.suffix == ".db"} if folder.is_dir() else ())
-    if not found:
-        raise BadInput(
-            f"there is no log in {folder.absolute()}; go to the folder of the fleet file, or name logs by their paths"
-        )
-    return found
+    return sorted({_latest(each) for each in folder.iterdir() if each.suffix == ".db"} if folder.is_dir() else ())
 
 
 def _written_ns(log: Path) -> int:

@@ -9,7 +9,6 @@ import pwd
 import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextvars import ContextVar
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -22,6 +21,7 @@ from lifefold.core.fleet.system.rerun import is_over
 from lifefold.core.fleet.worker import mailbox
 from lifefold.core.kernel import Aggregate, Envelope, Event, replace
 from lifefold.interpreters.cli import inside, logs
+from lifefold.interpreters.cli.answers import DELIVERY, LEFT, Answer, answer
 from lifefold.interpreters.cli.earlier import found_earlier
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import UnknownName
@@ -29,7 +29,6 @@ from lifefold.interpreters.engine import ACCEPTED, REFUSED, CommandQueue
 from lifefold.interpreters.explain import status
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.process_evidence import look
-from lifefold.interpreters.processes.command import plain
 from lifefold.interpreters.store import SqliteStore
 
 ANSWER_TIMEOUT_S: Final = 30.0
@@ -60,20 +59,6 @@ class Refused(msgspec.Struct, frozen=True):
     why: str
 
 
-class Delivery(msgspec.Struct, frozen=True):
-    """How a command is given, and how its operator gets the answer.
-
-    ``key`` makes a repeated command recognisable: the log accepts each key once. ``tell`` gets a line for each name,
-    with whether it was accepted.
-    """
-
-    key: str = ""
-    tell: Callable[[str, bool], None] = lambda words, _is_accepted: print(words)
-
-
-DELIVERY: Final[ContextVar[Delivery]] = ContextVar("delivery", default=Delivery())  # noqa: B039 - a frozen struct
-"""The delivery of the command that is given now: at a terminal it prints, and has no key."""
-
 Judge: TypeAlias = Callable[[Mapping[str, Aggregate]], Iterable[Said | Refused]]
 """Returns the events of a command for the present state of a fleet, or refusals; one for each name."""
 
@@ -97,8 +82,8 @@ def answer_to_a_session(db: str | None, judge: Judge) -> str:
     """Give a command of a session, and return its answer. Raises ``BadInput`` with the reason of a refusal."""
     with logs.peek(db) as store:
         given = list(_given(store, judge))
-    said = "; ".join(words for words, _ in given)
-    if not all(is_accepted for _, is_accepted in given):
+    said = "; ".join(each.line for each in given)
+    if not all(each.is_accepted for each in given):
         raise BadInput(said)
     return said
 
@@ -107,15 +92,15 @@ def _say(db: str | None, judge: Judge, hint: str) -> int:
     with logs.peek(db) as store:
         given = list(_given(store, judge))
         path = shlex.quote(str(store.path))
-    for words, is_accepted in given:
-        DELIVERY.get().tell(words, is_accepted)
-    if not any(is_accepted for _, is_accepted in given):
+    for each in given:
+        DELIVERY.get().tell(each)
+    if not any(each.is_accepted for each in given):
         raise BadInput(f"nothing has changed; lifefold {hint} --db {path} shows the present state")
     return 0
 
 
-def _given(store: SqliteStore, judge: Judge) -> Iterator[tuple[str, bool]]:
-    """Give a command, and yield a line for each name, with whether it was accepted."""
+def _given(store: SqliteStore, judge: Judge) -> Iterator[Answer]:
+    """Give a command, and yield the answer for each name."""
     judged = list(_judged(store, judge))
     answers = anyio.run(partial(_tell, store, [each for each in judged if isinstance(each, Said)]))
     if any(answer.startswith(REFUSED) for answer in answers.values()):
@@ -124,10 +109,9 @@ def _given(store: SqliteStore, judge: Judge) -> Iterator[tuple[str, bool]]:
     for each in judged:
         if isinstance(each, Said) and each.prepares:
             continue
-        answer = each.why if isinstance(each, Refused) else answers[each.name]
-        words = answer.replace(ACCEPTED, each.done, 1) if isinstance(each, Said) else answer
-        line = plain(f"{each.name}: {' '.join(logs.typed(words, store).split())}".encode())
-        yield line, answer.startswith((ACCEPTED, _LEFT))
+        answered = each.why if isinstance(each, Refused) else answers[each.name]
+        words = answered.replace(ACCEPTED, each.done, 1) if isinstance(each, Said) else answered
+        yield answer(each.name, answered, logs.typed(words, store))
 
 
 def _judged(store: SqliteStore, judge: Judge) -> Iterable[Said | Refused]:
@@ -179,9 +163,6 @@ def login() -> str:
         return str(number)
 
 
-_LEFT: Final = "stored in the log; the runner has not answered yet"
-
-
 async def _tell(store: SqliteStore, said: Sequence[Said]) -> dict[str, str]:
     """Give commands to the fleet, and return the answers by name."""
     now_ms, actor = time.time_ns() // 1_000_000, inside.actor() or f"operator:{login()}"
@@ -193,7 +174,7 @@ async def _tell(store: SqliteStore, said: Sequence[Said]) -> dict[str, str]:
     ]
     queue = CommandQueue(store, system, partial(_unattended, FleetFolder(store.path)), _accepted)
     answers = await queue.give(commands, ANSWER_TIMEOUT_S)
-    return {each.name: _LEFT if answer is None else answer for each, answer in zip(said, answers, strict=True)}
+    return {each.name: answered or LEFT for each, answered in zip(said, answers, strict=True)}
 
 
 def _accepted(aggregates: Mapping[str, Aggregate]) -> str:

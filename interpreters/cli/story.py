@@ -16,6 +16,7 @@ from lifefold.core.lifecycles import session, session_limits, task
 from lifefold.core.policy.reasons import AbortReason
 from lifefold.interpreters.cli.wording import clock_time, cut_in_the_middle, moment, spent
 from lifefold.interpreters.explain import questions
+from lifefold.interpreters.explain.chronicle_words import OPERATOR, SESSION
 from lifefold.interpreters.explain.why.phrases import because
 from lifefold.interpreters.processes.command import plain
 
@@ -26,12 +27,6 @@ LEAVING: Final = "asked to leave"
 
 _NAME_CHARACTERS: Final = 20
 """The length of a name in a short line."""
-
-OPERATOR: Final = "operator:"
-"""The prefix of the actor of an operator's command; the login name follows."""
-
-SESSION: Final = "session:"
-"""The prefix of the actor of a session's command; the name of its agent follows."""
 
 
 class Happening(msgspec.Struct, frozen=True):
@@ -58,7 +53,7 @@ class Happening(msgspec.Struct, frozen=True):
         return plain(f"{time_of_day} {name} -> {event.to_status}: {self.brief}".encode())
 
 
-def told(aggregate: str, reaction: Reaction) -> Iterator[Happening]:
+def happenings(aggregate: str, reaction: Reaction) -> Iterator[Happening]:
     """Yield the transitions of one input."""
     for transition in reaction.transitions:
         event = journal(aggregate, transition)
@@ -69,7 +64,7 @@ def told(aggregate: str, reaction: Reaction) -> Iterator[Happening]:
 
 def moves(aggregate: str, reaction: Reaction) -> Iterator[Happening]:
     """Yield the transitions shown while a fleet runs: changes of state of sessions and tasks."""
-    return (each for each in told(aggregate, reaction) if each.is_move and each.event.entity_type in SHOWN)
+    return (each for each in happenings(aggregate, reaction) if each.is_move and each.event.entity_type in SHOWN)
 
 
 def _reason(event: Event, reaction: Reaction) -> str:

@@ -24,7 +24,7 @@ def for_task(
         yield Refused(name, f"{REFUSED}it is {record.state}, and no prompt will have the message")
         return
     if ref in of.entities:
-        if not mailbox.has_room(of.record(ref), event):
+        if not mailbox.has_capacity(of.record(ref), event):
             yield Refused(name, f"{REFUSED}{mailbox.FULL}")
             return
     else:

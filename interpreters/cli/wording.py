@@ -237,7 +237,7 @@ _DOWN: Final = {"Asking": "Stopped, restarting", "Resting": "Stopped, restarting
 
 
 COMMANDS: Final = (
-    "abort|answer|approve|attach|branch|budget|cancel|check|demo|diagram|diff|doctor|finish|fleets|init|log|machines"
+    "abort|answer|approve|attach|branch|budget|cancel|check|demo|diagram|diff|doctor|edit|finish|fleets|init|log|machines"
     "|mcp|output|pause|plan|reject|release|resume|retry|run|schema|send|serve|show|simulate|split|status|stop"
     "|table|task|tasks|trust|unit|watch|why"
 )

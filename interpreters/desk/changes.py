@@ -32,7 +32,7 @@ from lifefold.interpreters.worktrees.salvage import salvage_name
 SHORT: Final = 10
 """The characters of a commit in a sentence."""
 
-_LIMITS: Final = replace(GIT_LIMITS, timeout_ms=60_000, patience_ms=0)
+_LIMITS: Final = replace(GIT_LIMITS, timeout_ms=60_000, grace_ms=0)
 _DIFF: Final = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames")
 
 

@@ -14,7 +14,7 @@ from lifefold.interpreters.processes.command import Limits, plain, run
 from lifefold.interpreters.worktrees.errors import WorkplaceError
 from lifefold.interpreters.worktrees.survey import OLDEST_GIT, survey
 
-LIMITS: Final = Limits(timeout_ms=30_000, patience_ms=1_000, keep_bytes=4_096)
+LIMITS: Final = Limits(timeout_ms=30_000, grace_ms=1_000, keep_bytes=4_096)
 
 OLDEST_PYTHON: Final = (3, 11)
 

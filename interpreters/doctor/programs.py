@@ -19,7 +19,7 @@ from lifefold.interpreters.adapters.adapter import Spoken
 from lifefold.interpreters.doctor.finding import ProgramFinding, Verdict
 from lifefold.interpreters.processes.command import Limits, plain, run
 
-LIMITS: Final = Limits(timeout_ms=30_000, patience_ms=1_000, keep_bytes=4_096)
+LIMITS: Final = Limits(timeout_ms=30_000, grace_ms=1_000, keep_bytes=4_096)
 """The longest time for a version, and the most bytes that are read of it."""
 
 _VERSION: Final = re.compile(r"\b\d{1,9}\.\d{1,9}(?:\.\d{1,9})*(?:-[0-9A-Za-z.]{1,40})?\b")

@@ -68,7 +68,7 @@ class Handlers:
         self.when_put_off: Callable[[], None] = _nothing
         self.secrets: Final = secrets_of(fleet, os.environ)
         self.operator: Final = Notices(Waits(folder.waits), self.secrets)
-        self.notices: Final = self.operator.told
+        self.notices: Final = self.operator.history
         self.fleet = fleet
         self._variables: Final = FileVariables(fleet.source)
         self.folder: Final = folder

@@ -94,14 +94,14 @@ class Notifying:
 
     def _facts(self, activity: DeliverNotification, fleet: str) -> dict[str, str]:
         """Return the facts of a notification by name, without secrets."""
-        told = activity.notification
+        notification = activity.notification
         facts = {
             "id": f"{self._run_id}/{activity.notifier}/{activity.number}",
-            "kind": str(told.kind),
+            "kind": str(notification.kind),
             "fleet": fleet,
-            "task": told.task,
-            "agent": told.agent,
-            "text": told.text,
+            "task": notification.task,
+            "agent": notification.agent,
+            "text": notification.text,
             "log": str(self._folder.log),
         }
         return {name: self._secrets.hidden(value) for name, value in facts.items()}
@@ -109,7 +109,7 @@ class Notifying:
     async def _run(self, of: Notifier, facts: Mapping[str, str], fleet: Fleet, record: CommandRecord) -> None:
         """Run the command in the folder of the fleet file."""
         own = {f"LIFEFOLD_{name.upper()}": value.replace("\0", "") for name, value in facts.items()}
-        limits = Limits(of.timeout_ms, patience_ms=0, keep_bytes=KEEP_BYTES)
+        limits = Limits(of.timeout_ms, grace_ms=0, keep_bytes=KEEP_BYTES)
         result = await run(
             filled(of.run, facts),
             fleet.source.parent,

@@ -16,7 +16,7 @@ from lifefold.interpreters.fleet_runner.redaction import secrets_of
 from lifefold.interpreters.fleet_runner.variables import environment
 from lifefold.interpreters.processes.command import Limits, plain, run
 
-LIMITS: Final = Limits(timeout_ms=60_000, patience_ms=0, keep_bytes=10_000)
+LIMITS: Final = Limits(timeout_ms=60_000, grace_ms=0, keep_bytes=10_000)
 """The limits of loading; a class that takes longer is not reported."""
 
 STANDING_IN: Final = {

@@ -9,6 +9,7 @@ from lifefold.interpreters.campaign.findings import SeedFinding
 from lifefold.interpreters.campaign.report import Report as Trial
 from lifefold.interpreters.notebook.figure import Figure
 from lifefold.interpreters.notebook.history import History
+from lifefold.interpreters.notebook.image import embedded, image
 from lifefold.interpreters.notebook.play import Play
 from lifefold.interpreters.notebook.play_picture import picture
 from lifefold.interpreters.notebook.space import Space
@@ -19,11 +20,11 @@ from lifefold.interpreters.report.trace import Trace
 from lifefold.interpreters.search.report import Report
 from lifefold.interpreters.simulate.simulation import Run
 from lifefold.interpreters.views import plain
-from lifefold.interpreters.views.picture import Drawing, LayoutMissingError, overview, statechart, svg
+from lifefold.interpreters.views.picture import Drawing, LayoutMissingError, overview, sequence_svg, statechart, svg
+from lifefold.interpreters.views.sequence import Sequence
 
 TEXT: Final = "text/plain"
 HTML: Final = "text/html"
-SVG: Final = "image/svg+xml"
 
 Bundle = dict[str, str]
 
@@ -69,13 +70,17 @@ def _run(run: Run) -> Bundle:
     return {TEXT: run_text(run), HTML: run_html(run)}
 
 
+def _sequence(drawn: Sequence) -> Bundle:
+    return {TEXT: drawn.text(), **image(sequence_svg(drawn))}
+
+
 def _play(play: Play) -> Bundle:
-    return {TEXT: play.text(), SVG: picture(play)}
+    return {TEXT: play.text(), **image(picture(play))}
 
 
 def _figure(figure: Figure) -> Bundle:
     try:
-        return {TEXT: figure.words, SVG: figure.svg()}
+        return {TEXT: figure.words, **image(figure.svg())}
     except ImportError:
         return {TEXT: figure.words}
 
@@ -90,6 +95,7 @@ BUNDLES: Final[Mapping[type, Callable[[Any], Bundle]]] = MappingProxyType(
         Report: _report,
         History: _history,
         Play: _play,
+        Sequence: _sequence,
         Run: _run,
         Trial: _trial,
         SeedFinding: _finding,
@@ -100,17 +106,17 @@ BUNDLES: Final[Mapping[type, Callable[[Any], Bundle]]] = MappingProxyType(
 
 
 def picture_of(trace: Trace) -> str:
-    """Return a trace as SVG; empty if it has no transition, or if pictures cannot be laid out here."""
+    """Return a trace as an image of HTML; empty if it has no transition, or if pictures cannot be laid out here."""
     drawing = way(trace)
     try:
-        return svg(drawing) if drawing.boxes else ""
+        return embedded(svg(drawing), "the trace, drawn") if drawing.boxes else ""
     except LayoutMissingError:
         return ""
 
 
 def _pictured(text: str, drawing: Drawing) -> Bundle:
     try:
-        return {TEXT: text, SVG: svg(drawing)}
+        return {TEXT: text, **image(svg(drawing))}
     except LayoutMissingError:
         return {TEXT: text}
 

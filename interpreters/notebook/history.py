@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Any, Final, NamedTuple, Self, overload
 
-from lifefold.core.kernel import Envelope, Refusal, State, System, Transition, describe
+from lifefold.core.kernel import Envelope, Refusal, State, System, SystemStep, Transition, describe
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.store import Entry
 
@@ -94,6 +94,10 @@ class History(Sequence[Decision]):
             words = f"{type(decision.envelope.event).__name__}, refused: {refused.reason}"
             after_ms, place = decision.envelope.at_ms - begin_ms, f"{decision.entry.stream} {entity.ref}"
             yield Stop(number, after_ms, place, entity.state, entity.state, words)
+
+    def steps(self) -> Iterator[SystemStep]:
+        """Yield the inputs with their reactions, as a check's trace has them."""
+        return (SystemStep(each.entry.stream, each.envelope, each.reaction) for each in self._decisions)
 
     def text(self) -> str:
         """Return all transitions, a line each."""

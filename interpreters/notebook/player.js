@@ -1,10 +1,15 @@
-// The player's front end: a button for each enabled input, one to go back, the tree of nodes, and the picture.
+// The player's front end: a button for each enabled input, one to go back, one for the test, the tree and the picture.
 function render({ model, el }) {
   const buttons = document.createElement("div");
   const tree = document.createElement("div");
+  const test = document.createElement("pre");
   const picture = document.createElement("div");
   Object.assign(tree.style, { maxHeight: "12em", overflow: "auto", fontFamily: "monospace", fontSize: "12px", whiteSpace: "pre" });
+  const chart = document.createElement("div");
+  picture.className = "lifefold-picture";
+  chart.className = "lifefold-chart";
   picture.style.overflow = "auto";
+  Object.assign(chart.style, { maxHeight: "40em", overflow: "auto" });
   let asked = 0;
 
   function ask(what, number) {
@@ -25,7 +30,8 @@ function render({ model, el }) {
     const shown = model.get("shown");
     const back = button("← back", "back", 0);
     back.disabled = shown.now === 0;
-    buttons.replaceChildren(back, ...shown.choices.map((text, number) => button(text, "give", number)));
+    const written = button("as test", "test", 0);
+    buttons.replaceChildren(back, written, ...shown.choices.map((text, number) => button(text, "give", number)));
     tree.replaceChildren(
       ...shown.tree.map((text) => {
         const line = button(text, "at", Number(/(\d+)\./.exec(text)[1]));
@@ -33,10 +39,13 @@ function render({ model, el }) {
         return line;
       }),
     );
+    test.textContent = shown.test;
+    test.hidden = shown.test === "";
     picture.innerHTML = shown.picture;
+    chart.innerHTML = shown.chart;
   }
 
-  el.append(buttons, tree, picture);
+  el.append(buttons, test, tree, picture, chart);
   model.on("change:shown", show);
   show();
 }

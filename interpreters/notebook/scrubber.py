@@ -9,6 +9,7 @@ import traitlets
 
 from lifefold.core.kernel import Machine
 from lifefold.interpreters.notebook.history import Stop
+from lifefold.interpreters.notebook.image import image
 from lifefold.interpreters.views.picture import statechart, svg
 
 _FRONT_END: Final = Path(__file__).with_name("scrubber.js")
@@ -50,4 +51,4 @@ class Scrubber(anywidget.AnyWidget):
         metadata: dict[str, Any] = shown[1] if shown else {}
         stop = self.here()
         drawing = statechart(self._machine, at=stop.after, crossed=[(stop.before, stop.after)])
-        return {**bundle, "text/plain": stop.line(), "image/svg+xml": svg(drawing)}, metadata
+        return {**bundle, "text/plain": stop.line(), **image(svg(drawing))}, metadata

@@ -23,6 +23,7 @@ from lifefold.interpreters.campaign.report import (
     times_in_words,
     tried,
 )
+from lifefold.interpreters.notebook.image import embedded
 from lifefold.interpreters.notebook.space import FILLS
 from lifefold.interpreters.report.report import MARGIN
 from lifefold.interpreters.report.trace import WIDTH, Trace, wrapped
@@ -52,7 +53,7 @@ def run_html(run: Run) -> str:
     """Return the summary of a run, with the times in states."""
     tally = _tally(run)
     head = f"<b>{escape(_which(run))}</b>: {_coloured(_outcome(run), is_well=run.ok)}"
-    return _block([head, escape(_much(run)), _table(mishaps(tally)), bars(state_times(tally))])
+    return _block([head, escape(_much(run)), _table(mishaps(tally)), _bars(tally)])
 
 
 def report_html(report: Report, picture: Picture) -> str:
@@ -61,7 +62,7 @@ def report_html(report: Report, picture: Picture) -> str:
     head = f"<b>{escape(report.target.name)}</b>: {_coloured(conclusion(tally), is_well=report.ok)}"
     facts = list(facts_in_words(report.target, tally))
     ways = [_way(each, picture) for each in report.findings]
-    return _block([head, escape(tried(tally)), escape(speed(tally)), _table(facts), bars(state_times(tally)), *ways])
+    return _block([head, escape(tried(tally)), escape(speed(tally)), _table(facts), _bars(tally), *ways])
 
 
 def finding_text(finding: SeedFinding) -> str:
@@ -81,6 +82,13 @@ class _Share(NamedTuple):
     spent_ms: int
     share: float
     fill: str
+
+
+def _bars(tally: Tally) -> str:
+    """Return the times as an image; its description has the small shares, too."""
+    times = state_times(tally)
+    words = (f"{name}: {', '.join(map(_said, _parted(spent)))}" for name, spent in times.items())
+    return embedded(bars(times), "\n".join(words) or "no time is spent in any state")
 
 
 def bars(times: Mapping[str, Mapping[str, int]]) -> str:

@@ -57,7 +57,7 @@ class Limits:
     """The longest run of a command, its patience when cancelled, and how much of each stream's end is kept."""
 
     timeout_ms: int
-    patience_ms: int
+    grace_ms: int
     keep_bytes: int
 
 
@@ -130,7 +130,7 @@ async def _attended(process: subprocess.Popen[bytes], watched: Sequence["_Watche
                 await _exit_of(process)
                 in_time = True
         except anyio.get_cancelled_exc_class():
-            with anyio.move_on_after(limits.patience_ms / 1000, shield=True):
+            with anyio.move_on_after(limits.grace_ms / 1000, shield=True):
                 await _exit_of(process)
             raise
         finally:

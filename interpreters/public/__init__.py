@@ -6,7 +6,6 @@ These are the public names. Each is imported at its first use, so ``import lifef
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -67,6 +66,8 @@ _HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in name
 def __getattr__(name: str) -> Any:
     """Import a public name from its module. Raises ``AttributeError`` for any other name."""
     if name == "__version__":
+        from importlib.metadata import version  # noqa: PLC0415 - slow to import, and every command would wait for it
+
         return version("lifefold")
     if name not in _HOME_OF:
         message = f"module {__name__!r} has no attribute {name!r}"

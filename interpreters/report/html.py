@@ -20,7 +20,7 @@ def _unpictured(_trace: Trace) -> str:
 def html(report: ReportBase, picture: Callable[[Trace], str] = _unpictured) -> str:
     """Return a report: the size of the work, a line for each finding, and the way to each broken property.
 
-    ``picture`` draws a trace, as SVG; without it the report has its text only.
+    ``picture`` draws a trace, as HTML; without it the report has its text only.
     """
     conclusion = _coloured(_COLOURS["✓"] if report.ok else _RED, report.conclusion())
     lines = [
@@ -29,7 +29,7 @@ def html(report: ReportBase, picture: Callable[[Trace], str] = _unpictured) -> s
         f"<div>{escape(report.met())}</div>",
         *(f"<div>{escape(what)}: {escape(said)}</div>" for what, said in report.said()),
         '<table style="text-align: left"><tbody>',
-        *(line for each in report.told() for line in _row(each, report.title, picture)),
+        *(line for each in report.shown_findings() for line in _row(each, report.title, picture)),
         "</tbody></table>",
         "</div>",
     ]

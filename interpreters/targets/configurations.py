@@ -249,6 +249,15 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
         crashes=_ONE_INPUT_LARGE,
         of="fleet",
     ),
+    "fleet-resting": CheckConfiguration(
+        opening=openings.resting(), bounds=_usual(commands=1, budget=little_left), crashes=_ONE_INPUT, of="fleet"
+    ),
+    "fleet-outages": CheckConfiguration(
+        opening=openings.outages(),
+        bounds=_usual(commands=1, inbox=one_message, desired_state=no_kill),
+        crashes=_NO_INPUT,
+        of="fleet",
+    ),
     "notifier": CheckConfiguration(
         replace(notifier.machine.initial, most_waiting=2), bounds=Bounds(within={"notifier": few_notifications})
     ),

@@ -158,6 +158,41 @@ def telling() -> Opening:
     return tuple(fleet.opening(plan, 0))
 
 
+def resting() -> Opening:
+    """Return the opening of a fleet of one agent with an account and one task, and one notifier that tries once.
+
+    The notifier hears of limits and of the end of the fleet. A limit lets the task be claimed again and again, so a
+    budget of one session bounds the claims.
+    """
+    limits = session.Limits(max_consecutive_errors=1, max_total_errors=1)
+    plan = fleet.Plan(
+        "resting",
+        (fleet.AgentPlan("ann", limits, account="left"),),
+        (fleet.TaskPlan("T1", "do it", max_retries=0),),
+        budget=fleet.Budget(fleet.Caps(sessions=1)),
+        notify=(fleet.NotifierPlan("all", (NotificationKind.LIMIT, NotificationKind.OVER), retries=0),),
+    )
+    return tuple(fleet.opening(plan, 0))
+
+
+def outages() -> Opening:
+    """Return the opening of a fleet of one agent with one task, one service, and one notifier that tries once.
+
+    The notifier hears of services that are down, and of the end of the fleet. The process of the service fails after
+    one failed run.
+    """
+    limits = session.Limits(max_consecutive_errors=1, max_total_errors=1)
+    life = process.Limits(restart_policy="on_failure", max_restarts=1, max_consecutive_failures=1)
+    plan = fleet.Plan(
+        "outages",
+        (fleet.AgentPlan("ann", limits),),
+        (fleet.TaskPlan("T1", "do it", max_retries=0),),
+        services=(fleet.ServicePlan("web", life, triggers=(Every(1),), takes_messages=True),),
+        notify=(fleet.NotifierPlan("all", (NotificationKind.SERVICE, NotificationKind.OVER), retries=0),),
+    )
+    return tuple(fleet.opening(plan, 0))
+
+
 def serving() -> Opening:
     """Return the opening of a fleet of one agent with one task, and one service that is restarted once.
 

@@ -50,6 +50,9 @@ ASSETS: Final = {"desk.css": "text/css", "desk.js": "text/javascript"}
 PING_S: Final = 15
 """The interval of comments in a stream, by which a dead connection is noticed."""
 
+MOST_LINKS: Final = 8
+"""The most fleets that each page links to; ``/`` has all of them."""
+
 _COMMAND: Final = msgspec.json.Decoder(Command)
 
 _STATUSES: Final[dict[type[Exception], int]] = {
@@ -110,7 +113,7 @@ class _Application:
             "now_ms": getattr(getattr(made, "at", None), "at_ms", 0) if request.query_params.get("at") else _now_ms(),
             "here": request.url.path,
             "query": request.query_params,
-            "keys": {key: log.fleet for key, log in self._shelf.logs.items()},
+            "keys": {key: log.fleet for key, log in list(self._shelf.logs.items())[:MOST_LINKS]},
         }
         return html(template, made, values)
 
@@ -120,26 +123,25 @@ class _Application:
         if len(key) > KEY_CHARACTERS or re.match(KEY_PATTERN, key) is None:
             message = f"{KEY_HEADER}: accepted: 1 to {KEY_CHARACTERS} characters of A-Z, a-z, 0-9 and ._:-"
             raise BadParameter(message)
-        self._shelf.log(request.path_params["key"])
+        desk = self._shelf.desk(request.path_params["key"])
         try:
             command = _COMMAND.decode(await request.body())
         except (msgspec.DecodeError, UnicodeError) as error:
             raise BadParameter(str(error)) from error
-        desk = self._shelf.desks[request.path_params["key"]]
         given: Given = await to_thread.run_sync(desk.give, command, key)
         return _json(given, 200 if given.is_accepted else 409)
 
     async def events(self, request: Request) -> Response:
         """Return the stream of one fleet, or of all."""
         key = request.query_params.get("fleet", "")
-        logs = [self._shelf.log(key)] if key else [self._shelf.log(each) for each in self._shelf.logs]
+        logs = partial(self._shelf.read, key)
         after = request.headers.get("last-event-id") or request.query_params.get("after", "")
         try:
-            positions = parse(after, logs)
+            positions = parse(after, logs(), is_one=bool(key))
         except ValueError as error:
             message = f"after={after[:40]!r}: accepted: a position of the log, or the id of an event"
             raise BadParameter(message) from error
-        return EventSourceResponse(events(logs, positions, self._shelf.pulse), ping=PING_S)
+        return EventSourceResponse(events(logs, positions, self._shelf.pulse, is_one=bool(key)), ping=PING_S)
 
     async def download(self, request: Request) -> Response:
         """Return all chosen transitions, one a line."""

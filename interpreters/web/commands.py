@@ -17,9 +17,10 @@ from msgspec import Meta
 from lifefold.core.fleet import system
 from lifefold.core.kernel import Codec, UnreadableEntry
 from lifefold.interpreters.cli import inside, logs
+from lifefold.interpreters.cli.answers import DELIVERY, Delivery
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.grammar import parser
-from lifefold.interpreters.cli.operator_commands import DELIVERY, TEXT_CHARACTERS, Delivery
+from lifefold.interpreters.cli.operator_commands import TEXT_CHARACTERS
 from lifefold.interpreters.engine import ACCEPTED, REFUSED
 from lifefold.interpreters.store import SqliteStore, StoreError
 
@@ -315,7 +316,7 @@ _MOST_REMEMBERED: Final = 1_000
 
 def _give(log: Path, command: Command, key: str) -> Given:
     lines: list[AnswerLine] = []
-    DELIVERY.set(Delivery(key, lambda said, is_accepted: lines.append(AnswerLine(said, is_accepted))))
+    DELIVERY.set(Delivery(key, lambda given: lines.append(AnswerLine(given.line, given.is_accepted))))
     verb, *rest = command.words()
     arguments = parser().parse_args([verb, f"--db={log}", *rest])
     module, _, function = arguments.command.partition(":")

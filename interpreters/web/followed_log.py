@@ -59,6 +59,7 @@ class FollowedLog:
         self.key: Final = key
         self.path: Final = path
         self.store: Final = SqliteStore.peek(path)
+        self._file: Final = _file_at(path)
         self.fleet: Final = self.store.meta("fleet") or key
         self.journal: Final = Journal()
         self.trails: Final = Trails()
@@ -93,6 +94,7 @@ class FollowedLog:
         """Fold the entries that are new, and look for the runner. Return whether anything has changed."""
         before = (self.now.seq, self.runs, self.trouble, self.is_read)
         try:
+            self._must_be_there()
             self._fold(anyio.run(self.store.read_on, self.now.seq))
             self.runs = self.store.is_written()
             self.trouble = ""
@@ -100,6 +102,16 @@ class FollowedLog:
             self.trouble = str(error)
         self.is_read = True
         return before != (self.now.seq, self.runs, self.trouble, self.is_read)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the file at the path is still the one that was opened."""
+        return _file_at(self.path) == self._file
+
+    def _must_be_there(self) -> None:
+        if not self.is_there:
+            message = f"the log {self.path} was removed or replaced; this is its last state that was read"
+            raise FileNotFoundError(message)
 
     def _fold(self, entries: Sequence[Entry]) -> None:
         seq, at_ms = self.now.seq, self.now.at_ms
@@ -138,6 +150,15 @@ class FollowedLog:
             aggregates[entry.stream], at_ms = reaction.aggregate, entry.at_ms
             account.observe(entry.stream, reaction)
         return Moment(begin.seq + len(entries), at_ms, aggregates, account)
+
+
+def _file_at(path: Path) -> tuple[int, int] | None:
+    """Return what identifies the file at a path; None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 class _Past:

@@ -71,7 +71,10 @@ def description() -> dict[str, Any]:
     }
 
 
-_STREAM: Final = "new entries (event entries) and changes of the runner (event runner); an id is a position of the log"
+_STREAM: Final = (
+    "new entries (event entries), changes of a runner (event runner), and fleets that are gone (event gone);"
+    " an id is a position of the log"
+)
 _FLEET: Final = Parameter("fleet", "only this fleet; without it all")
 _AFTER: Final = Parameter("after", "the position after which the stream begins, or the id of an event")
 

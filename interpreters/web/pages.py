@@ -14,6 +14,7 @@ from lifefold.interpreters.web.journal import Choice
 from lifefold.interpreters.web.log_page import log_page
 from lifefold.interpreters.web.machine_pages import machine_page, machines_page
 from lifefold.interpreters.web.moments import View
+from lifefold.interpreters.web.overview import Overview, overview
 from lifefold.interpreters.web.shelf import Shelf
 from lifefold.interpreters.web.task_page import diff_page, task_page
 from lifefold.interpreters.web.timeline import timeline_page
@@ -70,8 +71,8 @@ def choice(request: Request) -> Choice:
     return Choice(task, agent, machine, given.get("text", "").lower())
 
 
-def _overview(shelf: Shelf, _request: Request) -> structs.Overview:
-    return structs.Overview(tuple(fleet_page(View(shelf.log(key))) for key in shelf.logs))
+def _overview(shelf: Shelf, _request: Request) -> Overview:
+    return overview(shelf)
 
 
 def _fleet(shelf: Shelf, request: Request) -> structs.FleetPage:
@@ -124,7 +125,7 @@ _RANGE: Final = (
 )
 
 PAGES: Final = (
-    Page("/", structs.Overview, "overview.html", _overview),
+    Page("/", Overview, "overview.html", _overview),
     Page("/fleets/{key}", structs.FleetPage, "fleet.html", _fleet, (AT,)),
     Page("/fleets/{key}/board", structs.BoardPage, "board.html", _board, (AT,)),
     Page("/fleets/{key}/agents/{name}", structs.AgentPage, "agent.html", _agent, (AT, _SESSION)),

@@ -12,7 +12,7 @@ import uvicorn
 
 from lifefold.interpreters.web.app import application
 from lifefold.interpreters.web.guards import LOGIN
-from lifefold.interpreters.web.shelf import Shelf
+from lifefold.interpreters.web.shelf import Finder, Shelf
 from lifefold.interpreters.web.token import Token, default_folder
 
 HOST: Final = "127.0.0.1"
@@ -58,12 +58,16 @@ class Opened(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def opened(logs: Sequence[Path], host: str = HOST, port: int = PORT, names: Sequence[str] = ()) -> Generator[Opened]:
-    """Open the desk of some logs. ``names`` are further names of this machine, by which browsers may address it.
+def opened(
+    logs: Sequence[Path], host: str = HOST, port: int = PORT, names: Sequence[str] = (), find: Finder | None = None
+) -> Generator[Opened]:
+    """Open the desk of some logs, or of those that ``find`` returns from time to time.
+
+    ``names`` are further names of this machine, by which browsers may address it.
 
     Raises ``NotServed``, ``Busy`` and ``NotAStore``.
     """
-    with _bound(host, port) as bound, Shelf(logs) as shelf:
+    with _bound(host, port) as bound, Shelf(logs, find) as shelf:
         port = bound.getsockname()[1]
         token = Token(default_folder(), port)
         hosts = [f"{name}:{port}" for name in _names(host, names)]

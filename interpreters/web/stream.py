@@ -4,13 +4,15 @@ A stream holds positions only. The lines are those of the journal, which all str
 costs no memory.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Final
+from urllib.parse import quote, unquote
 
 import anyio
 import msgspec
 from sse_starlette import ServerSentEvent
 
+from lifefold.interpreters.web.agent_page import UnknownName
 from lifefold.interpreters.web.followed_log import FollowedLog
 from lifefold.interpreters.web.journal import Line
 
@@ -34,6 +36,12 @@ class RunnerSeen(msgspec.Struct, frozen=True):
     trouble: str
 
 
+class FleetGone(msgspec.Struct, frozen=True):
+    """The event ``gone``: a fleet of this machine is no longer shown."""
+
+    fleet: str
+
+
 class Pulse:
     """Wakes everything that waits for news."""
 
@@ -51,47 +59,59 @@ class Pulse:
         return self._event
 
 
-def parse(text: str, logs: Sequence[FollowedLog]) -> dict[str, int]:
-    """Return the position of each log in an id: one number for one log, ``KEY:SEQ,KEY:SEQ`` for several.
+def parse(text: str, logs: Sequence[FollowedLog], *, is_one: bool) -> dict[str, int]:
+    """Return the position of each log in an id: a number in the stream of one log, else ``KEY:SEQ,KEY:SEQ``.
 
     A log without a position begins with its newest entry. Raises ``ValueError``.
     """
     parts = (each.rpartition(":") for each in text.split(",")) if text else ()
-    given = {key: number for key, _, number in parts}
+    given = {unquote(key): number for key, _, number in parts}
     found: dict[str, int] = {}
     for log in logs:
-        number = given.get("" if len(logs) == 1 else log.key)
+        number = given.get("" if is_one else log.key)
         found[log.key] = log.now.seq if number is None else min(max(int(number), 0), log.now.seq)
     return found
 
 
-def written(positions: Mapping[str, int]) -> str:
+def written(positions: Mapping[str, int], *, is_one: bool) -> str:
     """Return positions as an id."""
-    if len(positions) == 1:
+    if is_one:
         return str(*positions.values())
-    return ",".join(f"{key}:{seq}" for key, seq in positions.items())
+    return ",".join(f"{quote(key, safe='')}:{seq}" for key, seq in positions.items())
 
 
 async def events(
-    logs: Sequence[FollowedLog], positions: dict[str, int], pulse: Pulse
+    logs: Callable[[], Sequence[FollowedLog]], positions: dict[str, int], pulse: Pulse, *, is_one: bool
 ) -> AsyncIterator[ServerSentEvent]:
-    """Yield the events of logs after positions, without end."""
+    """Yield the events of logs after positions, until a log that was asked for by its key is gone.
+
+    A log that comes later begins with its newest entry, and with the event of its runner.
+    """
     seen: dict[str, tuple[bool, str]] = {}
     while True:
         is_behind, beat = False, pulse.next()
-        for log in logs:
+        try:
+            shown = logs()
+        except UnknownName:
+            return
+        for log in shown:
+            positions.setdefault(log.key, log.now.seq)
             if seen.get(log.key) != (log.runs, log.trouble):
                 seen[log.key] = (log.runs, log.trouble)
-                yield _event("runner", RunnerSeen(log.key, log.runs, log.trouble), positions)
+                yield _event("runner", RunnerSeen(log.key, log.runs, log.trouble), written(positions, is_one=is_one))
             after, newest = positions[log.key], log.now.seq
             if after < newest:
                 until = min(newest, after + MOST_ENTRIES)
                 positions[log.key] = until
                 is_behind = is_behind or until < newest
-                yield _event("entries", Entries(log.key, until, tuple(log.journal.between(after, until))), positions)
+                lines = tuple(log.journal.between(after, until))
+                yield _event("entries", Entries(log.key, until, lines), written(positions, is_one=is_one))
+        for key in seen.keys() - {log.key for log in shown}:
+            del seen[key], positions[key]
+            yield _event("gone", FleetGone(key), written(positions, is_one=is_one))
         if not is_behind:
             await beat.wait()
 
 
-def _event(name: str, data: msgspec.Struct, positions: Mapping[str, int]) -> ServerSentEvent:
-    return ServerSentEvent(msgspec.json.encode(data).decode(), event=name, id=written(positions))
+def _event(name: str, data: msgspec.Struct, number: str) -> ServerSentEvent:
+    return ServerSentEvent(msgspec.json.encode(data).decode(), event=name, id=number)

@@ -26,7 +26,7 @@ from lifefold.interpreters.worktrees.locks import held
 from lifefold.interpreters.worktrees.pinned import Pins, remove_pipes, repository_at, worktree_at
 from lifefold.interpreters.worktrees.pipes import pipe_before
 
-GIT_LIMITS = Limits(timeout_ms=600_000, patience_ms=5_000, keep_bytes=67_108_864)
+GIT_LIMITS = Limits(timeout_ms=600_000, grace_ms=5_000, keep_bytes=67_108_864)
 """The longest run of a git command, its patience when cancelled, and the most bytes that it may print."""
 
 NAMES_SHOWN = 20

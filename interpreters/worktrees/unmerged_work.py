@@ -20,7 +20,7 @@ from lifefold.interpreters.worktrees.pinned import worktree_at
 LOOK_MS: Final = 3_000
 """The time limit of the search: a user waits for the answer, and can repeat the command."""
 
-_LIMITS: Final = replace(GIT_LIMITS, patience_ms=0)
+_LIMITS: Final = replace(GIT_LIMITS, grace_ms=0)
 
 
 @dataclass(frozen=True, slots=True)

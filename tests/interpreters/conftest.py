@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from git_faults import Faults
-from git_ground import GitScene, new_repository
+from git_sandbox import GitScene, new_repository
 
 
 @pytest.fixture

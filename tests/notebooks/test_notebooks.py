@@ -7,7 +7,13 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+import nbformat
 import pytest
+
+from notebooks import execute
+
+FORMAT: Final[Any] = nbformat
+"""It has no types."""
 
 FOLDER: Final = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS: Final = sorted(FOLDER.glob("*.ipynb"))
@@ -38,6 +44,8 @@ def test_a_notebook_has_pictures_with_their_texts_and_nothing_of_one_machine(pat
     assert [cell["execution_count"] for cell in ran] == list(range(1, len(ran) + 1))
     bundles = [output["data"] for cell in ran for output in cell["outputs"] if "data" in output]
     assert any("image/svg+xml" in bundle for bundle in bundles)
+    assert all(("image/svg+xml" in bundle) == ("image/png" in bundle) for bundle in bundles)
+    assert not any("<svg" in "".join(bundle.get("text/html", ())) for bundle in bundles)
     assert all("".join(bundle["text/plain"]).strip() for bundle in bundles)
     assert not OF_A_MACHINE.search(path.read_text())
 
@@ -71,3 +79,30 @@ def test_a_notebook_whose_cell_fails_is_not_written(tmp_path: Path) -> None:
     assert ran.returncode == 1
     assert "ZeroDivisionError" in ran.stdout
     assert Path(path).read_bytes() == before
+
+
+def test_a_notebook_that_needs_more_processor_time_than_its_limit_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also if it shows what is committed. The time of a machine that does something else does not count."""
+    path = written(tmp_path, "sum(range(10**6)); print(2)", "2\n")
+    monkeypatch.setattr(sys, "argv", ["execute.py", path, "--check"])
+    assert execute.main() == 0
+    monkeypatch.setattr(execute, "BUSY_S", 0)
+    assert execute.main() == 1
+    assert "at most 0 s are accepted" in capsys.readouterr().out
+
+
+def test_pixels_are_not_compared_where_there_is_the_svg_of_the_same_picture() -> None:
+    """The fonts of a machine make other pixels, and a picture without SVG is compared whole."""
+
+    def shown(**bundle: str) -> str:
+        output = FORMAT.v4.new_output(
+            "display_data", data={kind.replace("_", "/"): each for kind, each in bundle.items()}
+        )
+        return execute.shown(FORMAT.v4.new_notebook(cells=[FORMAT.v4.new_code_cell(outputs=[output])]))
+
+    svg = {"image_svg+xml": "<svg/>"}
+    assert shown(**svg, image_png="one") == shown(**svg, image_png="other")
+    assert shown(**svg, image_png="one") != shown(**svg)
+    assert shown(image_png="one") != shown(image_png="other")

@@ -19,7 +19,7 @@ from lifefold.core.lifecycles.task import (
 )
 from lifefold.core.lifecycles.task_profiles import GovernedTask
 from mutated import ALL, STUCK, shipped, way_to
-from property_ground import changed, without_timer
+from property_checks import changed, without_timer
 
 OPEN, CLAIMED, DONE = State.OPEN, State.CLAIMED, State.DONE
 FENCE: Final = "a report of another claim changes nothing"

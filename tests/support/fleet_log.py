@@ -33,10 +33,10 @@ class FleetLog:
         with SqliteStore.create(path, {"fleet": "fleet", "meaning": meaning}) as store:
             anyio.run(partial(store.append, Batch(entries)))
 
-    def happens(self, to: str, entity: str, *events: Event) -> "FleetLog":
+    def happens(self, to: str, entity: str, *events: Event, actor: str = "test") -> "FleetLog":
         """Write what happens to an entity of an aggregate."""
         return self._written(
-            [self._decided(to, Envelope(entity, event, self._ledger.last_ms, "test")) for event in events]
+            [self._decided(to, Envelope(entity, event, self._ledger.last_ms, actor)) for event in events]
         )
 
     def _written(self, entries: list[Entry]) -> "FleetLog":

@@ -16,7 +16,7 @@ import anyio
 from anyio.lowlevel import checkpoint
 
 from agreement import fold_with_ledger, fold_with_react
-from engine_ground import TappedStore, VirtualClock
+from engine_harness import TappedStore, VirtualClock
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening, system
 from lifefold.core.fleet.system import board
 from lifefold.core.fleet.worker import assignment, mailbox, shutdown

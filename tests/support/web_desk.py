@@ -9,6 +9,7 @@ from typing import Any
 import httpx2
 
 from lifefold.interpreters.web.server import Opened, opened
+from lifefold.interpreters.web.shelf import Finder
 
 WAIT_S = 60
 """Longer than any answer takes on any machine."""
@@ -49,17 +50,18 @@ class Served:
 
 
 @contextmanager
-def served(logs: Sequence[Path], *, port: int = 0) -> Generator[Served]:
-    """Serve the desk of some logs, with a client that is logged in."""
-    with opened(logs, port=port) as desk:
+def served(logs: Sequence[Path], *, port: int = 0, find: Finder | None = None) -> Generator[Served]:
+    """Serve the desk of some logs, or of those that are found, with a client that is logged in."""
+    with opened(logs, port=port, find=find) as desk:
         thread = threading.Thread(target=desk.run, daemon=True)
         thread.start()
         try:
             served = Served(desk)
             with served.client:
                 served.login()
-                for log in served.json("/index.json")["fleets"]:
-                    assert log["at"]["seq"]
+                while (page := served.json("/index.json"))["reading"]:
+                    threading.Event().wait(0.1)
+                assert all(log["at"]["seq"] for log in page["fleets"])
                 yield served
         finally:
             desk.leave()

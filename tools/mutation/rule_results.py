@@ -262,8 +262,8 @@ EXPLAINED: Final[Mapping[str, str]] = {
     ),
     **dict.fromkeys(
         (
-            "is_unmanned: `asked != ('', AccessLevel.UNTRUSTED)",
-            "is_unmanned: `('', AccessLevel.UNTRUSTED)` begins with the other one",
+            "is_unmet: `asked != ('', AccessLevel.UNTRUSTED)",
+            "is_unmet: `('', AccessLevel.UNTRUSTED)` begins with the other one",
             "does not ask `usage.is_used_up(worker)`",
             "go_on: `work.state is assignment.State.WORKING and work.sessions and usage",
             "decline: `paused and worker.record(",
@@ -278,7 +278,7 @@ EXPLAINED: Final[Mapping[str, str]] = {
         "no agent is paused in these fleets, and a held one may give back a task that it has not begun;"
         " the tests of the rules find it"
     ),
-    "begin_anew: `yield Tell('board', f'worker_slot:{worker.key}', worker_slot.RestartDone())` is asked for twice": (
+    "restart_agent: `yield Tell('board', f'worker_slot:{worker.key}', worker_slot.RestartDone())` is asked for twice": (
         "the board gets it again before any other message, when no permit is held; the tests of the rules find it"
     ),
     "conversations: choose": "which identifier is chosen decides nothing; the tests of the rules find it",

@@ -45,8 +45,8 @@ SOURCES: Final = (
             "fold _fold_worker_slot _fold_task offer is_at_work _introduce _own _overlapping folders _offer _put"
             " _withdrawn _at_work _close _hinder _without is_lost are_open match next_pair hand_over brief_of recall"
             " KEPT release retry_granted block_waiting free_waiting look_again lose_role gather gathered divide"
-            " cancel_parts _cancelled _CANCELLABLE _PARTS _WAITS is_unmanned _was_lost _waiting_for _records"
-            " _are_closed _lost decide decide_late send_home is_unwanted"
+            " cancel_parts _cancelled _CANCELLABLE _PARTS _WAITS is_unmet _was_lost _waiting_for _records"
+            " _are_closed _lost decide decide_late stop_workers is_unwanted"
         ).split(),
     ),
     Source(
@@ -80,7 +80,7 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         *(worker_restarts, shutdown, worker),
         name="restarts",
         changed=(worker_restarts,),
-        names="comes_back on_agent_stopped dismiss ask begin_anew".split(),
+        names="comes_back on_agent_stopped dismiss ask restart_agent".split(),
     ): featured_fleets.RESTARTED,
     Source(
         *(restarts, board),
@@ -120,7 +120,7 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         name="turns",
         changed=(output, turns),
         names=(
-            "keep_following stop_following reap_when_gone RUNS OVER NONE"
+            "keep_following stop_following reap_after_end RUNS OVER NONE"
             " begin_turn launch_turn run_turn follow_work verify_turn end_turn reap_turn"
             " is_left of_sessions _begin_of _end_of"
         ).split(),
@@ -130,7 +130,7 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         name="budgets",
         changed=(task_index, budgets),
         names=(
-            "of_task admits out_of_money share_of _concerned reserve settle _cost reopen go_without go_on_with_more"
+            "of_task admits out_of_money share_of _concerned reserve settle _cost reopen go_without unblock_after_raise"
             " _blocked _fold_budget whole_of"
         ).split(),
     ): featured_fleets.LIMITED,
@@ -144,7 +144,7 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         *(conversations, worker),
         name="conversations",
         changed=(conversations,),
-        names="take_up choose listen keep _kept begins_anew _ended".split(),
+        names="take_up choose listen keep _kept replaces_lost_conversation _ended".split(),
     ): featured_fleets.TALKING,
     Source(
         *(steering, worker),
@@ -159,8 +159,8 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         name="trust",
         changed=(task_index, claims, trust),
         names=(
-            "earn earned frees trust_again withdraw IN_HAND is_allowed _claim abilities any_agent_may is_distrusting"
-            " _distrust"
+            "earn earned frees trust_again withdraw WITHDRAWABLE is_allowed _claim abilities any_agent_may"
+            " is_distrusting _distrust"
         ).split(),
     ): featured_fleets.TRUSTED,
     Source(
@@ -175,7 +175,7 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         *(service_slot, board),
         name="service_slot",
         changed=(service_slot, board),
-        names="service_slots is_kept send_home close_down _drain_services".split(),
+        names="service_slots is_kept stop_workers close_down _drain_services".split(),
     ): featured_fleets.SERVING,
 }
 """The rules of optional parts of a fleet, each with the small fleets that have the part."""

@@ -146,7 +146,7 @@ class Account(Record, frozen=True):
         return replace(self, rest_ms=0, until_ms=0)
 
 
-def told_rest_ms(until_ms: int | None, now_ms: int) -> int | None:
+def reported_rest_ms(until_ms: int | None, now_ms: int) -> int | None:
     """Return the rest until a told end, within its bounds; None without an end, or for one that is past."""
     if until_ms is None or until_ms <= now_ms:
         return None
@@ -161,7 +161,7 @@ def is_later(a: Account, e: LimitReported) -> bool:
     return e.rest_ms is not None and e.until_ms > a.until_ms
 
 
-def was_told(a: Account, _e: RestOver) -> bool:
+def has_reported_end(a: Account, _e: RestOver) -> bool:
     """A session has told the end of the rest."""
     return a.until_ms > 0
 
@@ -240,23 +240,23 @@ def rests_until_its_time(step: Transition) -> bool:
     return not rested or isinstance(step.event, RestOver | RestLifted)
 
 
-def rests_as_long_as_told(step: Transition) -> bool:
+def rests_until_the_reported_end(step: Transition) -> bool:
     """A told end is kept. Without one the rest grows with every limit in a row.
 
     A report during a rest counts only if it tells a later end.
     """
     if not isinstance(step.event, LimitReported):
         return True
-    was, now, told_ms = step.was, step.after.record, step.event.rest_ms
-    if step.was.state is State.RESTING and (told_ms is None or step.event.until_ms <= was.until_ms):
+    was, now, reported_ms = step.was, step.after.record, step.event.rest_ms
+    if step.was.state is State.RESTING and (reported_ms is None or step.event.until_ms <= was.until_ms):
         return bool(now == was)
-    if told_ms is not None:
-        return bool((now.rest_ms, now.limits) == (told_ms, 0))
+    if reported_ms is not None:
+        return bool((now.rest_ms, now.limits) == (reported_ms, 0))
     in_a_row = min(was.limits + 1, MOST_LIMITS)
     return bool((now.rest_ms, now.limits) == (guessed_rest_ms(in_a_row), in_a_row))
 
 
-def is_open_after_a_told_end(step: Transition) -> bool:
+def opens_after_a_reported_end(step: Transition) -> bool:
     """A told end opens the account, and a guess lets it be tried. Agents come and go without changing its state."""
     match step.event:
         case RestOver():
@@ -323,9 +323,13 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     ),
     always_step("only time or an operator ends the rest of an account", rests_until_its_time),
     always_step(
-        "an account rests as long as it was told, or longer with every limit in a row", rests_as_long_as_told, on=Event
+        "an account rests as long as it was told, or longer with every limit in a row",
+        rests_until_the_reported_end,
+        on=Event,
     ),
-    always_step("a told end opens an account, and a guess lets it be tried again", is_open_after_a_told_end, on=Event),
+    always_step(
+        "a told end opens an account, and a guess lets it be tried again", opens_after_a_reported_end, on=Event
+    ),
     always_step("of several told ends of a limit the latest counts", has_the_latest_end, on=Event),
     always_step("a probing account has one session at most", tries_with_one, on=Event),
     always_step("an account knows the agents that use it", knows_its_users),
@@ -365,7 +369,7 @@ machine: Machine[Any] = Machine(
         row((State.OPEN, State.PROBING), LimitReported, State.RESTING, rest),
         row(State.RESTING, LimitReported, State.RESTING, rest, when=is_later, restart=True),
         row(State.RESTING, LimitReported, STAY),
-        row(State.RESTING, RestOver, State.OPEN, open_up, when=was_told),
+        row(State.RESTING, RestOver, State.OPEN, open_up, when=has_reported_end),
         row(State.RESTING, RestOver, State.PROBING),
         row(State.RESTING, RestLifted, State.PROBING),
         row(State.OPEN, Admitted, STAY, admit),

@@ -160,7 +160,7 @@ def listens(n: Notifier, e: Announced) -> bool:
     return e.notification.kind in n.kinds
 
 
-def has_room(n: Notifier, e: Announced) -> bool:
+def has_capacity(n: Notifier, e: Announced) -> bool:
     """The notifier listens to this kind, and another notification may wait."""
     return listens(n, e) and len(n.waiting) < n.most_waiting
 
@@ -180,7 +180,7 @@ def may_retry(n: Notifier, _e: DeliveryFailed) -> bool:
     return not n.is_down and n.tries < n.retries
 
 
-def has_more_to_try(n: Notifier, _e: DeliveryFailed) -> bool:
+def has_more_waiting(n: Notifier, _e: DeliveryFailed) -> bool:
     """Another notification waits."""
     return len(n.waiting) > 1
 
@@ -282,7 +282,7 @@ def goes_in_order(step: Transition) -> bool:
             return now.waiting == was.waiting
 
 
-def is_told_once(step: Transition) -> bool:
+def is_delivered_once(step: Transition) -> bool:
     """A delivered notification leaves for good: each try has the next number, or the same one after a failed try."""
     if step.before is None:
         return True
@@ -340,7 +340,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     ),
     always("a notifier has notifications of its kinds only", lambda e: listens_only(e.record)),
     always_step("notifications are delivered in order, one at a time", goes_in_order),
-    always_step("no notification is delivered again after its delivery", is_told_once),
+    always_step("no notification is delivered again after its delivery", is_delivered_once),
     always_step("every accepted notification is counted once", counts_what_it_accepts),
     always_step("a notification that is given up is kept as a failure", keeps_failures),
     always_step("a notification is given up after its last try only", is_given_up_late),
@@ -366,7 +366,7 @@ machine: Machine[Any] = Machine(
     about="the notifications of one notifier: they wait, are delivered one at a time, or have failed",
     rows=(
         row(State.IDLE, Announced, State.PENDING, begin, when=listens),
-        row(_BUSY, Announced, STAY, append, when=has_room),
+        row(_BUSY, Announced, STAY, append, when=has_capacity),
         row(_BUSY, Announced, STAY, overflow, when=listens),
         row(State.IDLE, Observed, State.PENDING, begin_observed, when=is_new),
         row(_BUSY, Observed, STAY, append_observed, when=is_new),
@@ -374,7 +374,7 @@ machine: Machine[Any] = Machine(
         row(State.DELIVERING, Delivered, State.PENDING, succeed, when=has_more),
         row(State.DELIVERING, Delivered, State.IDLE, succeed),
         row(State.DELIVERING, DeliveryFailed, State.PENDING, try_again, when=may_retry),
-        row(State.DELIVERING, DeliveryFailed, State.PENDING, give_up, when=has_more_to_try),
+        row(State.DELIVERING, DeliveryFailed, State.PENDING, give_up, when=has_more_waiting),
         row(State.DELIVERING, DeliveryFailed, State.IDLE, give_up),
     ),
     during={

@@ -193,7 +193,7 @@ def _is_open_for(board: Aggregate, worker: str) -> bool:
     return found is None or is_tried or found.state is account.State.OPEN
 
 
-def are_told(fleet: Projection) -> bool:
+def know_their_account(fleet: Projection) -> bool:
     """With no message in flight, each worker knows whether its account rests."""
     if fleet.under_way:
         return True
@@ -204,5 +204,5 @@ def are_told(fleet: Projection) -> bool:
 
 
 OF_FLEETS: Final[tuple[Property[SystemState], ...]] = projected(
-    known, always("with no message in flight, every agent knows whether its account rests", are_told)
+    known, always("with no message in flight, every agent knows whether its account rests", know_their_account)
 )

@@ -78,7 +78,7 @@ class TaskIndex(msgspec.Struct, frozen=True):
     preempted: PMap[str, str] = pmap()
 
 
-_NOBODY: PVector[str] = pvector()
+_NO_NAMES: PVector[str] = pvector()
 
 
 def fold(work: TaskIndex, transition: Transition) -> TaskIndex:
@@ -126,7 +126,7 @@ def _fold_budget(work: TaskIndex, transition: Transition) -> TaskIndex:
     if not name or is_dry is (name in work.dry):
         return work
     dry = work.dry.add(name) if is_dry else work.dry.remove(name)
-    family = [each for each in (name, *work.parts.get(name, _NOBODY)) if each in work.hindered]
+    family = [each for each in (name, *work.parts.get(name, _NO_NAMES)) if each in work.hindered]
     return _hinder(replace(work, dry=dry), family, 1 if is_dry else -1)
 
 
@@ -188,10 +188,10 @@ def _distrust(work: TaskIndex, record: FleetTask) -> TaskIndex:
 
 def is_at_work(record: FleetTask) -> bool:
     """Tell whether a worker has the whole task in hand: its files change or are about to be merged."""
-    return record.state in _IN_HAND and bool(record.owner) and record.stage is Stage.WORK
+    return record.state in _WITH_CHANGING_FILES and bool(record.owner) and record.stage is Stage.WORK
 
 
-_IN_HAND = frozenset({task.State.CLAIMED, task.State.IN_PROGRESS, task.State.ORPHANED, task.State.DONE})
+_WITH_CHANGING_FILES = frozenset({task.State.CLAIMED, task.State.IN_PROGRESS, task.State.ORPHANED, task.State.DONE})
 
 
 CLAIMED: Final = frozenset({State.CLAIMED, State.IN_PROGRESS})
@@ -211,14 +211,14 @@ def _introduce(work: TaskIndex, record: FleetTask) -> TaskIndex:
     """Add a new task with its dependencies, files and parts."""
     needed, dependents = dict.fromkeys(record.depends_on), work.dependents
     for each in needed:
-        dependents = dependents.set(each, dependents.get(each, _NOBODY).append(record.id))
+        dependents = dependents.set(each, dependents.get(each, _NO_NAMES).append(record.id))
     work = _own(replace(work, dependents=dependents), record)
     unmet = sum(1 for each in needed if each not in work.closed)
-    busy = sum(1 for each in work.rivals.get(record.id, _NOBODY) if each in work.at_work)
+    busy = sum(1 for each in work.rivals.get(record.id, _NO_NAMES) if each in work.at_work)
     whole = whole_of(record.id)
     parts = work.parts
     if whole != record.id:
-        parts = parts.set(whole, parts.get(whole, _NOBODY).append(record.id))
+        parts = parts.set(whole, parts.get(whole, _NO_NAMES).append(record.id))
     return replace(work, parts=parts, hindered=work.hindered.set(record.id, unmet + busy + (whole in work.dry)))
 
 
@@ -236,7 +236,7 @@ def _reintroduce(work: TaskIndex, before: FleetTask, now: FleetTask) -> TaskInde
 def _hindering(work: TaskIndex, record: FleetTask) -> int:
     """Count the open dependencies of a task and its rivals at work."""
     unmet = sum(1 for each in dict.fromkeys(record.depends_on) if each not in work.closed)
-    return unmet + sum(1 for each in work.rivals.get(record.id, _NOBODY) if each in work.at_work)
+    return unmet + sum(1 for each in work.rivals.get(record.id, _NO_NAMES) if each in work.at_work)
 
 
 def _depend(work: TaskIndex, before: FleetTask, now: FleetTask) -> TaskIndex:
@@ -244,14 +244,14 @@ def _depend(work: TaskIndex, before: FleetTask, now: FleetTask) -> TaskIndex:
     for each in dict.fromkeys(before.depends_on):
         dependents = dependents.set(each, dependents[each].remove(now.id))
     for each in dict.fromkeys(now.depends_on):
-        dependents = dependents.set(each, dependents.get(each, _NOBODY).append(now.id))
+        dependents = dependents.set(each, dependents.get(each, _NO_NAMES).append(now.id))
     return replace(work, dependents=dependents)
 
 
 def _disown(work: TaskIndex, record: FleetTask) -> TaskIndex:
     """Remove the files of a task."""
     rivals, owners, below = work.rivals, work.owners, work.below
-    for other in rivals.get(record.id, _NOBODY):
+    for other in rivals.get(record.id, _NO_NAMES):
         rivals = _without_one(rivals, other, record.id)
     rivals = rivals.discard(record.id)
     for path in record.files:
@@ -271,21 +271,21 @@ def _own(work: TaskIndex, record: FleetTask) -> TaskIndex:
     rivals, owners, below = work.rivals, work.owners, work.below
     found = dict.fromkeys(other for path in record.files for other in _overlapping(work, path) if other != record.id)
     for other in found:
-        rivals = rivals.set(other, rivals.get(other, _NOBODY).append(record.id))
+        rivals = rivals.set(other, rivals.get(other, _NO_NAMES).append(record.id))
     if found:
         rivals = rivals.set(record.id, pvector(found))
     for path in record.files:
-        owners = owners.set(path, owners.get(path, _NOBODY).append(record.id))
+        owners = owners.set(path, owners.get(path, _NO_NAMES).append(record.id))
         for folder in folders(path):
-            below = below.set(folder, below.get(folder, _NOBODY).append(record.id))
+            below = below.set(folder, below.get(folder, _NO_NAMES).append(record.id))
     return replace(work, rivals=rivals, owners=owners, below=below)
 
 
 def _overlapping(work: TaskIndex, path: str) -> Iterator[str]:
     """Yield the tasks that change this path, a folder of it, or something in it."""
     for each in (path, *folders(path)):
-        yield from work.owners.get(each, _NOBODY)
-    yield from work.below.get(path, _NOBODY)
+        yield from work.owners.get(each, _NO_NAMES)
+    yield from work.below.get(path, _NO_NAMES)
 
 
 def folders(path: str) -> Iterator[str]:
@@ -326,12 +326,12 @@ def _withdrawn(ready: PMap[Requirement, tuple[Place, ...]], of: Offer) -> PMap[R
 def _at_work(work: TaskIndex, name: str, now: bool) -> TaskIndex:  # noqa: FBT001 - the one thing that has changed
     """Update whether a task is at work, which hinders its rivals."""
     at_work = work.at_work.add(name) if now else work.at_work.remove(name)
-    return _hinder(replace(work, at_work=at_work), work.rivals.get(name, _NOBODY), 1 if now else -1)
+    return _hinder(replace(work, at_work=at_work), work.rivals.get(name, _NO_NAMES), 1 if now else -1)
 
 
 def _close(work: TaskIndex, name: str) -> TaskIndex:
     """Note that a task is closed, which hinders its dependents by one less."""
-    return _hinder(replace(work, closed=work.closed.add(name)), work.dependents.get(name, _NOBODY), -1)
+    return _hinder(replace(work, closed=work.closed.add(name)), work.dependents.get(name, _NO_NAMES), -1)
 
 
 def _hinder(work: TaskIndex, names: Sequence[str], by: int) -> TaskIndex:

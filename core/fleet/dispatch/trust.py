@@ -63,14 +63,14 @@ def withdraw(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     if now.level >= transition.was.level or not now.task:
         return
     record: FleetTask = board.record(f"task:{now.task}")
-    is_its = transition.entity == f"worker_slot:{record.owner}" and record.state in IN_HAND
+    is_its = transition.entity == f"worker_slot:{record.owner}" and record.state in WITHDRAWABLE
     if is_its and not is_allowed(record, now):
         yield Dispatch(
             f"task:{record.id}", task.Released(record.epoch, f"{record.owner} is only {now.level.word} any more")
         )
 
 
-IN_HAND = CLAIMED | {task.State.ORPHANED}
+WITHDRAWABLE = CLAIMED | {task.State.ORPHANED}
 """In these states a task can be taken from its owner; done work cannot (E16).
 
 The work of a dead session is not known to be done.

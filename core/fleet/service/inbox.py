@@ -112,7 +112,7 @@ class Inbox(Record, frozen=True):
         return tuple(each.text for each in self.items if not each.source)
 
 
-def has_room(i: Inbox, e: MessageArrived) -> bool:
+def has_capacity(i: Inbox, e: MessageArrived) -> bool:
     """The service takes messages, and one more with this text is within both limits."""
     length = sum(len(text.encode(errors="surrogatepass")) for text in (*i.messages, e.text))
     return i.takes_messages and len(i.messages) < MESSAGES_LIMIT and length <= MESSAGES_BYTES
@@ -236,7 +236,7 @@ machine: Machine[Any] = Machine(
     Inbox(),
     about="the messages and triggers that wait for a run of a service, in their order",
     rows=(
-        row(State.OPEN, MessageArrived, STAY, keep_message, when=has_room),
+        row(State.OPEN, MessageArrived, STAY, keep_message, when=has_capacity),
         row(State.OPEN, Fired, STAY, when=waits_already),
         row(State.OPEN, Fired, STAY, keep_trigger),
         row(State.OPEN, Taken, STAY, take, when=is_free),

@@ -77,7 +77,7 @@ class Invocation(Record, frozen=True):
     limits: session.Limits = session.Limits()
 
     @property
-    def patience_ms(self) -> int:
+    def present_grace_ms(self) -> int:
         """The grace of a run: how long its end may take after a request, in milliseconds."""
         return self.limits.grace_ms
 
@@ -94,12 +94,12 @@ def launch(i: Invocation, e: Invoked) -> Step[Invocation, StorePrompt]:
     )
 
 
-def tell_failure(i: Invocation, e: session.SessionExited) -> Step[Invocation, LogFatal]:
+def report_failure(i: Invocation, e: session.SessionExited) -> Step[Invocation, LogFatal]:
     """Tell the operator of the failure: the run is not retried."""
     return Step(i, (LogFatal(f"run {i.attempt} has failed: {describe(e.outcome)}"),))
 
 
-def tell_end(i: Invocation, e: Cancelled) -> Step[Invocation, LogFatal]:
+def report_end(i: Invocation, e: Cancelled) -> Step[Invocation, LogFatal]:
     """Tell the operator that the run was ended, with the reason."""
     return Step(i, (LogFatal(f"run {i.attempt} is ended: {e.reason}"),))
 
@@ -170,8 +170,8 @@ machine: Machine[Any] = Machine(
         row(State.IDLE, Invoked, State.SPAWNING, launch),
         row(State.SPAWNING, session.SessionStarted, State.RUNNING, when=is_expected),
         row(LIVES, SUCCESS, State.IDLE),
-        row(LIVES, ANY_FAILURE, State.IDLE, tell_failure),
-        row(LIVES, Cancelled, State.IDLE, tell_end),
+        row(LIVES, ANY_FAILURE, State.IDLE, report_failure),
+        row(LIVES, Cancelled, State.IDLE, report_end),
     ),
     during={LIVES: does(run, yields=session.SessionStarted, last=session.SessionExited, outlives=True)},
     properties=PROPERTIES,

@@ -55,7 +55,7 @@ def awaits_with_nothing_to_do(service: Aggregate) -> bool:
     return p.state is not process.State.RUNNING or busy or p.suspended_for is not None
 
 
-def gone_takes_nothing(service: Aggregate) -> bool:
+def runs_nothing_when_down(service: Aggregate) -> bool:
     """The inbox is closed exactly when the service is down for good, and such a service runs nothing."""
     closed = service.record(inbox.REF).state is inbox.State.CLOSED
     return closed is is_down(service) and (not closed or is_idle(service))
@@ -90,7 +90,7 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     always_step("a service fails only by failed runs", fails_by_its_runs),
     always("triggers are watched exactly while the service is up", watches_while_up),
     always("a service awaits its triggers exactly when it has nothing to do", awaits_with_nothing_to_do),
-    always("a service that is down for good runs nothing and accepts nothing", gone_takes_nothing),
+    always("a service that is down for good runs nothing and accepts nothing", runs_nothing_when_down),
     always("a service follows its desired state", follows_its_desired_state),
     leads_to(
         "every stop or drain ends with nothing left, if the current run ends",

@@ -44,18 +44,18 @@ from lifefold.core.fleet.dispatch import (
 from lifefold.core.fleet.dispatch.task_index import TaskIndex, fold, work_of
 from lifefold.core.fleet.system import plan_change, plan_enforcement
 from lifefold.core.fleet.system.board_properties import PROPERTIES
-from lifefold.core.fleet.system.completion import finished, lacks_money, nothing_is_left
+from lifefold.core.fleet.system.completion import finished, is_out_of_budget, nothing_is_left
 from lifefold.core.fleet.worker import desired_state, mailbox
 from lifefold.core.kernel import Aggregate, AggregateType, Transition, View, rule
 from lifefold.core.lifecycles import approval, task
 from lifefold.effects import Tell
 
-__all__ = ["NAME", "aggregate", "close_down", "finished", "send_home"]
+__all__ = ["NAME", "aggregate", "close_down", "finished", "stop_workers"]
 
 NAME = "board"
 
 
-def send_home(board: Aggregate, transition: Transition) -> Iterator[Tell]:
+def stop_workers(board: Aggregate, transition: Transition) -> Iterator[Tell]:
     """Stop all workers when every task is settled and no more can come. Services end their runs first."""
     if not nothing_is_left(board) or transition.before is None or work_of(board).changing:
         return
@@ -64,7 +64,7 @@ def send_home(board: Aggregate, transition: Transition) -> Iterator[Tell]:
     ):  # something is blocked, but goes on at once
         return
     was: Any = transition.before.record
-    if transition.machine in _ENDS_BY_ITSELF or not task.settled(was) or lacks_money(was):
+    if transition.machine in _ENDS_BY_ITSELF or not task.settled(was) or is_out_of_budget(was):
         for ref in sorted(board.entities):
             if ref.startswith("worker_slot:") and board.entities[ref].state is not worker_slot.State.GONE:
                 yield Tell(
@@ -161,7 +161,7 @@ aggregate = AggregateType(
         dependencies.block_waiting,
         dependencies.free_waiting,
         dependencies.cancel_parts,
-        aborts.catch_up,
+        aborts.abort_when_opened,
         aborts.spread,
         trust.earn,
         trust.trust_again,
@@ -169,14 +169,14 @@ aggregate = AggregateType(
         plan_approval.decide,
         plan_approval.decide_late,
         budgets.go_without,
-        budgets.go_on_with_more,
+        budgets.unblock_after_raise,
         plan_enforcement.enforce,
-        plan_enforcement.look_anew,
+        plan_enforcement.continue_with_new_terms,
         restarts.grant,
         restarts.spend,
         restarts.give_back,
-        *(rule(on=each)(send_home) for each in (fleet_task.machine, intake.machine)),
-        rule(on=plan_change.machine, enters=plan_change.State.IN_FORCE)(send_home),
+        *(rule(on=each)(stop_workers) for each in (fleet_task.machine, intake.machine)),
+        rule(on=plan_change.machine, enters=plan_change.State.IN_FORCE)(stop_workers),
         close_down,
         notifications.announce_plan,
         notifications.announce_limit,

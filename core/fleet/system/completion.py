@@ -25,10 +25,10 @@ def nothing_is_left(board: Aggregate) -> bool:
 
 def waits_for_money(board: Aggregate) -> bool:
     """Tell whether a task is blocked by a budget that only an operator can raise."""
-    return any(lacks_money(each) for each in tasks_of(board))
+    return any(is_out_of_budget(each) for each in tasks_of(board))
 
 
-def lacks_money(record: fleet_task.FleetTask) -> bool:
+def is_out_of_budget(record: fleet_task.FleetTask) -> bool:
     """Tell whether a task is blocked because a budget is spent."""
     return record.state is task.State.BLOCKED and record.blocked_by.startswith(fleet_task.BUDGET)
 

@@ -28,7 +28,7 @@ from lifefold.core.lifecycles import session, task
 from lifefold.effects import MergeWork
 
 
-class Hand(msgspec.Struct, frozen=True):
+class WorkerClaim(msgspec.Struct, frozen=True):
     """The projection of a worker: its claim, as task and epoch, and what it does about it.
 
     ``was_begun``: a session has run at the task. ``is_merging``: the work is being merged. ``has_stopped`` is about the
@@ -46,7 +46,7 @@ Known = tuple[bool, task.Stage, tuple[tuple[str, ...], ...]]
 """What the owner of a task must know: approval, stage, and the commands that verify it."""
 
 
-class Office(msgspec.Struct, frozen=True):
+class BoardClaims(msgspec.Struct, frozen=True):
     """The projection of the board: the last claims of tasks, begun and closed ones, and their owners.
 
     It also has the workers that are gone, and what owners must know of their tasks.
@@ -60,7 +60,7 @@ class Office(msgspec.Struct, frozen=True):
     known: tuple[tuple[str, Known], ...]
 
 
-def in_hand(of: Aggregate) -> Hand | Office | None:
+def ownership_of(of: Aggregate) -> WorkerClaim | BoardClaims | None:
     """Return the projection of a board or a worker. A service has no task."""
     if of.kind == service.KIND:
         return None
@@ -73,10 +73,10 @@ def in_hand(of: Aggregate) -> Hand | Office | None:
         begun = agent is session.State.RUNNING or not is_first
         was_begun = begun if work.state is assignment.State.WORKING else None
         is_merging = work.state is assignment.State.MERGING
-        return Hand(claim, agent is session.State.STOPPED, was_begun, is_merging, _known(work.brief))
+        return WorkerClaim(claim, agent is session.State.STOPPED, was_begun, is_merging, _known(work.brief))
     tasks = tasks_of(of)
     worker_slots = (entity for ref, entity in of.entities.items() if ref.startswith("worker_slot:"))
-    return Office(
+    return BoardClaims(
         tuple((each.id, each.epoch) for each in tasks),
         frozenset(each.id for each in tasks if each.state is task.State.IN_PROGRESS),
         frozenset(each.id for each in tasks if each.state is task.State.CLOSED),
@@ -92,62 +92,65 @@ def _known(of: fleet_task.FleetTask | task.Brief) -> Known:
     return of.needs_approval, of.stage, of.verify
 
 
-def _office(fleet: Projection) -> Office:
-    found: Office = fleet.aggregates[board.NAME]
+def _board_claims(fleet: Projection) -> BoardClaims:
+    found: BoardClaims = fleet.aggregates[board.NAME]
     return found
 
 
-def _hands(fleet: Projection) -> dict[str, Hand]:
-    return {name.partition("/")[2]: seen for name, seen in fleet.aggregates.items() if isinstance(seen, Hand)}
+def _worker_claims(fleet: Projection) -> dict[str, WorkerClaim]:
+    return {name.partition("/")[2]: seen for name, seen in fleet.aggregates.items() if isinstance(seen, WorkerClaim)}
 
 
-def claims_are_in_one_hand(fleet: Projection) -> bool:
-    """No claim is in two hands (E12)."""
-    claims = [each.claim for each in _hands(fleet).values() if each.claim is not None]
+def claims_have_one_worker(fleet: Projection) -> bool:
+    """No two workers hold the same claim (E12)."""
+    claims = [each.claim for each in _worker_claims(fleet).values() if each.claim is not None]
     return len(set(claims)) == len(claims)
 
 
 def claims_were_made(fleet: Projection) -> bool:
     """Every claim of a worker was made by the board (E12)."""
-    known = dict(_office(fleet).epochs)
-    claims = (each.claim for each in _hands(fleet).values() if each.claim is not None)
+    known = dict(_board_claims(fleet).epochs)
+    claims = (each.claim for each in _worker_claims(fleet).values() if each.claim is not None)
     return all(1 <= epoch <= known[name] for name, epoch in claims)
 
 
-def hands_agree(fleet: Projection) -> bool:
+def ownership_agrees(fleet: Projection) -> bool:
     """With no message in flight, each worker holds what it owns, or finishes a merge."""
-    office = _office(fleet)
-    last = dict(office.epochs)
-    owned = {name: (of, last[of]) for of, name in office.owners}
+    board_claims = _board_claims(fleet)
+    last = dict(board_claims.epochs)
+    owned = {name: (of, last[of]) for of, name in board_claims.owners}
     return bool(fleet.under_way) or all(
-        hand.claim == owned.get(name) or (hand.is_merging and name not in owned) for name, hand in _hands(fleet).items()
+        held.claim == owned.get(name) or (held.is_merging and name not in owned)
+        for name, held in _worker_claims(fleet).items()
     )
 
 
 def progress_agrees(fleet: Projection) -> bool:
     """When nothing is under way, a task that its owner works at is in progress if a session has run, and not before."""
-    office = _office(fleet)
-    owners = dict(office.owners)
-    at_work = [(name, hand) for name, hand in _hands(fleet).items() if hand.claim and hand.was_begun is not None]
+    board_claims = _board_claims(fleet)
+    owners = dict(board_claims.owners)
+    at_work = [
+        (name, held) for name, held in _worker_claims(fleet).items() if held.claim and held.was_begun is not None
+    ]
     return bool(fleet.under_way) or all(
-        (hand.claim[0] in office.begun) is hand.was_begun
-        for name, hand in at_work
-        if hand.claim and owners.get(hand.claim[0]) == name
+        (held.claim[0] in board_claims.begun) is held.was_begun
+        for name, held in at_work
+        if held.claim and owners.get(held.claim[0]) == name
     )
 
 
 def closed_is_left(fleet: Projection) -> bool:
     """No worker works at a closed task under the claim that closed it."""
-    office = _office(fleet)
-    last = {(name, epoch) for name, epoch in office.epochs if name in office.closed}
-    return not any(each.claim in last for each in _hands(fleet).values())
+    board_claims = _board_claims(fleet)
+    last = {(name, epoch) for name, epoch in board_claims.epochs if name in board_claims.closed}
+    return not any(each.claim in last for each in _worker_claims(fleet).values())
 
 
 def owners_work(fleet: Projection) -> bool:
     """No worker holds the last claim of a task that is another worker's (E12)."""
-    office = _office(fleet)
-    last, owners = dict(office.epochs), dict(office.owners)
-    claims = [(name, *each.claim) for name, each in _hands(fleet).items() if each.claim is not None]
+    board_claims = _board_claims(fleet)
+    last, owners = dict(board_claims.epochs), dict(board_claims.owners)
+    claims = [(name, *each.claim) for name, each in _worker_claims(fleet).items() if each.claim is not None]
     return all(owners.get(of, name) == name for name, of, epoch in claims if last[of] == epoch)
 
 
@@ -156,26 +159,26 @@ def owners_know_their_task(fleet: Projection) -> bool:
 
     A plan change may replace the verification: the owner knows the new one when every message has arrived.
     """
-    office = _office(fleet)
-    last, known, hands = dict(office.epochs), dict(office.known), _hands(fleet)
-    owned = [(of, hands[name]) for of, name in office.owners if name in hands]
+    board_claims = _board_claims(fleet)
+    last, known, held_by = dict(board_claims.epochs), dict(board_claims.known), _worker_claims(fleet)
+    owned = [(of, held_by[name]) for of, name in board_claims.owners if name in held_by]
     compared = 2 if fleet.under_way else 3
-    return all(hand.known[:compared] == known[of][:compared] for of, hand in owned if hand.claim == (of, last[of]))
+    return all(held.known[:compared] == known[of][:compared] for of, held in owned if held.claim == (of, last[of]))
 
 
 def has_lost_work(fleet: Projection) -> bool:
     """Tell whether a worker holds a task that was taken from it (E20)."""
-    office = _office(fleet)
-    last, owners = dict(office.epochs), dict(office.owners)
-    claims = [(name, *each.claim) for name, each in _hands(fleet).items() if each.claim is not None]
+    board_claims = _board_claims(fleet)
+    last, owners = dict(board_claims.epochs), dict(board_claims.owners)
+    claims = [(name, *each.claim) for name, each in _worker_claims(fleet).items() if each.claim is not None]
     return any((last[of], owners.get(of)) != (epoch, name) for name, of, epoch in claims)
 
 
-def gone_is_gone(fleet: Projection) -> bool:
+def gone_workers_hold_nothing(fleet: Projection) -> bool:
     """A worker that is gone for the board has stopped and holds no task."""
-    hands = _hands(fleet)
-    gone = _office(fleet).gone & hands.keys()
-    return all(hands[name].has_stopped and hands[name].claim is None for name in gone)
+    held_by = _worker_claims(fleet)
+    gone = _board_claims(fleet).gone & held_by.keys()
+    return all(held_by[name].has_stopped and held_by[name].claim is None for name in gone)
 
 
 _TELLING = frozenset({"assignment", "session"})
@@ -190,12 +193,14 @@ def nearby(fleet: SystemState, name: str, transitions: Iterable[Transition]) -> 
     board_now: Aggregate = fleet.aggregates[board.NAME]
     if name == board.NAME:
         refs = list(around(board_now, transitions))
-        people = [f"{worker.KIND}/{ref.removeprefix('worker_slot:')}" for ref in refs if ref.startswith("worker_slot:")]
+        workers = [
+            f"{worker.KIND}/{ref.removeprefix('worker_slot:')}" for ref in refs if ref.startswith("worker_slot:")
+        ]
     elif name.startswith(f"{worker.KIND}/") and any(each.machine in _TELLING for each in transitions):
-        refs, people = [], [name]
+        refs, workers = [], [name]
     else:
         return None
-    there = _workers(fleet, people)
+    there = _workers(fleet, workers)
     refs += [ref for each in there.values() for ref in _of_worker(board_now, each)]
     owners = [board_now.record(ref).owner for ref in refs if ref.startswith("task:") and ref in board_now.entities]
     others = _workers(fleet, [f"{worker.KIND}/{each}" for each in owners if each])
@@ -208,7 +213,7 @@ def _workers(fleet: SystemState, names: Iterable[str]) -> dict[str, Aggregate]:
 
 
 def _of_worker(board_now: Aggregate, of: Aggregate) -> Iterator[str]:
-    """Yield the references of a worker's worker slot, of the task that was given to it, and of the one in its hand."""
+    """Yield the references of a worker's worker slot, of the task that was given to it, and of the one it holds."""
     worker_slot = f"worker_slot:{of.key}"
     yield worker_slot
     tasks = (
@@ -221,12 +226,12 @@ def _of_worker(board_now: Aggregate, of: Aggregate) -> Iterator[str]:
 OF_FLEETS: Final[tuple[Property[SystemState], ...]] = localized(
     nearby,
     *projected(
-        in_hand,
-        always("no two workers hold the same claim", claims_are_in_one_hand),
+        ownership_of,
+        always("no two workers hold the same claim", claims_have_one_worker),
         always("every claim of a worker was made by the board", claims_were_made),
-        always("with no message in flight, each worker holds the task it owns, or finishes a merge", hands_agree),
+        always("with no message in flight, each worker holds the task it owns, or finishes a merge", ownership_agrees),
         always("with no message in flight, exactly the tasks with a session are in progress", progress_agrees),
-        always("a worker that is gone holds no task", gone_is_gone),
+        always("a worker that is gone holds no task", gone_workers_hold_nothing),
         always("no worker works at a task that its claim has closed", closed_is_left),
         always("no worker works at a task of another claim", owners_work),
         always("the owner of a task knows its stage", owners_know_their_task),
@@ -234,7 +239,7 @@ OF_FLEETS: Final[tuple[Property[SystemState], ...]] = localized(
 )
 
 AT_LAST: Final[tuple[Property[SystemState], ...]] = projected(
-    in_hand,
+    ownership_of,
     leads_to(
         "a worker whose task was taken learns it, if merges end",
         has_lost_work,

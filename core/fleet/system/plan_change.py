@@ -140,7 +140,7 @@ def terms_when_removed(board: Aggregate, name: str) -> TaskPlan | None:
     return found
 
 
-def says_why(step: Transition) -> bool:
+def refusal_has_reasons(step: Transition) -> bool:
     """A refused change has its obstacles, and a change never differs from what was accepted."""
     before: PlanChange = step.was
     reasons = step.event.reasons if isinstance(step.event, ChangeRefused) else ()
@@ -148,7 +148,7 @@ def says_why(step: Transition) -> bool:
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("a plan change is in force as accepted, or has its obstacles", says_why, on=Event),
+    always_step("a plan change is in force as accepted, or has its obstacles", refusal_has_reasons, on=Event),
     leads_where(
         "an accepted plan change is decided once",
         {ChangeAccepted: (State.ACCEPTED,), ChangeEnforced: (State.IN_FORCE,), ChangeRefused: (State.REFUSED,)},

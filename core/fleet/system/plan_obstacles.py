@@ -168,14 +168,14 @@ def _of_task(board: Aggregate, was: TaskPlan, now: TaskPlan, of: PlanChange) -> 
         key = f"{name}.{fleet_task.KEYS[field]}"
         if field in {*_AT_REST, *_WITHOUT_PARTS} and record.parts:
             yield Obstacle(key, "the task was split; put that back, or begin a new log", FRESH)
-        elif field in _AT_REST and state in fleet_task.IN_HAND:
-            yield _of_task_in_hand(key, record)
-    if was.verify and not now.verify and record.orphaned is task.OnDeath.VERIFY and state in fleet_task.IN_HAND:
+        elif field in _AT_REST and state in fleet_task.UNDER_WAY:
+            yield _of_task_under_way(key, record)
+    if was.verify and not now.verify and record.orphaned is task.OnDeath.VERIFY and state in fleet_task.UNDER_WAY:
         why = f"the task is {state}, and a dead session's work needs commands; leave one, or wait"
         yield Obstacle(f"{name}.verify", f"{why}; this says what comes next", f"lifefold why {record.id}")
 
 
-def _of_task_in_hand(key: str, record: fleet_task.FleetTask) -> Obstacle:
+def _of_task_under_way(key: str, record: fleet_task.FleetTask) -> Obstacle:
     """Return the obstacle of a key that a task in hand keeps."""
     is_so = f"the task is {record.state}{f' with {record.owner}' if record.owner else ''}"
     if record.state is State.PENDING_APPROVAL:

@@ -157,7 +157,10 @@ def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     lost its conversation, once.
     """
     exited = transition.event if isinstance(transition.event, session.SessionExited) else None
-    if exited and (session_profiles.may_go_on(transition.was, exited) or conversations.begins_anew(worker, transition)):
+    if exited and (
+        session_profiles.may_go_on(transition.was, exited)
+        or conversations.replaces_lost_conversation(worker, transition)
+    ):
         return
     working = worker.record("assignment").state is assignment.State.WORKING
     match transition.entered:
@@ -174,7 +177,7 @@ def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 def _failure(worker: Aggregate, transition: Transition) -> str:
     """Return the reason why a session has failed; empty if it has not."""
-    return stall_detector.told_with(worker, transition.event, session_profiles.said_to_fail(transition.event))
+    return stall_detector.nudged_reason(worker, transition.event, session_profiles.failure_reason(transition.event))
 
 
 def _stopped_by(worker: Aggregate, transition: Transition) -> str:
@@ -311,7 +314,7 @@ aggregate = AggregateType(
         restarts.dismiss,
         rule(on=supervisor.machine, enters=supervisor.State.ASKING)(restarts.ask),
         rule(on=assignment.machine, enters=assignment.State.IDLE)(restarts.ask),
-        restarts.begin_anew,
+        restarts.restart_agent,
         rule(on=agent, enters=session.State.STOPPED)(shutdown.close_mailbox),
         rule(on=supervisor.machine, enters=supervisor.OVER)(shutdown.close_mailbox),
         rule(on=assignment.machine, enters=assignment.State.IDLE)(shutdown.step_back),

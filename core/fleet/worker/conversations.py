@@ -85,7 +85,7 @@ def _kept(worker: Aggregate, of_it: Conversation) -> KeptConversation | None:
     return KeptConversation(worker.key, of_it.named, of_it.charged) if of_it.is_begun else None
 
 
-def begins_anew(worker: Aggregate, transition: Transition) -> bool:
+def replaces_lost_conversation(worker: Aggregate, transition: Transition) -> bool:
     """Tell whether the claim goes on with another conversation, because the session has found the present one lost."""
     found, before = of(worker), transition.before
     if found is None or found.has_lost or found.state is State.UNNAMED:

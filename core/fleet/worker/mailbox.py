@@ -94,7 +94,7 @@ class Mailbox(Record, frozen=True):
     taken: int = 0
 
 
-def has_room(m: Mailbox, e: OperatorMessageArrived) -> bool:
+def has_capacity(m: Mailbox, e: OperatorMessageArrived) -> bool:
     """One more message with this text is within both limits."""
     length = sum(len(text.encode(errors="surrogatepass")) for text in (*m.messages, e.text))
     return len(m.messages) < MESSAGES_LIMIT and length <= MESSAGES_BYTES
@@ -186,8 +186,8 @@ machine: Machine[Any] = Machine(
     Mailbox(),
     about="operator messages for an agent: in every prompt until a session with them succeeds",
     rows=(
-        row(State.EMPTY, OperatorMessageArrived, State.HOLDING, keep, when=has_room),
-        row(State.HOLDING, OperatorMessageArrived, State.HOLDING, keep, when=has_room),
+        row(State.EMPTY, OperatorMessageArrived, State.HOLDING, keep, when=has_capacity),
+        row(State.HOLDING, OperatorMessageArrived, State.HOLDING, keep, when=has_capacity),
         row(State.HOLDING, MessagesTaken, State.HOLDING, take),
         row(State.HOLDING, MessagesReached, State.HOLDING, reach, when=is_reached),
         row(State.HOLDING, MessagesDelivered, State.EMPTY, deliver, when=all_taken),

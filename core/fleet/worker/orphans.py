@@ -39,7 +39,7 @@ from lifefold.effects import InspectWork, RunSession, Tell, VerifyWork
 def ending(worker: Aggregate, transition: Transition, reason: str) -> assignment.SessionDied | assignment.WorkFailed:
     """Return the event for the assignment of any failed session, whether the task becomes an orphan by it or not."""
     brief: task.Brief = worker.record("assignment").brief
-    found = stall_detector.judged_with(worker, session_profiles.diagnosed(transition.event))
+    found = stall_detector.nudged_diagnosis(worker, session_profiles.diagnosed(transition.event))
     match brief.orphaned:
         case task.OnDeath.VERIFY if brief.verify and has_died(transition):
             return assignment.SessionDied(reason, found)
@@ -101,7 +101,7 @@ def _found(event: Event) -> str:
             return ""
 
 
-def is_looked_at_in_peace(worker: Aggregate) -> bool:
+def is_inspected_without_processes(worker: Aggregate) -> bool:
     """The work of a dead session is neither inspected nor verified while a process of the session is left."""
     work: assignment.Assignment = worker.record("assignment")
     looks = assignment.is_orphan(work) and work.state is not assignment.State.ORPHANED
@@ -109,7 +109,7 @@ def is_looked_at_in_peace(worker: Aggregate) -> bool:
 
 
 OF_WORKERS: Final[tuple[Property[Aggregate], ...]] = (
-    always("the work of a dead session is inspected after its process has ended", is_looked_at_in_peace),
+    always("the work of a dead session is inspected after its process has ended", is_inspected_without_processes),
 )
 
 

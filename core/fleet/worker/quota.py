@@ -162,7 +162,7 @@ def reporting(agent: Machine[Any]) -> Rule:
         if limit is None or transition.entered is None:
             return
         to = f"{account.REF}:{account_of(worker)}"
-        rest_ms = account.told_rest_ms(limit.until_ms, transition.at_ms)
+        rest_ms = account.reported_rest_ms(limit.until_ms, transition.at_ms)
         until_ms = 0 if rest_ms is None else limit.until_ms or 0
         yield Tell("board", to, account.LimitReported(rest_ms, until_ms, limit.scope, limit.message))
         if is_given_back(worker, transition):

@@ -354,7 +354,7 @@ def give_up(_worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     yield Dispatch("session", Stalled(silent.silent_ms))
 
 
-def told_with(worker: Aggregate, by: Event, reason: str) -> str:
+def nudged_reason(worker: Aggregate, by: Event, reason: str) -> str:
     """Return the reason of a session's failure, with the silence before its nudge, if it was nudged.
 
     A stalled session was nudged before, if the fleet nudges.
@@ -367,14 +367,14 @@ def told_with(worker: Aggregate, by: Event, reason: str) -> str:
     return f"{reason} (interrupted after {p.limits.nudge_ms // 1_000} s of silence)"
 
 
-def judged_with(worker: Aggregate, found: Diagnosis) -> Diagnosis:
+def nudged_diagnosis(worker: Aggregate, found: Diagnosis) -> Diagnosis:
     """Return the diagnosis of a session's end: the SIGINT of a nudge means that it timed out (E39)."""
     p: StallDetector | None = worker.record(REF) if REF in worker.entities else None
     nudged = p is not None and p.state in AFTER_NUDGE
     return TIMED_OUT if nudged and found.abort_reason is AbortReason.USER_INTERRUPT else found
 
 
-def watches_who_runs(worker: Aggregate) -> bool:
+def watches_running_sessions(worker: Aggregate) -> bool:
     """A session is watched exactly while it runs and waits for no answer, so no step follows its end."""
     if REF not in worker.entities:
         return True

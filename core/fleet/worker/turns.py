@@ -89,20 +89,20 @@ def _is_following(step: Transition) -> bool:
     return step.before is not None and step.before.state is State.REAPED and step.entered is State.CLAIMING
 
 
-def _but_for_the_following(properties: Iterable[Property[Any]]) -> Iterator[Property[Any]]:
+def _outside_of_turn_changes(properties: Iterable[Property[Any]]) -> Iterator[Property[Any]]:
     """Yield the document's properties; those of steps hold for all but the step from one turn to the next."""
     for each in properties:
         if each.property_kind is PropertyKind.ALWAYS_STEP:
-            yield replace(each, holds=partial(_or_following, each.holds))
+            yield replace(each, holds=partial(_or_next_turn, each.holds))
         else:
             yield each
 
 
-def _or_following(holds: Any, step: Transition) -> bool:
+def _or_next_turn(holds: Any, step: Transition) -> bool:
     return _is_following(step) or bool(holds(step))
 
 
-def begins_anew(step: Transition) -> bool:
+def next_turn_is_new(step: Transition) -> bool:
     """A reaped turn is left by the next claim only: the turn has the next number, its task, and nothing else."""
     if step.before is None or step.before.state is not State.REAPED:
         return True
@@ -123,8 +123,8 @@ in_fleet: Machine[Any] = Machine(
     rows=(*turn.machine.rows, FOLLOWING),
     invariants=turn.machine.invariants,
     properties=(
-        *_but_for_the_following(turn.machine.properties),
-        always_step("the following turn has nothing of the turn before", begins_anew),
+        *_outside_of_turn_changes(turn.machine.properties),
+        always_step("the following turn has nothing of the turn before", next_turn_is_new),
         accepts("a reaped turn can be followed", {State.REAPED: (turn.TaskClaimed,)}),
     ),
     rests=lambda t: t.state in NONE,
@@ -243,7 +243,7 @@ def reap_turn(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
         yield Dispatch(REF, turn.AgentReaped(_number(worker)))
 
 
-def reap_when_gone(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+def reap_after_end(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Reap a turn whose last activity has ended."""
     yield from reap_turn(worker, transition)
 
@@ -272,7 +272,7 @@ def of_sessions(agent: Machine[Any]) -> tuple[Rule, ...]:
         rule(on=agent, leaves=session.State.RUNNING, beside=output.REF)(output.stop_following),
         rule(on=agent, leaves=session.SESSION_LIVES, beside=REF)(reap_turn),
         *(
-            rule(on=each, event=ActivityEnded, beside=REF)(reap_when_gone)
+            rule(on=each, event=ActivityEnded, beside=REF)(reap_after_end)
             for each in (agent, assignment.machine, stall_detector.machine, output.machine)
         ),
         rule(on=machine, enters=OVER)(reap_turn),

@@ -8,6 +8,7 @@ from lifefold.core.fleet.system import board
 from lifefold.core.fleet.worker.question_model import Answer, Verdict
 from lifefold.core.kernel import Aggregate
 from lifefold.interpreters.cli import awaited, operator_commands
+from lifefold.interpreters.cli.answers import DELIVERY
 from lifefold.interpreters.cli.commands import answering, deciding
 from lifefold.interpreters.cli.confirming import must_be_confirmed
 from lifefold.interpreters.cli.errors import BadInput
@@ -35,14 +36,15 @@ def approve(arguments: Namespace) -> int:
 def _approve_all(arguments: Namespace) -> int:
     every = awaited.waiting(operator_commands.present(arguments.db))
     found = [each for each in every if is_approvable(each)]
+    note = DELIVERY.get().note
     for each in every:
         if each.about is Awaited.QUESTION and not is_approvable(each):
-            print(f"not approved: {each.names[0]} needs an answer in words: {each.reason}")
+            note(f"not approved: {each.names[0]} needs an answer in words: {each.reason}")
     if not found:
-        print("nothing waits for your approval")
+        note("nothing waits for your approval")
         return 0
     if not arguments.yes:
-        print("these wait for your approval:", *(f"  {_told(each)}" for each in found), sep="\n")
+        note("\n".join(("these wait for your approval:", *(f"  {_told(each)}" for each in found))))
         must_be_confirmed(f"approve {'it' if len(found) == 1 else f'all {len(found)}'}?", "--yes")
     return operator_commands.say(arguments.db, lambda there: _approved(there, found, arguments.reason), "tasks")
 

@@ -1,15 +1,13 @@
-"""The commands ``status``, ``tasks`` and ``log``: they read the log, with or without a runner."""
+"""The commands ``status`` and ``tasks``: they read the log, with or without a runner."""
 
 import json
-import sys
 import time
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from lifefold.core.fleet import system
 from lifefold.core.fleet.system import board, plan_change
 from lifefold.core.fleet.system.rerun import is_over
 from lifefold.core.fleet.worker import turns
@@ -17,11 +15,7 @@ from lifefold.core.lifecycles.session import Usage
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli import awaited, logs
 from lifefold.interpreters.cli.account import Account, usage_json
-from lifefold.interpreters.cli.earlier import found_earlier
-from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.fitting import fitted, terminal_width
-from lifefold.interpreters.cli.log_filter import Chosen, since
-from lifefold.interpreters.cli.story import Happening, told
 from lifefold.interpreters.cli.wording import (
     age,
     as_typed,
@@ -37,7 +31,6 @@ from lifefold.interpreters.cli.wording import (
     spent,
     work_of,
 )
-from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.explain import status as projection
 from lifefold.interpreters.explain import task_status, unread
 from lifefold.interpreters.explain.accounts import Balance, balances
@@ -271,44 +264,3 @@ def tasks(arguments: Namespace) -> None:
     rows = _with_cost(rows, usages, rows[0].index("COMMIT"))
     first_out = ("COMMIT", "AFTER", "CLAIMS", "TRUST", "COST", "RETRIES")
     print(fitted(rows, terminal_width(), first_out=first_out, shortened=("REASON", "TASK", "OWNER")))
-
-
-def log(arguments: Namespace) -> None:
-    """Print the transitions chosen by task, agent and time."""
-    since_ms = since(arguments.since, time.time_ns() // 1_000_000) if arguments.since else 0
-    chosen = Chosen(arguments.task, arguments.agent, since_ms)
-    ledger = Ledger(system)
-    with logs.peek(arguments.db) as store:
-        happenings = [each for decision in logs.decisions(store, ledger) for each in _told(chosen, decision)]
-        unknown = (str(found_earlier(store, each)) for each in chosen.missing(ledger.aggregates))
-        _warn_or_refuse(unknown, may_come=arguments.follow)
-        if arguments.json and not arguments.follow:
-            print(json.dumps(msgspec.to_builtins([happening.event for happening in happenings]), indent=2))
-            return
-        line = _json_line if arguments.json else Happening.line
-        for happening in happenings:
-            print(line(happening))
-        if arguments.follow:
-            sys.stdout.flush()
-            for decision in logs.decisions_as_they_come(store, ledger, lambda of: is_over(of.aggregates)):
-                for happening in _told(chosen, decision):
-                    print(line(happening), flush=True)
-
-
-def _warn_or_refuse(missing: Iterable[str], *, may_come: bool) -> None:
-    """Raise ``BadInput`` for an unknown name; with ``may_come`` only warn, because later entries may add it."""
-    for said in missing:
-        if not may_come:
-            raise BadInput(said)
-        print(f"warning: {said}", file=sys.stderr)
-
-
-def _told(chosen: Chosen, decision: Decision) -> Iterator[Happening]:
-    """Yield the chosen transitions of one input."""
-    name, reaction = decision.entry.stream, decision.reaction
-    every = zip(told(name, reaction), reaction.transitions, strict=True)
-    return (happening for happening, step in every if chosen.accepts(name, reaction, step))
-
-
-def _json_line(happening: Happening) -> str:
-    return msgspec.json.encode(happening.event).decode()

@@ -1,12 +1,15 @@
 """The command ``serve``: the desk of operators for browsers, until Ctrl-C."""
 
+import os
 import sys
 import threading
 from argparse import Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lifefold.interpreters.cli import logs
 from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.desk import registry
 from lifefold.interpreters.store import NotAStore
 
 if TYPE_CHECKING:
@@ -23,6 +26,13 @@ def _leave_with_input(desk: "Opened") -> None:
     desk.leave()
 
 
+def logs_of_machine() -> list[Path]:
+    """Return the logs of this machine, as ``lifefold fleets`` has them, and then those of this folder."""
+    noted = [Path(each.log) for each in registry.found()]
+    here = [Path(os.path.realpath(each)) for each in logs.latest_logs()]
+    return list(dict.fromkeys((*noted, *here)))
+
+
 def serve(arguments: Namespace) -> None:
     """Serve the desk of some logs."""
     try:
@@ -31,14 +41,15 @@ def serve(arguments: Namespace) -> None:
         if (error.name or "").partition(".")[0] not in _PACKAGES:
             raise
         raise BadInput(f"lifefold serve needs the package {error.name}: pip install 'lifefold[web]'") from error
-    found = [logs.named(each) for each in arguments.logs] or logs.latest_logs()
+    named = [logs.named(each) for each in arguments.logs]
+    find = None if named else logs_of_machine
     if not server.is_loopback(arguments.host):
         print(
             f"warning: {arguments.host} may be reached from other machines; nothing is encrypted",
             file=sys.stderr,
         )
     try:
-        with server.opened(found, arguments.host, arguments.port, arguments.allow_host) as desk:
+        with server.opened(named, arguments.host, arguments.port, arguments.allow_host, find) as desk:
             print(f"the desk is at  {desk.address}")
             print(f"Ctrl-C ends it; its token is in {desk.token.file}, which only this user can read", flush=True)
             if arguments.beside:

@@ -115,7 +115,7 @@ def _does_not_take(text: str, of: Aggregate) -> str:
         return _DRAINS
     if not waits.takes_messages:
         return f"{REFUSED}{inbox.NO_MESSAGES}"
-    return "" if inbox.has_room(waits, inbox.MessageArrived(text)) else f"{REFUSED}{inbox.FULL}"
+    return "" if inbox.has_capacity(waits, inbox.MessageArrived(text)) else f"{REFUSED}{inbox.FULL}"
 
 
 def _is_gone(of: Aggregate) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from lifefold.core.fleet.board import fleet_task
-from lifefold.core.fleet.system.plan_enforcement import look_anew
+from lifefold.core.fleet.system.plan_enforcement import continue_with_new_terms
 from lifefold.core.fleet.worker import assignment, desired_state, mailbox, output, question
 from lifefold.core.kernel import Created, Event, Transition, describe
 from lifefold.core.lifecycles import approval, session, task
@@ -77,7 +77,7 @@ def _back(event: fleet_task.DependencyBack, transition: Transition) -> str:
     return f"unblocked: {event.by} may be done after all"
 
 
-_LOOKED_AT: Final = f"rule:{look_anew.name}"
+_LOOKED_AT: Final = f"rule:{continue_with_new_terms.name}"
 """The actor that unblocks a changed task, whether or not its blocker is gone: other rules may block it at once."""
 
 

@@ -117,13 +117,13 @@ _TOLD_IT: Final = frozenset({mailbox.machine.name, desired_state.machine.name, q
 
 def chapters(lines: tuple[Line, ...]) -> tuple[Chapter, ...]:
     """Return the lines with repetitions folded: from the front, the longest cover first, then the shortest passage."""
-    told: list[Chapter] = []
+    made: list[Chapter] = []
     at = 0
     while at < len(lines):
         length, times = max(_repeats(lines, at), key=lambda each: (each[0] * each[1], -each[0]))
-        told.append(_chapter(lines[at : at + length * times], length))
+        made.append(_chapter(lines[at : at + length * times], length))
         at += length * times
-    return tuple(told)
+    return tuple(made)
 
 
 LONGEST: Final = 12

@@ -80,7 +80,7 @@ async function refresh() {
 function listen() {
   const fleet = body.dataset.fleet ? `?fleet=${encodeURIComponent(body.dataset.fleet)}&after=${body.dataset.seq}` : "";
   const events = new EventSource(`/events${fleet}`);
-  for (const name of ["entries", "runner"]) events.addEventListener(name, refresh);
+  for (const name of ["entries", "runner", "gone"]) events.addEventListener(name, refresh);
   events.addEventListener("open", () => body.classList.remove("lost"));
   events.addEventListener("error", () => body.classList.add("lost"));
 }

@@ -24,7 +24,7 @@ NOT_SEEN = {
     "dismiss": "an agent is down for moments, and hardly ever stopped in one; the check of fleet-restarts finds it",
     "give_back": "the same",
     "enforce": "in a simulation no operator changes the plan; the check of fleet-changing finds it",
-    "look_anew": "the same",
+    "continue_with_new_terms": "the same",
     "gain_role": "the same, and in a check no change adds an agent; tests/core/fleet/test_changing.py finds it",
     "listen": "worker and board agree that nothing is charged; tests/core/fleet/worker/test_conversation.py finds it",
     "mark_taken": "a message is in the next prompt again; tests/core/fleet/worker/test_steering.py finds it",
@@ -36,7 +36,9 @@ NOT_SEEN = {
 OF_PEOPLE = frozenset({"retry_granted", "divide", "gather", "lose_role", "cancel_parts", "decide"})
 """Rules of what only a fleet has whose plan a person approves, whose tasks take roles and may be split."""
 
-OF_BUDGETS = frozenset({"reserve", "settle", "go_without", "go_on_with_more", "measure", "clear_meter", "step_back"})
+OF_BUDGETS = frozenset(
+    {"reserve", "settle", "go_without", "unblock_after_raise", "measure", "clear_meter", "step_back"}
+)
 """Rules of what only a fleet has whose sessions are limited."""
 
 RENEWED = frozenset({"reopen"})
@@ -47,13 +49,13 @@ OF_TRUST = frozenset({"earn", "trust_again", "withdraw"})
 
 OF_SILENCE = frozenset({"keep_watch", "give_up"})
 """Rules of what only a fleet has whose sessions are watched."""
-OF_RESTARTS = frozenset({"on_agent_stopped", "ask", "begin_anew", "grant", "spend"})
+OF_RESTARTS = frozenset({"on_agent_stopped", "ask", "restart_agent", "grant", "spend"})
 """Rules of a fleet whose agents are restarted."""
 
 OF_PREEMPTION = frozenset({"preempt", "take_away", "use_request", "drop_request"})
 """Rules of a fleet in which tasks make room for what comes first."""
 
-OF_ABORTS = frozenset({"spread", "catch_up"})
+OF_ABORTS = frozenset({"spread", "abort_when_opened"})
 """Rules of a fleet in which something may be aborted."""
 
 OF_SERVICES = frozenset({"close_down"})
@@ -88,7 +90,7 @@ OF_NOTIFICATIONS = frozenset(
 
 OF_TURNS = frozenset(
     {
-        *("launch_turn", "run_turn", "reap_turn", "reap_when_gone", "follow_work", "begin_turn", "end_turn"),
+        *("launch_turn", "run_turn", "reap_turn", "reap_after_end", "follow_work", "begin_turn", "end_turn"),
         *("verify_turn", "keep_following", "stop_following", "interrupt_at_a_limit"),
     }
 )
@@ -101,14 +103,28 @@ TAKE_LONG = frozenset(
     {
         *("recall", "release", "abandon", "retry_granted", "divide", "gather", "look_again", "lose_role"),
         *("take_away", "use_request", "give_up"),
-        *("block_waiting", "free_waiting", "cancel_parts", "leave_to_others", "go_on_with_more"),
-        *("trust_again", "withdraw", "catch_up", "close_down", "drop_request", "preempt"),
+        *("block_waiting", "free_waiting", "cancel_parts", "leave_to_others", "unblock_after_raise"),
+        *("trust_again", "withdraw", "abort_when_opened", "close_down", "drop_request", "preempt"),
+        *("note_question", "note_silence", "pass_on", "announce_limit", "announce_budget", "take_messages"),
     }
 )
-"""Rules without which it takes long to shrink a run: with each event left out, the fleet goes round for long."""
+"""Rules without which it takes long to shrink a run: with an event left out, the fleet goes on for long."""
 
 
-FINDS = {"cancel_parts": 162, "catch_up": 271, "release": 203, "keep": 37, "open_after_probe": 37}
+FINDS = {
+    "cancel_parts": 162,
+    "abort_when_opened": 271,
+    "release": 203,
+    "keep": 37,
+    "open_after_probe": 37,
+    "note_question": 239,
+    "announce_limit": 56,
+    "announce_budget": 49,
+    "leave_to_others": 66,
+    "gather": 39,
+    "recall": 34,
+    "take_messages": 21,
+}
 """Which of the thousand seeds has found a rule, where it is a late one. After another change another seed may."""
 
 

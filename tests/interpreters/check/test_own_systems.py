@@ -142,7 +142,7 @@ def test_messages_that_arrive_are_not_spoken_of() -> None:
     ],
     ids=["aggregate", "entity", "event"],
 )
-def test_a_message_that_nobody_can_read_has_a_line_of_its_own(serve: Tell, why: str) -> None:
+def test_a_message_without_a_receiver_has_a_line_of_its_own(serve: Tell, why: str) -> None:
     """No such kind, no such entity, no such event: with the shortest trace to where it would be sent."""
     report = looked(serve=serve)
     assert report.ok

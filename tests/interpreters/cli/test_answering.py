@@ -141,7 +141,7 @@ def test_the_log_has_questions_in_words_and_no_token(log: Path, capsys: pytest.C
     """The same words as on the screens."""
     main(["answer", "Q2", "blue", "--db", str(log)])
     capsys.readouterr()
-    assert main(["log", "--db", str(log)]) == 0
+    assert main(["log", "--all", "--db", str(log)]) == 0
     told = capsys.readouterr().out
     for words in (
         "QuestionsOpened: T1, claim 1\n",

@@ -34,7 +34,7 @@ def tell(log: Path, capsys: pytest.CaptureFixture[str], *words: str, code: int =
     return printed.out + printed.err
 
 
-def test_how_budgets_stand_is_shown_for_people(spent: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_budgets_are_shown_as_text(spent: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The fleet's first; what is spent says so, and with which command it goes on."""
     rows = [line.split("  ") for line in tell(spent, capsys, "budget").splitlines()]
     shown = [[cell.strip() for cell in row if cell.strip()] for row in rows]

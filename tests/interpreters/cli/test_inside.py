@@ -22,7 +22,7 @@ OPERATORS = (
     "budget --add-usd 5", "finish",
     "budget --task T1 --add-sessions 1", "task add --id T2 --prompt x",
     "abort T1 --scope session", "abort --scope sibling", "branch --accept", "plan fleet.toml --accept",
-    "answer ann/Q1 yes", "attach ann", "approve ann/Q1", "reject ann/Q1",
+    "answer ann/Q1 yes", "attach ann", "approve ann/Q1", "reject ann/Q1", "edit T1 --priority 1 --yes",
 )  # fmt: skip
 """All commands that act, but those of a session."""
 

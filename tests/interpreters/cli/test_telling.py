@@ -7,8 +7,8 @@ import anyio
 import pytest
 
 from commands_run import LIFEFOLD
-from fleet_ground import HANG_S, Ground
 from fleet_log import ME, FleetLog, folded, said
+from fleet_sandbox import HANG_S, Sandbox
 from lifefold.core.fleet import AgentPlan, ServicePlan, TaskPlan
 from lifefold.core.fleet.service import inbox
 from lifefold.core.fleet.worker import assignment, desired_state, mailbox
@@ -44,7 +44,7 @@ def wanted(log: Path, agent: str) -> desired_state.DesiredState:
     return record
 
 
-def test_a_paused_agent_is_resumed_by_people(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_paused_agent_is_resumed_by_operators(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With why; each again is refused in words, and who was stopped is neither paused nor resumed."""
     FleetLog(log, T1, agents=PAIR)
     assert tell(log, capsys, "resume", code=2).startswith("ann: is not paused\nbob: is not paused\n")
@@ -267,10 +267,10 @@ def test_a_command_says_that_a_runner_has_not_answered(
 
 def test_a_runner_whose_agents_are_all_paused_leaves_at_once(tmp_path: Path) -> None:
     """Nothing comes of them that would have it look whether it may; and nothing is refused."""
-    ground = Ground(tmp_path).prepare("plain-1", repository=False)
+    sandbox = Sandbox(tmp_path).prepare("plain-1", repository=False)
 
     async def run() -> tuple[Verdict, desired_state.State, int]:
-        runner = await Runner.open(load(ground.fleet), ground.log)
+        runner = await Runner.open(load(sandbox.fleet), sandbox.log)
 
         async def leave() -> None:
             await anyio.wait_all_tasks_blocked()
@@ -295,10 +295,10 @@ def test_a_runner_whose_agents_are_all_paused_leaves_at_once(tmp_path: Path) -> 
 
 def test_who_is_resumed_while_the_runner_leaves_is_held_again(tmp_path: Path) -> None:
     """Or the runner would never leave; the next one lets it go on."""
-    ground = Ground(tmp_path).prepare("hang-1", repository=False)
+    sandbox = Sandbox(tmp_path).prepare("hang-1", repository=False)
 
     async def run() -> tuple[Verdict, desired_state.State, int]:
-        runner = await Runner.open(load(ground.fleet), ground.log)
+        runner = await Runner.open(load(sandbox.fleet), sandbox.log)
 
         def say(event: desired_state.PauseWanted | desired_state.ResumeWanted) -> None:
             runner.engine.offer("worker/agent", Envelope("desired_state", event, runner.engine.clock.now_ms()))
@@ -318,4 +318,4 @@ def test_who_is_resumed_while_the_runner_leaves_is_held_again(tmp_path: Path) ->
         return verdict, runner.aggregates["worker/agent"].record("desired_state").state, runner.refused.counts.total()
 
     assert anyio.run(run) == (Verdict.LEFT, desired_state.State.HOLD, 0)
-    assert ground.sessions("hang-1") == 0
+    assert sandbox.sessions("hang-1") == 0

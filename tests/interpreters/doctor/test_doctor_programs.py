@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from acp_ground import SPEAKER
+from acp_sandbox import SPEAKER
 from lifefold.interpreters.adapters import Login, LoginFile, adapter_of
 from lifefold.interpreters.doctor import Verdict
 from lifefold.interpreters.doctor import programs as looked_at
@@ -64,7 +64,7 @@ def test_a_program_that_tells_no_version_is_missing(
 ) -> None:
     """It is ended after its time, and its last line is told."""
     if "sleep" in script:
-        monkeypatch.setattr(looked_at, "LIMITS", Limits(timeout_ms=300, patience_ms=100, keep_bytes=100))
+        monkeypatch.setattr(looked_at, "LIMITS", Limits(timeout_ms=300, grace_ms=100, keep_bytes=100))
     found = found_of(script, tmp_path, agents=("coder",))
     assert (found.verdict, found.fails) == (Verdict.MISSING, True)
     assert words in found.found

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 import lifefold.interpreters
-from engine_ground import Hands, VirtualClock
+from engine_harness import Hands, VirtualClock
 from kiln import Called, Lit, opened, system
 from lifefold.core.kernel import Aggregate, Envelope, Event, encode
 from lifefold.interpreters.engine import ACCEPTED, CommandQueue, Engine, Ledger, LogWriter

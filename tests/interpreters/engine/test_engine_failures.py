@@ -5,7 +5,7 @@ from typing import Any, Never
 import anyio
 import pytest
 
-from engine_ground import Pottery, never
+from engine_harness import Pottery, never
 from kiln import Announce, Called, Doused, Fire, Heat, Lit
 from lifefold.core.kernel import (
     EntityReleased,

@@ -9,7 +9,7 @@ from typing import Any, Never, cast
 import anyio
 import pytest
 
-from engine_ground import Log, Pottery, SqliteLog
+from engine_harness import Log, Pottery, SqliteLog
 from kiln import Called, Doused, Fired, Heat, Kiln, Lit, Stoked, kiln, opened, system, tally, tell_pots
 from lifefold.core.kernel import (
     AggregateType,

@@ -462,7 +462,7 @@ def test_of_many_things_some_are_named() -> None:
     [(-5, "0 s"), (59_999, "59 s"), (60_000, "1 min"), (3_600_000, "1 h"), (7_860_000, "2 h 11 min"),
      (172_800_000, "2 days")],
 )  # fmt: skip
-def test_durations_are_said_as_people_say_them(duration_ms: int, words: str) -> None:
+def test_durations_are_shown_in_words(duration_ms: int, words: str) -> None:
     """As coarse as they are long."""
     assert phrases.duration(duration_ms) == words
 

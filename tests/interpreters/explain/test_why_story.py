@@ -5,7 +5,7 @@ import pytest
 from fleet_driver import Driver
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan
 from lifefold.core.fleet.board import fleet_task
-from lifefold.core.fleet.system.plan_enforcement import look_anew
+from lifefold.core.fleet.system.plan_enforcement import continue_with_new_terms
 from lifefold.core.fleet.worker import assignment, desired_state, mailbox
 from lifefold.core.kernel import (
     Created,
@@ -171,7 +171,7 @@ def test_an_abort_that_ends_a_task_is_told_without_a_condition() -> None:
 @pytest.mark.parametrize("by", ["T3", "budget:fleet", "role:tester"])
 def test_a_change_of_the_plan_does_not_claim_that_a_blocker_is_gone(by: str) -> None:
     """The rule unblocks every changed task, and others decide what still blocks it."""
-    given = replace(stepped(fleet_task.DependencyBack(by)), actor=f"rule:{look_anew.name}")
+    given = replace(stepped(fleet_task.DependencyBack(by)), actor=f"rule:{continue_with_new_terms.name}")
     told = lines(why.tell(why.Story("T1"), "board", given))
     assert told == ["the fleet: unblocked, to be decided anew by the changed plan"]
 

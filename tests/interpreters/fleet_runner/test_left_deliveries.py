@@ -11,7 +11,7 @@ import anyio
 import msgspec
 import pytest
 
-from fleet_ground import Ground
+from fleet_sandbox import Sandbox
 from lifefold.interpreters.processes import identify, is_alive
 from lifefold.interpreters.processes.left_command import CommandRecord
 
@@ -84,13 +84,13 @@ def test_the_next_runner_ends_the_command_that_a_killed_runner_has_left(tmp_path
     """And delivers the notification again. No record is left at the end."""
     (tmp_path / "teller.py").write_text(HANGS)
     (tmp_path / "hangs").touch()
-    ground = Ground(tmp_path).prepare("plain-1")
+    sandbox = Sandbox(tmp_path).prepare("plain-1")
     command = json.dumps([sys.executable, "{fleet_dir}/teller.py"])
-    ground.fleet.write_text(
-        f'{ground.fleet.read_text()}\n[[notify]]\non = "closed"\nrun = {command}\ntimeout = "10m"\n'
+    sandbox.fleet.write_text(
+        f'{sandbox.fleet.read_text()}\n[[notify]]\non = "closed"\nrun = {command}\ntimeout = "10m"\n'
     )
-    began, record = tmp_path / "began", ground.log.with_name("ground.db.files") / "deliveries" / "notify-1.json"
-    with ground.running() as run:
+    began, record = tmp_path / "began", sandbox.log.with_name("sandbox.db.files") / "deliveries" / "notify-1.json"
+    with sandbox.running() as run:
         while not (began.exists() and began.read_text().endswith("\n")):
             pass
         run.signal(signal.SIGKILL)
@@ -99,7 +99,7 @@ def test_the_next_runner_ends_the_command_that_a_killed_runner_has_left(tmp_path
     assert left is not None
     assert msgspec.json.decode(record.read_bytes(), type=type(left)) == left
     (tmp_path / "hangs").unlink()
-    ground.run()
+    sandbox.run()
     assert not is_alive(left)
     assert len(began.read_text().splitlines()) == 2
     assert not record.exists()

@@ -9,7 +9,7 @@ import anyio
 import msgspec
 import pytest
 
-from acp_ground import AcpGround
+from acp_sandbox import AcpSandbox
 from lifefold.interpreters.store import SqliteStore
 
 pytest.importorskip("acp")
@@ -17,15 +17,15 @@ pytest.importorskip("acp")
 QUESTIONS = "[fleet.questions]"
 
 
-def steered(tmp_path: Path, *behaviours: str, fleet: str = "") -> AcpGround:
-    """Return a ground with an agent that waits at a gate in its first turn."""
-    of = AcpGround(tmp_path)
+def steered(tmp_path: Path, *behaviours: str, fleet: str = "") -> AcpSandbox:
+    """Return a sandbox with an agent that waits at a gate in its first turn."""
+    of = AcpSandbox(tmp_path)
     of.cast(of.speaker("slow", "gate", *behaviours), fleet=fleet)
     of.gate("slow")
     return of
 
 
-def events(of: AcpGround, kind: str) -> list[dict[str, object]]:
+def events(of: AcpSandbox, kind: str) -> list[dict[str, object]]:
     """Return the events of a type in the log, in order."""
     with SqliteStore.peek(of.log) as store:
         entries = anyio.run(store.read)
@@ -33,9 +33,9 @@ def events(of: AcpGround, kind: str) -> list[dict[str, object]]:
     return [each for each in found if each["type"] == kind]
 
 
-def until_posted(of: AcpGround, count: int) -> None:
+def until_posted(of: AcpSandbox, count: int) -> None:
     """Wait until the first session has so many messages in its inbox."""
-    while len([*of.log.with_name("ground.db.files").glob("sessions/slow/0001/inbox/*.json")]) < count:
+    while len([*of.log.with_name("sandbox.db.files").glob("sessions/slow/0001/inbox/*.json")]) < count:
         pass
 
 
@@ -119,7 +119,7 @@ def test_a_session_that_ends_before_it_takes_a_message_leaves_it_to_the_next_pro
 
 def test_an_urgent_message_ends_a_session_that_waits_for_an_operator(tmp_path: Path) -> None:
     """No process would wait for the answer any more, so the question is dropped with its session."""
-    of = AcpGround(tmp_path)
+    of = AcpSandbox(tmp_path)
     of.cast(of.speaker("writer", "ask"), fleet=QUESTIONS)
     with of.running() as run:
         run.until("writer asks: may it use edit")

@@ -6,6 +6,7 @@ from typing import Any, Final
 import msgspec
 import pytest
 
+from embedded_drawings import drawings
 from lifefold.core.fleet.board import fleet_task
 from lifefold.interpreters.campaign import Tally, campaign
 from lifefold.interpreters.campaign.findings import SeedFinding
@@ -19,8 +20,8 @@ from lifefold.interpreters.simulate.simulation import Found
 from lifefold.interpreters.simulate.story import AROUND
 from lifefold.interpreters.targets.simulation_targets import named
 
-ELSEWHERE: Final = re.compile(r"(?:src|href|url)\s*[=(]|<script|@import", re.IGNORECASE)
-"""What loads something."""
+ELSEWHERE: Final = re.compile(r"(?:src|href|url)\s*[=(](?!\"data:)|<script|@import", re.IGNORECASE)
+"""What loads something. An image that is in its own address does not."""
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +119,8 @@ def test_a_run_says_what_happened_in_it_and_where_time_went() -> None:
     assert run_text(run).startswith("seed 22: no property is broken\n")
     assert f"{run.counts.inputs:,} inputs" in run_text(run)
     page = run_html(run)
-    assert page.count('fill="#24324a"') == len({machine for (machine, _), spent in run.state_ms.items() if spent})
+    drawn = drawings(page)[0]
+    assert drawn.count('fill="#24324a"') == len({machine for (machine, _), spent in run.state_ms.items() if spent})
     assert not ELSEWHERE.search(page)
 
 
@@ -157,7 +159,8 @@ def test_a_picture_of_a_finding_numbers_what_happened_as_its_text_does() -> None
     finding = SeedFinding(target, 1, broken, Limits())
     assert len(run.entries) > AROUND
     assert finding_text(finding).endswith("\n".join(finding.shown.lines()).rstrip())
-    numbers = {int(each) for each in re.findall(r">(\d+)\. ", finding_html(finding, picture_of).split("</pre>")[1])}
+    drawn = drawings(finding_html(finding, picture_of))[0]
+    numbers = {int(each) for each in re.findall(r">(\d+)\. ", drawn)}
     assert numbers
     assert max(numbers) <= AROUND
 

@@ -9,6 +9,7 @@ import anyio
 import pytest
 from IPython.core.formatters import DisplayFormatter
 
+from embedded_drawings import drawings
 from lifefold.core import fleet
 from lifefold.core.fleet.system import board
 from lifefold.core.kernel import (
@@ -37,6 +38,7 @@ from lifefold.interpreters.notebook import (
     History,
     TooManyError,
     charts,
+    draw,
     load_ipython_extension,
     moves,
     state_space,
@@ -113,14 +115,15 @@ def test_every_type_is_shown_as_text_and_as_more(shell: Any, history: History, r
     run = simulate(worker_slot, seed=1)
     figure = charts.times("so long", {"each": [1_000]})
     checked = (worker_slot, fleet.system, trace, statechart(worker_slot), state_space(worker_slot), report, history)
-    shown = (*checked, Play.of(worker_slot), run, tried, tried.findings[0], figure)
+    played = (Play.of(worker_slot), draw(Play.of(worker_slot)))
+    shown = (*checked, *played, run, tried, tried.findings[0], figure)
     assert {type(each) for each in shown} == set(BUNDLES)
     for each in shown:
         data, _ = shell.display_formatter.format(each)
-        assert len(data) == 2
         assert data["text/plain"].strip()
         assert " at 0x" not in data["text/plain"]
-        assert {"image/svg+xml", "text/html"} & data.keys()
+        assert data.keys() in ({"text/plain", "image/svg+xml", "image/png"}, {"text/plain", "text/html"})
+        assert "<svg" not in data.get("text/html", "")
 
 
 def test_an_extension_that_is_unloaded_leaves_nothing(shell: Any) -> None:
@@ -136,7 +139,7 @@ def test_without_the_library_there_is_the_text(shell: Any, report: Report, monke
     monkeypatch.setitem(sys.modules, "pygraphviz", None)
     load_ipython_extension(shell)
     assert shell.display_formatter.format(session.machine)[0].keys() == {"text/plain"}
-    assert "<svg" not in shell.display_formatter.format(report)[0]["text/html"]
+    assert drawings(shell.display_formatter.format(report)[0]["text/html"]) == []
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     assert shell.display_formatter.format(charts.times("so long", {}))[0].keys() == {"text/plain"}
 
@@ -146,7 +149,7 @@ def test_a_report_shows_the_way_as_a_picture(shell: Any, report: Report) -> None
     load_ipython_extension(shell)
     data, _ = shell.display_formatter.format(report)
     assert data["text/plain"] == str(report)
-    assert data["text/html"].count("<svg") == len(report.broken()) == 2
+    assert len(drawings(data["text/html"])) == len(report.broken()) == 2
 
 
 @pytest.mark.parametrize("name", ["worker_slot", "task", "desired_state"])

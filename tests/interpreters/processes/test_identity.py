@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from lifefold.interpreters.processes import ProcessIdentity, identify, is_alive, signal_group_if_ours, signal_if_ours
-from session_ground import PATIENCE_S
+from session_scripts import PATIENCE_S
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from lifefold.interpreters.processes import read_exit, read_start
 from lifefold.interpreters.processes.session_files import write_spec
 from lifefold.interpreters.processes.shim import durable, output, proc, program
-from session_ground import PATIENCE_S, SHIM, Bell, run_shim, script, start_shim
+from session_scripts import PATIENCE_S, SHIM, Bell, run_shim, script, start_shim
 
 VALUES = st.recursive(
     st.none()

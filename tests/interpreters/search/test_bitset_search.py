@@ -407,7 +407,7 @@ def test_a_search_that_is_interrupted_says_what_it_has_met() -> None:
     assert found.count > 100
 
 
-def test_whoever_waits_is_told_how_far_it_is() -> None:
+def test_progress_is_reported_during_the_search() -> None:
     """The states that are not looked at yet are among those that were met."""
     told: list[Progress] = []
     found = search(sessions(3, postponed=0).product_system(), tell=told.append)

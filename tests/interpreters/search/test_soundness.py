@@ -86,7 +86,7 @@ def test_who_can_say_no_more_has_still_to_fulfil_what_does_not_need_it(commands:
     assert outcome(check(breaks(FIXED), bounds=Bounds(commands=commands)), "it is fixed") is Outcome.BROKEN
 
 
-def test_whoever_may_say_no_more_and_is_assumed_to_say_it_does_not_stay() -> None:
+def test_an_exhausted_command_under_weak_fairness_does_not_stay_enabled() -> None:
     """A run on which something assumed is possible for ever, and the bounds alone forbid it, is not fair."""
     rows: tuple[Row[Any], ...] = (row(Place.A, Break, Place.B), row(Place.B, Fix, Place.C))
     machine = Machine("thing", Thing(), rows=rows, final={Place.C}, properties=(FIXED,), rests=lambda _: True)

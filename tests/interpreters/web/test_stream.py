@@ -112,13 +112,15 @@ def test_ten_streams_get_the_same_events(half: Path) -> None:
 
 def test_an_id_of_several_fleets_names_each(tmp_path: Path) -> None:
     paths = [written_log(tmp_path / f"{name}.db", ENTRIES[:HALF]) for name in ("a", "b")]
-    with FollowedLog("a", paths[0]) as first, FollowedLog("b", paths[1]) as second:
+    with FollowedLog("a", paths[0]) as first, FollowedLog("b,c", paths[1]) as second:
         first.take()
         second.take()
-        assert parse("a:3,b:5", [first, second]) == {"a": 3, "b": 5}
-        assert parse("b:999", [first, second]) == {"a": HALF, "b": HALF}
-        assert parse("7", [first]) == {"a": 7}
-        assert written(parse("a:3,b:5", [first, second])) == "a:3,b:5"
-        assert written(parse("7", [first])) == "7"
+        assert parse("a:3,b%2Cc:5", [first, second], is_one=False) == {"a": 3, "b,c": 5}
+        assert parse("a:999", [first, second], is_one=False) == {"a": HALF, "b,c": HALF}
+        assert parse("a:7", [first], is_one=False) == {"a": 7}
+        assert parse("7", [first], is_one=True) == {"a": 7}
+        assert written({"a": 3, "b,c": 5}, is_one=False) == "a:3,b%2Cc:5"
+        assert written({"a": 7}, is_one=False) == "a:7"
+        assert written({"a": 7}, is_one=True) == "7"
         with pytest.raises(ValueError, match="invalid literal"):
-            parse("a:x", [first, second])
+            parse("a:x", [first, second], is_one=False)

@@ -1,6 +1,7 @@
 """The pages: what they show now and in the past, as HTML and as JSON, with everything escaped."""
 
 import json
+import re
 import runpy
 import time
 from collections.abc import Iterable, Iterator
@@ -255,7 +256,14 @@ def test_several_fleets_are_on_one_page_and_have_names_of_their_own(tmp_path: Pa
         logs.append(FleetLog(tmp_path / name / "fleet.db", TaskPlan("one", "do it")).path)
     with served(logs) as desk:
         fleets = desk.json("/index.json")["fleets"]
-        assert [each["at"]["key"] for each in fleets] == ["fleet", "fleet-2"]
+        first, second = (each["at"]["key"] for each in fleets)
+        assert re.fullmatch("fleet-[0-9a-f]{6}", first)
+        assert first != second
         assert [each["at"]["log"] for each in fleets] == list(map(str, logs))
-        desk.give("fleet-2", {"command": "cancel", "names": ["one"]})
-        assert desk.json("/fleets/fleet/tasks/one.json")["task"]["status"]["state"] == "OPEN"
+        desk.give(second, {"command": "cancel", "names": ["one"]})
+        assert desk.json(f"/fleets/{first}/tasks/one.json")["task"]["status"]["state"] == "OPEN"
+    with served(logs[::-1]) as desk:
+        assert {each["at"]["key"]: each["at"]["log"] for each in desk.json("/index.json")["fleets"]} == {
+            first: str(logs[0]),
+            second: str(logs[1]),
+        }

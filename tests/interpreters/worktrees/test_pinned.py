@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from git_ground import GitScene, attempt, commit, git, names, new_repository, write
+from git_sandbox import GitScene, attempt, commit, git, names, new_repository, write
 from lifefold.interpreters.worktrees.errors import WorkplaceError
 from lifefold.interpreters.worktrees.pinned import repository_at, worktree_at
 from lifefold.interpreters.worktrees.worktrees import GitWorkplace

@@ -49,10 +49,10 @@ from lifefold.core.fleet.board.fleet_task.model import (
 )
 from lifefold.core.fleet.board.fleet_task.properties import PROPERTIES
 from lifefold.core.fleet.board.fleet_task.replanning import (
-    IN_HAND,
     KEYS,
     REMOVABLE,
     TERMS,
+    UNDER_WAY,
     Removed,
     Replanned,
     comes_back,
@@ -64,7 +64,6 @@ from lifefold.core.fleet.board.fleet_task.table import machine
 __all__ = [
     "BUDGET",
     "CANCELLABLE",
-    "IN_HAND",
     "KEYS",
     "LEVEL",
     "MOST_SUBTASKS",
@@ -75,6 +74,7 @@ __all__ = [
     "ROLE",
     "SUBTASKS_MS",
     "TERMS",
+    "UNDER_WAY",
     "AbortWanted",
     "Aborted",
     "ConversationKept",

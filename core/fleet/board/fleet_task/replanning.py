@@ -57,7 +57,7 @@ KEYS: Final = {
 }
 """The keys of a fleet file, by the fields of a planned task."""
 
-IN_HAND: Final = frozenset(
+UNDER_WAY: Final = frozenset(
     {State.CLAIMED, State.IN_PROGRESS, State.ORPHANED, State.DONE, State.PENDING_APPROVAL, State.WAITING_FOR_SUBTASKS}
 )
 """In these states a task has been begun, and is neither over nor given back."""

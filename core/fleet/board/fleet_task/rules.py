@@ -74,7 +74,7 @@ def may_split(t: FleetTask, e: Split) -> bool:
     return shows_its_token(t, e) and 0 < len(e.tasks) <= most - t.parts
 
 
-def says_its_owner(t: FleetTask, e: ToolAborted) -> bool:
+def is_by_the_owner(t: FleetTask, e: ToolAborted) -> bool:
     """The current owner reports it with its token, in a fleet that has aborts (E12, E47)."""
     return t.fate is not None and shows_its_token(t, e)
 
@@ -99,7 +99,7 @@ def is_over(t: FleetTask) -> bool:
     return task.settled(t) and t.state is not State.BLOCKED
 
 
-def lacks_it(t: FleetTask, e: DependencyBack) -> bool:
+def is_blocked_by_it(t: FleetTask, e: DependencyBack) -> bool:
     """The task is blocked by that one."""
     return t.blocked_by == e.by
 

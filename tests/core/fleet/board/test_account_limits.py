@@ -18,7 +18,7 @@ from lifefold.core.fleet.board.account import (
     RestOver,
     State,
     machine,
-    told_rest_ms,
+    reported_rest_ms,
 )
 from lifefold.core.kernel import Event, row
 from lifefold.interpreters.check import check
@@ -68,7 +68,7 @@ def test_without_a_told_end_the_rest_grows_with_every_limit_in_a_row() -> None:
 )
 def test_a_told_end_is_believed_within_bounds(until_ms: int | None, rest_ms: int | None) -> None:
     """An end that is past tells nothing, and no rest is longer than a week and a day."""
-    assert told_rest_ms(until_ms, NOW_MS) == rest_ms
+    assert reported_rest_ms(until_ms, NOW_MS) == rest_ms
 
 
 def test_an_account_has_its_properties() -> None:

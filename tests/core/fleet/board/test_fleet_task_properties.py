@@ -237,16 +237,18 @@ MUTANTS: Final[Mutants] = {
     ),
     "a task that goes on still lacks something": (
         "when its blocker is resolved",
-        lambda: _with(row(State.BLOCKED, fleet_task.DependencyBack, State.OPEN, _still_lacks_it, when=rules.lacks_it)),
+        lambda: _with(
+            row(State.BLOCKED, fleet_task.DependencyBack, State.OPEN, _still_lacks_it, when=rules.is_blocked_by_it)
+        ),
     ),
     "the abort of a tool ends the session": (
         "does not move the task",
-        lambda: _with(row(WORKED_AT, fleet_task.ToolAborted, State.OPEN, when=rules.says_its_owner), ABORTING),
+        lambda: _with(row(WORKED_AT, fleet_task.ToolAborted, State.OPEN, when=rules.is_by_the_owner), ABORTING),
     ),
     "how far an abort reached is forgotten": (
         "does not move the task",
         lambda: _with(
-            row(WORKED_AT, fleet_task.ToolAborted, STAY, _forgets_the_scope, when=rules.says_its_owner), ABORTING
+            row(WORKED_AT, fleet_task.ToolAborted, STAY, _forgets_the_scope, when=rules.is_by_the_owner), ABORTING
         ),
     ),
     "an abort during a rest is forgotten": (

@@ -181,7 +181,7 @@ MISTAKES: Mutants = {
     ),
     "a notification is counted twice": (
         "counted once",
-        lambda: instead(SMALL, row(State.DELIVERING, Announced, STAY, _count_twice), notifier.has_room),
+        lambda: instead(SMALL, row(State.DELIVERING, Announced, STAY, _count_twice), notifier.has_capacity),
     ),
     "a pause is as long as any other": (
         "every timer lasts",

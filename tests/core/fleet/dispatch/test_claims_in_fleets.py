@@ -99,7 +99,7 @@ def test_a_task_whose_rival_rests_is_not_kept_from_work() -> None:
     assert assigned(of) == [("worker/ann", "T1")]
 
 
-def test_what_is_only_merged_or_verified_as_a_whole_stands_in_nobodys_way() -> None:
+def test_a_task_that_is_only_merged_or_verified_hinders_no_rival() -> None:
     """No files are changed by it that were not before."""
     of = ask(opened(make("T1", files=("a",), needs_approval=True), make("T2", files=("a",), ordinal=1)), "ann", "bob")
     ask(park(of, "T1"))
@@ -176,7 +176,7 @@ def test_a_task_that_is_taken_from_one_goes_to_another_in_the_same_step() -> Non
     assert (brief(of).epoch, of.record("task:T1").owner) == (2, "bob")
 
 
-def test_somebody_who_asks_twice_is_given_one_task() -> None:
+def test_a_worker_that_asks_twice_is_given_one_task() -> None:
     """He waits already."""
     of = ask(opened(make("T1", "T0")))
     assert of.dismiss("worker/ann", "worker_slot:ann", worker_slot.WorkWanted()).kind == "illegal"

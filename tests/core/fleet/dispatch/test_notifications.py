@@ -203,14 +203,16 @@ def test_a_closed_task_that_was_not_announced_breaks_the_property() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "words"),
+    ("rule", "where"),
     [
-        ("announce_task", "what waits for people"),
-        ("announce_budget", "what waits for people"),
-        ("announce_stop", "what waits for people"),
+        ("announce_task", "fleet-telling"),
+        ("announce_budget", "fleet-telling"),
+        ("announce_stop", "fleet-telling"),
+        ("announce_limit", "fleet-resting"),
+        ("announce_service", "fleet-outages"),
     ],
 )
-def test_a_rule_that_is_lost_breaks_a_property(rule: str, words: str) -> None:
+def test_a_rule_that_is_lost_breaks_a_property(rule: str, where: str) -> None:
     """In a small fleet with notifiers."""
-    target = named("fleet-telling")
-    is_broken(words, without(rule), replace(target.bounds, states=3_000), opening=target.opening)
+    target = named(where)
+    is_broken("what waits for people", without(rule), replace(target.bounds, states=3_000), opening=target.opening)

@@ -99,7 +99,7 @@ def test_nothing_makes_room_in_a_fleet_that_does_not_say_so() -> None:
     assert (work.is_preempting, dict(work.at), dict(work.preempted)) == (False, {}, {})
 
 
-def test_nobody_makes_room_while_somebody_is_free_who_may_take_it() -> None:
+def test_no_worker_is_preempted_while_a_suitable_worker_is_free() -> None:
     """That one is given the task."""
     of = ask(board(make("L1", priority=2)), "ann", "bob")
     assert assigned(add(of, "X", 1)) == [("worker/bob", "X")]
@@ -148,7 +148,7 @@ def test_one_is_asked_for_a_task_however_long_it_waits() -> None:
     assert (asked(of), states(of, "L1")) == ({"bob": "X"}, ["DONE"])
 
 
-def test_two_tasks_that_come_first_have_two_make_room_and_nobody_else_when_they_change_places() -> None:
+def test_two_urgent_tasks_preempt_two_workers_and_no_third_when_they_swap() -> None:
     """Who is free first is given the first of them; the room that the other one makes is for the second then."""
     of = busy(2, 2, 2, worker_slots=("ann", "bob", "cat"))
     add(add(of, "X", 1), "Y", 1)
@@ -170,7 +170,7 @@ def test_room_that_is_not_needed_any_more_is_for_the_next_that_comes_before_what
     assert (asked(of), states(of, "L1")) == ({"bob": "Y"}, ["IN_PROGRESS"])
 
 
-def test_a_request_that_nobody_needs_any_more_is_harmless() -> None:
+def test_a_preemption_request_that_no_task_needs_is_harmless() -> None:
     """Who has let its task go is given it again."""
     of = add(busy(2, worker_slots=("ann",)), "X", 1)
     of.give("task:X", task.Cancelled("not any more"))
@@ -186,7 +186,7 @@ def test_what_is_done_is_handed_over_and_makes_no_room() -> None:
     assert assigned(ask(of)) == [("worker/ann", "X")]
 
 
-def test_what_only_has_to_be_brought_home_has_nobody_make_room_and_comes_between() -> None:
+def test_a_task_that_only_needs_its_merge_preempts_no_worker() -> None:
     """A merge that a person has agreed to waits for somebody who is free; whoever makes room does it first."""
     of = board(make("M", needs_approval=True, priority=9), worker_slots=("ann",))
     say(ask(of), "M", task.Started, task.Completed, fleet_task.Parked)
@@ -201,7 +201,7 @@ def test_what_only_has_to_be_brought_home_has_nobody_make_room_and_comes_between
     assert assigned(ask(of)) == [("worker/ann", "X")]
 
 
-def test_who_goes_makes_no_room_and_somebody_else_is_asked() -> None:
+def test_a_preempted_worker_that_goes_is_replaced_by_another_one() -> None:
     """Also if it goes before it has heard of that, and also when the task of one who is gone is the lowest."""
     of = add(busy(2, 3), "X", 1)
     assert asked(of) == {"bob": "X"}
@@ -256,7 +256,7 @@ def test_only_who_is_trusted_so_far_makes_room() -> None:
 
 
 @pytest.mark.parametrize(("sessions", "preempted"), [(1, {}), (2, {"ann": "X"})])
-def test_nobody_makes_room_for_what_no_share_is_left_for(sessions: int, preempted: dict[str, str]) -> None:
+def test_no_worker_is_preempted_for_a_task_without_budget(sessions: int, preempted: dict[str, str]) -> None:
     """What is at work would be lost for nothing; the share that its owner holds is not counted."""
     caps = Caps(sessions=sessions)
     ((ref, limited),) = budget_of(budgets.FLEET, caps, Budget(caps, Amounts(sessions=1)))
@@ -271,7 +271,7 @@ def test_nobody_makes_room_for_what_no_share_is_left_for(sessions: int, preempte
     assert asked(add(of, "X", 1)) == preempted
 
 
-def test_a_retry_that_comes_first_has_somebody_make_room_when_it_has_rested() -> None:
+def test_an_urgent_retry_preempts_a_worker_after_its_rest() -> None:
     """As anything that becomes ready."""
     of = ask(board(make("X", priority=1, max_retries=1), make("L", priority=2), worker_slots=("ann",)))
     assert assigned(ask(fail(of, "X"))) == [("worker/ann", "L")]
@@ -289,7 +289,7 @@ def test_what_had_to_go_may_have_what_comes_later_still_make_room() -> None:
     assert (asked(of), states(of, "L2")) == ({}, ["OPEN"])
 
 
-def test_a_part_of_what_is_cancelled_has_nobody_make_room() -> None:
+def test_a_part_of_a_cancelled_task_preempts_no_worker() -> None:
     """It is about to be cancelled, too."""
     whole = make("W", state=task.State.CANCELLED, parts=1, priority=1)
     part = make("W+1", parent="W", priority=1, state=task.State.FAILED, max_retries=1)
@@ -313,7 +313,7 @@ def test_a_session_that_makes_room_is_asked_and_has_the_deadline_that_is_said(wi
     assert agent_states(of) == ("Interrupting", "Idle")
     assert of.effects(CancelSession) == [CancelSession()]
     assert of.part("session", "GraceExceeded").deadline_ms == of.now_ms + has_ms
-    assert of.record("session").patience_ms == has_ms
+    assert of.record("session").present_grace_ms == has_ms
     of.elapse("session", "GraceExceeded")
     assert of.effects(ForceStopSession) == [ForceStopSession()]
     of.confirm("session", "RunSession")
@@ -403,11 +403,11 @@ def test_who_makes_room_is_given_no_work_before_but_may_bring_some_to_its_end(
 ) -> None:
     """What is only to be verified, or merged, is nothing that has to make room."""
     of = add(add(busy(2, worker_slots=("ann",)), "X", 1), "L2", 3, stage=stage)
-    assert preemption.has_let_go(of.aggregate)
+    assert preemption.has_no_work(of.aggregate)
     sits = of.entity("worker_slot:ann")
     elsewhere = replace(sits, record=replace(sits.record, task="L2"))
     of.aggregate = replace(of.aggregate, entities=of.aggregate.entities.set("worker_slot:ann", elsewhere))
-    assert preemption.has_let_go(of.aggregate) is is_so
+    assert preemption.has_no_work(of.aggregate) is is_so
 
 
 @pytest.mark.no_cover

@@ -143,7 +143,7 @@ def _records() -> dict[str, Any]:
     return {ref: of.of.machines[ref.partition(":")[0]].initial for ref in of.aggregate.entities}
 
 
-def test_what_was_due_while_nobody_waited_is_due_once_and_the_beat_is_kept() -> None:
+def test_triggers_missed_without_a_runner_are_due_once_on_the_same_schedule() -> None:
     """From a minute past on, every ten minutes; after twenty-five it was due last at twenty-one."""
     minute_ms = 60_000
     every_ms, begun_ms = 10 * minute_ms, minute_ms
@@ -266,7 +266,7 @@ def test_a_service_comes_back_as_often_as_it_may_without_a_run_that_succeeds() -
     assert [each.failed for each in gone(of)] == [True]
 
 
-def test_a_service_that_is_old_lets_its_run_have_its_time_and_is_begun_anew() -> None:
+def test_a_service_beyond_its_lifetime_ends_its_run_and_restarts() -> None:
     """The run is ended when that is over; the next one begins when its end is confirmed."""
     of = send(serving(restart_policy="always", max_lifetime_ms=10, drain_timeout_ms=5), "one", "two")
     of.elapse("process", "LifetimeElapsed")
@@ -318,7 +318,7 @@ def test_the_status_of_a_service_says_what_it_runs_what_waits_and_when_it_was_du
 def test_a_run_has_the_grace_of_its_service_and_nothing_is_owed_to_one_that_rests() -> None:
     """To one that is begun it is."""
     limits = session.Limits(grace_ms=7)
-    assert invocation.Invocation(limits=limits).patience_ms == 7
+    assert invocation.Invocation(limits=limits).present_grace_ms == 7
     settled = {state for state in invocation.State if invocation.machine.settled(invocation.Invocation(state))}
     assert invocation.State.IDLE in settled
     assert invocation.State.SPAWNING not in settled

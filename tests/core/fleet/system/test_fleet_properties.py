@@ -161,7 +161,7 @@ def _hands_over_to_both(of: Aggregate, transition: Transition) -> Any:
 BOARD, WORKER = system.aggregates["board"], system.aggregates["worker"]
 
 MISTAKES: Final[dict[str, tuple[str, list[Rule] | None, list[Rule] | None]]] = {
-    "nobody is sent home": ("a fleet without tasks left ends", without(BOARD, "send_home"), None),
+    "nobody is sent home": ("a fleet without tasks left ends", without(BOARD, "stop_workers"), None),
     "the task of who is gone stays his": ("every owner is at its task", without(BOARD, "release"), None),
     "a failure is not told": ("every task is settled at last", None, without(WORKER, "report", _says_nothing)),
     "a stopped agent keeps its work": ("has no work to do", None, without(WORKER, "work_ends", _keeps_work)),

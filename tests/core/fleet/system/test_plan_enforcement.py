@@ -80,7 +80,7 @@ def accept(of: Hand, old: Plan, new: Plan, *, partial: bool = False) -> Hand:
     assert of.state(plan_change.ref_of(number)) == "InForce", of.record(plan_change.ref_of(number)).reasons
     assert view_agrees(of.aggregate)
     assert plan_enforcement.has_the_terms_in_force(of.aggregate)
-    assert plan_enforcement.has_whom_the_plan_has(of.aggregate)
+    assert plan_enforcement.has_the_agents_of_the_plan(of.aggregate)
     assert plan_enforcement.is_not_claimed(of.aggregate)
     assert difference(plan_change.in_force(old, of.aggregate), new) == ()
     return of
@@ -241,7 +241,7 @@ def test_new_tasks_for_old_ones_end_no_fleet_in_between() -> None:
     assert told(left, "worker/ann") == [("desired_state", GO_HOME)]
 
 
-def test_a_removed_task_of_a_plan_that_nobody_has_approved_is_not_done() -> None:
+def test_a_removed_task_of_an_unapproved_plan_is_not_done() -> None:
     """It was not begun, and is declined for good."""
     old = plan(t("T1"), t("T2"), approve_plan=True)
     assert states(accept(begun(old), old, plan(t("T1"), approve_plan=True)), "T2") == ["CANCELLED"]

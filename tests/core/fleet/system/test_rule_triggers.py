@@ -105,6 +105,8 @@ CHECKED: Final = (
     "fleet-asking",
     "fleet-steering",
     "fleet-telling",
+    "fleet-resting",
+    "fleet-outages",
 )
 
 

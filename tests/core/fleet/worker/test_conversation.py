@@ -179,7 +179,7 @@ def test_a_claim_resumes_the_conversation_that_the_board_has_kept() -> None:
     assert not talk(running(CLAUDE)).is_begun
 
 
-def test_a_program_that_cannot_resume_begins_each_session_anew() -> None:
+def test_a_program_that_cannot_resume_begins_each_session_with_a_new_conversation() -> None:
     """Whatever it has named, and whatever was kept."""
     of = running(FORGETFUL, KeptConversation("ann", "C1", Usage(40)))
     assert talk(of).id == identifier(TOKEN, "T1", 2, "ann", 1)

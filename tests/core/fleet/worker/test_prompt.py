@@ -9,7 +9,7 @@ def test_a_first_prompt_is_the_tasks_own_words() -> None:
     assert compose(Brief(prompt="do it"), (), continued=False) == "do it"
 
 
-def test_a_prompt_tells_what_went_wrong_what_was_begun_and_what_people_said() -> None:
+def test_a_prompt_has_the_last_failure_the_kept_work_and_the_operator_messages() -> None:
     """In this order, each in a paragraph of its own."""
     text = compose(Brief(prompt="do it", failure="tests fail"), ("mind the gap", "hurry"), continued=True)
     text_of_task, failure, interrupted, messages = text.split("\n\n")

@@ -390,7 +390,9 @@ def test_a_failure_after_a_silence_is_not_said_to_come_of_it() -> None:
     """The next session of the agent has not even begun."""
     of = silent(silent(silent(watched(), 61), 90), 121)
     of.confirm("session", "RunSession").confirm("stall_detector", "WatchOutput").elapse("session", "BackoffElapsed")
-    assert stall_detector.told_with(of.aggregate, session_profiles.PromptFailed("no place"), "no place") == "no place"
+    assert (
+        stall_detector.nudged_reason(of.aggregate, session_profiles.PromptFailed("no place"), "no place") == "no place"
+    )
 
 
 def test_the_last_error_that_an_agent_may_have_may_be_a_silence() -> None:
@@ -526,8 +528,8 @@ def test_the_status_says_since_when_a_session_on_the_ladder_is_silent() -> None:
 
 def test_a_reason_is_said_only_of_what_makes_a_session_fail() -> None:
     """Anything else says none."""
-    assert session_profiles.said_to_fail(session.OperatorStop()) == ""
-    assert stall_detector.told_with(watched().aggregate, session.OperatorStop(), "") == ""
+    assert session_profiles.failure_reason(session.OperatorStop()) == ""
+    assert stall_detector.nudged_reason(watched().aggregate, session.OperatorStop(), "") == ""
     assert (
         worker.agent.step(session_profiles.SupervisedSession(state=session.State.SPAWNING), session_profiles.Stalled())
         is not None
@@ -553,5 +555,5 @@ def test_an_end_of_another_cause_is_judged_by_that_also_after_a_nudge() -> None:
     of = silent(silent(watched(), 61), 90)
     exit_with(of, session.Error("exit status 126", denied))
     assert [message.diagnosis for _, _, message in of.told() if isinstance(message, task.Failed)] == [denied]
-    assert stall_detector.judged_with(silent(watched(), 61).aggregate, by_status(-2)) == by_status(-2)
-    assert stall_detector.judged_with(running().aggregate, by_status(-2)) == by_status(-2)
+    assert stall_detector.nudged_diagnosis(silent(watched(), 61).aggregate, by_status(-2)) == by_status(-2)
+    assert stall_detector.nudged_diagnosis(running().aggregate, by_status(-2)) == by_status(-2)

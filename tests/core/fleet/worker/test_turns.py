@@ -262,7 +262,7 @@ def test_only_the_next_claim_leaves_a_reaped_turn() -> None:
     ):
         claiming = Entity(turns.REF, turns.FleetTurn(State.CLAIMING, number=number, task="T2"))
         step = Transition(turns.REF, reaped, claiming, event, 0, "rule", ())
-        assert turns.begins_anew(step) is is_right
+        assert turns.next_turn_is_new(step) is is_right
 
 
 def test_an_agent_that_follows_has_turns_and_another_has_none() -> None:
@@ -315,7 +315,7 @@ RULES: Final = (
     "verify_turn",
     "end_turn",
     "reap_turn",
-    "reap_when_gone",
+    "reap_after_end",
 )
 
 

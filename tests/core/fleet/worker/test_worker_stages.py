@@ -130,13 +130,13 @@ def test_no_session_begins_while_what_is_left_of_a_task_is_handed_over() -> None
     for of in (whole_verifying(), given(MERGE)):
         of.give("desired_state", desired_state.PauseWanted()).give("desired_state", desired_state.ResumeWanted())
         assert (of.state("session"), of.begun(), of.told()) == ("BuildingPrompt", [], [])
-        assert worker_properties.goes_on_when_home(of.aggregate)
+        assert worker_properties.continues_after_verification(of.aggregate)
 
 
 # Pauses
 
 
-def test_a_pause_interrupts_what_runs_and_lasts_until_people_end_it() -> None:
+def test_a_pause_interrupts_the_session_and_lasts_until_an_operator_ends_it() -> None:
     """It is no error; a runner that comes back ends a hold, and no pause."""
     of = running().give("desired_state", desired_state.PauseWanted("lunch"))
     assert states(of) == ("Interrupting", "Working")
