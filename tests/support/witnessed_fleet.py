@@ -54,8 +54,9 @@ class Diary(msgspec.Struct, frozen=True):
 
     An urgent message has come that no prompt had and no session was given (``urgent``); the last thing to happen was a
     message that can wait (``patient``), and that has interrupted a session (``disturbed``); a place could not be made,
-    and that is no error yet (``unplaced``); the agent was asked to stop (``stopped``), or was sent home (``sent_home``); its session has
-    failed (``failing``), and what it worked at has not, or the other way round (``unfair``).
+    and that is no error yet (``unplaced``); the agent was asked to stop (``stopped``), or was sent home
+    (``sent_home``); its session has failed (``failing``), and what it worked at has not, or the other way round
+    (``unfair``).
     """
 
     urgent: bool = False
