@@ -206,6 +206,10 @@ def reason(mutant: str) -> str:
 _GONE: Final = (
     "a worker that gives a task back has stopped, and reports it next: the board then takes the task back by itself"
 )
+_REPEATED: Final = (
+    "a message that does not count as taken is in the next prompt again, as a message may be; the tests of the rules"
+    " find it"
+)
 _TEXT: Final = "only a text for operators differs"
 _ENDLESS: Final = (
     "every session reports it again, and each repetition is refused; the messages in flight have no bound,"
@@ -287,6 +291,7 @@ EXPLAINED: Final[Mapping[str, str]] = {
     "restart_agent: `yield Tell('board', f'worker_slot:{worker.key}', worker_slot.RestartDone())` is asked for twice": (
         "the board gets it again before any other message, when no permit is held; the tests of the rules find it"
     ),
+    **dict.fromkeys(("steering: mark_taken", "steering: _taken: ", "steering: taken_by: "), _REPEATED),
     "conversations: choose": "which identifier is chosen decides nothing; the tests of the rules find it",
     "_overlapping: `(path, *folders(path))` begins with the other one": "the order has no meaning",
     "folders: `yield path` is asked for twice": "a worker that is found twice counts once",
