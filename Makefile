@@ -4,13 +4,15 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test agents agents-all test-agents test-agents-all agents-demo campaigns soak mutants xstate spin coverage lint format types contracts pages pictures certificates notebooks bench site wheel ci clean
+.PHONY: help demo test test-all agents agents-all test-agents test-agents-all agents-demo campaigns campaigns-short soak mutants xstate spin coverage lint format types contracts pages pictures certificates notebooks bench site wheel ci clean
 
 PYTEST := .venv/bin/python -m pytest -n auto --maxprocesses 8 --dist worksteal
+ALWAYS := not campaign and not agents and not all_agents
 PYTHONS := $(or $(PYTHON),python3.14 python3.13 python3.12 python3.11 python3)
 BIN := .venv/bin
 TARGET := fleet
 LARGER := fleet-governed fleet-trusted fleet-limited fleet-talking fleet-quota fleet-sharing fleet-turns fleet-asking fleet-steering fleet-telling fleet-resting fleet-outages fleet-stalling fleet-restarts fleet-orphans fleet-preempting fleet-aborts fleet-serving fleet-drained fleet-changing fleet-2x2 fleet-2x3
+EXTRAS := runtime check notebook test lint bench docs
 PARTS := core effects interpreters
 PROGRAMS := $(foreach d,tests tools benchmarks examples notebooks,$(if $(wildcard $d/*.py $d/*/*.py),$d))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -22,8 +24,11 @@ help: ## list the targets
 demo: .venv/.has-runtime ## run the demonstration
 	@$(BIN)/lifefold demo $(ARGS)
 
-test: .venv/.has-test ## run the tests
-	$(PYTEST) $(ARGS)
+test: .venv/.has-test ## run the tests but the slow ones of tests/slow.txt (four minutes)
+	$(PYTEST) -m '$(ALWAYS) and not slow' $(ARGS)
+
+test-all: .venv/.has-test ## run the tests, slow ones too
+	$(PYTEST) -m '$(ALWAYS)' $(ARGS)
 
 agents: .venv/.has-test ## install real agent programs into .agents for their tests (needs npm; one that cannot be had is left out)
 	$(BIN)/python tools/recordings/install.py $(ARGS)
@@ -42,6 +47,9 @@ agents-demo: .venv/.has-test ## run a fleet of three real agent programs through
 
 campaigns: .venv/.has-test ## run the long forms of tests: many examples of each property, certificates made again
 	$(PYTEST) -m 'campaign or hypothesis' --hypothesis-profile campaign $(ARGS)
+
+campaigns-short: .venv/.has-test ## run each fourth case of the long forms, as the continuous integration does
+	$(PYTEST) -m campaign --campaign-share 4 $(ARGS)
 
 soak: .venv/.has-runtime ## simulate seed after seed until stopped, and keep what is found in soak/ (TARGET=fleet-20x200, ARGS='--jobs 1')
 	$(BIN)/lifefold simulate $(TARGET) --soak soak --jobs 2 $(ARGS)
@@ -118,11 +126,12 @@ clean: ## remove all that these targets made
 	@ln -sfn $(PARTS:%=../../%) $(PROGRAMS:%=../../%) ../../pyproject.toml ../../.venv ../../interpreters/public/__init__.py $(@D)/
 
 # One environment; each stamp says what has been put into it, and is redone when the declaration changes.
+# What `dev` installs is all that the others would.
 .venv/.has-%: pyproject.toml setup.py constraints.txt | .venv/.made
 	@echo "installing lifefold and its $* dependencies into .venv"
 	@$(BIN)/pip install --quiet --constraint constraints.txt setuptools
 	@$(BIN)/pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.$(patsubst [runtime],,[$*])'
-	@touch $@
+	@touch $@ $(if $(filter dev,$*),$(EXTRAS:%=.venv/.has-%))
 
 .venv/.made:
 	@for python in $(PYTHONS); do \

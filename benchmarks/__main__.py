@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks import checking, desk_pages, dispatch, fold, lifecycles, macrosteps, reduce, simulating, startup
+from benchmarks.host import NotADisk, describe, must_be_a_disk
 from benchmarks.report import Report, Table, plain, write
-from benchmarks.surroundings import NotADisk, describe, must_be_a_disk
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 FOLDER = Path("build") / "benchmarks"
@@ -24,8 +24,8 @@ def main() -> int:
     except NotADisk as error:
         print(f"benchmarks: {error}", file=sys.stderr)
         return 2
-    surroundings = describe(folder)
-    for fact, value in surroundings.rows:
+    host = describe(folder)
+    for fact, value in host.rows:
         print(f"{fact}: {value}")
     print(flush=True)
     reports: list[Report] = []
@@ -33,7 +33,7 @@ def main() -> int:
         if name in (arguments.names or NAMES):
             reports.append(measure())
             print(plain(reports[-1]), end="\n\n", flush=True)
-    _finish(arguments, surroundings, reports)
+    _finish(arguments, host, reports)
     return 0
 
 
@@ -61,12 +61,12 @@ def _arguments() -> argparse.Namespace:
     return arguments
 
 
-def _finish(arguments: argparse.Namespace, surroundings: Table, reports: list[Report]) -> None:
+def _finish(arguments: argparse.Namespace, host: Table, reports: list[Report]) -> None:
     targets = [target for report in reports for target in report.targets]
     if targets:
         print(f"{sum(target.met for target in targets)} of {len(targets)} targets met")
     if arguments.write:
-        write(DOCUMENT, surroundings, reports)
+        write(DOCUMENT, host, reports)
 
 
 if __name__ == "__main__":

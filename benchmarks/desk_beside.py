@@ -56,6 +56,10 @@ def delays_ms(base: httpx2.Client, log: Path, entries: Sequence[Entry]) -> list[
     for each in threads:
         each.start()
     found: list[float] = []
+
+    def all_have(least: int) -> bool:
+        return min(seen) >= least
+
     with changed:
         changed.wait_for(lambda: min(seen) > 0, WAIT_S)
     begin = min(seen)
@@ -66,7 +70,7 @@ def delays_ms(base: httpx2.Client, log: Path, entries: Sequence[Entry]) -> list[
             anyio.run(partial(store.append, Batch([entry])))
             began = perf_counter()
             with changed:
-                assert changed.wait_for(lambda least=begin + number: min(seen) >= least, WAIT_S)
+                assert changed.wait_for(partial(all_have, begin + number), WAIT_S)
             found.append((perf_counter() - began) * 1_000)
     return found
 

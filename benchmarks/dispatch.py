@@ -17,9 +17,9 @@ import anyio
 
 from benchmarks.agents import Agents, Sitting
 from benchmarks.bare_sqlite import Recorder, replay, replay_in_store
+from benchmarks.host import cores, must_be_a_disk
 from benchmarks.report import Report, Table, Target
 from benchmarks.sampling import percentile, spread
-from benchmarks.surroundings import cores, must_be_a_disk
 from lifefold.interpreters.store import Batch, SqliteStore
 
 ROUNDS = 5

@@ -77,11 +77,11 @@ def markdown(report: Report) -> str:
     return "\n\n".join([*blocks, *report.notes])
 
 
-def write(document: Path, surroundings: Table, reports: Iterable[Report]) -> None:
+def write(document: Path, host: Table, reports: Iterable[Report]) -> None:
     """Replace the results in a document. Raises ``ValueError`` if the line ``BEGIN`` is missing."""
     text, mark, _old = document.read_text().partition(BEGIN)
     if not mark:
         raise ValueError(f"{document}: there is no line {BEGIN!r}")
-    machine = "\n".join(f"- {name}: {value}" for name, value in surroundings.rows)
+    machine = "\n".join(f"- {name}: {value}" for name, value in host.rows)
     blocks = [f"{text}{BEGIN}", "## The last run", machine, *(markdown(report) for report in reports)]
     document.write_text("\n\n".join(blocks) + "\n")

@@ -1,7 +1,7 @@
 """What every test run has in common.
 
 Properties are tried with few examples here, and with many in a campaign (`make campaigns`), where also those tests run
-that are marked as such: the longer form of one that runs always.
+that are marked as such: the longer form of one that runs always. Each test is measured (`slow_tests`).
 """
 
 import atexit
@@ -17,6 +17,9 @@ from collections.abc import Generator
 import pytest
 from hypothesis import settings
 
+from campaign_share import OPTION, CampaignShare
+from slow_tests import SlowTests, listed
+
 settings.register_profile("short", derandomize=True, deadline=None, max_examples=30, print_blob=True)
 settings.register_profile("campaign", settings.get_profile("short"), max_examples=100)
 settings.load_profile("short")
@@ -24,11 +27,19 @@ settings.load_profile("short")
 gc.set_threshold(50_000, 20, 50)  # tests make much that stays, and little that only the collector can find
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option of short campaigns."""
+    told = "run the first case of each test function with the marker campaign, and each N-th after it"
+    parser.addoption(OPTION, type=int, default=1, metavar="N", help=told)
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """Let Ctrl-C mean what it does on a terminal, here and in what is started; a background job would ignore it.
 
     Runners note their fleets in a folder of the tests, and not in the user's.
     """
+    config.pluginmanager.register(SlowTests(listed()))
+    config.pluginmanager.register(CampaignShare(config.getoption(OPTION)))
     os.environ["XDG_STATE_HOME"] = state = tempfile.mkdtemp(prefix="lifefold-state-")
     atexit.register(shutil.rmtree, state, ignore_errors=True)
     signal.signal(signal.SIGINT, signal.default_int_handler)

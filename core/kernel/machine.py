@@ -124,7 +124,7 @@ class Machine(Generic[R]):
         self.reports: Final = _yielded(self.spans.values(), Does) - {r.event for r in self.rows if r.sources is None}
         self.events: Final = self._taken()
         self.commands: Final = tuple(event for event in self.events if event not in self.reports)
-        self._must_be_sound()
+        self._validate()
         self._arms: Final[Arms] = {state: self._rows_from(state) for state in self.states}
         self._waiting: Final = {state: self._waits(state) for state in self.states}
         self._allowed: Final = {state: self._names_taken(state) for state in self.states}
@@ -298,7 +298,7 @@ class Machine(Generic[R]):
         waiting = [event for events in self.postpone.values() for event in events]
         return tuple(dict.fromkeys([*(r.event for r in self.rows), *waiting]))
 
-    def _must_be_sound(self) -> None:
+    def _validate(self) -> None:
         """Raise ``InvalidMachine`` if the declarations have problems."""
         wrong = problems(self)
         if wrong:

@@ -2,9 +2,9 @@
 
 import typing
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
@@ -39,11 +39,11 @@ def problems(machine: "Machine[Any]") -> tuple[str, ...]:
 def _mutable(machine: "Machine[Any]") -> Iterator[str]:
     """Check that records and events cannot change once they are made, and that their types are precise."""
     for kind in (machine.record, *dict.fromkeys(row.event for row in machine.rows)):
-        yield from _loose(kind)
+        yield from _loose(cast("Hashable", kind))
 
 
 @lru_cache(maxsize=2048)  # machines are made of machines, and every process of lifefold makes all of them
-def _loose(kind: type[msgspec.Struct]) -> tuple[str, ...]:
+def _loose(kind: Any) -> tuple[str, ...]:
     """Return the problems of one record or event."""
     lines = [
         f"{kind.__name__}.{field.name} is of type {found}; accepted: {_INSTEAD[found]}"
@@ -187,10 +187,10 @@ def _postponed(machine: "Machine[Any]") -> Iterator[str]:
     for where, events in machine.postpone.items():
         for event in events:
             for state in sorted(where):
-                yield from (f"postpone {state}: {line}" for line in _waits_in_vain(machine, state, event))
+                yield from (f"postpone {state}: {line}" for line in _postponed_without_effect(machine, state, event))
 
 
-def _waits_in_vain(machine: "Machine[Any]", state: State, event: type[Event]) -> Iterator[str]:
+def _postponed_without_effect(machine: "Machine[Any]", state: State, event: type[Event]) -> Iterator[str]:
     if not any(_takes(machine, later, event) for later in _reached(machine, state) - {state}):
         yield f"no later state has a row for {event.__name__}"
     if _surely_takes(machine, state, event):

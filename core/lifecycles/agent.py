@@ -91,11 +91,11 @@ def watch(a: Agent, _e: Watched) -> Step[Agent, EscalateSilence | KillOverdue]:
     silent = silent_ms(a, a.at_ms)
     due = max(a.escalated, sum(silent >= step_ms for step_ms in a.limits.silence_ms))
     steps = tuple(EscalateSilence(a.id, tier, silent) for tier in LADDER[a.escalated : due])
-    held, kill = _hold_to_time(a, silent)
+    held, kill = _limit_time(a, silent)
     return Step(replace(held, escalated=due), (*steps, *kill))
 
 
-def _hold_to_time(a: Agent, silent: int) -> tuple[Agent, tuple[KillOverdue, ...]]:
+def _limit_time(a: Agent, silent: int) -> tuple[Agent, tuple[KillOverdue, ...]]:
     limits, worked_ms = a.limits, a.at_ms - a.task_at_ms
     allowed_ms = a.allowed_ms or limits.wall_clock_ms
     if worked_ms < allowed_ms or a.overdue:

@@ -178,7 +178,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
 )
 
 
-def has_the_time_of_its_limits(step: Transition) -> bool:
+def timers_match_limits(step: Transition) -> bool:
     """A launch, and an agent that becomes idle, start a timer as long as the limits (profile ``supervised``)."""
     limits = step.after.record.limits
     lasts_ms: dict[object, int] = {State.STARTING: limits.spawn_timeout_ms, State.IDLE: limits.idle_ms}
@@ -202,7 +202,7 @@ SUPERVISED_PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("a launch is given up after its time limit, or on request", launch_has_its_time, on=SpawnOverdue),
     lasts_only("SpawnOverdue", State.STARTING),
     lasts_only("Recycled", State.IDLE),
-    always_step("a launch, and an idle agent, has the time of its limits", has_the_time_of_its_limits),
+    always_step("a launch, and an idle agent, has the time of its limits", timers_match_limits),
     eventually("a death is accepted in every state", lambda e: e.state is State.DEAD, given=weakly(Died)),
     leads_to(
         "a launched agent works in the end, or is dead",

@@ -232,7 +232,7 @@ def fails_within_the_limit(p: Process) -> bool:
     return p.state not in SERVING or p.consecutive_failures < p.limits.max_consecutive_failures
 
 
-def is_suspended_for_something(p: Process) -> bool:
+def suspensions_have_a_reason(p: Process) -> bool:
     """Every suspension has a reason (C15)."""
     return p.state is not State.SUSPENDED or p.suspended_for is not None
 
@@ -242,7 +242,7 @@ INVARIANTS: Final = (
     comes_back_from_below,
     restarts_within_the_limit,
     fails_within_the_limit,
-    is_suspended_for_something,
+    suspensions_have_a_reason,
 )
 
 machine = Machine(

@@ -81,7 +81,7 @@ def wakes_the_idle(t: Transition) -> bool:
     return t.after.record.suspended_for is (None if was is SuspendReason.IDLE else was)
 
 
-def is_heard_for_something(t: Transition) -> bool:
+def refuses_without_effect(t: Transition) -> bool:
     """A process that is down for good cannot be suspended, and one without a suspension cannot be resumed."""
     match t.event:
         case SuspendRequested():
@@ -110,7 +110,7 @@ ACCEPTED: Final[tuple[Property[Any], ...]] = (
     always_step("a process keeps the reason of its stop", keeps_why_it_stops),
     always_step("a suspension is for the requested reason, and ends on request", keeps_the_suspension),
     always_step("a trigger or a restart ends idleness, and nothing else", wakes_the_idle),
-    always_step("a request to suspend or to resume without a consequence is refused", is_heard_for_something),
+    always_step("a request to suspend or to resume without a consequence is refused", refuses_without_effect),
     goes_on("StartProcess", State.STARTING),
     goes_on("ServeTriggers", *SERVING),
     goes_on("DrainProcess", State.STOPPING),

@@ -59,7 +59,7 @@ def moves_as_requested(t: Transition) -> bool:
     return t.event.expected_from in {None, t.was.state} and t.entered is t.event.target
 
 
-def goes_where_it_is_driven(t: Transition) -> bool:
+def follows_plans_and_counts(t: Transition) -> bool:
     """An event with two ways leads where the plans and the counts of the process say."""
     p: Process = t.was
     match t.event:
@@ -202,7 +202,7 @@ def binds_the_triggers(t: Transition) -> bool:
     return (pauses or not now or was) and (now or not pauses) and resumes == (was and not now)
 
 
-def serves_as_it_is(t: Transition) -> bool:
+def serves_paused_when_suspended(t: Transition) -> bool:
     """Triggers are served from the beginning as the suspension requires: paused, if one is planned."""
     begun = [each.activity for each in t.effects if isinstance(each, Begin)]
     paused = t.after.record.suspended_for is not None
@@ -216,7 +216,7 @@ def _asks_for_a_start(t: Transition) -> bool:
 
 STEPS: Final[tuple[Property[Any], ...]] = (
     always_step("a process moves as requested", moves_as_requested, on=Event),
-    always_step("an event with two ways leads where the process's plans say", goes_where_it_is_driven, on=Event),
+    always_step("an event with two ways leads where the process's plans say", follows_plans_and_counts, on=Event),
     *keeps_time(
         {
             LifetimeElapsed: (SERVING, lambda p: p.limits.max_lifetime_ms),
@@ -245,7 +245,10 @@ STEPS: Final[tuple[Property[Any], ...]] = (
 )
 """Properties of every transition, in all profiles."""
 
-WHEN_DRIVEN: Final = (always_step("triggers are served paused if the process is", serves_as_it_is), *ACCEPTED)
+WHEN_DRIVEN: Final = (
+    always_step("triggers are served paused if the process is", serves_paused_when_suspended),
+    *ACCEPTED,
+)
 """Properties of the profiles with activities."""
 
 AT_ALL_TIMES: Final[tuple[Property[Entity[Process]], ...]] = (

@@ -178,27 +178,27 @@ def keeps_time(
     """Declare that each timer, by its event, runs in its states only, and for its duration."""
     slots = {event.__name__: of for event, of in timers.items()}
 
-    def is_at_its_place(entity: Entity[Any]) -> bool:
+    def runs_in_its_states(entity: Entity[Any]) -> bool:
         return all(entity.state in slots[part.slot][0] for part in entity.running if part.slot in slots)
 
-    def lasts_as_it_should(step: Transition) -> bool:
+    def lasts_as_its_limit(step: Transition) -> bool:
         started = [each for each in step.effects if isinstance(each, StartTimer) and each.slot in slots]
         return all(each.delay_ms == slots[each.slot][1](step.after.record) for each in started)
 
     return (
-        always("every timer runs in its own states only", is_at_its_place),
-        always_step("every timer lasts as long as its limit", lasts_as_it_should),
+        always("every timer runs in its own states only", runs_in_its_states),
+        always_step("every timer lasts as long as its limit", lasts_as_its_limit),
     )
 
 
 def goes_on(slot: str, *states: State) -> Property[Any]:
     """Declare that an activity runs in these states, or waits for its turn there, and runs in no other."""
 
-    def is_where_it_belongs(entity: Entity[Any]) -> bool:
+    def runs_in_these_states_only(entity: Entity[Any]) -> bool:
         begun = any(part.slot == slot and part.phase is not Phase.ENDING for part in entity.running)
         return begun == (entity.state in states)
 
-    return always(f"{slot} runs in {' and '.join(states)}, and in no other state", is_where_it_belongs)
+    return always(f"{slot} runs in {' and '.join(states)}, and in no other state", runs_in_these_states_only)
 
 
 def asks_once() -> Property[Any]:

@@ -44,13 +44,14 @@ class Sum(Reading, frozen=True):
     """What was read so far.
 
     ``own`` is the last cost in lifefold's own form, which precedes all others. ``words`` are those of the last line
-    with text, and ``error`` those of the last result if it reports an error. ``told`` is the total of the last fact.
+    with text, and ``error`` those of the last result if it reports an error. ``reported`` is the total of
+    the last fact.
     """
 
     own: Cost | None = None
     words: LastWords = LastWords()
     error: LastWords | None = None
-    told: Cost = Cost()
+    reported: Cost = Cost()
 
     @property
     def total(self) -> Cost:
@@ -132,10 +133,10 @@ def _part(state: Sum, line: bytes, now: Now) -> Reads:
 
 def _counted(state: Sum) -> Reads:
     """Return the new total of the session as a fact, if it is higher than the last one."""
-    total = reading.highest(state.told, state.total)
-    if total == state.told:
+    total = reading.highest(state.reported, state.total)
+    if total == state.reported:
         return state, ()
-    return msgspec.structs.replace(state, told=total), (Spent("", total, Counted.SESSION),)
+    return msgspec.structs.replace(state, reported=total), (Spent("", total, Counted.SESSION),)
 
 
 def _array(state: Sum, line: bytes, now: Now) -> Sum:

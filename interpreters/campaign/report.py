@@ -59,7 +59,7 @@ class Report(ReportBase, frozen=True):
         yield "missing", missing(self.target, self.tally)
         yield "unused_rules", unused_rules(self.target, self.tally)
 
-    def told(self) -> list[Finding]:
+    def shown_findings(self) -> list[Finding]:
         """Return the shrunk findings, and then those that there was no time to shrink, each by its first seed."""
         known = {identity(each.found) for each in self.findings}
         left: dict[tuple[str, ...], Finding] = {}

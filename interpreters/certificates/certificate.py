@@ -28,7 +28,7 @@ from lifefold.interpreters.search.crash_model import CrashBounds
 from lifefold.interpreters.search.report import CrashReport, Report
 from lifefold.interpreters.targets.target import Target
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 
 
 class UnreadableCertificate(ValueError):
@@ -91,7 +91,7 @@ class Crashes(msgspec.Struct, frozen=True):
     crashes: int
     batch: int
     begun: int
-    moments: int
+    states: int
     steps: int
     depth: int
     performed_again: int
@@ -102,7 +102,7 @@ class Certificate(msgspec.Struct, frozen=True):
 
     format: int
     target: str
-    configuration: Configuration = msgspec.field(name="question")
+    configuration: Configuration
     truncated: str
     verdicts: Verdicts
     counts: Counts
@@ -281,25 +281,25 @@ class _Any(msgspec.Struct):
 def changes(certificate: Certificate, target: Target) -> tuple[str, ...]:
     """Return the changes of the target's code and of the configuration; empty if there are none."""
     now = code_of(target)
-    told = [f"{name} is new" for name in now if name not in certificate.modules]
-    told += [f"{name} has gone" for name in certificate.modules if name not in now]
-    told += [f"{name} has changed" for name, each in now.items() if certificate.modules.get(name, each) != each]
+    found = [f"{name} is new" for name in now if name not in certificate.modules]
+    found += [f"{name} has gone" for name in certificate.modules if name not in now]
+    found += [f"{name} has changed" for name, each in now.items() if certificate.modules.get(name, each) != each]
     if configuration_of(target, certificate.bounds(target.bounds)) != certificate.configuration:
-        told.append("its opening, its properties or its bounds have changed")
-    return tuple(told)
+        found.append("its opening, its properties or its bounds have changed")
+    return tuple(found)
 
 
-def surroundings(certificate: Certificate) -> tuple[str, ...]:
+def environment_changes(certificate: Certificate) -> tuple[str, ...]:
     """Return the changes of the checker's code and of the libraries' versions."""
-    told = [] if certificate.checker == checker() else ["the checker has changed"]
+    found = [] if certificate.checker == checker() else ["the checker has changed"]
     now = versions()
     names = dict.fromkeys((*certificate.versions, *now))
-    told += [
+    found += [
         f"{name} is {now.get(name, 'not there')}, and was {certificate.versions.get(name, 'not there')}"
         for name in names
         if now.get(name) != certificate.versions.get(name)
     ]
-    return tuple(told)
+    return tuple(found)
 
 
 def differences(then: Certificate, now: Certificate) -> Iterator[str]:
@@ -308,7 +308,7 @@ def differences(then: Certificate, now: Certificate) -> Iterator[str]:
         yield f"truncated: {now.truncated or 'no'}, and was: {then.truncated or 'no'}"
     yield from _of_verdicts(then.verdicts, now.verdicts)
     yield from _other("", msgspec.to_builtins(then.counts), msgspec.to_builtins(now.counts))
-    yield from _other("crashes, ", _told(then.crashes), _told(now.crashes))
+    yield from _other("crashes, ", _counts_of(then.crashes), _counts_of(now.crashes))
     yield from _other("used ", dict(then.coverage), dict(now.coverage))
 
 
@@ -325,7 +325,7 @@ def _of_verdicts(then: Verdicts, now: Verdicts) -> Iterator[str]:
     yield from (f"{owner}: {name}: was {outcome}, and is not any more" for (owner, _, name), outcome in before.items())
 
 
-def _told(crashes: Crashes | None) -> Mapping[str, int]:
+def _counts_of(crashes: Crashes | None) -> Mapping[str, int]:
     return {} if crashes is None else msgspec.structs.asdict(crashes)
 
 

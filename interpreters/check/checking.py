@@ -116,7 +116,7 @@ class _Check:
     def _judged(self, product_system: ProductSystem, graph: Graph | Product, witness: Witness) -> Report:
         components = {component.name: len(component.states) for component in product_system.components}
         messages = tuple(map(witness.message, product_system.fates.in_vain(is_complete=not graph.truncated)))
-        compared, exchanged, told = self._compared(product_system, graph)
+        compared, exchanged, exchange_error = self._compared(product_system, graph)
         verdicts = [self._inert(product_system, graph), self._never_stuck(product_system, graph, witness)]
         liveness = graph.liveness() if isinstance(graph, Product) else _Liveness(product_system, graph)
         unasked = _unasked(product_system)
@@ -124,8 +124,8 @@ class _Check:
             if prop not in unasked:
                 trace = compared.properties.get(number)
                 verdicts.append(_verdict(number, prop, graph, witness, liveness, trace))
-        verdicts = [each for each in verdicts if told is None or each.name != told.name]
-        verdicts += [] if told is None else [witness.rule_error(told)]
+        verdicts = [each for each in verdicts if exchange_error is None or each.name != exchange_error.name]
+        verdicts += [] if exchange_error is None else [witness.rule_error(exchange_error)]
         if compared.steps is not None:
             verdicts = self._of_no_proof(verdicts, compared.steps)
         used = product_system.coverage.used

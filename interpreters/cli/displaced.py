@@ -11,7 +11,7 @@ from lifefold.interpreters.store import Displaced
 from lifefold.interpreters.store.place import beside, copies
 
 
-def told(lost: Displaced, run: str) -> str:
+def sentence(lost: Displaced, run: str) -> str:
     """Return what happened to a log, and the command that goes on from the copy; ``run`` is the usual command."""
     return (
         f"\nlifefold: {lost.path}: the fleet has lost its log: {lost.what}.\n"
@@ -21,7 +21,7 @@ def told(lost: Displaced, run: str) -> str:
     )
 
 
-def must_not_begin_anew(log: Path, run: str) -> None:
+def must_not_restart(log: Path, run: str) -> None:
     """Raise ``BadInput`` if a log is gone and has a recovered copy: a new log would repeat all tasks."""
     found = [] if log.exists() else copies(log)
     if found:

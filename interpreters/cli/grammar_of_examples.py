@@ -12,6 +12,7 @@ from lifefold.interpreters.cli.grammar_parts import add_examples
 EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "run": (
         ("run fleet.toml", "until every task is settled"),
+        ("run fleet.toml --dry-run", "what it would do, in which order"),
         ("run fleet.toml --watch", "and wait for more tasks"),
         ("run fleet.toml --again", "do what was not done, in a new log"),
     ),
@@ -33,6 +34,7 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "log": (
         ("log --task notes", "what concerns a task"),
         ("log --since 10m --follow", "the last ten minutes, and what follows"),
+        ("log --task notes --format sequence", "a sequence diagram, for Mermaid"),
     ),
     "why": (("why notes", "why the task is in its state"),),
     "send": (
@@ -64,6 +66,18 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "abort": (("abort notes --scope session --because wrong", "the task, with its parts"),),
     "branch": (("branch --accept", "merge into the branch as it is"),),
     "retry": (("retry notes", "once more, at once"),),
+    "clean": (
+        ("clean fleet.toml", "its logs, worktrees and merged branches, after a question"),
+        ("clean .lifefold/notes.db --unmerged --yes", "all of it, also work that is not merged"),
+    ),
+    "completion": (
+        ("completion bash >> ~/.bashrc", "for every new bash"),
+        ("completion fish > ~/.config/fish/completions/lifefold.fish", "for fish"),
+    ),
+    "edit": (
+        ("edit notes --editor", "its prompt, in your editor"),
+        ("edit notes --verify 'test -s notes.txt' --yes", "its verification"),
+    ),
     "budget": (
         ("budget", "what is left"),
         ("budget --add-usd 5", "more for the fleet"),
@@ -75,6 +89,7 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "task add": (
         ("task add --id notes --prompt 'Write the notes'", "a task more"),
         ("task add --id index --prompt 'Write it' --depends-on notes", "after another one"),
+        ("task add --from more.toml", "a list of tasks: all, or none"),
     ),
     "check": (("check fleet", "all properties of a fleet"), ("check session", "those of a lifecycle")),
     "simulate": (("simulate fleet --seeds 20", "twenty runs with faults"),),

@@ -164,8 +164,10 @@ def add_giving(commands: Commands) -> None:
     """Add ``task add``."""
     tasks = commands.add_parser("task", help="add a task to a fleet: task add", description="Add tasks to a fleet.")
     add = add_command(tasks.add_subparsers(metavar="add", required=True), "add", "adding:add", "add a task to a fleet")
-    add.add_argument("--id", metavar="ID", required=True, help="its id")
-    add.add_argument("--prompt", metavar="TEXT", required=True, help="the prompt for the agent")
+    add.add_argument("--id", metavar="ID", help="its id")
+    add.add_argument("--prompt", metavar="TEXT", help="the prompt for the agent")
+    about = "a list of tasks instead: [[tasks]] in TOML, or the same in JSON; - is the standard input"
+    add.add_argument("--from", dest="source", metavar="FILE", help=about)
     add.add_argument(
         "--depends-on", metavar="ID", nargs="+", action="extend", default=[], help="tasks that must be closed first"
     )

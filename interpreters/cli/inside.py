@@ -46,7 +46,19 @@ def must_be_permitted(arguments: Namespace) -> None:
 
 
 _OF_OPERATORS: Final = frozenset(
-    {"answering", "approving", "attaching", "branching", "browsing", "deciding", "releasing", "telling", "trusting"}
+    {
+        "answering",
+        "approving",
+        "attaching",
+        "branching",
+        "browsing",
+        "cleaning",
+        "deciding",
+        "editing",
+        "releasing",
+        "telling",
+        "trusting",
+    }
 )
 """The modules with commands for operators only."""
 

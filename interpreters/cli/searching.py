@@ -30,8 +30,8 @@ def searched(
     from lifefold.interpreters.cli.reports import shown, tell  # noqa: PLC0415 - as above
 
     try:
-        with shown(target.name) as told:
-            report = check(target.subject, opening=target.opening, bounds=bounds, crashes=crashes, tell=told)
+        with shown(target.name) as progress:
+            report = check(target.subject, opening=target.opening, bounds=bounds, crashes=crashes, tell=progress)
         if not target.module:
             report = msgspec.structs.replace(report, target=target.name)
     except ValueError as error:

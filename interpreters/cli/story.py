@@ -14,9 +14,10 @@ from lifefold.core.fleet.worker import assignment, desired_state, mailbox, outpu
 from lifefold.core.kernel import Event, LifecycleEvent, Reaction, describe, journal, replace
 from lifefold.core.lifecycles import session, session_limits, task
 from lifefold.core.policy.reasons import AbortReason
-from lifefold.interpreters.cli.wording import clock_time, cut_in_the_middle, moment, spent
+from lifefold.interpreters.cli.wording import clock_time, moment, spent
 from lifefold.interpreters.explain import questions
 from lifefold.interpreters.explain.chronicle_words import OPERATOR, SESSION
+from lifefold.interpreters.explain.plain_reasons import in_plain_words
 from lifefold.interpreters.explain.why.phrases import because
 from lifefold.interpreters.processes.command import plain
 
@@ -25,16 +26,12 @@ SHOWN: Final = ("session", "task", "invocation")
 
 LEAVING: Final = "asked to leave"
 
-_NAME_CHARACTERS: Final = 20
-"""The length of a name in a short line."""
-
 
 class Happening(msgspec.Struct, frozen=True):
-    """A transition of the journal with its cause in words; ``brief`` is the most important part of the cause."""
+    """A transition of the journal with its cause in words."""
 
     event: LifecycleEvent
     cause: str
-    brief: str
     is_move: bool
 
     def line(self) -> str:
@@ -45,26 +42,19 @@ class Happening(msgspec.Struct, frozen=True):
         by = f" (by {event.actor})" if event.actor.startswith((OPERATOR, SESSION)) else ""
         return plain(f"{clock_time(event.timestamp)}  {name:<24} {moved:<34} {self.cause}{by}".encode())
 
-    def short_line(self) -> str:
-        """Return the transition as a short line: time, entity, new state, cause."""
-        event = self.event
-        time_of_day = clock_time(event.timestamp).rpartition(".")[0]
-        name = cut_in_the_middle(event.entity_id, _NAME_CHARACTERS)
-        return plain(f"{time_of_day} {name} -> {event.to_status}: {self.brief}".encode())
 
-
-def told(aggregate: str, reaction: Reaction) -> Iterator[Happening]:
+def happenings(aggregate: str, reaction: Reaction) -> Iterator[Happening]:
     """Yield the transitions of one input."""
     for transition in reaction.transitions:
         event = journal(aggregate, transition)
         is_move = transition.before is not None and transition.entered is not None
         cause = _reason(transition.event, reaction) or _cause(transition.event, event)
-        yield Happening(event, cause, _brief(transition.event) or cause, is_move)
+        yield Happening(event, in_plain_words(cause), is_move)
 
 
 def moves(aggregate: str, reaction: Reaction) -> Iterator[Happening]:
     """Yield the transitions shown while a fleet runs: changes of state of sessions and tasks."""
-    return (each for each in told(aggregate, reaction) if each.is_move and each.event.entity_type in SHOWN)
+    return (each for each in happenings(aggregate, reaction) if each.is_move and each.event.entity_type in SHOWN)
 
 
 def _reason(event: Event, reaction: Reaction) -> str:
@@ -165,13 +155,3 @@ def _work(of: output.Doing) -> str:
 def _without(last: str, says: str) -> str:
     """Return the fields of an event without the last one, which has its usual value."""
     return "" if says == last else says.removesuffix(f", {last}")
-
-
-def _brief(event: Event) -> str:
-    match event:
-        case session.SessionExited(outcome=outcome):
-            return session.describe(outcome)
-        case task.Failed(reason=reason) | task.Rejected(reason=reason) | task.Released(reason=reason):
-            return reason
-        case _:
-            return ""

@@ -6,7 +6,7 @@ from typing import Final
 from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.fleet.dispatch.task_messages import AT_WORK, MAILBOX, OVER
 from lifefold.core.fleet.system import board, worker
-from lifefold.core.fleet.worker import mailbox
+from lifefold.core.fleet.worker import mailbox, steering
 from lifefold.core.kernel import Aggregate, Created, replace
 from lifefold.core.lifecycles import task
 from lifefold.interpreters.cli.operator_commands import Refused, Said
@@ -29,11 +29,15 @@ def for_task(
             return
     else:
         yield Said(f"mailbox of {name}", board.NAME, ref, Created(mailbox.Mailbox()), prepares=True)
-    yield Said(name, board.NAME, ref, event, f"accepted; {_reaches(record)}")
+    owner = there.get(f"{worker.KIND}/{record.owner}")
+    steers = owner is not None and steering.reaches(owner, urgent=event.urgent)
+    yield Said(name, board.NAME, ref, event, f"accepted; {_reaches(record, steers=steers)}")
 
 
-def _reaches(record: FleetTask) -> str:
+def _reaches(record: FleetTask, *, steers: bool) -> str:
     """Return which prompt has a message for a task."""
+    if record.state in AT_WORK and steers:
+        return f"{record.owner} has the task, and its running session gets the message"
     if record.state in AT_WORK:
         return f"{record.owner} has the task, and its next prompt has the message"
     if record.state in _WORKED:
@@ -47,10 +51,11 @@ _WORKED: Final = frozenset(
 """In these states a task has been worked at, and its next step is no session."""
 
 
-def naming_task(there: Mapping[str, Aggregate], said: Said | Refused) -> Said | Refused:
-    """Return a message for an agent that names the task which it will reach, if the agent has one."""
+def naming_task(there: Mapping[str, Aggregate], said: Said | Refused, *, urgent: bool) -> Said | Refused:
+    """Return a message for an agent that names the task and the session which it will reach, if there are any."""
     of = there.get(said.to) if isinstance(said, Said) else None
     if not isinstance(said, Said) or of is None or of.kind != worker.KIND:
         return said
-    name = status.task_in_hand(of.record("assignment"))
-    return replace(said, done=f"{said.done}, at the task {name}") if name else said
+    name = status.assigned_task(of.record("assignment"))
+    done = "accepted; its running session gets it" if steering.reaches(of, urgent=urgent) else said.done
+    return replace(said, done=f"{done}, at the task {name}" if name else done)

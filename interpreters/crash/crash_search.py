@@ -120,7 +120,7 @@ class _Search:
         self._runner = runner
         self._beginnings = beginnings
         self._tell = tell
-        self._grounds: list[CrashModel] = []
+        self._models: list[CrashModel] = []
         self._index: dict[CrashModel, int] = {}
         self._parents: list[int] = []
         self._broken: dict[Fault, tuple[int, Step | None]] = {}
@@ -141,7 +141,7 @@ class _Search:
         return CrashReport(
             target=self._name,
             verdicts=(*(self._verdict(fault) for fault in Fault), *self._unanswered()),
-            states=len(self._grounds),
+            states=len(self._models),
             steps=self._steps,
             depth=self._depth,
             seconds=time.perf_counter() - self._began,
@@ -164,14 +164,14 @@ class _Search:
         for each in self._beginnings:
             if each.model not in self._index:
                 self._meet(each.model, -1)
-        state, level_ends = 0, len(self._grounds)
-        while state < len(self._grounds):
+        state, level_ends = 0, len(self._models)
+        while state < len(self._models):
             if state == level_ends:
-                level_ends = len(self._grounds)
+                level_ends = len(self._models)
                 self._depth += 1
             if state % NOTICE_STATES == 0:
                 self._notice(state)
-            if len(self._grounds) > self._runner.bounds.states:
+            if len(self._models) > self._runner.bounds.states:
                 self._truncated = f"more than {self._runner.bounds.states:,} states"
             if self._truncated:
                 return
@@ -185,7 +185,7 @@ class _Search:
             state += 1
 
     def _look(self, state: int) -> None:
-        model, quiet = self._grounds[state], True
+        model, quiet = self._models[state], True
         for step, after, faults in self._runner.successors(model):
             self._steps += 1
             quiet = quiet and step.stage is Stage.CRASH
@@ -202,8 +202,8 @@ class _Search:
             self._broken.setdefault(Fault.LOST, (state, None))
 
     def _meet(self, model: CrashModel, parent: int) -> None:
-        self._index[model] = len(self._grounds)
-        self._grounds.append(model)
+        self._index[model] = len(self._models)
+        self._models.append(model)
         self._parents.append(parent)
 
     def _notice(self, state: int) -> None:
@@ -211,8 +211,8 @@ class _Search:
         if limit is not None and seconds > limit:
             self._truncated = f"more than {limit:g} seconds"
         if self._tell is not None and state:
-            waiting = len(self._grounds) - state
-            self._tell(Progress(len(self._grounds), waiting, self._steps, self._depth, seconds))
+            waiting = len(self._models) - state
+            self._tell(Progress(len(self._models), waiting, self._steps, self._depth, seconds))
 
     def _verdict(self, fault: Fault) -> Verdict:
         property_kind = PropertyKind.LEADS_TO if fault is Fault.LOST else PropertyKind.ALWAYS
@@ -253,12 +253,12 @@ class _Search:
         way.reverse()
         incidents: list[Incident] = []
         for before, to in itertools.pairwise(way):
-            model = self._grounds[before]
+            model = self._models[before]
             steps = self._runner.successors(model)
             incidents.append(self._incident(model, next(s for s, after, _ in steps if self._index[after] == to)))
         if last is not None:
-            incidents.append(self._incident(self._grounds[state], last))
-        begun = next(each.way for each in self._beginnings if each.model == self._grounds[way[0]])
+            incidents.append(self._incident(self._models[state], last))
+        begun = next(each.way for each in self._beginnings if each.model == self._models[way[0]])
         return CrashTrace(begun, None if last is not None else (), incidents=tuple(incidents))
 
     def _incident(self, model: CrashModel, step: Step) -> Incident:

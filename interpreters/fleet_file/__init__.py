@@ -1,7 +1,7 @@
 """Fleet files: reading, validation, the commands of sessions, and the difference of two files."""
 
 from lifefold.interpreters.fleet_file.command import expand
-from lifefold.interpreters.fleet_file.loading import load
+from lifefold.interpreters.fleet_file.loading import load, load_text
 from lifefold.interpreters.fleet_file.meaning import describe_difference, in_force
 from lifefold.interpreters.fleet_file.model import Agent, Fleet, InterpreterEntry, Service
 from lifefold.interpreters.fleet_file.problems import FleetFileError, Problem, place_of
@@ -22,6 +22,7 @@ __all__ = [
     "former_text",
     "in_force",
     "load",
+    "load_text",
     "parse_duration_ms",
     "parse_size_bytes",
     "place_of",

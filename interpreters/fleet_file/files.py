@@ -1,6 +1,9 @@
-"""Reads text files of a bounded size."""
+"""Reads text files of a bounded size, and replaces the text of one."""
 
+import os
+import shutil
 import stat
+import tempfile
 from pathlib import Path
 
 LARGEST_FILE_BYTES = 10_000_000
@@ -26,3 +29,21 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         message = f"it is not UTF-8: byte {error.start} is 0x{content[error.start]:02x}"
         raise ValueError(message) from None
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace the text of a file at once; its mode stays, and a link to it stays a link. Raises ``OSError``.
+
+    A reader finds the old text or the new one, also after a crash.
+    """
+    file = path.resolve()
+    number, draft = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    try:
+        with os.fdopen(number, "w", encoding="utf-8", newline="") as written:
+            written.write(text)
+            written.flush()
+            os.fsync(number)
+        shutil.copymode(file, draft)
+        Path(draft).replace(file)
+    finally:
+        Path(draft).unlink(missing_ok=True)

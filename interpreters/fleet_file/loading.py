@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -32,6 +32,8 @@ from lifefold.interpreters.fleet_file.questions import QUESTIONS, with_answers
 from lifefold.interpreters.fleet_file.table import Table
 from lifefold.interpreters.fleet_file.tasks import Crew, read_tasks
 
+T = TypeVar("T")
+
 _LINE = re.compile(r"\bat line (\d+)")
 
 
@@ -49,7 +51,16 @@ class Tables(msgspec.Struct, frozen=True):
 
 def load(path: Path | str, *, watch: bool = False) -> Fleet:
     """Return the fleet of a file, as ``read`` does. Raises ``FleetFileError`` with all errors."""
-    outcome = read(path, watch=watch)
+    return sound(read(path, watch=watch))
+
+
+def load_text(text: str, path: Path | str, *, watch: bool = False) -> Fleet:
+    """Return the fleet of a text, which is or will be that of a file. Raises ``FleetFileError`` with all errors."""
+    return sound(read_of(text, path, watch=watch))
+
+
+def sound(outcome: Result[T, Problems]) -> T:
+    """Return the value of an outcome. Raises ``FleetFileError`` with all errors."""
     if isinstance(outcome, Failure):
         raise FleetFileError(outcome.failure())
     return outcome.unwrap()
@@ -61,10 +72,14 @@ def read(path: Path | str, *, watch: bool = False) -> Result[Fleet, Problems]:
     With ``watch`` the file may have no tasks. Paths in the file are relative to its folder. Only the file, its prompt
     files, the folder of the repository and the programs are examined.
     """
+    return text_of(Path(path).absolute(), str(path)).bind(lambda text: read_of(text, path, watch=watch))
+
+
+def read_of(text: str, path: Path | str, *, watch: bool = False) -> Result[Fleet, Problems]:
+    """Return the fleet of a text, which is or will be that of a file, or all errors of the text."""
     file, source = str(path), Path(path).absolute()
     return Result.do(
         fleet
-        for text in text_of(source, file)
         for document in document_of(text, file)
         for fleet in validated(_tables(Table(Report(file, text), document), source, watch=watch))
     )
@@ -163,7 +178,7 @@ def text_of(source: Path, file: str) -> Result[str, Problems]:
     try:
         return Success(read_text(source))
     except (OSError, ValueError) as error:
-        return _unreadable(file, f"cannot read this fleet file: {getattr(error, 'strerror', None) or error}")
+        return unreadable(file, f"cannot read this fleet file: {getattr(error, 'strerror', None) or error}")
 
 
 def document_of(text: str, file: str) -> Result[dict[str, Any], Problems]:
@@ -171,12 +186,13 @@ def document_of(text: str, file: str) -> Result[dict[str, Any], Problems]:
     try:
         return Success(tomllib.loads(text))
     except RecursionError:
-        return _unreadable(file, "this is nested too deeply")
+        return unreadable(file, "this is nested too deeply")
     except ValueError as error:
         # Besides TOMLDecodeError: Python refuses to read an integer of thousands of digits.
         line = _LINE.search(str(error))
-        return _unreadable(file, f"this is not TOML: {error}", int(line[1]) if line else None)
+        return unreadable(file, f"this is not TOML: {error}", int(line[1]) if line else None)
 
 
-def _unreadable(file: str, message: str, line: int | None = None) -> Failure[Problems]:
+def unreadable(file: str, message: str, line: int | None = None) -> Failure[Problems]:
+    """Return the one error of a text that cannot be read at all."""
     return Failure((Problem(file, "", line, message),))

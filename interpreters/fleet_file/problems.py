@@ -64,11 +64,12 @@ def place_of(source: Path, table: str, key: str) -> str:
 class Report:
     """Collects errors and warnings while a file is read."""
 
-    def __init__(self, file: str, text: str) -> None:
+    def __init__(self, file: str, text: str, lines: dict[KeyPath, int] | None = None) -> None:
+        """Report about a text of TOML, or of another form with the ``lines`` of its values."""
         self.file = file
         self.warnings: list[str] = []
         self._problems: list[Problem] = []
-        self._lines = key_lines(text)
+        self._lines = key_lines(text) if lines is None else lines
 
     def line(self, path: KeyPath) -> int | None:
         """Return the line of a value."""

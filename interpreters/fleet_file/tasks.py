@@ -92,13 +92,14 @@ class Crew(msgspec.Struct, frozen=True):
 
     ``prompt_is_argument``: the command of an agent has the prompt as an argument, which limits the length of prompts.
     ``roles`` are those of the agents, ``share`` is the reservation of a claim, and ``merges`` tells whether there is a
-    repository.
+    repository. ``others`` are tasks of a living fleet, on which more tasks can depend.
     """
 
     prompt_is_argument: bool
     roles: Sequence[str]
     share: Amounts
     merges: bool
+    others: Sequence[str] = ()
 
 
 def read_tasks(root: Table, folder: Path, crew: Crew, *, may_be_none: bool = False) -> list[TaskPlan]:
@@ -116,7 +117,7 @@ def read_tasks(root: Table, folder: Path, crew: Crew, *, may_be_none: bool = Fal
         if task.role and task.role not in crew.roles:
             accepted = f"roles of agents in this file{forms.meant(task.role, crew.roles)}"
             table.problem("role", f"found {values.shown(task.role)}, which no agent has; accepted: {accepted}")
-    _check_dependencies(tables, tasks)
+    _check_dependencies(tables, tasks, crew.others)
     return tasks
 
 
@@ -216,13 +217,14 @@ def _prompt_of(table: Table, folder: Path, file: str) -> str:
     return ""
 
 
-def _check_dependencies(tables: Sequence[Table], tasks: Sequence[TaskPlan]) -> None:
+def _check_dependencies(tables: Sequence[Table], tasks: Sequence[TaskPlan], others: Sequence[str]) -> None:
     # A task with a refused id counts as known, so that its dependents are not reported as well.
-    known = [found for table in tables if isinstance(found := table.values.get("id"), str)]
+    known = [*(found for table in tables if isinstance(found := table.values.get("id"), str)), *others]
     for table, task in zip(tables, tasks, strict=True):
         for needed in task.depends_on:
             if needed not in known:
-                accepted = f"ids of tasks in this file{forms.meant(needed, known)}"
+                where = "in this file or on the board" if others else "in this file"
+                accepted = f"ids of tasks {where}{forms.meant(needed, known)}"
                 table.problem("depends_on", f"found {values.shown(needed)}; accepted: {accepted}")
     by_id = dict(zip((task.id for task in tasks), tables, strict=True))
     for cycle in _cycles({task.id: list(task.depends_on) for task in tasks}):

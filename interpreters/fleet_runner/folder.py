@@ -74,6 +74,10 @@ class FleetFolder:
         """Return the file in which a session may keep its state for the next session at the task."""
         return self.root / "states" / f"{task}-{kept}.json"
 
+    def delivery(self, notifier: str) -> Path:
+        """Return the file with the command that a notifier runs now."""
+        return self.root / "deliveries" / f"{notifier}.json"
+
     def verification(self, task: str, epoch: int) -> Path:
         """Return the folder with the output of the verification of a claim."""
         return self.root / "verifications" / task / str(epoch)

@@ -27,7 +27,7 @@ class Notice(NamedTuple):
 
 
 class Notices:
-    """The notices of a run; ``told`` has all of them in order, as agent and message."""
+    """The notices of a run; ``history`` has all of them in order, as agent and message."""
 
     def __init__(self, waits: Waits | None = None, secrets: Secrets = NO_SECRETS) -> None:
         """Begin without notices; ``waits`` keeps the waits for commands in other terminals.
@@ -36,7 +36,7 @@ class Notices:
         """
         self.secrets: Final = secrets
         self.waits: Final = waits or Waits()
-        self.told: Final[list[tuple[str, str]]] = []
+        self.history: Final[list[tuple[str, str]]] = []
         self._standing: Final[dict[tuple[str, About | str, str], Notice]] = {}
 
     def tell(self, agent: str, message: str) -> None:
@@ -60,7 +60,7 @@ class Notices:
 
     def _keep(self, key: tuple[str, About | str, str], message: str) -> None:
         message = self.secrets.hidden(message)
-        self.told.append((key[0], message))
+        self.history.append((key[0], message))
         self._standing.pop(key, None)
         self._standing[key] = Notice(key[0], message, time.time_ns() // 1_000_000)
 

@@ -4,7 +4,7 @@ A try has a time limit; then its command is ended with its process group, and it
 ``MOST_AT_ONCE`` tries run at a time, in threads of their own, so that a server without an answer delays nothing else.
 
 A runner that dies before it has recorded a delivery delivers again. The identity of a notification is the same then: it
-names the log, the notifier and the number.
+names the log, the notifier and the number. The next runner first ends the command that a killed runner has left.
 """
 
 import json
@@ -23,6 +23,7 @@ from anyio import to_thread
 from lifefold.core.fleet.board import notifier
 from lifefold.effects import DeliverNotification
 from lifefold.interpreters.engine import ActivityContext, handles
+from lifefold.interpreters.explain.plain_reasons import in_plain_words
 from lifefold.interpreters.fleet_file import Fleet
 from lifefold.interpreters.fleet_file.command import filled
 from lifefold.interpreters.fleet_file.notify import Notifier
@@ -30,6 +31,7 @@ from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.redaction import Secrets
 from lifefold.interpreters.fleet_runner.variables import environment
 from lifefold.interpreters.processes.command import Limits, Streams, run
+from lifefold.interpreters.processes.left_command import CommandRecord
 
 MOST_AT_ONCE: Final = 8
 """The most tries at a time."""
@@ -62,25 +64,29 @@ class Notifying:
     @handles(DeliverNotification)
     async def deliver(self, activity: DeliverNotification, context: ActivityContext) -> None:
         """Try to deliver a notification, and report the delivery or the reason of the failure."""
+        record = CommandRecord(self._folder.delivery(activity.notifier))
+        if context.resumed or context.cleanup_only:
+            await record.end_left_over()
         if context.cleanup_only:
             return
         try:
             async with self._at_once:
-                await self._try(activity)
+                await self._try(activity, record)
         except (UndeliveredError, OSError, HTTPException, ValueError) as error:
             reason = str(getattr(error, "reason", error)) or type(error).__name__
             await context.report(notifier.DeliveryFailed(self._secrets.hidden(reason)[:REASON_CHARACTERS]))
         else:
             await context.report(notifier.Delivered())
 
-    async def _try(self, activity: DeliverNotification) -> None:
+    async def _try(self, activity: DeliverNotification, record: CommandRecord) -> None:
         fleet = self._fleet()
         of = next((each for each in fleet.notify if each.name == activity.notifier), None)
         if of is None:
             raise UndeliveredError(f"the fleet file has no notifier {activity.notifier}")
         facts = self._facts(activity, fleet.name)
         if of.run:
-            await self._run(of, facts, fleet)
+            with record.kept():
+                await self._run(of, facts, fleet, record)
         else:
             with anyio.move_on_after(of.timeout_ms / 1_000) as scope:
                 await to_thread.run_sync(_post, of, facts, abandon_on_cancel=True, limiter=self._threads)
@@ -89,19 +95,19 @@ class Notifying:
 
     def _facts(self, activity: DeliverNotification, fleet: str) -> dict[str, str]:
         """Return the facts of a notification by name, without secrets."""
-        told = activity.notification
+        notification = activity.notification
         facts = {
             "id": f"{self._run_id}/{activity.notifier}/{activity.number}",
-            "kind": str(told.kind),
+            "kind": str(notification.kind),
             "fleet": fleet,
-            "task": told.task,
-            "agent": told.agent,
-            "text": told.text,
+            "task": notification.task,
+            "agent": notification.agent,
+            "text": in_plain_words(notification.text),
             "log": str(self._folder.log),
         }
         return {name: self._secrets.hidden(value) for name, value in facts.items()}
 
-    async def _run(self, of: Notifier, facts: Mapping[str, str], fleet: Fleet) -> None:
+    async def _run(self, of: Notifier, facts: Mapping[str, str], fleet: Fleet, record: CommandRecord) -> None:
         """Run the command in the folder of the fleet file."""
         own = {f"LIFEFOLD_{name.upper()}": value.replace("\0", "") for name, value in facts.items()}
         limits = Limits(of.timeout_ms, grace_ms=0, keep_bytes=KEEP_BYTES)
@@ -110,7 +116,7 @@ class Notifying:
             fleet.source.parent,
             limits,
             env=environment(os.environ, fleet, own),
-            streams=Streams(given=json.dumps(facts).encode()),
+            streams=Streams(given=json.dumps(facts).encode(), begun=record.write),
         )
         if result.status == 0:
             return

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from lifefold.core.fleet import Caps, Plan, TaskPlan
 from lifefold.core.fleet.system import plan_change, plan_obstacles
+from lifefold.core.fleet.system.plan import MOST_RETRIES
 from lifefold.core.fleet.system.plan_adoption import adopted, raised
 from lifefold.core.fleet.system.plan_difference import difference, rules_of
 from lifefold.core.fleet.system.plan_enforcement import failed_for_good, verified_before
@@ -101,6 +102,13 @@ def proposed(fleet: Fleet, store: SqliteStore, of: Aggregate, *, partial: bool =
         {f"{place}.budget.{key}": said for place, (was, _) in caps.items() for key, said in _said(was)},
         tuple(line for each in found for line in former_text(before, fleet.meaning, each.what)),
     )
+
+
+def added_task(fleet: Fleet, of: Aggregate, name: str) -> tuple[str, ...]:
+    """Return the lines of a fleet file for a task that a command has added to the board."""
+    plan = replace(fleet.plan, tasks=(TaskPlan(name, "", max_retries=MOST_RETRIES),))
+    terms = adopted(of, replace(plan, tasks=()), plan)
+    return former_text(in_force(fleet.meaning, terms.values(), {}), fleet.meaning, place_of("tasks", name))
 
 
 def _over(of: Aggregate, accepted: plan_change.PlanChange, earlier: Iterable[str]) -> dict[str, str]:

@@ -34,7 +34,7 @@ class RefusedEvents:
 
 def _line(aggregate: str, refusal: Refusal) -> str:
     envelope = refusal.envelope
-    told = {
+    entry = {
         "at_ms": envelope.at_ms,
         "aggregate": aggregate,
         "entity": envelope.entity,
@@ -43,4 +43,4 @@ def _line(aggregate: str, refusal: Refusal) -> str:
         "kind": refusal.kind,
         "reason": refusal.reason,
     }
-    return json.dumps(told) + "\n"
+    return json.dumps(entry) + "\n"

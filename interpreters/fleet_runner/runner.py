@@ -146,8 +146,8 @@ class Runner:
             said = {"run": begun.meta("run") or ""} if begun else await written_of(fleet, workplace, before)
             handlers = Handlers(fleet, folder, workplace, clock, said["run"])
             standard = handlers.interpreter()
-            surroundings = RunContext(fleet, said["run"], folder, workplace, standard, handlers.tell, handlers.present)
-            whole = quoting(interpreter.over(composed(factories, surroundings)), handlers.secrets)
+            context = RunContext(fleet, said["run"], folder, workplace, standard, handlers.tell, handlers.present)
+            whole = quoting(interpreter.over(composed(factories, context)), handlers.secrets)
             runner = cls(begun or taken.enter_context(closing(_begin(log, said))), handlers, whole, clock, rules)
             taken.pop_all()
             return runner
@@ -195,7 +195,7 @@ class Runner:
         """Return the notices that still hold."""
         silent = {agent.name for agent in status.agents(self.aggregates) if agent.silent_since_ms}
         operator = self.handlers.operator
-        for agent in {agent for agent, _ in operator.told} - silent:
+        for agent in {agent for agent, _ in operator.history} - silent:
             operator.over(About.SILENCE, agent)
         is_over = board.NAME in self.aggregates and board.finished(self.aggregates[board.NAME])
         return operator.standing(*([About.WAITING] if is_over else []))

@@ -37,7 +37,7 @@ from lifefold.interpreters.processes import SessionExit, output_pieces, read_ord
 _MINUTE_S: Final = 60
 
 
-class Told(msgspec.Struct, frozen=True):
+class SessionFacts(msgspec.Struct, frozen=True):
     """The facts of a session that is over, the last one of each kind.
 
     ``by_session`` is a total of the session alone, ``by_conversation`` one of its whole conversation.
@@ -51,7 +51,7 @@ class Told(msgspec.Struct, frozen=True):
     limited: Limited | None = None
     messages: int = 0
 
-    def after(self, fact: Fact) -> "Told":
+    def after(self, fact: Fact) -> "SessionFacts":
         """Return the facts after one more."""
         match fact:
             case ConversationBegan(id=conversation):
@@ -67,7 +67,7 @@ class Told(msgspec.Struct, frozen=True):
             case _:
                 return self
 
-    def priced(self, prices: Prices, model: str) -> "Told":
+    def priced(self, prices: Prices, model: str) -> "SessionFacts":
         """Return the facts with the money of their tokens, as far as the model has a price."""
         totals = [each and priced(each, prices, model) for each in (self.by_session, self.by_conversation)]
         return msgspec.structs.replace(self, by_session=totals[0], by_conversation=totals[1])
@@ -88,20 +88,20 @@ def adapter_of_start(directory: Path, kind: str = "") -> Adapter[Any]:
     return adapter_or_command(kind if order is None else order.kind)
 
 
-async def told_by(adapter: Adapter[Any], directory: Path, ended: SessionExit) -> Told:
+async def facts_of(adapter: Adapter[Any], directory: Path, ended: SessionExit) -> SessionFacts:
     """Return the facts in the output of a session; without an output, what the adapter makes of its exit status."""
-    return await to_thread.run_sync(_told, adapter, directory, ended)
+    return await to_thread.run_sync(_facts_of, adapter, directory, ended)
 
 
-def _told(adapter: Adapter[Any], directory: Path, ended: SessionExit) -> Told:
+def _facts_of(adapter: Adapter[Any], directory: Path, ended: SessionExit) -> SessionFacts:
     now = Now(ended.at_ms, time.localtime(ended.at_ms // 1_000).tm_gmtoff // _MINUTE_S)
-    told, state = Told(Ended(Outcome.CRASHED)), adapter.initial
+    found, state = SessionFacts(Ended(Outcome.CRASHED)), adapter.initial
     for line in _lines(directory):
         state, facts = adapter.read(state, line, now)
         for fact in facts:
-            told = told.after(fact)
-    conversation = told.conversation if adapter.resumable else ""
-    return msgspec.structs.replace(told, ended=adapter.finish(state, status_of(ended)), conversation=conversation)
+            found = found.after(fact)
+    conversation = found.conversation if adapter.resumable else ""
+    return msgspec.structs.replace(found, ended=adapter.finish(state, status_of(ended)), conversation=conversation)
 
 
 def _lines(directory: Path) -> Iterator[bytes]:

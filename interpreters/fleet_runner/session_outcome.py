@@ -20,7 +20,7 @@ from lifefold.interpreters.adapters.reading import SENTENCE_CHARS
 from lifefold.interpreters.fleet_file.units import format_duration
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.redaction import Secrets
-from lifefold.interpreters.fleet_runner.session_facts import Told, adapter_of_start, status_of, told_by
+from lifefold.interpreters.fleet_runner.session_facts import SessionFacts, adapter_of_start, facts_of, status_of
 from lifefold.interpreters.processes import SessionExit, read_exit
 
 LINE_CHARS: Final = 300
@@ -49,50 +49,52 @@ ANY_AGENT: Final = Agent()
 """An agent of which nothing is known."""
 
 
-def exited(ended: SessionExit, told: Told, secrets: Secrets, agent: Agent = ANY_AGENT) -> session.SessionExited:
+def exited(
+    ended: SessionExit, facts: SessionFacts, secrets: Secrets, agent: Agent = ANY_AGENT
+) -> session.SessionExited:
     """Return the end of a session as the log gets it."""
-    called = _outcome(ended, told, secrets, agent)
-    is_total = told.by_conversation is not None
-    return session.SessionExited(called, told.usage, told.conversation, is_total, told.messages)
+    called = _outcome(ended, facts, secrets, agent)
+    is_total = facts.by_conversation is not None
+    return session.SessionExited(called, facts.usage, facts.conversation, is_total, facts.messages)
 
 
 def _outcome(
-    ended: SessionExit, told: Told, secrets: Secrets, agent: Agent
+    ended: SessionExit, facts: SessionFacts, secrets: Secrets, agent: Agent
 ) -> session.Success | session.Error | session.Timeout | session.Suspended | session.Limited:
     if ended.outcome == "timeout":
         return session.Timeout("" if agent.limit_ms is None else over(agent.limit_ms))
     if agent.program is ends.Program.COOPERATIVE and ended.code == SUSPENDED_STATUS:
         return session.Suspended(asked=ended.outcome != "exited")
     if ended.outcome in {"exited", "signalled"}:
-        return _called(told, status_of(ended), said_by(told, secrets), agent)
+        return _called(facts, status_of(ended), said_by(facts, secrets), agent)
     return session.Error(secrets.hidden(ended.message), by_cause(ended))
 
 
 def _called(
-    told: Told, status: int | None, said: str, agent: Agent
+    facts: SessionFacts, status: int | None, said: str, agent: Agent
 ) -> session.Success | session.Limited | session.Error:
     """Return the outcome of a session that ended by itself, by the agent's own word.
 
     A tool that was refused to an agent that asks was refused on purpose. Its agent knows that, and its word counts.
     """
-    match told.ended.outcome:
+    match facts.ended.outcome:
         case Outcome.SUCCESS:
             return session.Success()
         case Outcome.DENIED if agent.asks and status == 0:
             return session.Success()
         case Outcome.LIMITED:
-            limit = told.limited or Limited(None)
+            limit = facts.limited or Limited(None)
             return session.Limited(limit.until_ms, limit.scope, said or limit.reason)
         case outcome:
             message = said or outcome.replace("_", " ")
-            means = diagnosis_of(outcome, status, told.ended.words, agent.program)
+            means = diagnosis_of(outcome, status, facts.ended.words, agent.program)
             return session.Error(with_hint(message, agent.lacks(message)), means)
 
 
-def said_by(told: Told, secrets: Secrets) -> str:
+def said_by(facts: SessionFacts, secrets: Secrets) -> str:
     """Return the agent's sentence for people. An adapter cuts a long one, so a secret value may be cut at its end."""
-    shown = secrets.hidden(told.ended.reason)
-    is_cut = len(told.ended.reason) >= SENTENCE_CHARS
+    shown = secrets.hidden(facts.ended.reason)
+    is_cut = len(facts.ended.reason) >= SENTENCE_CHARS
     return short(shown[: len(shown) - secrets.longest_bytes] if is_cut else shown)
 
 
@@ -144,4 +146,4 @@ async def said_of_work(folder: FleetFolder, worker: Aggregate, secrets: Secrets)
 async def last_words(directory: Path, secrets: Secrets) -> str:
     """Return the last words of a session that is over, as its adapter reads them; empty without a record of its end."""
     ended = read_exit(directory)
-    return "" if ended is None else said_by(await told_by(adapter_of_start(directory), directory, ended), secrets)
+    return "" if ended is None else said_by(await facts_of(adapter_of_start(directory), directory, ended), secrets)

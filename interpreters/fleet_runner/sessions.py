@@ -30,7 +30,7 @@ from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.notices import Notices
 from lifefold.interpreters.fleet_runner.obstacles import Obstacles
 from lifefold.interpreters.fleet_runner.retry_until import patiently
-from lifefold.interpreters.fleet_runner.session_facts import adapter_of_start, told_by
+from lifefold.interpreters.fleet_runner.session_facts import adapter_of_start, facts_of
 from lifefold.interpreters.fleet_runner.session_outcome import Agent, exited, program_of
 from lifefold.interpreters.fleet_runner.specs import session_spec, write_whole
 from lifefold.interpreters.fleet_runner.time_limits import TimeLimits
@@ -153,10 +153,10 @@ class Sessions:
         order = read_order(directory)
         command = known.command if known is not None else () if order is None else order.argv
         program = program_of(command, cooperative=is_python_command(command))
-        told = (await told_by(adapter_of_start(directory), directory, ended)).priced(
+        facts = (await facts_of(adapter_of_start(directory), directory, ended)).priced(
             self._fleet().prices, model_of(known)
         )
-        return exited(ended, told, self._secrets, Agent(program, lacks, activity.timeout_ms, asks))
+        return exited(ended, facts, self._secrets, Agent(program, lacks, activity.timeout_ms, asks))
 
     async def _found(self, activity: RunSession, context: ActivityContext) -> SessionProcess | SessionExit:
         """Adopt the session that an earlier runner started, or launch it."""

@@ -93,15 +93,15 @@ async def wait_for_time(
     entity = context.origin.entity
     last_ms = entity.record.last_ms or entity.entered_ms
     what = f"every {format_duration(source.every_ms)}" if isinstance(source, Every) else f"cron {source.expression}"
-    told = ""
+    reported = ""
     while True:
         try:
             due_ms = last_due_ms(source, last_ms, now_ms())
             left_ms = next_due_ms(source, due_ms) - now_ms()
-            told = _told("", told, tell)
+            reported = _report_once("", reported, tell)
         except TROUBLES as error:
             due_ms, left_ms = last_ms, LOOK_MS
-            told = _told(str(error), told, tell)
+            reported = _report_once(str(error), reported, tell)
         if due_ms > last_ms:
             await _reported(context, trigger.Triggered(due_ms, what))
         last_ms = due_ms
@@ -132,7 +132,7 @@ async def wait_for_changes(
 
 async def _marks(watched: Watched, tell: Callable[[str], None]) -> AsyncGenerator[str]:
     """Yield the fingerprint whenever files should be read; an error is shown once, and reading is tried again."""
-    told = ""
+    reported = ""
     while True:
         try:
             async with aclosing(notices(watched.folder, watched.path, watched.apart)) as found:
@@ -140,16 +140,16 @@ async def _marks(watched: Watched, tell: Callable[[str], None]) -> AsyncGenerato
                     mark = await to_thread.run_sync(
                         mark_of, watched.folder, watched.path, watched.apart, abandon_on_cancel=True
                     )
-                    told = _told("", told, tell)
+                    reported = _report_once("", reported, tell)
                     yield mark
         except TROUBLES as error:
-            told = _told(str(error), told, tell)
+            reported = _report_once(str(error), reported, tell)
         await anyio.sleep(AGAIN_S)
 
 
-def _told(why: str, told: str, tell: Callable[[str], None]) -> str:
+def _report_once(why: str, reported: str, tell: Callable[[str], None]) -> str:
     """Show the reason of a wait, or its end, unless it is shown already; return it."""
-    if why != told:
+    if why != reported:
         tell(why)
     return why
 

@@ -5,6 +5,7 @@ types with IPython. Every display has a text, too; pictures need the extra ``lif
 """
 
 from lifefold.interpreters.notebook.displays import BUNDLES, load_ipython_extension, unload_ipython_extension
+from lifefold.interpreters.notebook.draw import draw
 from lifefold.interpreters.notebook.history import History, Stop
 from lifefold.interpreters.notebook.play import Play
 from lifefold.interpreters.notebook.space import Space, TooManyError, state_space
@@ -21,6 +22,7 @@ __all__ = [
     "TooManyError",
     "as_test",
     "crossed",
+    "draw",
     "load_ipython_extension",
     "moves",
     "state_space",

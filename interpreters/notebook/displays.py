@@ -20,7 +20,8 @@ from lifefold.interpreters.report.trace import Trace
 from lifefold.interpreters.search.report import Report
 from lifefold.interpreters.simulate.simulation import Run
 from lifefold.interpreters.views import plain
-from lifefold.interpreters.views.picture import Drawing, LayoutMissingError, overview, statechart, svg
+from lifefold.interpreters.views.picture import Drawing, LayoutMissingError, overview, sequence_svg, statechart, svg
+from lifefold.interpreters.views.sequence import Sequence
 
 TEXT: Final = "text/plain"
 HTML: Final = "text/html"
@@ -69,6 +70,10 @@ def _run(run: Run) -> Bundle:
     return {TEXT: run_text(run), HTML: run_html(run)}
 
 
+def _sequence(drawn: Sequence) -> Bundle:
+    return {TEXT: drawn.text(), **image(sequence_svg(drawn))}
+
+
 def _play(play: Play) -> Bundle:
     return {TEXT: play.text(), **image(picture(play))}
 
@@ -90,6 +95,7 @@ BUNDLES: Final[Mapping[type, Callable[[Any], Bundle]]] = MappingProxyType(
         Report: _report,
         History: _history,
         Play: _play,
+        Sequence: _sequence,
         Run: _run,
         Trial: _trial,
         SeedFinding: _finding,

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Any, Final, NamedTuple, Self, overload
 
-from lifefold.core.kernel import Envelope, Refusal, State, System, Transition, describe
+from lifefold.core.kernel import Envelope, Refusal, State, System, SystemStep, Transition, describe
 from lifefold.interpreters.engine import Decision, Ledger
+from lifefold.interpreters.explain.plain_reasons import in_plain_words
 from lifefold.interpreters.store import Entry
 
 
@@ -95,6 +96,10 @@ class History(Sequence[Decision]):
             after_ms, place = decision.envelope.at_ms - begin_ms, f"{decision.entry.stream} {entity.ref}"
             yield Stop(number, after_ms, place, entity.state, entity.state, words)
 
+    def steps(self) -> Iterator[SystemStep]:
+        """Yield the inputs with their reactions, as a check's trace has them."""
+        return (SystemStep(each.entry.stream, each.envelope, each.reaction) for each in self._decisions)
+
     def text(self) -> str:
         """Return all transitions, a line each."""
         return "\n".join(stop.line() for stop in self.stops())
@@ -131,7 +136,7 @@ def _wire(line: Any) -> bytes:
 
 def _stop(number: int, decision: Decision, step: Transition, begin_ms: int) -> Stop:
     before = None if step.before is None else step.before.state
-    said = describe(step.event)
+    said = in_plain_words(describe(step.event))
     words = f"{type(step.event).__name__}: {said}" if said else type(step.event).__name__
     after_ms = decision.envelope.at_ms - begin_ms
     return Stop(number, after_ms, f"{decision.entry.stream} {step.entity}", before, step.after.state, words)

@@ -13,7 +13,7 @@ from typing import Any, Final
 SVG: Final = "image/svg+xml"
 PNG: Final = "image/png"
 COLOURS: Final = 64
-"""The colours of a PNG. With all shades of its letters, it takes six times the space."""
+"""The colours of a PNG. With all shades of its text it takes six times the space."""
 
 
 def image(svg: str) -> dict[str, str]:

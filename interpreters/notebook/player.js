@@ -5,7 +5,11 @@ function render({ model, el }) {
   const test = document.createElement("pre");
   const picture = document.createElement("div");
   Object.assign(tree.style, { maxHeight: "12em", overflow: "auto", fontFamily: "monospace", fontSize: "12px", whiteSpace: "pre" });
+  const chart = document.createElement("div");
+  picture.className = "lifefold-picture";
+  chart.className = "lifefold-chart";
   picture.style.overflow = "auto";
+  Object.assign(chart.style, { maxHeight: "40em", overflow: "auto" });
   let asked = 0;
 
   function ask(what, number) {
@@ -38,9 +42,10 @@ function render({ model, el }) {
     test.textContent = shown.test;
     test.hidden = shown.test === "";
     picture.innerHTML = shown.picture;
+    chart.innerHTML = shown.chart;
   }
 
-  el.append(buttons, test, tree, picture);
+  el.append(buttons, test, tree, picture, chart);
   model.on("change:shown", show);
   show();
 }

@@ -1,5 +1,6 @@
 """The player in a notebook: buttons for the enabled inputs, the present world, and the tree of what was played."""
 
+from functools import reduce
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +13,8 @@ from lifefold.interpreters.notebook.image import image
 from lifefold.interpreters.notebook.play import MOST, Play, words
 from lifefold.interpreters.notebook.play_picture import picture
 from lifefold.interpreters.notebook.written_play import as_test
+from lifefold.interpreters.views.picture import LayoutMissingError, lit, sequence_svg, statechart, svg
+from lifefold.interpreters.views.sequence import sequence
 
 _FRONT_END: Final = Path(__file__).with_name("player.js")
 _DICT: Final[Any] = traitlets.Dict
@@ -29,7 +32,8 @@ class Player(anywidget.AnyWidget):
     def __init__(self, play: Play) -> None:
         """Show a play."""
         self.play = play
-        super().__init__(shown=_shown(play))
+        self._states: Final = _states(play.subject)
+        super().__init__(shown=self._shown())
 
     @traitlets.observe("asked")
     def _answer(self, change: Any) -> None:
@@ -42,7 +46,7 @@ class Player(anywidget.AnyWidget):
         elif what == "at" and 0 <= number < len(self.play.nodes):
             self.at(number)
         elif what == "test":
-            self.shown = {**_shown(self.play), "test": self._written()}
+            self.shown = self._shown(self._written())
 
     def give(self, given: Input | int) -> None:
         """Give an input, or the enabled input of this number."""
@@ -73,7 +77,26 @@ class Player(anywidget.AnyWidget):
 
     def _show(self, play: Play) -> None:
         self.play = play
-        self.shown = _shown(play)
+        self.shown = self._shown()
+
+    def _shown(self, test: str = "") -> dict[str, Any]:
+        play = self.play
+        return {
+            "choices": [words(each) for each in play.choices()[:MOST]],
+            "text": play.text(),
+            "tree": list(play.tree()),
+            "now": play.now,
+            "picture": picture(play),
+            "chart": self._chart(),
+            "test": test,
+        }
+
+    def _chart(self) -> str:
+        """Return the states of a machine with the present ones lit, or the sequence diagram of a system."""
+        if isinstance(self.play.subject, System):
+            return sequence_svg(sequence(self.play.subject.name, self.play.path()))
+        here = {str(entity.state) for of in self.play.world.aggregates.values() for entity in of.entities.values()}
+        return reduce(lit, sorted(here), self._states)
 
     def _repr_mimebundle_(self, **kinds: Any) -> Any:
         """Return the widget, and for front ends without widgets the picture and the text of the play."""
@@ -89,12 +112,9 @@ def play(subject: Machine[Any] | System, opening: Any = ()) -> Player:
     return Player(Play.of(subject, opening))
 
 
-def _shown(play: Play) -> dict[str, Any]:
-    return {
-        "choices": [words(each) for each in play.choices()[:MOST]],
-        "text": play.text(),
-        "tree": list(play.tree()),
-        "now": play.now,
-        "picture": picture(play),
-        "test": "",
-    }
+def _states(subject: Machine[Any] | System) -> str:
+    """Return the picture of a machine's states; empty for a system, or where pictures cannot be laid out."""
+    try:
+        return svg(statechart(subject)) if isinstance(subject, Machine) else ""
+    except LayoutMissingError:
+        return ""

@@ -67,12 +67,14 @@ class Streams:
 
     A ``spooled`` command is not harmed when this process dies. ``waits_for`` looks at the command's process group, and
     returns what the command waits for in vain, or an empty text. The same answer to two looks ends the command.
+    ``begun`` is called with the process id of the command, which is that of its group, and raises no error.
     """
 
     given: bytes = b""
     inherited: tuple[int, ...] = ()
     spooled: bool = False
     waits_for: Callable[[int], str] | None = None
+    begun: Callable[[int], object] | None = None
 
 
 PLAIN = Streams()
@@ -108,6 +110,8 @@ async def run(
     with ExitStack() as files:
         started = partial(_popen, command, folder, env, streams.inherited)
         process, tails = _start(files, started, streams, limits.keep_bytes)
+        if streams.begun is not None:
+            streams.begun(process.pid)
         look = _Look(process.pid, streams.waits_for)
         in_time = await _attended(process, [*tails, look], limits)
         output, errors = (tail.kept for tail in tails)

@@ -29,7 +29,7 @@ def html(report: ReportBase, picture: Callable[[Trace], str] = _unpictured) -> s
         f"<div>{escape(report.met())}</div>",
         *(f"<div>{escape(what)}: {escape(said)}</div>" for what, said in report.said()),
         '<table style="text-align: left"><tbody>',
-        *(line for each in report.told() for line in _row(each, report.title, picture)),
+        *(line for each in report.shown_findings() for line in _row(each, report.title, picture)),
         "</tbody></table>",
         "</div>",
     ]

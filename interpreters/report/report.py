@@ -42,7 +42,7 @@ class ReportBase(msgspec.Struct, frozen=True):
         """Yield each fact about the extent of the work, with its name."""
 
     @abstractmethod
-    def told(self) -> Sequence[Finding]:
+    def shown_findings(self) -> Sequence[Finding]:
         """Return the findings in the order of the report: broken properties at the end."""
 
     @abstractmethod
@@ -70,7 +70,7 @@ class ReportBase(msgspec.Struct, frozen=True):
                     yield from _unused_lines(unused, width, field, shows_all=shows_unused)
         yield ""
         last = ""
-        for finding in self.told():
+        for finding in self.shown_findings():
             for last in finding.lines(width, of=self.title, margin=MARGIN):
                 yield last
         if last:

@@ -34,7 +34,7 @@ class LocalStep(NamedTuple):
     to: int
     label: int
     said: bool
-    told: tuple[tuple[int, int], ...]
+    sent: tuple[tuple[int, int], ...]
     wrong: tuple[int, ...]
 
 
@@ -158,13 +158,13 @@ class Component:
         if not self._exchange.bounds.hold(self.of, reaction.aggregate):
             self.cut += 1
             return None
-        told = self._exchange.told(self.number, reaction)
+        sent = self._exchange.sent(self.number, reaction)
         to = self.number_of(reaction.aggregate)
         wrong = self._exchange.judge.step(self.of, reaction)
         said = label.cause is Cause.COMMAND
         again = tuple(restarted(before, reaction))
         label = replace(label, restarts=again) if again else label
-        return LocalStep(choice, to, self._exchange.label(label), said, told, wrong)
+        return LocalStep(choice, to, self._exchange.label(label), said, sent, wrong)
 
 
 def _slot(envelope: Envelope) -> str:

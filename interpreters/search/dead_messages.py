@@ -41,8 +41,8 @@ class MessageFates:
     def send(self, sender: str, refusals: Iterable[Refusal], place: Place) -> None:
         """Record the messages of a step that the kernel has dropped."""
         for refusal in refusals:
-            if refusal.kind == "unknown" and (told := _NO_RECEIVER.match(refusal.reason)):
-                kind = Kind(sender, told[1], type(refusal.envelope.event).__name__)
+            if refusal.kind == "unknown" and (named := _NO_RECEIVER.match(refusal.reason)):
+                kind = Kind(sender, named[1], type(refusal.envelope.event).__name__)
                 self._why.setdefault(kind, refusal.reason)
                 self._unread.setdefault(kind, []).append(place)
 

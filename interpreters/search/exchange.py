@@ -115,7 +115,7 @@ class Exchange:
             raise Unaddressed(self.names[sender], receiver, self.names)
         return self._channel_numbers[sender, place]
 
-    def told(self, sender: int, reaction: Reaction) -> tuple[tuple[int, int], ...]:
+    def sent(self, sender: int, reaction: Reaction) -> tuple[tuple[int, int], ...]:
         """Return the messages of a reaction, in order, each with its channel."""
         return tuple(self._post(sender, each.effect) for each in reaction.effects if isinstance(each.effect, Tell))
 

@@ -123,7 +123,7 @@ class _Table:
         self._first[local] = len(self._fields[0])
         self._count[local] = len(steps)
         for step in steps:
-            outbox = self._outboxes.setdefault(step.told, len(self._outboxes))
+            outbox = self._outboxes.setdefault(step.sent, len(self._outboxes))
             if step.wrong:
                 self.wrong[len(self._fields[0])] = step.wrong
             for field, value in zip(self._fields, (step.to, outbox, step.said, step.label), strict=True):
@@ -286,7 +286,7 @@ class _Search:
             speaking = np.flatnonzero(said)
             spoken = columns[-1][rows[speaking]]
             changes.append((self._product.width - 1, (speaking, spoken, spoken + 1)))
-        changes += self._told(table.outboxes(), outboxes, rows, columns)
+        changes += self._outbox_changes(table.outboxes(), outboxes, rows, columns)
         wrong = {
             place: table.wrong[step] for place, step in enumerate(steps.tolist()) if step in table.wrong
         } if table.wrong else {}  # fmt: skip
@@ -309,26 +309,26 @@ class _Search:
             step = product_system.components[receiver].reception(local, channel, messages[0])
             if step.wrong:
                 wrong[pair] = step.wrong
-            outbox = outboxes.setdefault(step.told, len(outboxes))
+            outbox = outboxes.setdefault(step.sent, len(outboxes))
             fields.append((step.to, product_system.queue(messages[1:]), outbox, step.label))
-        to, left, told, labels = np.array(fields, dtype=np.int64).T[:, which.ravel()]
+        to, left, sent, labels = np.array(fields, dtype=np.int64).T[:, which.ravel()]
         changes: list[tuple[int, Change]] = [
             (receiver, (slice(None), locals_, to)),
             (place, (slice(None), queues, left)),
-            *self._told(list(outboxes), told, rows, columns),
+            *self._outbox_changes(list(outboxes), sent, rows, columns),
         ]
         broken = {
             row: wrong[pair] for row, pair in enumerate(which.ravel().tolist()) if pair in wrong
         } if wrong else {}  # fmt: skip
         return _Batch(rows, labels, changes, broken)
 
-    def _told(
-        self, outboxes: Sequence[tuple[tuple[int, int], ...]], told: Numbers, rows: Numbers, columns: Sequence[Numbers]
+    def _outbox_changes(
+        self, outboxes: Sequence[tuple[tuple[int, int], ...]], sent: Numbers, rows: Numbers, columns: Sequence[Numbers]
     ) -> Iterator[tuple[int, Change]]:
         """Yield the changes of the channels."""
-        told_of: list[int] = np.unique(told[told > 0]).tolist()
-        for outbox in told_of:
-            which = np.flatnonzero(told == outbox)
+        outboxes_in_use: list[int] = np.unique(sent[sent > 0]).tolist()
+        for outbox in outboxes_in_use:
+            which = np.flatnonzero(sent == outbox)
             messages: dict[int, tuple[int, ...]] = {}
             for channel, message in outboxes[outbox]:
                 messages[channel] = (*messages.get(channel, ()), message)

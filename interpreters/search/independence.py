@@ -84,7 +84,7 @@ class Alone:
         level, self.level = self.level, []
         for local in level:
             steps = self.component.steps(local)
-            if any(step.told for step in steps):
+            if any(step.sent for step in steps):
                 return False
             self.steps[local] = len(steps)
             self.links.update((local, step.to) for step in steps if step.to != local)

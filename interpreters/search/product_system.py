@@ -65,7 +65,7 @@ class ProductSystem(Exchange):
                 world[component.number] = component.number_of(reaction.aggregate)
                 self.wrong_at_birth += self.judge.step(component.of, reaction)
                 self.fates.send(name, reaction.refusals, Place(component.number))
-                self._send(world, self.told(component.number, reaction))
+                self._send(world, self.sent(component.number, reaction))
         return tuple(world)
 
     @property
@@ -97,10 +97,10 @@ class ProductSystem(Exchange):
             for step in component.steps(world[number]):
                 if step.said and spent:
                     continue
-                if step.told or (step.said and self.bounds.commands is not None):
+                if step.sent or (step.said and self.bounds.commands is not None):
                     after = list(world)
                     after[number] = step.to
-                    self._send(after, step.told)
+                    self._send(after, step.sent)
                     if step.said and self.bounds.commands is not None:
                         after[-1] += 1
                     yield Move(number, step.choice), tuple(after), step
@@ -114,11 +114,11 @@ class ProductSystem(Exchange):
                 after = list(world)
                 after[receiver] = step.to
                 after[components + channel] = self.queue(messages[1:])
-                self._send(after, step.told)
+                self._send(after, step.sent)
                 yield Move(receiver, 0, channel), tuple(after), step
 
-    def _send(self, world: list[int], told: tuple[tuple[int, int], ...]) -> None:
-        for channel, message in told:
+    def _send(self, world: list[int], sent: tuple[tuple[int, int], ...]) -> None:
+        for channel, message in sent:
             place = len(self.components) + channel
             world[place] = self.queue((*self.queues[world[place]], message))
 

@@ -49,8 +49,8 @@ class Reactions:
             return react(self._of, aggregate, envelope)
         if self._is_loose:
             done = advance(machine, entity, envelope)
-            told = isinstance(done, EntityStep) and any(isinstance(effect, Tell) for effect in done.effects)
-            return react(self._of, aggregate, envelope) if told else _reaction(aggregate, entity, done)
+            sends = isinstance(done, EntityStep) and any(isinstance(effect, Tell) for effect in done.effects)
+            return react(self._of, aggregate, envelope) if sends else _reaction(aggregate, entity, done)
         key = (id(entity), envelope)
         if key not in self._refusals:
             done = advance(machine, entity, envelope)

@@ -91,7 +91,7 @@ class Report(ReportBase, frozen=True):
         rate = f" ({self.states / self.seconds:,.0f} states/s)" if self.seconds else ""
         return f"{self.states:,} states, {self.steps:,} steps, {self.depth} deep, in {self.seconds:.1f} s{rate}"
 
-    def told(self) -> list[Finding]:
+    def shown_findings(self) -> list[Finding]:
         """Return the verdicts in the order of the report, and before the failing ones the messages in vain."""
         verdicts = self.sorted()
         first_failing = len(verdicts) - len(self.broken())
@@ -219,7 +219,7 @@ class CrashReport(Report, frozen=True):
         within = f"{counted}, {_counted(limits.batch, 'decision')} in a transaction"
         if self.truncated:
             return f"not everything: {self.truncated}"
-        met = f"; {self.states:,} moments" if self.begun else ""
+        met = f"; {self.states:,} states of the crash model" if self.begun else ""
         return f"everything{begun} with {within} at most{met}"
 
     def said(self) -> Iterator[tuple[str, str]]:
@@ -243,7 +243,7 @@ def _of_crashes(crashes: CrashReport) -> dict[str, Any]:
         "crashes": limits.crashes,
         "batch": limits.batch,
         "truncated": crashes.truncated,
-        "moments": crashes.states,
+        "states": crashes.states,
         "steps": crashes.steps,
         "depth": crashes.depth,
         "performed_again": crashes.again,

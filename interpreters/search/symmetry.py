@@ -197,12 +197,12 @@ class Order:
         one, other = self._product.components[number], self._product.components[self.to[number]]
         image = int(self.images[number].values[local])
         mine = {self._step(number, step) for step in one.steps(local)}
-        if mine != {_essence(step, step.to, step.told) for step in other.steps(image)}:
-            raise self._told_apart(one, local, "something else can happen")
+        if mine != {_essence(step, step.to, step.sent) for step in other.steps(image)}:
+            raise self._distinguished(one, local, "something else can happen")
         for channel, sent_message in received:
             step = other.reception(image, self._channels[channel], self.sent_message(sent_message))
-            if self._step(number, one.reception(local, channel, sent_message)) != _essence(step, step.to, step.told):
-                raise self._told_apart(one, local, f"{self._product.messages[sent_message]} is not accepted alike")
+            if self._step(number, one.reception(local, channel, sent_message)) != _essence(step, step.to, step.sent):
+                raise self._distinguished(one, local, f"{self._product.messages[sent_message]} is not accepted alike")
         opinions = [
             Counter(
                 (prop, *said)
@@ -211,9 +211,9 @@ class Order:
             for component, at in ((one, local), (other, image))
         ]
         if opinions[0] != opinions[1]:
-            raise self._told_apart(one, local, "a property has another truth")
+            raise self._distinguished(one, local, "a property has another truth")
 
-    def _told_apart(self, component: Component, local: int, how: str) -> NotAlike:
+    def _distinguished(self, component: Component, local: int, how: str) -> NotAlike:
         to = ", ".join(f"{old} for {new}" for old, new in self._names.items())
         return NotAlike(
             f"{how} if names are exchanged ({to}): they are not alike, so check without symmetry:"
@@ -225,7 +225,7 @@ class Order:
         return _essence(
             step,
             to,
-            tuple((self._channels[channel], self.sent_message(sent_message)) for channel, sent_message in step.told),
+            tuple((self._channels[channel], self.sent_message(sent_message)) for channel, sent_message in step.sent),
         )
 
     def is_fixed(self, world: StateRow) -> bool:
@@ -242,9 +242,9 @@ class Order:
         )
 
 
-def _essence(step: LocalStep, to: int, told: tuple[tuple[int, int], ...]) -> Hashable:
+def _essence(step: LocalStep, to: int, sent: tuple[tuple[int, int], ...]) -> Hashable:
     """Return the relevant parts of a step: its target, its messages, whether it is a command, its broken properties."""
-    by_channel = {channel: tuple(sent_message for each, sent_message in told if each == channel) for channel, _ in told}
+    by_channel = {channel: tuple(sent_message for each, sent_message in sent if each == channel) for channel, _ in sent}
     return to, frozenset(by_channel.items()), step.said, frozenset(step.wrong)
 
 

@@ -10,6 +10,7 @@ sessions take minutes, and a process that is asked to end does so.
 - in ``fleet-asking`` sessions ask operators, too;
 - in ``fleet-telling`` people are told what waits and what has happened, with approvals, budgets, accounts and services;
 - in ``fleet-turns`` the output of sessions is followed, and tells of tools and compactions;
+- in ``fleet-steering`` running sessions take messages of operators, early, late or never;
 - in ``fleet-restarts`` agents that stop by their errors are restarted;
 - in ``fleet-orphans`` the work of dead sessions is verified;
 - in ``fleet-preempting`` tasks preempt others of lower priority;
@@ -29,7 +30,7 @@ import msgspec
 from lifefold.core import fleet
 from lifefold.core.fleet.dispatch import task_messages
 from lifefold.core.fleet.service import trigger
-from lifefold.core.fleet.worker import conversation, mailbox, output, question, stall_detector
+from lifefold.core.fleet.worker import conversation, mailbox, output, question, stall_detector, steering
 from lifefold.core.kernel import Aggregate, Created, Entity, Envelope, Event, Machine, System
 from lifefold.core.lifecycles.session_limits import LimitReached
 from lifefold.effects import (
@@ -114,6 +115,8 @@ def followed(aggregate: Aggregate, entity: Entity[Any], activity: Activity, choi
         said: Event = facts[choices.any_way(("does", *name, place), len(facts))]
         if choices.way(("tells of a limit", *name, place), 2, _SELDOM):
             said = output.LimitSeen(position)
+        if steering.REF in aggregate.entities and (number := choices.any_way(("takes", *name, place), _MESSAGES)):
+            said = output.MessageTaken(position, number)
         yield Said((1 + slow * 20) * SECOND_MS, said)
         if choices.way(("tells it twice", *name, place), 2, _SELDOM):
             yield Said(SECOND_MS, said)
@@ -121,6 +124,9 @@ def followed(aggregate: Aggregate, entity: Entity[Any], activity: Activity, choi
 
 _FACTS: Final = 8
 """The most facts of a session in a simulation."""
+
+_MESSAGES: Final = 4
+"""The numbers of messages that a session may say to have taken, in a simulation: none, and up to three."""
 
 _SELDOM: Final = 0.05
 """The rate of limits among the facts, and of facts that are told twice."""
@@ -178,6 +184,7 @@ FLEET: Final = Environment(
 _AROUND: Final[Mapping[str, Environment]] = {
     "asking-": msgspec.structs.replace(FLEET, keen=(question.QuestionAnswered, question.QuestionAsked)),
     "messages-": msgspec.structs.replace(FLEET, creates=task_mailboxes, keen=(mailbox.OperatorMessageArrived, Created)),
+    "steering-": msgspec.structs.replace(FLEET, keen=(mailbox.OperatorMessageArrived,)),
     "mixed-": msgspec.structs.replace(
         FLEET,
         creates=task_mailboxes,

@@ -36,7 +36,7 @@ def agent_page(view: View, name: str, session: int = 0) -> AgentPage:
     is_service = found.status.kind == service.KIND
     of = view.there[f"{service.KIND if is_service else worker.KIND}/{name}"]
     is_now = view.moment.is_now
-    sessions = tuple(each for each in sessions_of(view.folder, name) if is_now or each <= found.status.attempt)
+    sessions = tuple(each for each in sessions_of(view.folder, name) if is_now or each <= found.status.sessions)
     shown = session if session in sessions else sessions[-1] if sessions else 0
     printed, is_cut = printed_by(view.folder, name, shown, view.secrets) if shown and is_now else ((), False)
     return AgentPage(

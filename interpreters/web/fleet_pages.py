@@ -6,7 +6,6 @@ from typing import Final
 
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli import awaited
-from lifefold.interpreters.cli.wording import by_state
 from lifefold.interpreters.explain import task_status
 from lifefold.interpreters.explain.accounts import balances
 from lifefold.interpreters.explain.task_status import TaskStatus
@@ -54,7 +53,7 @@ def fleet_page(view: View) -> FleetPage:
         view.waits,
         tuple(_troubles(view)),
         tuple(view.task(each) for each in counted if each.state in _FAILED)[:MOST_FAILED],
-        dict(by_state(counted)),
+        dict(Counter(each.state for each in counted)),
         sum(each.state == State.CLOSED for each in counted),
         len(counted),
         view.agents(),

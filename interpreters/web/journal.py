@@ -12,7 +12,7 @@ import msgspec
 from lifefold.core.kernel import Envelope, Reaction
 from lifefold.effects import Tell
 from lifefold.interpreters.cli.log_filter import concerned
-from lifefold.interpreters.cli.story import SHOWN, told
+from lifefold.interpreters.cli.story import SHOWN, happenings
 
 IDLE_MS: Final = 60_000
 """A time without any transition that is at least so long counts as idle."""
@@ -74,7 +74,7 @@ class Journal:
     def add(self, seq: int, aggregate: str, envelope: Envelope, reaction: Reaction) -> None:
         """Add the transitions of the entry at a position."""
         cause = self._sent.pop((envelope.sender, aggregate, envelope.ordinal), 0) if envelope.sender else 0
-        for happening, step in zip(told(aggregate, reaction), reaction.transitions, strict=True):
+        for happening, step in zip(happenings(aggregate, reaction), reaction.transitions, strict=True):
             tasks, agents = concerned(aggregate, reaction, step)
             event = happening.event
             line = Line(

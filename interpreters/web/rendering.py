@@ -10,10 +10,11 @@ from urllib.parse import quote
 
 import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from lifefold.interpreters.cli.wording import age, clock_time
 from lifefold.interpreters.processes.command import plain
+from lifefold.interpreters.views.picture import lit
 from lifefold.interpreters.web.drawing import drawing, last_spans
 from lifefold.interpreters.web.machine_pages import picture
 from lifefold.interpreters.web.structs import TimelinePage
@@ -51,8 +52,7 @@ def _lit(name: str, state: str) -> Markup:
     svg = picture(name)
     if not svg:
         return Markup("")
-    key = f'data-key="{escape(state)}"'
-    body = svg[svg.index("<svg") :].replace(f'class="box" {key}', f'class="box lit" {key}')
+    body = lit(svg[svg.index("<svg") :], state)
     title = Markup('<svg role="img" aria-label="{}: {} is lit" ').format(name, state or "no state")
     return title + Markup(body.removeprefix("<svg"))  # noqa: S704 - a file of this package
 

@@ -41,7 +41,7 @@ def task_page(view: View, name: str) -> TaskPage:
     said = replace(said, onward=logs.typed(said.onward, view.log.store))
     owner = view.there.get(f"{worker.KIND}/{found.owner}")
     waits = tuple(each for each in view.waits if name in each.names and each.about != Awaited.PLAN)
-    told = view.log.journal.chosen(Choice(task=name), before=view.moment.seq + 1, most=MOST_LINES)
+    transitions = view.log.journal.chosen(Choice(task=name), before=view.moment.seq + 1, most=MOST_LINES)
     return TaskPage(
         view.at(),
         view.task(found),
@@ -56,7 +56,7 @@ def task_page(view: View, name: str) -> TaskPage:
         tuple(_actions(record, said.options)) if is_now else (),
         tuple(_claims(view, name))[-MOST_CLAIMS:],
         verifications_of(view, record) if is_now else (),
-        tuple(told)[::-1],
+        tuple(transitions)[::-1],
     )
 
 

@@ -7,7 +7,7 @@ from typing import Final
 import anyio
 import pytest
 
-from acp_sessions import ARGUMENTS, CASES, AcpGround, program_of
+from acp_sessions import ARGUMENTS, CASES, AcpSandbox, program_of
 from agent_outcomes import limits, works
 from agent_recordings import recordings
 from homes import BIN, environment
@@ -51,7 +51,7 @@ def totals(facts: Iterable[Fact]) -> list[Spent]:
 def test_a_real_program_speaks_the_protocol_as_its_recording_says(name: str, tmp_path: Path) -> None:
     """Outcome, reason, totals, works and limits of each session."""
     must_be_there(program_of(name))
-    for case, session in AcpGround(program_of(name), tmp_path).chain(name).items():
+    for case, session in AcpSandbox(program_of(name), tmp_path).chain(name).items():
         recording = recordings("acp")[case]
         state, facts = read(adapter_of("acp"), recording.lines)
         end = adapter_of("acp").finish(state, recording.status)

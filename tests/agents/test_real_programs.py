@@ -23,7 +23,7 @@ from lifefold.core.policy.outcomes import Outcome
 from lifefold.interpreters.adapters import Tokens, adapter_of
 from lifefold.interpreters.doctor.programs import AgentProgram, examined
 from record import without_places
-from sessions import Ground, Session
+from sessions import Sandbox, Session
 
 EVERYDAY: Final = (
     "resumed", "continued", "denied", "asked-and-allowed", "asked-and-refused", "limit", "overloaded",
@@ -58,9 +58,9 @@ def program_is_there(program: str) -> None:
 @pytest.mark.parametrize(("program", "name"), CHAINS)
 def test_a_real_program_does_what_its_recording_says(program: str, name: str, tmp_path: Path) -> None:
     """Outcome, reason, totals, works and limits of each session, and the cost of all of them together."""
-    ground = Ground(program, tmp_path)
+    sandbox = Sandbox(program, tmp_path)
     resets_at_s = (int(time.time()) // 60 + 150) * 60 + 37
-    sessions = ground.chain(name, resets_at_s=resets_at_s)
+    sessions = sandbox.chain(name, resets_at_s=resets_at_s)
     for each, session in sessions.items():
         must_be_as_recorded(program, each, session, tmp_path, resets_at_s)
     if sessions[name].end.outcome is Outcome.SUCCESS:

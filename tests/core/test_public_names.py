@@ -62,6 +62,7 @@ def test_the_system_that_is_shipped_has_a_board_workers_and_services() -> None:
             "turn",
             "questions",
             "announcer",
+            "steering",
         ],
         "service": ["process", "invocation", "inbox", "trigger", "desired_state"],
     }

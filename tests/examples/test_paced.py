@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from examples.paced import Rest, agent, fleet, resting, run
-from fleet_ground import Ground
+from fleet_sandbox import Sandbox
 from lifefold.core.fleet.system import worker
 from lifefold.interpreters.check import Bounds, check
 from lifefold.interpreters.engine import Ledger
@@ -42,11 +42,11 @@ def test_a_fleet_whose_session_has_another_state_ends_well_under_faults(seed: in
 
 def test_a_session_with_another_state_runs_and_its_log_is_read_by_its_own_rules(tmp_path: Path) -> None:
     """On real processes; the agent rests after each of its tasks."""
-    ground = Ground(tmp_path).prepare("plain-1", "plain-2", agents=1)
-    assert anyio.run(run, load(ground.fleet), ground.log) is Verdict.ALL_CLOSED
+    sandbox = Sandbox(tmp_path).prepare("plain-1", "plain-2", agents=1)
+    assert anyio.run(run, load(sandbox.fleet), sandbox.log) is Verdict.ALL_CLOSED
 
     async def rests() -> int:
-        store = SqliteStore.open(ground.log)
+        store = SqliteStore.open(sandbox.log)
         try:
             decided = Ledger(resting).fold(await store.read())
             return sum(step.entered is Rest.RESTING for each in decided for step in each.reaction.transitions)

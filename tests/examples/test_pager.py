@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import anyio
 import pytest
 
-from example_ground import EXAMPLES, lifefold
+from example_commands import EXAMPLES, lifefold
 from examples import pager
 from examples.pager import Pager
 from fleet_bench import FleetBench
@@ -53,7 +53,7 @@ class TestThePager(InterpreterConformance):
 def page(bench: FleetBench, url: str, message: str = "no key", index: int = 0, timeout: str = "2s") -> None:
     """Let a pager perform the effect at a place of the log."""
     within = bench.examples[0].within
-    handler = Pager(bench.surroundings, url, timeout)
+    handler = Pager(bench.context, url, timeout)
     anyio.run(handler.page, LogFatal(message), EffectContext(within, "session", 7, index))
 
 
@@ -63,12 +63,12 @@ def test_a_message_names_agent_and_reason_and_has_the_effects_identity(tmp_path:
     for index in (0, 0, 1):
         page(bench, receiver.url, index=index)
     keys = [key for key, _ in receiver.got]
-    assert keys == [f"{bench.surroundings.run}/worker/brief/7/{index}" for index in (0, 0, 1)]
+    assert keys == [f"{bench.context.run}/worker/brief/7/{index}" for index in (0, 0, 1)]
     told = {"id": keys[0], "fleet": "bench", "agent": "brief", "message": "no key"}
     assert receiver.got[0] == (keys[0], told)
 
 
-def test_people_are_told_as_ever(tmp_path: Path, receiver: Receiver) -> None:
+def test_operators_get_the_standard_notices_too(tmp_path: Path, receiver: Receiver) -> None:
     """The pager hands over to the handler below."""
     bench = FleetBench(tmp_path)
     page(bench, receiver.url)
@@ -98,7 +98,7 @@ def test_what_may_pass_is_tried_again_under_the_same_key(
     ],
     ids=str,
 )
-def test_a_receiver_that_takes_nothing_is_given_up_and_people_are_told(
+def test_a_receiver_without_an_answer_is_given_up_with_a_notice(
     tmp_path: Path, receiver: Receiver, answers: list[int], tries: int, why: str
 ) -> None:
     """Bounded in tries and in time; nothing is raised, and no redirect makes another message of it."""
@@ -130,7 +130,7 @@ def origin(url: str) -> str:
 def test_an_address_that_cannot_be_is_refused_without_its_secrets(tmp_path: Path, url: str, told: str) -> None:
     """Nor are a name and a password told."""
     with pytest.raises(ValueError, match=r"accepted: http://\.\.\. or https://\.\.\.") as refused:
-        Pager(FleetBench(tmp_path).surroundings, url)
+        Pager(FleetBench(tmp_path).context, url)
     assert f"found '{told}'" in str(refused.value)
     assert "secret" not in str(refused.value)
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 import anyio
 import pytest
 
-from example_ground import EXAMPLES, lifefold
+from example_commands import EXAMPLES, lifefold
 from examples.recorder import Recorder
 from fleet_bench import FleetBench
 from lifefold.effects import Effect

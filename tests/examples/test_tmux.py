@@ -13,14 +13,14 @@ from uuid import uuid4
 
 import pytest
 
-from example_ground import EXAMPLES
+from example_commands import EXAMPLES
 from examples.tmux import MARK, Tmux
 from fleet_bench import FleetBench
-from fleet_ground import HANG_S, Ground
+from fleet_sandbox import HANG_S, Sandbox
 from lifefold.effects import CancelSession, ForceStopSession, RunSession
 from lifefold.interpreters.processes.shim import proc
 from lifefold.interpreters.testing import Bench, InterpreterConformance
-from session_ground import processes_about
+from session_scripts import processes_about
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed here")
 
@@ -78,20 +78,20 @@ class TestAgentsInTmux(InterpreterConformance):
 
 
 @pytest.fixture
-def ground(tmp_path: Path) -> Generator[Ground]:
-    """Return a ground where the example lies, to be prepared ``in_tmux``."""
+def sandbox(tmp_path: Path) -> Generator[Sandbox]:
+    """Return a sandbox where the example lies, to be prepared ``in_tmux``."""
     (tmp_path / "tmux.py").write_text((EXAMPLES / "tmux.py").read_text())
-    ground = Ground(tmp_path)
-    yield ground
-    ground.kill_all()
+    sandbox = Sandbox(tmp_path)
+    yield sandbox
+    sandbox.kill_all()
 
 
-def in_tmux(ground: Ground, server: str, *tasks: str, gates: tuple[str, ...] = (), timeout: str = "60s") -> Ground:
+def in_tmux(sandbox: Sandbox, server: str, *tasks: str, gates: tuple[str, ...] = (), timeout: str = "60s") -> Sandbox:
     """Prepare a fleet of one agent whose sessions run in tmux."""
-    ground.prepare(*tasks, gates=gates, timeout=timeout)
+    sandbox.prepare(*tasks, gates=gates, timeout=timeout)
     entry = f'[[interpreters]]\nuse = "tmux:Tmux"\nserver = "{server}"\n'
-    ground.fleet.write_text(ground.fleet.read_text() + entry)
-    return ground
+    sandbox.fleet.write_text(sandbox.fleet.read_text() + entry)
+    return sandbox
 
 
 @pytest.mark.parametrize(
@@ -103,23 +103,23 @@ def in_tmux(ground: Ground, server: str, *tasks: str, gates: tuple[str, ...] = (
     ids=["ending", "timed out"],
 )
 def test_agents_work_in_windows_and_no_end_leaves_anything(
-    ground: Ground, server: str, tasks: dict[str, int], timeout: str
+    sandbox: Sandbox, server: str, tasks: dict[str, int], timeout: str
 ) -> None:
     """Who crashes, leaves a child behind, takes too long or does not listen is dealt with as in any fleet."""
-    in_tmux(ground, server, *tasks, timeout=timeout)
-    said = ground.run()
+    in_tmux(sandbox, server, *tasks, timeout=timeout)
+    said = sandbox.run()
     assert ("exit status 1: I crash" in said) == ("crash-two" in tasks)
     assert ("SessionExited: Timeout" in said) == ("deaf-one" in tasks)
-    assert {task: ground.sessions(task) for task in tasks} == tasks
-    assert len(ground.merges()) == len(tasks)
-    assert (windows(server), ground.processes()) == ([], [])
+    assert {task: sandbox.sessions(task) for task in tasks} == tasks
+    assert len(sandbox.merges()) == len(tasks)
+    assert (windows(server), sandbox.processes()) == ([], [])
 
 
 @contextmanager
-def killed_at_work(ground: Ground, server: str) -> Generator[str]:
+def killed_at_work(sandbox: Sandbox, server: str) -> Generator[str]:
     """Kill a runner whose agent stands at its gate; give the session's name and process, which goes on afterwards."""
     of = "#{session_name} #{pane_pid} #{pane_dead}"
-    with ground.running() as run, ground.at_gate("one"):
+    with sandbox.running() as run, sandbox.at_gate("one"):
         run.until("one", "IN_PROGRESS")
         (before,) = windows(server, of)
         run.signal(signal.SIGKILL)
@@ -135,50 +135,50 @@ def wait_for(is_so: Callable[[], bool]) -> None:
         assert monotonic() < until_s
 
 
-def entries(ground: Ground) -> int:
+def entries(sandbox: Sandbox) -> int:
     """Return how long the log is; a runner that goes on with it writes so into it."""
-    with closing(sqlite3.connect(ground.log, timeout=HANG_S)) as connection:
+    with closing(sqlite3.connect(sandbox.log, timeout=HANG_S)) as connection:
         (count,) = connection.execute("SELECT count(*) FROM entries").fetchone()
         return int(count)
 
 
-def test_a_session_is_found_again_after_a_crash(ground: Ground, server: str) -> None:
+def test_a_session_is_found_again_after_a_crash(sandbox: Sandbox, server: str) -> None:
     """Nothing is started twice: the next runner waits for the very process that the last one has started."""
-    in_tmux(ground, server, "one", gates=("one",))
+    in_tmux(sandbox, server, "one", gates=("one",))
     with ExitStack() as opened:
-        with killed_at_work(ground, server) as session:
-            before = entries(ground)
-            run = opened.enter_context(ground.running())
-            wait_for(lambda: entries(ground) != before)
+        with killed_at_work(sandbox, server) as session:
+            before = entries(sandbox)
+            run = opened.enter_context(sandbox.running())
+            wait_for(lambda: entries(sandbox) != before)
         said = run.rest()
     assert "-agent-1 " in session
     assert "continuing: 1 session adopted, 1 task in progress" in said
     assert "1 of 1 tasks closed" in said
-    assert ground.sessions("one") == 1
-    assert (windows(server), ground.processes()) == ([], [])
+    assert sandbox.sessions("one") == 1
+    assert (windows(server), sandbox.processes()) == ([], [])
 
 
-def test_a_session_that_ended_without_a_runner_is_not_lost(ground: Ground, server: str) -> None:
+def test_a_session_that_ended_without_a_runner_is_not_lost(sandbox: Sandbox, server: str) -> None:
     """How it ended is kept by tmux, and the next runner takes it from there."""
-    in_tmux(ground, server, "one", gates=("one",))
-    with killed_at_work(ground, server):
+    in_tmux(sandbox, server, "one", gates=("one",))
+    with killed_at_work(sandbox, server):
         pass
     wait_for(lambda: windows(server, "#{pane_dead}") == ["1"])
-    assert "1 of 1 tasks closed" in ground.run()
-    assert ground.sessions("one") == 1
-    assert (windows(server), ground.processes()) == ([], [])
+    assert "1 of 1 tasks closed" in sandbox.run()
+    assert sandbox.sessions("one") == 1
+    assert (windows(server), sandbox.processes()) == ([], [])
 
 
-def test_leaving_ends_what_runs_and_the_next_run_goes_on(ground: Ground, server: str) -> None:
+def test_leaving_ends_what_runs_and_the_next_run_goes_on(sandbox: Sandbox, server: str) -> None:
     """Ctrl-C interrupts a session; one that is stopped for good is over as well."""
-    in_tmux(ground, server, "slow-one")
-    with ground.running() as run:
+    in_tmux(sandbox, server, "slow-one")
+    with sandbox.running() as run:
         run.until("slow-one", "IN_PROGRESS")
         run.signal(signal.SIGINT)
         assert "left before the end" in run.rest()
-    assert (windows(server), ground.processes()) == ([], [])
-    with ground.running() as run:
+    assert (windows(server), sandbox.processes()) == ([], [])
+    with sandbox.running() as run:
         run.until("agent", "Spawning -> Running")
-        ground.call("stop", "agent")
+        sandbox.call("stop", "agent")
         run.rest()
-    assert (windows(server), ground.processes()) == ([], [])
+    assert (windows(server), sandbox.processes()) == ([], [])

@@ -30,6 +30,6 @@ class Hue(Enum):
     ],
     ids=lambda each: str(each)[:20],
 )
-def test_a_thing_is_called_as_people_call_it(given: Any, name: str) -> None:
+def test_a_value_is_called_by_its_common_name(given: Any, name: str) -> None:
     """No metaclass is spoken of."""
     assert called(given) == name

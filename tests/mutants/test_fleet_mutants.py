@@ -111,10 +111,10 @@ def test_a_mutant_without_a_difference_is_equivalent(campaign: Campaign) -> None
 @pytest.mark.campaign
 def test_a_mutant_differs_only_where_its_function_runs(campaign: Campaign) -> None:
     """So equivalence is decided by the inputs that run the function: for some mutants both answers are compared."""
-    ground = campaign.grounds[WHERE]
+    fleet = campaign.fleets[WHERE]
     some = [each for each in mutants().values() if each.within][::30]
-    made = [(each, ground.with_rules(each)) for each in some]
-    answers = [(ground.is_equivalent(system), ground.is_equivalent(system, each.within)) for each, system in made]
+    made = [(each, fleet.with_rules(each)) for each in some]
+    answers = [(fleet.is_equivalent(system), fleet.is_equivalent(system, each.within)) for each, system in made]
     assert all(plain is quick for plain, quick in answers)
     assert len(set(answers)) > 1
 
@@ -123,9 +123,9 @@ def test_a_mutant_differs_only_where_its_function_runs(campaign: Campaign) -> No
 def test_a_needless_message_changes_nothing(campaign: Campaign) -> None:
     """A second report of a failed task changes nothing; without any report the fleet differs."""
     told = "worker: report: `yield Tell('board', to, task.Failed(brief.epoch, reason, diagnosis))`"
-    ground, known = campaign.grounds[WHERE], mutants()
-    assert ground.is_needless(ground.with_rules(known[f"{told} is asked for twice"]))
-    assert not ground.is_needless(ground.with_rules(known[f"{told} is not asked for"]))
+    fleet, known = campaign.fleets[WHERE], mutants()
+    assert fleet.is_needless(fleet.with_rules(known[f"{told} is asked for twice"]))
+    assert not fleet.is_needless(fleet.with_rules(known[f"{told} is not asked for"]))
 
 
 def test_every_name_of_a_source_is_in_its_modules() -> None:

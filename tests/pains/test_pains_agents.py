@@ -11,7 +11,7 @@ from lifefold.core.lifecycles.process import Process, StartRequested, StopReques
 from lifefold.core.lifecycles.session import complete
 from lifefold.effects import CallHook
 from mutated import ALL, STUCK, lasting, shipped, way_to
-from property_ground import changed
+from property_checks import changed
 
 WORKING, IDLE, DEAD = State.WORKING, State.IDLE, State.DEAD
 FOR_EVER: Final = "     and from then on, for ever:"

@@ -8,7 +8,7 @@ from lifefold.core.lifecycles.budget import lease
 from lifefold.core.lifecycles.budget.account import Reservation
 from lifefold.core.lifecycles.budget.lease import Expire, Lease, Reserve, Settle, State
 from mutated import shipped, way_to
-from property_ground import changed
+from property_checks import changed
 
 SPENDING: Final = (Reserve, Settle)
 

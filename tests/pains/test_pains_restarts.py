@@ -8,7 +8,7 @@ from lifefold.core.lifecycles import process_actions as do
 from lifefold.core.lifecycles.process import Comeback, Limits, Process
 from lifefold.effects import ServeTriggers
 from mutated import lasting, shipped, way_to
-from property_ground import changed
+from property_checks import changed
 
 SAID: Final = (process.StartRequested,)
 LIMITS: Final = Limits(restart_policy="on_failure", max_restarts=2, max_consecutive_failures=1)

@@ -13,7 +13,7 @@ from lifefold.core.lifecycles.session import GraceExceeded, force_stop
 from lifefold.core.lifecycles.task import Approved, Claimed, Started, State, Task
 from lifefold.core.lifecycles.task_profiles import LeaseExpired
 from mutated import ALL, STUCK, lasting, shipped, way_to
-from property_ground import changed, without_timer
+from property_checks import changed, without_timer
 
 RESTARTING: Final = process.machine.starting(Process(limits=Limits(restart_policy="on_failure", max_restarts=1)))
 

@@ -47,7 +47,7 @@ from lifefold.interpreters.fleet_runner.handlers import Handlers
 from lifefold.interpreters.processes.shim import proc
 from lifefold.interpreters.testing import Example
 from lifefold.interpreters.worktrees.workplace import FolderWorkplace
-from session_ground import processes_about
+from session_scripts import processes_about
 
 FLEET: Final = """
 [fleet]
@@ -97,10 +97,10 @@ class FleetBench:
             place.folder("", task).mkdir(parents=True, exist_ok=True)
         self.handlers: Final = Handlers(load(file), FleetFolder(folder / "log.db"), place)
         standard = self.handlers.interpreter()
-        self.surroundings: Final = RunContext(
+        self.context: Final = RunContext(
             self.handlers.fleet, uuid4().hex, self.handlers.folder, place, standard, self.handlers.tell
         )
-        made = make(self.surroundings) if make else standard
+        made = make(self.context) if make else standard
         mine = made if isinstance(made, Interpreter) else Interpreter.of(made)
         self.interpreter: Interpreter = mine.over(standard)
         brief, endless, board = at_work(self.handlers.fleet.plan)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import anyio
 
-from fleet_ground import HANG_S, Ground
+from fleet_sandbox import HANG_S, Sandbox
 from lifefold.core.kernel import Envelope, Event, Reaction, Refusal, State, Transition
 from lifefold.interpreters.engine import Interpreter
 from lifefold.interpreters.fleet_file import load
@@ -28,9 +28,9 @@ def say(runner: Runner, aggregate: str, entity: str, event: Event) -> None:
     runner.engine.offer(aggregate, Envelope(entity, event, runner.engine.clock.now_ms()))
 
 
-async def run(ground: Ground, arrange: Callable[[Runner], None], interpreter: Interpreter | None = None) -> Verdict:
+async def run(sandbox: Sandbox, arrange: Callable[[Runner], None], interpreter: Interpreter | None = None) -> Verdict:
     """Run a fleet to its end."""
-    runner = await Runner.open(load(ground.fleet), ground.log, interpreter=interpreter)
+    runner = await Runner.open(load(sandbox.fleet), sandbox.log, interpreter=interpreter)
     arrange(runner)
     try:
         with anyio.fail_after(HANG_S):

@@ -15,7 +15,7 @@ from pathlib import Path
 import anyio
 import anyio.lowlevel
 
-from engine_ground import START_MS, VirtualClock
+from engine_harness import START_MS, VirtualClock
 from fleet_world import Fuse, World, live
 from lifefold.interpreters.store import SqliteStore
 

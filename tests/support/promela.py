@@ -124,7 +124,7 @@ class _Writer:
 
     def _spontaneous(self, part: Component, local: int) -> Iterable[str]:
         steps = [self._option(part, local, step, self._may(step)) for step in part.steps(local)]
-        idle = self._option(part, local, LocalStep(0, local, 0, said=False, told=(), wrong=()), [])
+        idle = self._option(part, local, LocalStep(0, local, 0, said=False, sent=(), wrong=()), [])
         return [each for each in dict.fromkeys(steps) if each != idle] if self._distinct else steps
 
     def _may(self, step: LocalStep) -> list[str]:
@@ -141,7 +141,7 @@ class _Writer:
 
     def _option(self, part: Component, local: int, step: LocalStep, before: list[str]) -> str:
         """Return a step; one that does nothing at all needs a condition, or SPIN takes it for a mistake."""
-        sent = [f"c{channel}!{message}" for channel, message in step.told]
+        sent = [f"c{channel}!{message}" for channel, message in step.sent]
         moved = [f"p{part.number} = {step.to}"] if self._forbidden and step.to != local else []
         done = [*before, *sent, *moved, *self._asserted(part, step)]
         if len(done) > 1 or (done and not before):

@@ -9,9 +9,9 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from git_ground import GitScene, commit
+from git_sandbox import GitScene, commit
 from lifefold.interpreters.processes import ProcessIdentity
-from session_ground import Bell
+from session_scripts import Bell
 
 RUNNER = """
 import anyio, sys

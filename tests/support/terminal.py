@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from commands_run import LIFEFOLD
-from fleet_ground import HANG_S
+from fleet_sandbox import HANG_S
 
 _SEQUENCE: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[=>]")
 

@@ -76,7 +76,7 @@ Outcome = tuple[int, tuple[object, ...]] | None
 """The number of the new state, the requested effects and the messages; None if the input is refused."""
 
 
-class Ground:
+class SearchedFleet:
     """A small fleet: searched once as it is, then compared with each mutant."""
 
     def __init__(self, small: Small) -> None:
@@ -221,7 +221,7 @@ def _receives_nothing_new(ours: Component, theirs: Component) -> bool:
     known = [ours.known(each) for each in theirs.states]
     received = {(number, *_received(ours, *message)) for number, *message in ours._receptions}
     return -1 not in known and all(
-        (known[number], *_received(theirs, *message)) in received or (step.to == number and not step.told)
+        (known[number], *_received(theirs, *message)) in received or (step.to == number and not step.sent)
         for (number, *message), step in theirs._receptions.items()
     )
 
@@ -246,10 +246,10 @@ def _calls(product_system: ProductSystem) -> Iterator[Call]:
 class Campaign:
     """All mutants of some of the rules of a fleet."""
 
-    def __init__(self, *grounds: str, sources: Sequence[Source] = SOURCES) -> None:
+    def __init__(self, *fleets: str, sources: Sequence[Source] = SOURCES) -> None:
         """Make the mutants, and search the small fleets in which they are tried: the named ones, or all."""
         every = {**SMALL, **FEATURED}
-        self.grounds: Final = {name: Ground(every[name]) for name in grounds or SMALL}
+        self.fleets: Final = {name: SearchedFleet(every[name]) for name in fleets or SMALL}
         self.mutants: Final = tuple(each for source in sources for each in source.mutants())
 
     def run(self, share: slice = slice(None)) -> Iterator[Verdict]:
@@ -259,11 +259,11 @@ class Campaign:
     def attempt(self, mutant: RuleMutant) -> Verdict:
         """Return the verdict on a mutant."""
         differs: list[str] = []
-        for name, ground in self.grounds.items():
-            system = ground.with_rules(mutant)
-            if not ground.is_equivalent(system, mutant.within):
+        for name, fleet in self.fleets.items():
+            system = fleet.with_rules(mutant)
+            if not fleet.is_equivalent(system, mutant.within):
                 differs.append(name)
-                by = ground.killer(system)
+                by = fleet.killer(system)
                 if by:
                     return Verdict(mutant, Fate.KILLED, name, by, tuple(differs))
         return Verdict(mutant, self._left(mutant, differs), differs=tuple(differs))
@@ -272,8 +272,8 @@ class Campaign:
         """Return the fate of a mutant that breaks no property and differs in these fleets."""
         if not differs:
             return Fate.EQUIVALENT
-        grounds = (self.grounds[name] for name in differs)
-        needless = all(ground.is_needless(ground.with_rules(mutant)) for ground in grounds)
+        fleets = (self.fleets[name] for name in differs)
+        needless = all(fleet.is_needless(fleet.with_rules(mutant)) for fleet in fleets)
         return Fate.NEEDLESS if needless else Fate.SURVIVED
 
 

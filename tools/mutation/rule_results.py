@@ -228,13 +228,19 @@ EXPLAINED: Final[Mapping[str, str]] = {
         (
             "notifications: announce_task: ",
             "notifications: announce_plan",
+            "notifications: announce_limit",
             "notifications: announce_budget: ",
             "notifications: announce_stop",
+            "notifications: announce_service: ",
             "notifications: _announce_end: ",
             "notifications: _is_news: ",
+            "announcer: note_question: ",
+            "announcer: pass_on: ",
         ),
-        "it tells more, or with other names; a property only counts kinds, and the tests of the rules find it",
+        "it tells more, in another order or with other names; a property only counts kinds, and the tests of the rules"
+        " find it",
     ),
+    "notifications: tell_workers on account: comes after announce_limit": _ORDER,
     "worker: leave: `worker.record('desired_state').reason or ": _TEXT,
     "does not ask `work.sessions == 1`": _ENDLESS,
     "work_begins: `work.state is assignment.State.WORKING and work.sessions == 1` has the other junction": _ENDLESS,
@@ -262,8 +268,8 @@ EXPLAINED: Final[Mapping[str, str]] = {
     ),
     **dict.fromkeys(
         (
-            "is_unmanned: `asked != ('', AccessLevel.UNTRUSTED)",
-            "is_unmanned: `('', AccessLevel.UNTRUSTED)` begins with the other one",
+            "is_unmet: `asked != ('', AccessLevel.UNTRUSTED)",
+            "is_unmet: `('', AccessLevel.UNTRUSTED)` begins with the other one",
             "does not ask `usage.is_used_up(worker)`",
             "go_on: `work.state is assignment.State.WORKING and work.sessions and usage",
             "decline: `paused and worker.record(",

@@ -26,6 +26,7 @@ from lifefold.core.fleet.worker import (
     question,
     shutdown,
     stall_detector,
+    steering,
     turns,
     usage,
 )
@@ -44,7 +45,7 @@ SOURCES: Final = (
             "fold _fold_worker_slot _fold_task offer is_at_work _introduce _own _overlapping folders _offer _put"
             " _withdrawn _at_work _close _hinder _without is_lost are_open match next_pair hand_over brief_of recall"
             " KEPT release retry_granted block_waiting free_waiting look_again lose_role gather gathered divide"
-            " cancel_parts _cancelled _CANCELLABLE _PARTS _WAITS is_unmanned _was_lost _waiting_for _records"
+            " cancel_parts _cancelled _CANCELLABLE _PARTS _WAITS is_unmet _was_lost _waiting_for _records"
             " _are_closed _lost decide decide_late stop_workers is_unwanted"
         ).split(),
     ),
@@ -104,8 +105,8 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         name="notifications",
         changed=(notifications,),
         names=(
-            "notifiers _announce announce_task announce_plan announce_budget announce_stop _announce_end _is_over"
-            " _is_news"
+            "notifiers _announce announce_task announce_plan announce_limit announce_budget announce_stop"
+            " announce_service _announce_end _is_over _is_news"
         ).split(),
     ): featured_fleets.TELLING,
     Source(
@@ -129,7 +130,7 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         name="budgets",
         changed=(task_index, budgets),
         names=(
-            "of_task admits out_of_money share_of _concerned reserve settle _cost reopen go_without go_on_with_more"
+            "of_task admits out_of_money share_of _concerned reserve settle _cost reopen go_without unblock_after_raise"
             " _blocked _fold_budget whole_of"
         ).split(),
     ): featured_fleets.LIMITED,
@@ -145,6 +146,14 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         changed=(conversations,),
         names="take_up choose listen keep _kept replaces_lost_conversation _ended".split(),
     ): featured_fleets.TALKING,
+    Source(
+        *(steering, worker),
+        name="steering",
+        changed=(steering,),
+        names=(
+            "open_steering close_steering post_message reaches mark_taken mark_taken_at_the_end _taken taken_by"
+        ).split(),
+    ): featured_fleets.STEERING,
     Source(
         *(task_index, claims, dependencies, trust, board),
         name="trust",

@@ -53,7 +53,7 @@ class Tabulated:
 
     def is_equivalent(self, other: Machine[Any]) -> bool:
         """Tell whether another machine has the same outcomes in all of these states."""
-        if _surroundings(other) == _surroundings(self.machine) and set(other.commands) == set(self.machine.commands):
+        if _without_rows(other) == _without_rows(self.machine) and set(other.commands) == set(self.machine.commands):
             return all(_alike(other, *call, known) for call, known in self.calls.items())
         ours, theirs = _kind(self.machine), _kind(other)
         begin = self.machine.name, self._opening[self.machine.name]
@@ -62,7 +62,7 @@ class Tabulated:
 
     def refuses_more(self, other: Machine[Any]) -> bool:
         """Tell whether another machine differs only by additional refusals."""
-        if _surroundings(other) != _surroundings(self.machine) or set(other.commands) - set(self.machine.commands):
+        if _without_rows(other) != _without_rows(self.machine) or set(other.commands) - set(self.machine.commands):
             return False
         answers = ((other.step(*call), known) for call, known in self.calls.items())
         return all(answer == known or isinstance(answer, IllegalTransition) for answer, known in answers)
@@ -81,7 +81,7 @@ def _recording(machine: Machine[Any], calls: dict[tuple[Record, Event], Answer])
     return copy
 
 
-def _surroundings(machine: Machine[Any]) -> tuple[object, ...]:
+def _without_rows(machine: Machine[Any]) -> tuple[object, ...]:
     """Return the parts of a machine that decide an outcome, without its rows and operator commands."""
     components: tuple[Mapping[Any, Any], ...] = (machine.during, machine.postpone)
     same = (machine.initial, machine.final, machine.detached, machine.served, machine.reports)

@@ -18,7 +18,7 @@ from lifefold.interpreters.adapters import Brief, Conversation, Permissions, ada
 from lifefold.interpreters.fleet_runner.agent_programs import CLIENT
 from model_service import Mode, Service
 from record import without_places
-from sessions import Ground, Session, run
+from sessions import Sandbox, Session, run
 
 LOGGED: Final = ("--print-logs", "--log-level", "ERROR")
 """opencode says with these arguments why it tries again."""
@@ -56,7 +56,7 @@ def program_of(name: str) -> str:
     return name.partition("-")[0]
 
 
-class AcpGround(Ground):
+class AcpSandbox(Sandbox):
     """A repository and a home for the sessions of one program that speaks the protocol."""
 
     def chain(self, name: str, *, resets_at_s: int | None = None) -> dict[str, Session]:
@@ -102,7 +102,7 @@ def main() -> None:
     last = {case.after for case in CASES.values()}
     for name in options.cases or [name for name in CASES if name not in last]:
         with TemporaryDirectory() as place:
-            for each, session in AcpGround(program_of(name), Path(place)).chain(name).items():
+            for each, session in AcpSandbox(program_of(name), Path(place)).chain(name).items():
                 sys.stderr.write(f"{each}: status {session.status}, {session.requests} requests, {session.end}\n")
                 (into / f"{each}.txt").write_bytes(without_places(session.output, Path(place)))
                 statuses[each] = session.status

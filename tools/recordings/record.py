@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from cases import CASES
-from sessions import Ground
+from sessions import Sandbox
 
 
 def without_places(output: bytes, folder: Path) -> bytes:
@@ -37,11 +37,11 @@ def main() -> None:
     chosen |= {cases[name].after for name in chosen}
     conversations: dict[str, str] = {"": ""}
     with TemporaryDirectory() as place:
-        ground = Ground(options.program, Path(place))
+        sandbox = Sandbox(options.program, Path(place))
         for name, case in cases.items():
             if name not in chosen:
                 continue
-            session = ground.session(case, conversations[case.after])
+            session = sandbox.session(case, conversations[case.after])
             conversations[name] = session.conversation
             sys.stderr.write(f"{options.program} {name}: status {session.status}, {session.requests} requests\n")
             (into / f"{name}.txt").write_bytes(without_places(session.output, Path(place)))

@@ -134,7 +134,7 @@ def _ended(process: subprocess.Popen[bytes], *, is_stuck: bool) -> int:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-class Ground:
+class Sandbox:
     """A repository and a home for the sessions of one program, and the sessions by their cases."""
 
     def __init__(self, program: str, folder: Path) -> None:

@@ -258,7 +258,7 @@ TOUCHED: Final = (State.OPEN, State.HELD, State.SPENT)
 # Properties
 
 
-def is_what_it_holds(p: Budget) -> bool:
+def state_matches_accounts(p: Budget) -> bool:
     """The state matches the accounts: a share left of each resource, none until a settlement, or none at all."""
     if p.state is State.RENEWED:
         return True
@@ -317,7 +317,7 @@ def renewal_keeps_the_overrun(step: Transition) -> bool:
     )
 
 
-def begins_when_it_is_to(step: Transition) -> bool:
+def period_ends_by_time(step: Transition) -> bool:
     """Only the end of its period renews a budget, and the budget is then full if no share is reserved.
 
     An operator's raise and a new plan begin no period.
@@ -361,13 +361,13 @@ machine: Machine[Any] = Machine(
             "spent and reserved amounts together never exceed the cap",
             lambda e: all(each.account.sound for each in e.record.lines),
         ),
-        always("the state of a budget matches what is left in it", lambda e: is_what_it_holds(e.record)),
+        always("the state of a budget matches what is left in it", lambda e: state_matches_accounts(e.record)),
         always("every holder has a share of each limited resource", lambda e: sets_aside_alike(e.record)),
         always_step(
             "the cost of a claim is counted exactly once, and nothing else is", spends_the_reported_cost, on=Event
         ),
         always_step("a share is reserved from its request until it is settled", sets_aside_what_is_asked, on=Event),
-        always_step("a period ends by time alone, and begins with the first share", begins_when_it_is_to, on=Event),
+        always_step("a period ends by time alone, and begins with the first share", period_ends_by_time, on=Event),
         always_step("a new period begins with the overrun, and nothing else spent", renewal_keeps_the_overrun),
         *keeps_time({Refilled: (TOUCHED, period)}),
         always(

@@ -180,7 +180,7 @@ def may_retry(n: Notifier, _e: DeliveryFailed) -> bool:
     return not n.is_down and n.tries < n.retries
 
 
-def has_more_to_try(n: Notifier, _e: DeliveryFailed) -> bool:
+def has_more_waiting(n: Notifier, _e: DeliveryFailed) -> bool:
     """Another notification waits."""
     return len(n.waiting) > 1
 
@@ -374,7 +374,7 @@ machine: Machine[Any] = Machine(
         row(State.DELIVERING, Delivered, State.PENDING, succeed, when=has_more),
         row(State.DELIVERING, Delivered, State.IDLE, succeed),
         row(State.DELIVERING, DeliveryFailed, State.PENDING, try_again, when=may_retry),
-        row(State.DELIVERING, DeliveryFailed, State.PENDING, give_up, when=has_more_to_try),
+        row(State.DELIVERING, DeliveryFailed, State.PENDING, give_up, when=has_more_waiting),
         row(State.DELIVERING, DeliveryFailed, State.IDLE, give_up),
     ),
     during={

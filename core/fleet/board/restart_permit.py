@@ -89,7 +89,7 @@ def comes_back_by_time(step: Transition) -> bool:
     return not spent or isinstance(step.event, Renewed)
 
 
-def is_held_by_whom_it_was_given(step: Transition) -> bool:
+def is_held_by_one_worker(step: Transition) -> bool:
     """A held permit has the name of the worker that it was given to, and no other permit has a name."""
     return bool(step.after.record.worker == (step.event.worker if isinstance(step.event, Reserved) else ""))
 
@@ -102,7 +102,7 @@ def counts_its_uses(step: Transition) -> bool:
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("a used permit becomes free by time alone", comes_back_by_time),
-    always_step("a permit is held by the worker it was given to", is_held_by_whom_it_was_given),
+    always_step("a permit is held by the worker it was given to", is_held_by_one_worker),
     always_step("every use of a permit is counted", counts_its_uses),
     always("a held permit names its worker", lambda e: (e.state is State.HELD) is bool(e.record.worker)),
     leads_where(

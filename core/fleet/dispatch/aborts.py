@@ -47,7 +47,7 @@ def spread(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 
 @rule(on=fleet_task.machine, enters=task.State.OPEN)
-def catch_up(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+def abort_when_opened(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Cancel a task that was aborted while it could not be cancelled, as soon as it is opened again."""
     del board
     fate = transition.after.record.fate
@@ -85,7 +85,7 @@ def no_agent_is_at_an_aborted_task(board: Aggregate) -> bool:
     return not any(each.is_aborted and each.state in fleet_task.CANCELLABLE for each in tasks_of(board))
 
 
-def reaches_what_is_below(board: Aggregate) -> bool:
+def reaches_all_parts(board: Aggregate) -> bool:
     """All parts below an aborted task are over or aborted (E36)."""
     tasks = {each.id: each for each in tasks_of(board)}
     return all(_are_reached(tasks, each.parts_of_it()) for each in tasks.values() if each.is_aborted)
@@ -152,7 +152,7 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     *localized(
         on_board,
         always("an aborted task is neither worked at nor given out", no_agent_is_at_an_aborted_task),
-        always("an abort reaches all parts below a task", reaches_what_is_below),
+        always("an abort reaches all parts below a task", reaches_all_parts),
         always("an abort reaches every task in its scope", reaches_its_scope),
         always("a part has the abort policy of its whole", parts_have_the_same_policy),
     ),

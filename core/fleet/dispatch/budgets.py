@@ -127,7 +127,7 @@ def go_without(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 
 @rule(on=budget.machine, leaves=budget.State.SPENT)
-def go_on_with_more(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+def unblock_after_raise(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Let tasks go on that were blocked by a spent budget, when the budget is raised."""
     if budget.is_spent_for_good(transition.was):
         for ref in sorted(board.entities):

@@ -67,7 +67,7 @@ def look_again(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         lost = [each for each in _records(board, needed) if is_lost(each)]
         if lost:
             yield _lost(transition.after, by=lost[0])
-        elif transition.after.state is not _PARTS and is_unmanned(board, (record.role, record.level)):
+        elif transition.after.state is not _PARTS and is_unmet(board, (record.role, record.level)):
             yield _without(board, transition.entity, (record.role, record.level))
         elif transition.after.state is not _PARTS and (spent := budgets.out_of_money(board, record.id)) is not None:
             yield spent
@@ -86,7 +86,7 @@ def lose_role(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     less = now.level < before.level or now.leaves > before.leaves or not {*before.roles} <= {*now.roles}
     if transition.entered is worker_slot.State.GONE or less:
         every = {(role, level) for role, _ in abilities(before) for level in AccessLevel}
-        lost = {asked for asked in every if is_unmanned(board, asked)}
+        lost = {asked for asked in every if is_unmet(board, asked)}
         offers = work_of(board).offered.items() if lost else ()
         for name, each in sorted(offers, key=lambda offered: offered[0]):
             if each.asked in lost:
@@ -107,7 +107,7 @@ def gain_role(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         is_lacking = each.state is task.State.BLOCKED and each.blocked_by.startswith(
             (fleet_task.ROLE, fleet_task.LEVEL)
         )
-        if is_lacking and not (is_unmanned(board, asked) and unmanned(board, asked)[0] == each.blocked_by):
+        if is_lacking and not (is_unmet(board, asked) and unmet_requirement(board, asked)[0] == each.blocked_by):
             yield Dispatch(f"task:{each.id}", fleet_task.DependencyBack(each.blocked_by))
 
 
@@ -190,12 +190,12 @@ _CANCELLABLE = frozenset(
 """In these states a task can be cancelled. Done and failed tasks cannot (E16)."""
 
 
-def is_unmanned(board: Aggregate, asked: Requirement) -> bool:
+def is_unmet(board: Aggregate, asked: Requirement) -> bool:
     """Tell whether a task requires a role or a trust level that no remaining worker has."""
     return asked != ("", AccessLevel.UNTRUSTED) and not any_agent_may(work_of(board), *asked)
 
 
-def unmanned(board: Aggregate, asked: Requirement) -> tuple[str, str]:
+def unmet_requirement(board: Aggregate, asked: Requirement) -> tuple[str, str]:
     """Return the missing role or level, and a phrase about it that follows the name of a task."""
     role, level = asked
     if role and not any_agent_may(work_of(board), role, AccessLevel.UNTRUSTED):
@@ -205,7 +205,7 @@ def unmanned(board: Aggregate, asked: Requirement) -> tuple[str, str]:
 
 
 def _without(board: Aggregate, ref: str, asked: Requirement) -> Dispatch:
-    return Dispatch(ref, fleet_task.DependencyLost(*unmanned(board, asked)))
+    return Dispatch(ref, fleet_task.DependencyLost(*unmet_requirement(board, asked)))
 
 
 def _was_lost(transition: Transition) -> bool:

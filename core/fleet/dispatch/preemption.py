@@ -193,7 +193,7 @@ def asks_one(board: Aggregate) -> bool:
     return len(set(asked)) == len(asked)
 
 
-def has_let_go(board: Aggregate) -> bool:
+def has_no_work(board: Aggregate) -> bool:
     """A preempted worker works at nothing until its next claim; its slot may still show the task that it lost."""
     asked = _asked_requests(board)
     at_work = {each.owner for each in tasks_of(board) if each.state in CLAIMED}
@@ -261,7 +261,7 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
         always("no worker keeps a later task while a task waits that it may take", no_task_is_kept_waiting),
     ),
     always("no preempted worker waits for a task that it may not take", a_preempted_worker_has_lost_its_task),
-    always("a preempted worker has lost its task and works at nothing", has_let_go),
+    always("a preempted worker has lost its task and works at nothing", has_no_work),
     always("a preempted worker is not gone", is_there),
     always_step("a released task has not failed by its release", is_no_failure, on=task.Released),
 )

@@ -33,7 +33,7 @@ from lifefold.core.lifecycles import task
 from lifefold.core.lifecycles.task import Stage
 
 
-def owners_sit_at_their_tasks(board: Aggregate) -> bool:
+def owners_have_their_tasks(board: Aggregate) -> bool:
     """The owner of a task is present, and its slot shows this task and no other (E12, E21)."""
     owned = [each for each in tasks_of(board) if each.state in claims.KEPT and each.owner]
     worker_slots = [board.entities.get(f"worker_slot:{each.owner}") for each in owned]
@@ -117,7 +117,7 @@ def no_agent_waits_beside_work(board: Aggregate) -> bool:
     return claims.next_pair(board) is None
 
 
-def merges_what_was_agreed(step: Transition) -> bool:
+def merges_after_approval(step: Transition) -> bool:
     """Work that needs approval is closed only after the approval (E2)."""
     if step.machine != fleet_task.machine.name or step.entered is not task.State.CLOSED or step.before is None:
         return True
@@ -199,7 +199,7 @@ def _tasks_agree(work: TaskIndex, tasks: list[fleet_task.FleetTask]) -> bool:
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     *localized(
         on_board,
-        always("no task has two owners, and every owner is at its task", owners_sit_at_their_tasks),
+        always("no task has two owners, and every owner is at its task", owners_have_their_tasks),
         always("no task is worked at before its dependencies are merged", dependencies_are_closed),
         always("tasks that change the same files take turns", rivals_take_turns),
         always("a task's owner has the role that the task requires", roles_are_kept),
@@ -207,7 +207,7 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
         always("a split task is verified when all its parts are closed", wholes_wait_for_their_parts),
         always("the parts of a cancelled task are not worked at", parts_go_with_their_whole),
     ),
-    always_step("work that needs approval is merged only after it", merges_what_was_agreed),
+    always_step("work that needs approval is merged only after it", merges_after_approval),
     always_step(
         "a task does not fail because its owner is gone",
         lambda step: not step.actor.startswith("rule:"),

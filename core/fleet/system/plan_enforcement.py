@@ -165,10 +165,10 @@ def _replan(board: Aggregate, of: PlanChange) -> Iterator[RuleAction]:
         is_out = record.removed if found is None else found.now is None
         if record.state in OVER or is_out:
             continue
-        to = _by_the_fleet(record, rules)
+        to = _with_fleet_terms(record, rules)
         retries, what = None, "the fleet's rules" if to != record else ""
         if found is not None and found.now is not None:
-            to = _by_the_plan(record, found.now, found.place, of.rules)
+            to = _with_plan_terms(record, found.now, found.place, of.rules)
             retries, what = _retries(found), _what(found)
         elif record.id in moved and not record.parts:
             to = replace(to, ordinal=moved[record.id])
@@ -186,14 +186,14 @@ def _overtaken(board: Aggregate, places: Mapping[str, int]) -> frozenset[str]:
     return frozenset(was for was, now in zip(before, after, strict=True) if was != now)
 
 
-def _by_the_fleet(record: FleetTask, rules: FleetChange | None) -> FleetTask:
+def _with_fleet_terms(record: FleetTask, rules: FleetChange | None) -> FleetTask:
     """Return a task as it is, with what the fleet's rules say of it now."""
     if rules is None:
         return record
     return replace(record, approval_ms=rules.now.approval_ms, retry=rules.now.retry)
 
 
-def _by_the_plan(record: FleetTask, now: TaskPlan, place: int, rules: Plan) -> FleetTask:
+def _with_plan_terms(record: FleetTask, now: TaskPlan, place: int, rules: Plan) -> FleetTask:
     """Return a task with the terms of the plan. One that was split keeps its place: its parts have the same."""
     planned = fleet_task_of(now, record.ordinal if record.parts else place, rules)
     terms = {name: getattr(planned, name) for name in fleet_task.TERMS}
@@ -261,7 +261,7 @@ def failed_for_good(board: Aggregate, of: PlanChange) -> frozenset[str]:
 def _stays_failed(record: FleetTask, found: TaskChange, rules: Plan) -> bool:
     if record.state is not task.State.FAILED or found.now is None:
         return False
-    to = _by_the_plan(record, found.now, found.place, rules)
+    to = _with_plan_terms(record, found.now, found.place, rules)
     return not task.retries_left(
         fleet_task.replanned(record, fleet_task.Replanned(to, _retries(found))), task.Retried()
     )
@@ -323,12 +323,12 @@ def _has_terms(record: FleetTask, found: TaskChange, rules: Plan) -> bool:
         return True
     if found.now is None:
         return record.removed and task.settled(record)
-    planned = _by_the_plan(record, found.now, record.ordinal, rules)
+    planned = _with_plan_terms(record, found.now, record.ordinal, rules)
     names = ("verify", "depends_on", "priority", "role", "files", "most_subtasks", "orphaned", "on_nothing", "anew")
     return not record.removed and all(getattr(planned, name) == getattr(record, name) for name in names)
 
 
-def has_whom_the_plan_has(board: Aggregate) -> bool:
+def has_the_agents_of_the_plan(board: Aggregate) -> bool:
     """The agents and services of the plan in force exist; removed ones are leaving or gone.
 
     The tasks of the plan in force are on the board.
@@ -359,7 +359,7 @@ def is_not_claimed(board: Aggregate) -> bool:
 
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     always("a task has the terms of the plan in force", has_the_terms_in_force),
-    always("the tasks, agents and services of the plan in force are those of the board", has_whom_the_plan_has),
+    always("the tasks, agents and services of the plan in force are those of the board", has_the_agents_of_the_plan),
     always("a task that was removed from the plan is not worked at", is_not_claimed),
     always_step(
         "an agent that was removed from the plan is given no task",

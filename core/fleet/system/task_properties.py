@@ -99,7 +99,7 @@ def decides_of_all(board: Aggregate) -> bool:
     return not decided or not any(each.state is task.State.PLANNED for each in tasks_of(board))
 
 
-def keeps_what_is_done(step: Transition) -> bool:
+def keeps_finished_work(step: Transition) -> bool:
     """What was agreed to, or put together of parts, is not thrown away because its owner is gone."""
     by_rule = isinstance(step.event, task.Rejected) and step.actor.startswith("rule:")
     return not by_rule or step.before is None or step.before.record.stage is Stage.WORK
@@ -117,5 +117,5 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     always("a task that was split has all its parts", parts_are_there),
     always("no task waits for a role or a trust level that no worker has", roles_are_there),
     always("a decided plan has no undecided task", decides_of_all),
-    always_step("approved work survives its owner", keeps_what_is_done),
+    always_step("approved work survives its owner", keeps_finished_work),
 )

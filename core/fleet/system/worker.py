@@ -73,8 +73,13 @@ def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         yield Dispatch("session", session_profiles.TimeLimited(work.brief.timeout_ms))
     elif work.state is assignment.State.WORKING:
         box: mailbox.Mailbox = worker.record("mailbox")
-        repeated = steering.taken_by(worker, transition)
-        prompt = compose(work.brief, box.messages, continued=work.sessions > 0, repeated=repeated)
+        prompt = compose(
+            work.brief,
+            box.messages,
+            continued=work.sessions > 0,
+            repeated=steering.taken_by(worker, transition),
+            anew=conversations.is_to_begin_anew(worker, transition),
+        )
         yield Dispatch("session", session.PromptReady(prompt))
         yield Dispatch("assignment", assignment.Prompted())
         if box.messages:

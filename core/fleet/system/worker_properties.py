@@ -48,7 +48,7 @@ def sessions_have_a_task(worker: Aggregate) -> bool:
     return not at_work or recalled or worker.record("assignment").state is assignment.State.WORKING
 
 
-def wants_when_all_is_over(worker: Aggregate) -> bool:
+def wants_work_after_cleanup(worker: Aggregate) -> bool:
     """No work is wanted, and no place is made for any, while something of the last one is being ended (D13)."""
     wants = worker.record("assignment").state in {assignment.State.WANTING, assignment.State.PREPARING}
     return not wants or not is_ending(worker)
@@ -95,7 +95,7 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
         lambda worker: not _is_stopped(worker) or worker.record("assignment").state in _LEFT,
     ),
     always("no session runs without a task", sessions_have_a_task),
-    always("no task is requested while an activity is being ended", wants_when_all_is_over),
+    always("no task is requested while an activity is being ended", wants_work_after_cleanup),
     always("an agent goes on when its work is merged", continues_after_verification),
     always("a paused agent gives back a task that it has not begun", paused_leaves_it_to_others),
     always("a completed session has delivered its messages", completed_is_delivered),
@@ -104,7 +104,9 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     *orphans.OF_WORKERS,
     *conversations.PROPERTIES,
     *steering.OF_WORKERS,
-    always("a session is watched exactly while it runs, if the fleet wants that", stall_detector.watches_who_runs),
+    always(
+        "a session is watched exactly while it runs, if the fleet wants that", stall_detector.watches_running_sessions
+    ),
     *output.OF_WORKERS,
     *turns.PROPERTIES,
     always("questions are asked in the session of their claim only", question.are_open_rightly),

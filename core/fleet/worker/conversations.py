@@ -95,6 +95,19 @@ def replaces_lost_conversation(worker: Aggregate, transition: Transition) -> boo
     return ran and pauses and isinstance(transition.event, session.SessionExited) and _ended(transition.event).is_lost
 
 
+def is_to_begin_anew(worker: Aggregate, transition: Transition) -> bool:
+    """Tell whether the next session begins another conversation, because the claim has lost the one before.
+
+    The transition may be the end of the session that has found it lost, or that has named another one.
+    """
+    found, event = of(worker), transition.event
+    if found is None:
+        return False
+    if isinstance(event, session.SessionExited) and (_ended(event).is_lost or event.conversation):
+        return _ended(event).is_lost
+    return found.has_lost and not found.is_begun
+
+
 def charged(worker: Aggregate, exited: session.SessionExited) -> session.Usage:
     """Return what a session is charged: of a total only the part that its conversation was not charged yet."""
     return charge(of(worker) or Conversation(), _ended(exited))

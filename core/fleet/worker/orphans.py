@@ -101,7 +101,7 @@ def _found(event: Event) -> str:
             return ""
 
 
-def is_looked_at_in_peace(worker: Aggregate) -> bool:
+def is_inspected_without_processes(worker: Aggregate) -> bool:
     """The work of a dead session is neither inspected nor verified while a process of the session is left."""
     work: assignment.Assignment = worker.record("assignment")
     looks = assignment.is_orphan(work) and work.state is not assignment.State.ORPHANED
@@ -109,7 +109,7 @@ def is_looked_at_in_peace(worker: Aggregate) -> bool:
 
 
 OF_WORKERS: Final[tuple[Property[Aggregate], ...]] = (
-    always("the work of a dead session is inspected after its process has ended", is_looked_at_in_peace),
+    always("the work of a dead session is inspected after its process has ended", is_inspected_without_processes),
 )
 
 

@@ -1,19 +1,31 @@
 """The prompt of a session: the task, the failure of an earlier attempt, and operator messages."""
 
+from typing import Final
+
 from lifefold.core.lifecycles.task import Brief
 
+CONTINUED: Final = (
+    "Your last session was interrupted. What you have done so far is still in this folder; go on from there."
+)
+"""What a session is told that goes on with the work of an earlier one."""
 
-def compose(brief: Brief, messages: tuple[str, ...], *, continued: bool, repeated: int = 0) -> str:
+ANEW: Final = (
+    "An earlier session at this task has ended, and its conversation cannot be continued: this is a new one. What that"
+    " session has done is still in this folder; look at it first, and go on from there."
+)
+"""What the first session of another conversation is told, in place of ``CONTINUED``: it remembers nothing."""
+
+
+def compose(brief: Brief, messages: tuple[str, ...], *, continued: bool, repeated: int = 0, anew: bool = False) -> str:
     """Return the text of a prompt.
 
-    ``continued``: an earlier session at the same task was interrupted. ``repeated`` counts the oldest messages that an
+    ``continued``: an earlier session at the same task was interrupted. ``anew``: its conversation is lost, and this
+    session begins another one. ``repeated`` counts the oldest messages that an
     earlier session of this agent had and did not complete with: it may have acted on them.
     """
     parts = [after_failure(brief.prompt, brief.failure)]
     if continued:
-        parts.append(
-            "Your last session was interrupted. What you have done so far is still in this folder; go on from there."
-        )
+        parts.append(ANEW if anew else CONTINUED)
     if repeated:
         first = "first" if repeated == 1 else f"first {repeated}"
         parts.append(f"An earlier session had the {first} of your messages too; it was not completed.")

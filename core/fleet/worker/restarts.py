@@ -58,7 +58,7 @@ def restart_agent(worker: Aggregate, _transition: Transition) -> Iterator[Dispat
     yield Tell("board", f"worker_slot:{worker.key}", worker_slot.RestartDone())
 
 
-def up_or_down(worker: Aggregate) -> bool:
+def is_up_until_stopped(worker: Aggregate) -> bool:
     """An agent is down for its supervisor exactly while its session has stopped."""
     found = worker.entities.get(supervisor.REF)
     stopped = worker.record("session").state is session.State.STOPPED
@@ -71,6 +71,6 @@ def stopped_stays_so(worker: Aggregate) -> bool:
 
 
 OF_WORKERS: Final[tuple[Property[Aggregate], ...]] = (
-    always("an agent is up exactly until it stops", up_or_down),
+    always("an agent is up exactly until it stops", is_up_until_stopped),
     always("an agent that was told to stop is not restarted", stopped_stays_so),
 )

@@ -374,7 +374,7 @@ def nudged_diagnosis(worker: Aggregate, found: Diagnosis) -> Diagnosis:
     return TIMED_OUT if nudged and found.abort_reason is AbortReason.USER_INTERRUPT else found
 
 
-def watches_who_runs(worker: Aggregate) -> bool:
+def watches_running_sessions(worker: Aggregate) -> bool:
     """A session is watched exactly while it runs and waits for no answer, so no step follows its end."""
     if REF not in worker.entities:
         return True

@@ -89,16 +89,16 @@ def _is_following(step: Transition) -> bool:
     return step.before is not None and step.before.state is State.REAPED and step.entered is State.CLAIMING
 
 
-def _but_for_the_following(properties: Iterable[Property[Any]]) -> Iterator[Property[Any]]:
+def _outside_of_turn_changes(properties: Iterable[Property[Any]]) -> Iterator[Property[Any]]:
     """Yield the document's properties; those of steps hold for all but the step from one turn to the next."""
     for each in properties:
         if each.property_kind is PropertyKind.ALWAYS_STEP:
-            yield replace(each, holds=partial(_or_following, each.holds))
+            yield replace(each, holds=partial(_or_next_turn, each.holds))
         else:
             yield each
 
 
-def _or_following(holds: Any, step: Transition) -> bool:
+def _or_next_turn(holds: Any, step: Transition) -> bool:
     return _is_following(step) or bool(holds(step))
 
 
@@ -123,7 +123,7 @@ in_fleet: Machine[Any] = Machine(
     rows=(*turn.machine.rows, FOLLOWING),
     invariants=turn.machine.invariants,
     properties=(
-        *_but_for_the_following(turn.machine.properties),
+        *_outside_of_turn_changes(turn.machine.properties),
         always_step("the following turn has nothing of the turn before", next_turn_is_new),
         accepts("a reaped turn can be followed", {State.REAPED: (turn.TaskClaimed,)}),
     ),

@@ -73,7 +73,7 @@ def left(worker: Aggregate) -> Caps:
     return Caps(**{each: max(0, share.of(each) - so_far.of(each)) for each in Resource if share.of(each)})
 
 
-def counts_what_lives(worker: Aggregate) -> bool:
+def counts_living_sessions(worker: Aggregate) -> bool:
     """The meter counts exactly while a session lives, or is about to."""
     found = worker.entities.get(usage_meter.REF)
     lives = worker.record("session").state in session.SESSION_LIVES
@@ -87,7 +87,7 @@ def tells_costs_once(worker: Aggregate) -> bool:
     return found is None or not waits or found.record.spent == Amounts()
 
 
-def goes_on_with_something(worker: Aggregate) -> bool:
+def spends_within_the_reservation(worker: Aggregate) -> bool:
     """A session begins only while every part of the reservation has something left."""
     begins = worker.record("session").state is session.State.SPAWNING
     works = worker.record("assignment").state is assignment.State.WORKING
@@ -97,7 +97,7 @@ def goes_on_with_something(worker: Aggregate) -> bool:
 
 
 PROPERTIES: tuple[Property[Aggregate], ...] = (
-    always("every session is counted while it lives", counts_what_lives),
+    always("every session is counted while it lives", counts_living_sessions),
     always("costs are reported to the board once", tells_costs_once),
-    always("no session begins when the reservation is used up", goes_on_with_something),
+    always("no session begins when the reservation is used up", spends_within_the_reservation),
 )

@@ -5,8 +5,6 @@ Options accept the values that the same keys of a fleet file accept, by the same
 
 import json
 import os
-import shlex
-import shutil
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,92 +13,71 @@ from typing import Any, Final, TypeVar
 
 from lifefold.core.fleet import Budget, Caps, Plan, TaskPlan
 from lifefold.core.fleet.board import fleet_task, intake
+from lifefold.core.fleet.board.worker_slot import WorkerSlot
 from lifefold.core.fleet.dispatch import budgets, plan_approval
-from lifefold.core.fleet.dispatch.dependencies import is_unmanned, unmanned
+from lifefold.core.fleet.dispatch.dependencies import is_unmet, unmet_requirement
 from lifefold.core.fleet.dispatch.task_index import is_lost, tasks_of
 from lifefold.core.fleet.system import board
 from lifefold.core.fleet.system.plan import RETRIED_AS_OFTEN_AS_THE_TASK_SAYS, budget_of, fleet_task_of
 from lifefold.core.fleet.system.rerun import FinishedFleet
 from lifefold.core.kernel import Aggregate, Created, replace
 from lifefold.core.lifecycles.budget.amounts import Amounts
-from lifefold.core.lifecycles.task import OnDeath, OnNothing, State
+from lifefold.core.lifecycles.task import OnDeath, State
 from lifefold.core.policy.abort import AbortPolicy
-from lifefold.core.policy.access import AccessLevel
 from lifefold.interpreters.cli import inside, logs, operator_commands
-from lifefold.interpreters.cli.commands.budgeting import amounts
 from lifefold.interpreters.cli.commands.deciding import ADD_AND_AGAIN, PLAN, no_agent_left
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import must_be_there
 from lifefold.interpreters.cli.operator_commands import Judge, Refused, Said
+from lifefold.interpreters.cli.task_options import prompt_of, read, task_of
 from lifefold.interpreters.engine import REFUSED
-from lifefold.interpreters.fleet_file import forms
-from lifefold.interpreters.fleet_file.budget import KEYS, FleetBudgetKeys, problems_of
+from lifefold.interpreters.fleet_file.budget import FleetBudgetKeys, problems_of
 from lifefold.interpreters.fleet_file.config import ABORTS, AbortKeys, FleetKeys, RetryKeys
-from lifefold.interpreters.fleet_file.forms import Form
 from lifefold.interpreters.fleet_file.keys import Key
 from lifefold.interpreters.fleet_file.tasks import (
-    LONGEST_ARGUMENT_BYTES,
-    NEEDS_COMMANDS,
     NEEDS_REPOSITORY,
     TaskKeys,
-    is_anew,
 )
-from lifefold.interpreters.fleet_file.values import RefusedError, as_array, as_table
+from lifefold.interpreters.fleet_file.values import as_array, as_table
 from lifefold.interpreters.fleet_runner.log_owner import CLAIM_KEY, before_of
 
 T = TypeVar("T")
 
-Commands = tuple[tuple[str, ...], ...]
-
 
 def add(arguments: Namespace) -> int:
     """Add a task to the board."""
-    plan = _task_of(arguments)
-    begun, before = _begun(arguments.db, plan)
+    if arguments.source:
+        from lifefold.interpreters.cli.commands.adding_many import add_all  # noqa: PLC0415 - it imports this module
+
+        return add_all(arguments)
+    if arguments.id is None or arguments.prompt is None:
+        raise BadInput("give --id and --prompt of a task, or --from FILE with a list of tasks")
+    plan = task_of(arguments)
+    begun, before, merges = begun_with(arguments.db)
+    if plan.orphaned is OnDeath.VERIFY and not merges:
+        raise BadInput(f'--orphaned: found "verify"; accepted: {NEEDS_REPOSITORY}')
     waits = tuple(each for each in plan.depends_on if each not in before.closed)
 
     def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
         of = aggregates[board.NAME]
         _must_fit(of, replace(plan, depends_on=waits), (*before.closed, *before.cancelled))
-        _must_be_payable(plan, _budget_of(of, begun))
-        why = no_agent_left(of, ADD_AND_AGAIN)
-        if why:
-            yield Refused(plan.id, f"{REFUSED}{why}")
-        else:
-            record = _on_board(of, replace(plan, depends_on=waits), begun)
-            for ref, money in budget_of(budgets.of_task(plan.id), plan.caps, _budget_of(of, begun) or Budget()):
-                yield Said(f"budget of {plan.id}", board.NAME, ref, Created(money), "limited")
-            yield Said(plan.id, board.NAME, f"task:{plan.id}", Created(record), _added(of, record))
+        _must_be_payable(plan, budget_on(of, begun))
+        yield from given(of, (replace(plan, depends_on=waits),), begun)
 
     return operator_commands.say(arguments.db, judge, "tasks")
 
 
-def _task_of(arguments: Namespace) -> TaskPlan:
-    """Return the task of the options. Raises ``BadInput`` with the name of an option."""
-    verify = _read("--verify", TaskKeys.verify.form, [_split_words(line) for line in arguments.verify])
-    _must_run(verify)
-    limits = amounts(arguments, "budget")
-    orphaned = _read("--orphaned", TaskKeys.orphaned.form, arguments.orphaned) if arguments.orphaned else None
-    if orphaned is OnDeath.VERIFY and not verify:
-        raise BadInput(f'--orphaned: found "verify"; accepted: {NEEDS_COMMANDS}')
-    return TaskPlan(
-        id=_read("--id", TaskKeys.id.form, arguments.id),
-        prompt=_prompt("--prompt", arguments.prompt),
-        verify=verify,
-        depends_on=tuple(dict.fromkeys(arguments.depends_on)),
-        priority=_number("--priority", TaskKeys.priority, arguments.priority),
-        max_retries=_number("--max-retries", TaskKeys.max_retries, arguments.max_retries),
-        role=_read("--role", TaskKeys.role.form, arguments.role) if arguments.role else "",
-        files=tuple(dict.fromkeys(_read("--file", TaskKeys.files.form, arguments.file))),
-        needs_approval=arguments.approval == "merge",
-        trust=_read("--trust", TaskKeys.trust.form, arguments.trust) if arguments.trust else AccessLevel.UNTRUSTED,
-        most_subtasks=_number("--max-subtasks", TaskKeys.max_subtasks, arguments.max_subtasks),
-        subtasks_ms=_number("--subtasks-timeout", TaskKeys.subtasks_timeout, arguments.subtasks_timeout),
-        caps=Caps(*(limits.of(resource) or None for resource in KEYS)),
-        orphaned=orphaned,
-        on_nothing=_read("--on-nothing", TaskKeys.on_nothing.form, arguments.on_nothing or OnNothing.FAIL),
-        anew=is_anew(_read("--on-retry", TaskKeys.on_retry.form, arguments.on_retry)) if arguments.on_retry else None,
-    )
+def given(of: Aggregate, plans: Sequence[TaskPlan], begun: Plan) -> Iterator[Said | Refused]:
+    """Yield the commands that put tasks on a board, in their order, or the refusal of each."""
+    why = no_agent_left(of, ADD_AND_AGAIN)
+    for number, plan in enumerate(plans):
+        if why:
+            yield Refused(plan.id, f"{REFUSED}{why}")
+            continue
+        record = _on_board(of, plan, begun, number)
+        for ref, money in budget_of(budgets.of_task(plan.id), plan.caps, budget_on(of, begun) or Budget()):
+            yield Said(f"budget of {plan.id}", board.NAME, ref, Created(money), "limited")
+        yield Said(plan.id, board.NAME, f"task:{plan.id}", Created(record), _added(of, record))
 
 
 def _must_be_payable(plan: TaskPlan, budget: Budget | None) -> None:
@@ -111,7 +88,7 @@ def _must_be_payable(plan: TaskPlan, budget: Budget | None) -> None:
         raise BadInput(f"--budget-{name}: {problem}")
 
 
-def _budget_of(of: Aggregate, begun: Plan) -> Budget | None:
+def budget_on(of: Aggregate, begun: Plan) -> Budget | None:
     """Return the budget settings of this board, without limits; None if the fleet has no budget."""
     all_budgets = [entity.record for ref, entity in of.entities.items() if ref.startswith(fleet_task.BUDGET)]
     if not all_budgets:
@@ -122,46 +99,6 @@ def _budget_of(of: Aggregate, begun: Plan) -> Budget | None:
     return Budget(Caps(), share, all_budgets[0].period_ms, all_budgets[0].charges_the_silent)
 
 
-def _read(option: str, form: Form[T], value: object) -> T:
-    """Parse a value as in a fleet file. Raises ``BadInput``."""
-    try:
-        return form.parse(value)
-    except RefusedError as refused:
-        place = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in refused.at)
-        raise BadInput(f"{option}{place}: {refused}") from refused
-
-
-def _number(option: str, key: Key[int], value: object) -> int:
-    return key.default if value is None else _read(option, key.form, value)
-
-
-def _prompt(option: str, value: object) -> str:
-    prompt = _read(option, forms.TEXT, value)
-    operator_commands.must_be_decoded(option, prompt)
-    if len(prompt.encode()) > LONGEST_ARGUMENT_BYTES:
-        accepted = f"at most {LONGEST_ARGUMENT_BYTES}; put more into a file of the repository, and name that"
-        raise BadInput(f"{option}: found {len(prompt.encode())} bytes; accepted: {accepted}")
-    return prompt
-
-
-def _split_words(line: str) -> list[str]:
-    operator_commands.must_be_decoded("--verify", line)
-    try:
-        return shlex.split(line)
-    except ValueError as error:
-        raise BadInput(
-            f"--verify: {line!r} is not a command: {error}; quote it as for a shell, although no shell runs it"
-        ) from error
-
-
-def _must_run(commands: Commands) -> None:
-    """Raise ``BadInput`` for a missing program; one in the worktree may be written by the agent."""
-    for program, *_ in commands:
-        if ("/" not in program or program.startswith("/")) and shutil.which(program) is None:
-            accepted = "a program on PATH, or the path of one in the task's worktree, such as ./check"
-            raise BadInput(f"--verify: found {program!r}, which cannot be run; accepted: {accepted}")
-
-
 def _must_fit(of: Aggregate, plan: TaskPlan, earlier: tuple[str, ...]) -> None:
     """Raise ``BadInput`` for a task id in use, now or in an earlier run, and for unknown dependencies and roles."""
     names = sorted(each.id for each in tasks_of(of))
@@ -169,9 +106,7 @@ def _must_fit(of: Aggregate, plan: TaskPlan, earlier: tuple[str, ...]) -> None:
     if taken:
         raise BadInput(f"--id: there is a task {taken[0]} already; accepted: another id")
     must_be_there("task", plan.depends_on, names)
-    worker_slots = [entity.record for ref, entity in of.entities.items() if ref.startswith("worker_slot:")]
-    if not worker_slots:
-        raise BadInput("this fleet has no agents, and services take no tasks")
+    worker_slots = slots_of(of)
     if plan.trust and all(each.trust is None for each in worker_slots):
         raise BadInput("--trust: this fleet gates nothing, because its file has no gates and no trust")
     must_be_there(
@@ -179,17 +114,20 @@ def _must_fit(of: Aggregate, plan: TaskPlan, earlier: tuple[str, ...]) -> None:
     )
 
 
-def _begun(db: str | None, plan: TaskPlan) -> tuple[Plan, FinishedFleet]:
-    """Return the settings for all tasks from the start of the log, and the end of the runs before it.
+def slots_of(of: Aggregate) -> list[WorkerSlot]:
+    """Return the worker slots of a board. Raises ``BadInput`` if it has none."""
+    worker_slots = [entity.record for ref, entity in of.entities.items() if ref.startswith("worker_slot:")]
+    if not worker_slots:
+        raise BadInput("this fleet has no agents, and services take no tasks")
+    return worker_slots
 
-    Raises ``BadInput`` for a task that asks for a repository where there is none.
-    """
+
+def begun_with(db: str | None) -> tuple[Plan, FinishedFleet, bool]:
+    """Return the settings from the start of a log, the end of the runs before it, and whether there is a repository."""
     with logs.peek(db) as store:
         fleet = (store.meta_as("meaning", dict[str, Any]) or {}).get("fleet", {})
         merges, before = bool(store.meta("branch")), before_of(store).ended
         key = store.meta(CLAIM_KEY) or ""
-    if plan.orphaned is OnDeath.VERIFY and not merges:
-        raise BadInput(f'--orphaned: found "verify"; accepted: {NEEDS_REPOSITORY}')
     retry = fleet.get("retry", {})
     policy = replace(
         RETRIED_AS_OFTEN_AS_THE_TASK_SAYS,
@@ -210,7 +148,7 @@ def _begun(db: str | None, plan: TaskPlan) -> tuple[Plan, FinishedFleet]:
         budget=Budget(share=_share(fleet.get("budget", {}))),
         key=key,
     )
-    return begun, before
+    return begun, before, merges
 
 
 def _share(said: Mapping[str, object]) -> Amounts:
@@ -226,24 +164,26 @@ def _meant(said: Mapping[str, object], key: Key[T]) -> T:
     return key.form.parse(said[key.name]) if key.name in said else key.default
 
 
-def _on_board(of: Aggregate, plan: TaskPlan, begun: Plan) -> fleet_task.FleetTask:
-    """Return the task as it begins on this board; it waits for approval while the plan does."""
+def _on_board(of: Aggregate, plan: TaskPlan, begun: Plan, number: int) -> fleet_task.FleetTask:
+    """Return the task as it begins on this board, after ``number`` more; it waits for approval while the plan does."""
     tasks = tasks_of(of)
     proposed = PLAN in of.entities and of.entities[PLAN].state is plan_approval.State.PROPOSED
     like = min(tasks, key=lambda each: (each.state in {State.CLOSED, State.CANCELLED}, each.ordinal), default=None)
     fleet = begun if like is None else replace(begun, approval_ms=like.approval_ms, retry=like.retry)
-    return fleet_task_of(plan, len(tasks), replace(fleet, approve_plan=proposed))
+    return fleet_task_of(plan, len(tasks) + number, replace(fleet, approve_plan=proposed))
 
 
 def _added(of: Aggregate, record: fleet_task.FleetTask) -> str:
     """Return the text that is printed for an added task."""
     if record.state is State.PLANNED:
         return f"added; it waits for your approval: lifefold approve {record.id}{logs.LOG}"
-    needed: list[fleet_task.FleetTask] = [of.record(f"task:{name}") for name in record.depends_on]
+    needed: list[fleet_task.FleetTask] = [
+        of.record(f"task:{name}") for name in record.depends_on if f"task:{name}" in of.entities
+    ]
     lost = [f"it depends on {each.id}, which is {each.state}" for each in needed if is_lost(each)]
     asked = (record.role, record.level)
-    if is_unmanned(of, asked):
-        lost.append(f"it {unmanned(of, asked)[1]}")
+    if is_unmet(of, asked):
+        lost.append(f"it {unmet_requirement(of, asked)[1]}")
     spent = budgets.out_of_money(of, record.id)
     if spent is not None and isinstance(spent.event, fleet_task.DependencyLost):
         lost.append(spent.event.reason)
@@ -328,7 +268,7 @@ def _parts(arguments: Namespace) -> list[fleet_task.Subtask]:
     if bool(arguments.part) is bool(arguments.json):
         raise BadInput("describe the parts either with --part PROMPT for each, or with --json FILE")
     if arguments.part:
-        return [fleet_task.Subtask(_prompt("--part", prompt)) for prompt in arguments.part]
+        return [fleet_task.Subtask(prompt_of("--part", prompt)) for prompt in arguments.part]
     return parts_of(_document(arguments.json))
 
 
@@ -355,9 +295,9 @@ def _part(place: str, value: object) -> fleet_task.Subtask:
         keys = ", ".join(table or ()) or "no keys"
         raise BadInput(f'{place}: found {keys}; accepted: "prompt", and if wanted "verify" and "files"')
     return fleet_task.Subtask(
-        _prompt(f"{place}, prompt", table["prompt"]),
-        _read(f"{place}, verify", TaskKeys.verify.form, table.get("verify", [])),
-        _read(f"{place}, files", TaskKeys.files.form, table.get("files", [])),
+        prompt_of(f"{place}, prompt", table["prompt"]),
+        read(f"{place}, verify", TaskKeys.verify.form, table.get("verify", [])),
+        read(f"{place}, files", TaskKeys.files.form, table.get("files", [])),
     )
 
 

@@ -133,14 +133,14 @@ class Reading:
         show = self._json_of(record) if self._arguments.json else OutputLine.line
         last = self._arguments.last
 
-        def told(lines: Iterable[OutputLine]) -> None:
+        def print_lines(lines: Iterable[OutputLine]) -> None:
             nonlocal last
             wanted = deque(lines, maxlen=last) if last else lines
             last = 0  # only what is there at the beginning is shortened
             for each in wanted:
                 print(show(_dated(each) if show is OutputLine.line else each), flush=follows)
 
-        _until_over(found, found.read, told, self._waits if follows else None)
+        _until_over(found, found.read, print_lines, self._waits if follows else None)
         if not found.is_over and not self._arguments.json and follows:
             print("(no runner is at work, and the session has no output)")
 
@@ -158,14 +158,14 @@ class Reading:
 
 
 def _until_over(
-    found: SessionOutput, read: Callable[[], Iterable[T]], told: Callable[[Iterable[T]], None], waits: Waits | None
+    found: SessionOutput, read: Callable[[], Iterable[T]], show: Callable[[Iterable[T]], None], waits: Waits | None
 ) -> None:
     """Tell what there is; with ``waits`` go on until the session is over, or can neither begin nor end."""
-    told(read())
+    show(read())
     while waits is not None and not found.is_over:
         if not waits() and not found.is_there:
             return
-        told(read())
+        show(read())
 
 
 def _write(pieces: Iterable[bytes]) -> None:

@@ -118,13 +118,19 @@ def show(found: Proposed, log: Path) -> None:
     print(f"the fleet file was changed (change {found.number}):")
     for line in found.same:
         print(f"  {line}  (nothing changes)")
+    for line in shown(found, log):
+        print(f"  {line}")
+
+
+def shown(found: Proposed, log: Path) -> Iterator[str]:
+    """Yield the differences that are not in force already, each with the time from which it holds."""
     for line in found.lines:
         place = line.partition(": ")[0]
         when = [] if found.obstacles and not found.is_possible_in_part else [_since(line, found, log)]
         if place in found.raised:
             when.append(f"the file said {found.raised[place]}, and lifefold budget has raised that")
-        told = "; ".join(filter(None, when))
-        print(f"  {line}{f'  ({told})' if told else ''}")
+        details = "; ".join(filter(None, when))
+        yield f"{line}{f'  ({details})' if details else ''}"
 
 
 def _show_variables(fleet: Fleet) -> None:
@@ -148,17 +154,17 @@ def must_be_possible(found: Proposed, fleet: Fleet, log: Path) -> None:
             first = "when the others are possible:  " * (
                 command == plan_obstacles.REST and not found.is_possible_in_part
             )
-            said.append(f"    {first}{_instead(command, fleet, log, is_at_work)}")
+            said.append(f"    {first}{instead_of(command, fleet, log, is_at_work)}")
         if found.former:
             said += ["or put this back into the file, exactly:", *(f"    {line}" for line in found.former)]
             said += ["  and accept the other parts:", f"    {_command('plan', fleet, log)} --accept"]
         raise BadInput("\n".join(said))
 
 
-def _instead(command: str, fleet: Fleet, log: Path, is_at_work: bool) -> str:  # noqa: FBT001 - as it was found
+def instead_of(command: str, fleet: Fleet, log: Path, is_at_work: bool) -> str:  # noqa: FBT001 - as it was found
     """Return a command that helps, for this fleet file and log, and for a runner at work if there is one."""
     if is_at_work and command == plan_obstacles.FRESH:
-        return f"after the runner has left (Ctrl-C):  {_instead(command, fleet, log, is_at_work=False)}"
+        return f"after the runner has left (Ctrl-C):  {instead_of(command, fleet, log, is_at_work=False)}"
     if command == plan_obstacles.ACCEPT:
         return f"after that edit:  {_command('plan' if is_at_work else 'run', fleet, log)} --accept"
     if command == plan_obstacles.REST:
@@ -177,15 +183,19 @@ def _command(word: str, fleet: Fleet, log: Path) -> str:
     return f"{this_command()} {word} {shlex.quote(str(fleet.source))}{elsewhere}"
 
 
-def accept(fleet: Fleet, log: Path, found: Proposed) -> None:
-    """Send a change to the board, and print the answer. Raises ``BadInput`` if it is refused."""
+def accept(fleet: Fleet, log: Path, found: Proposed, edited: str = "") -> None:
+    """Send a change to the board, and print the answer: of the change, or of the task that is ``edited``.
+
+    Raises ``BadInput`` if it is refused.
+    """
     wrong = anyio.run(unloadable, fleet)
     if wrong:
         raise BadInput("\n".join(wrong))
     ref, name = plan_change.ref_of(found.number), f"change {found.number}"
 
     def judge(_aggregates: Mapping[str, Aggregate]) -> Iterator[Said]:
-        yield Said(name, board.NAME, ref, Created(found.change), "accepted, and in force")
+        done = f"edited; {name} is accepted, and in force" if edited else "accepted, and in force"
+        yield Said(edited or name, board.NAME, ref, Created(found.change), done)
 
     operator_commands.say(str(log), judge, "log")
     with logs.peek(str(log)) as store:

@@ -29,6 +29,7 @@ from lifefold.interpreters.cli.again import again
 from lifefold.interpreters.cli.commands.planning import must_keep_its_name, settle
 from lifefold.interpreters.cli.desk_beside import desk_beside
 from lifefold.interpreters.cli.display import Display, display
+from lifefold.interpreters.cli.dry_run import dry_run
 from lifefold.interpreters.cli.errors import FOR_ANOTHER, BadInput, denied
 from lifefold.interpreters.cli.fitting import terminal_width, wrapped
 from lifefold.interpreters.cli.recap import Recap
@@ -69,7 +70,9 @@ def run(arguments: Namespace) -> int:
         inside.must_not_run(log)
         if not arguments.db:
             must_keep_its_name(fleet, log)
-        displaced.must_not_begin_anew(log, _this_run(fleet, log))
+        if arguments.dry_run:
+            return dry_run(fleet, *_before(fleet, log, is_again=arguments.again))
+        displaced.must_not_restart(log, _this_run(fleet, log))
         busy.wait_until_readable(log)
         before = NONE_BEFORE
         if arguments.again:
@@ -83,6 +86,14 @@ def run(arguments: Namespace) -> int:
             beside.enter_context(desk_beside(runner.log, arguments.serve))
 
         return _run_and_tell(fleet, log, show, prepare, before)
+
+
+def _before(fleet: Fleet, log: Path, *, is_again: bool) -> tuple[Path, Before | None]:
+    """Return the log of a run, and the runs before a new log of ``--again``."""
+    if not is_again:
+        return log, None
+    before, then = again(fleet, log)
+    return then, before
 
 
 def demo(arguments: Namespace) -> int:
@@ -188,7 +199,7 @@ async def _run(
         return runner, account, verdict
     finally:
         if runner.displaced is not None:
-            print(displaced.told(runner.displaced, _this_run(fleet, log)), file=sys.stderr)
+            print(displaced.sentence(runner.displaced, _this_run(fleet, log)), file=sys.stderr)
         runner.close()
 
 

@@ -46,7 +46,7 @@ def send(arguments: Namespace) -> int:
             return for_task(there, found.name, event)
         names = agent_names(there) if found is None else [found.name]
         judged = _judged(there, names, message, partial(_takes_no_message, arguments.text))
-        return (naming_task(there, each) for each in judged)
+        return (naming_task(there, each, urgent=event.urgent) for each in judged)
 
     return operator_commands.say(arguments.db, judge, "status")
 

@@ -5,15 +5,13 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
-from textwrap import wrap
-from typing import Final
 
 import msgspec
 
 from lifefold.core.fleet import system
 from lifefold.core.fleet.system import board
 from lifefold.core.fleet.system.rerun import is_over
-from lifefold.core.kernel import RunnerRecovered
+from lifefold.core.kernel import RunnerRecovered, SystemStep
 from lifefold.interpreters.cli import logs
 from lifefold.interpreters.cli.colours import painted
 from lifefold.interpreters.cli.earlier import found_earlier
@@ -21,17 +19,10 @@ from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.fitting import terminal_width
 from lifefold.interpreters.cli.log_filter import Chosen, since
 from lifefold.interpreters.cli.pager import is_coloured
-from lifefold.interpreters.cli.story import told
-from lifefold.interpreters.cli.wording import as_typed, cut_in_the_middle, moment
+from lifefold.interpreters.cli.story import happenings
+from lifefold.interpreters.cli.story_lines import story_lines
 from lifefold.interpreters.engine import Decision, Ledger
-from lifefold.interpreters.explain.chronicle import Chronicle, News
-from lifefold.interpreters.processes.command import plain
-
-NAME_CHARACTERS: Final = 14
-"""The width of the column of names; a longer name moves its sentence to the right."""
-
-NARROWEST: Final = 40
-"""The fewest characters of a line: on a narrower terminal the terminal itself breaks it."""
+from lifefold.interpreters.explain.chronicle import Chronicle
 
 Lines = Callable[[Decision], Iterator[str]]
 
@@ -40,10 +31,17 @@ def log(arguments: Namespace) -> None:
     """Print the story, or the transitions, chosen by task, agent and time."""
     since_ms = since(arguments.since, time.time_ns() // 1_000_000) if arguments.since else 0
     chosen = Chosen(arguments.task, arguments.agent, since_ms)
+    is_diagram = arguments.format == "sequence"
+    if is_diagram and (arguments.json or arguments.follow):
+        raise BadInput("--format sequence goes with neither --json nor --follow")
     ledger = Ledger(system)
     with logs.peek(arguments.db) as store:
         lines = _lines(arguments, chosen)
-        printed = [each for decision in logs.decisions(store, ledger) for each in lines(decision)]
+        decisions = logs.decisions(store, ledger)
+        if is_diagram:
+            printed = [_diagram(store.path.stem, chosen, decisions)]
+        else:
+            printed = [each for decision in decisions for each in lines(decision)]
         unknown = (str(found_earlier(store, each)) for each in chosen.missing(ledger.aggregates))
         _warn_or_refuse(unknown, may_come=arguments.follow)
         if arguments.json and not arguments.follow:
@@ -69,9 +67,21 @@ def _lines(arguments: Namespace, chosen: Chosen) -> Lines:
 def _transitions(chosen: Chosen, decision: Decision, *, as_json: bool) -> Iterator[str]:
     """Yield the chosen transitions of one input."""
     name, reaction = decision.entry.stream, decision.reaction
-    for happening, step in zip(told(name, reaction), reaction.transitions, strict=True):
+    for happening, step in zip(happenings(name, reaction), reaction.transitions, strict=True):
         if chosen.accepts(name, reaction, step):
             yield msgspec.json.encode(happening.event).decode() if as_json else happening.line()
+
+
+def _diagram(title: str, chosen: Chosen, decisions: Iterable[Decision]) -> str:
+    """Return the inputs with a chosen transition as a sequence diagram, with all their transitions."""
+    from lifefold.interpreters.views.sequence import mermaid_sequence, sequence  # noqa: PLC0415 - slow, seldom needed
+
+    steps = (
+        SystemStep(each.entry.stream, each.envelope, each.reaction)
+        for each in decisions
+        if any(chosen.accepts(each.entry.stream, each.reaction, step) for step in each.reaction.transitions)
+    )
+    return mermaid_sequence(sequence(title, steps)).rstrip("\n")
 
 
 def _story(
@@ -86,18 +96,6 @@ def _story(
     for news, steps in chronicle.told(name, reaction):
         if any(chosen.accepts(name, reaction, step) for step in steps):
             yield from (painted(line, news.mood, colours=colours) for line in story_lines(news, width))
-
-
-def story_lines(news: News, width: int | None) -> list[str]:
-    """Return what has happened as lines of at most ``width`` characters, cut between words."""
-    by = f" (by {news.by})" if news.by else ""
-    head = f"{moment(news.at_ms)}  "
-    name = news.about if width is None else cut_in_the_middle(news.about, max(NAME_CHARACTERS, width // 4))
-    line = plain(f"{head}{name:<{NAME_CHARACTERS}}  {as_typed(news.said)}{by}".encode("utf-8", "surrogateescape"))
-    if width is None or len(line) <= width:
-        return [line]
-    indent = " " * (len(head) + (NAME_CHARACTERS + 2 if width >= 2 * NARROWEST else 2))
-    return wrap(line, max(width, NARROWEST), subsequent_indent=indent, break_on_hyphens=False)
 
 
 def _warn_or_refuse(missing: Iterable[str], *, may_come: bool) -> None:

@@ -15,8 +15,8 @@ from lifefold.interpreters.certificates.certificate import (
     certify,
     changes,
     differences,
+    environment_changes,
     read,
-    surroundings,
 )
 from lifefold.interpreters.check import Report
 from lifefold.interpreters.cli.errors import BadInput
@@ -80,7 +80,7 @@ def _read(path: Path) -> Certificate:
 def _answer(path: Path, certificate: Certificate, arguments: Namespace) -> Answer:
     """Check that a certificate is proven and its inputs unchanged; if they changed, or with --search, search again."""
     target, lacking = named(certificate.target), certificate.lacking()
-    changed = (*changes(certificate, target), *surroundings(certificate))
+    changed = (*changes(certificate, target), *environment_changes(certificate))
     say = _silent if arguments.json else print
     if lacking and not arguments.accept_truncated:
         say(f"{target.name}: is not proven: {lacking} (--accept-truncated accepts that) ({path})")
@@ -90,19 +90,19 @@ def _answer(path: Path, certificate: Certificate, arguments: Namespace) -> Answe
         return Answer(target.name, str(path), holds=True)
     say(f"{target.name}: {', '.join(changed) or 'nothing has changed'}: searching again")
     report = searched(target, certificate.bounds(target.bounds), certificate.crash_bounds(), is_quiet=True)
-    told = tuple(_told(target, certificate, report))
-    for each in told:
+    differing = tuple(_differences(target, certificate, report))
+    for each in differing:
         say(f"  {each}")
-    verdict = "the search comes to something else" if told else "holds: the search comes to the same"
+    verdict = "the search comes to something else" if differing else "holds: the search comes to the same"
     say(f"{target.name}: {verdict} ({path})")
-    return Answer(target.name, str(path), holds=not told, searched=True, changed=changed, differences=told)
+    return Answer(target.name, str(path), holds=not differing, searched=True, changed=changed, differences=differing)
 
 
 def _silent(_text: str) -> None:
     """Print nothing, because the output is JSON."""
 
 
-def _told(target: Target, then: Certificate, report: Report) -> Iterator[str]:
+def _differences(target: Target, then: Certificate, report: Report) -> Iterator[str]:
     try:
         yield from differences(then, certify(target, report))
     except NoCertificate as error:

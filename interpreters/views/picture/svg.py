@@ -32,7 +32,7 @@ class _Colours(NamedTuple):
     width: float
 
 
-_COLOURS: Final = MappingProxyType(
+COLOURS: Final = MappingProxyType(
     {
         Tint.PLAIN: _Colours("#f4f6fb", "#44546a", 1.0),
         Tint.START: _Colours("#44546a", "#44546a", 1.0),
@@ -41,6 +41,7 @@ _COLOURS: Final = MappingProxyType(
         Tint.FAINT: _Colours("#fafafa", "#b8c0cc", 1.0),
     }
 )
+"""The look of each mark."""
 
 
 def svg(drawing: Drawing) -> str:
@@ -96,7 +97,7 @@ def _text(text: str, x: float, y: float, size_pt: int, more: str = "") -> str:
 def _box(box: Box, placed: Layout) -> Iterator[str]:
     x, y = _at(placed.boxes[box.key], placed)
     wide, high = box.size_pt()
-    colours = _COLOURS[box.tint]
+    colours = COLOURS[box.tint]
     ink = f'fill="{box.fill or colours.fill}" stroke="{colours.line}" stroke-width="{colours.width}"'
     yield f'<g class="box" data-key="{escape(box.key)}">'
     if box.hint:
@@ -126,7 +127,7 @@ def _words(box: Box, x: float, y: float) -> Iterator[str]:
 
 def _arrow(arrow: Arrow, curve: Curve, placed: Layout) -> Iterator[str]:
     points = [_at(point, placed) for point in curve.points]
-    colours = _COLOURS[arrow.tint]
+    colours = COLOURS[arrow.tint]
     steps = " ".join(f"{x:.1f},{y:.1f}" for x, y in points[1:])
     yield f'<g class="arrow" data-from="{escape(arrow.source)}" data-to="{escape(arrow.target)}">'
     if arrow.hint:
@@ -156,7 +157,7 @@ def _inscribed(arrow: Arrow, curve: Curve, placed: Layout) -> Iterator[str]:
     x, y = _at(curve.label, placed)
     room, high = arrow.size_pt()
     wide = room - GAP_PT
-    colour = _COLOURS[arrow.tint].line if arrow.tint is Tint.WRONG else _INK
+    colour = COLOURS[arrow.tint].line if arrow.tint is Tint.WRONG else _INK
     yield f'<g fill="{colour}">'
     corner = f'x="{x - wide / 2:.1f}" y="{y - high / 2:.1f}"'
     yield f'<rect {corner} width="{wide:.1f}" height="{high:.1f}" fill="#ffffff" fill-opacity="0.8"/>'

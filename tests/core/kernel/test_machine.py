@@ -92,7 +92,7 @@ def test_a_row_that_stays_says_so() -> None:
 
 
 @pytest.mark.parametrize("reducer", ["step", "plain_step"])
-def test_a_row_that_restarts_begins_the_timers_anew_that_go_on_beyond_it(reducer: str) -> None:
+def test_a_row_with_restart_restarts_the_timers_of_both_states(reducer: str) -> None:
     """Back to its own state, from ``ANY``, and between two states of one timer; no activity ends or begins."""
     both = frozenset({Light.RED, Light.GREEN})
     again = lamp(

@@ -8,7 +8,7 @@ from declared import rebuilt
 from lifefold.core.kernel import Machine
 from lifefold.interpreters.targets.check_targets import named
 from mutation_campaign import first_broken
-from property_ground import changed
+from property_checks import changed
 
 ROWS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     "status": {"the end of an agent's task is accepted": ("row(RUNNING, TaskEnded",)},

@@ -10,7 +10,7 @@ from lifefold.core.kernel import Machine, Step, replace
 from lifefold.core.lifecycles import process
 from lifefold.core.lifecycles.process import Comeback, Limits, Process, State, SuspendReason
 from lifefold.effects import NotifyProcess, ResumeTriggers
-from property_ground import breaks, broken_by_birth, changed, keeps, without_timer
+from property_checks import breaks, broken_by_birth, changed, keeps, without_timer
 
 CERTIFICATES: Final = Path(__file__).parents[3] / "docs" / "certificates"
 

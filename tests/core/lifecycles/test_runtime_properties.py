@@ -36,7 +36,7 @@ from lifefold.core.lifecycles.runtime_profiles import (
 from lifefold.core.policy.recovery import Retry
 from lifefold.interpreters.check import Bounds
 from lifefold.interpreters.search.canonical import NOW_MS, Canonical
-from property_ground import breaks, broken_by_birth, changed, keeps, without_timer
+from property_checks import breaks, broken_by_birth, changed, keeps, without_timer
 
 NEAR: Final = Limits(
     init_timeout_ms=1,

@@ -10,7 +10,7 @@ from lifefold.core.lifecycles.property_forms import ACCEPTS
 from lifefold.core.lifecycles.session import BackoffElapsed, Limits, Session, State, count_error, run_session
 from lifefold.core.lifecycles.session_profiles import in_fleet, prompt_failures
 from lifefold.core.lifecycles.session_windowed import WindowedSession, windowed
-from property_ground import breaks, broken_by_birth, changed, keeps, never_postponing, without_timer
+from property_checks import breaks, broken_by_birth, changed, keeps, never_postponing, without_timer
 
 NEAR: Final = Limits(max_consecutive_errors=2, max_total_errors=3)
 SOON: Final = replace(

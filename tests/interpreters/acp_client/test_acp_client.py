@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from acp_ground import SPEAKER
+from acp_sandbox import SPEAKER
 from lifefold.interpreters.acp_client.order import order_of
 from lifefold.interpreters.acp_client.printer import MOST_CHARS, PIECE_CHARS, Printer
 from lifefold.interpreters.adapters import Brief, Conversation, Permissions, Tokens, adapter_of

@@ -7,7 +7,7 @@ from lifefold.interpreters.adapters import Brief, adapter_of
 from lifefold.interpreters.testing import AdapterBench, AdapterConformance, Recording
 from lifefold.interpreters.testing.adapters import fuzz
 
-PROGRAMS = ("claude", "codex", "opencode", "gemini", "aider")
+PROGRAMS = ("claude", "codex", "opencode", "gemini", "aider", "acp")
 OWN = b'working\n{"lifefold": {"cost_usd": 0.25, "input_tokens": 10, "output_tokens": 2}}\nno api key\n'
 
 

@@ -36,9 +36,9 @@ def test_a_campaign_ends_when_it_is_stopped() -> None:
 
 def test_two_find_what_one_finds() -> None:
     """In whatever order they work."""
-    told: list[int] = []
-    one = campaign("fleet-2x3", range(24), tell=lambda tally: told.append(tally.seeds))
-    assert told == [5, 10, 15, 20, 24]
+    seeds: list[int] = []
+    one = campaign("fleet-2x3", range(24), tell=lambda tally: seeds.append(tally.seeds))
+    assert seeds == [5, 10, 15, 20, 24]
     assert figures(campaign("fleet-2x3", range(24), jobs=2)) == figures(one)
     assert conclusion(one) == "no property is broken in 24 seeds"
 
@@ -47,5 +47,5 @@ def test_a_report_names_every_rule_error_that_there_was_no_time_to_shrink() -> N
     """Two errors break one property, and each has the first seed that raised it."""
     raised = ("turn: KeyError: 'a'", "turn: ValueError: b", "turn: KeyError: 'c'")
     found = [(seed, Found("turn", ANSWERED, of, 0)) for seed, of in enumerate(raised)]
-    told = [each.words() for each in Report(named("turn"), Tally(seeds=3, found=found)).told()]
-    assert told == [f"turn: {ANSWERED}: broken by seed {seed}; it was not shrunk" for seed in (0, 1)]
+    words = [each.words() for each in Report(named("turn"), Tally(seeds=3, found=found)).shown_findings()]
+    assert words == [f"turn: {ANSWERED}: broken by seed {seed}; it was not shrunk" for seed in (0, 1)]

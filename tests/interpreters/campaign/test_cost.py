@@ -62,7 +62,7 @@ def test_an_orderly_fleet_needs_one_session_for_a_task() -> None:
     assert paid.microusd is None
 
 
-def test_a_task_that_comes_back_is_in_nobodys_hands_until_it_is_given_out() -> None:
+def test_a_returned_task_has_no_owner_until_its_next_claim() -> None:
     """Once for each further claim after a failure, and never for less than no time."""
     seen = 0
     for seed in range(15):

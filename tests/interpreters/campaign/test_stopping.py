@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet_ground import HANG_S
+from fleet_sandbox import HANG_S
 from lifefold.interpreters.campaign import findings
 from lifefold.interpreters.campaign.stopping import SIGNALS, Stopping, unless_stopped, until_stopped
 from lifefold.interpreters.cli.app import main
@@ -101,7 +101,7 @@ def test_what_was_found_is_named_when_there_is_no_time_to_make_it_small(
     assert "one property is broken, in " in said
 
 
-def test_nothing_is_begun_when_somebody_has_asked_to_stop() -> None:
+def test_nothing_begins_after_a_request_to_stop() -> None:
     """And nothing is broken off that may not be."""
     stopping = Stopping()
     assert stopping.unless(lambda: 1) == 1

@@ -19,9 +19,9 @@ from lifefold.interpreters.certificates.certificate import (
     certify,
     changes,
     differences,
+    environment_changes,
     id_of,
     read,
-    surroundings,
 )
 from lifefold.interpreters.certificates.code import checker, checker_modules, code_of
 from lifefold.interpreters.check import Bounds, CrashBounds, check
@@ -188,10 +188,10 @@ def test_the_checker_is_all_that_searches() -> None:
 def test_another_checker_or_library_is_named() -> None:
     """What a search is made with is part of what it shows."""
     certificate = _certificate()
-    assert surroundings(certificate) == ()
+    assert environment_changes(certificate) == ()
     other = msgspec.structs.replace(certificate, checker="other", versions={**certificate.versions, "scipy": "0.1"})
     now = certificate.versions["scipy"]
-    assert surroundings(other) == ("the checker has changed", f"scipy is {now}, and was 0.1")
+    assert environment_changes(other) == ("the checker has changed", f"scipy is {now}, and was 0.1")
 
 
 def test_a_property_that_the_target_does_not_declare_is_another_configuration() -> None:
@@ -270,7 +270,7 @@ def test_what_was_looked_at_of_crashes_is_certified(folder: Path) -> None:
     assert not list(differences(certificate, _with_crashes(bounds)))
     more = list(differences(certificate, _with_crashes(CrashBounds(2, 1, 1))))
     assert "crashes, inputs: 2, and was: 1" in more
-    assert any(line.startswith("crashes, moments: ") for line in more)
+    assert any(line.startswith("crashes, states: ") for line in more)
     without = list(differences(certificate, _certificate()))
     assert "crashes, inputs: nothing, and was: 1" in without
     assert f"3 properties hold, and were: {3 + len(Fault)}" in without
@@ -320,7 +320,7 @@ def test_a_certificate_of_another_format_is_refused(folder: Path) -> None:
     """It says which one this version reads."""
     path = folder / "x.json"
     path.write_bytes(msgspec.structs.replace(_certificate(), format=0).encode())
-    with pytest.raises(UnreadableCertificate, match="has format 0; this version of lifefold reads 4"):
+    with pytest.raises(UnreadableCertificate, match="has format 0; this version of lifefold reads 5"):
         read(path)
 
 

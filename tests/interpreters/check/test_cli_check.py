@@ -173,7 +173,7 @@ def test_json_has_all_of_it_for_programs(capsys: pytest.CaptureFixture[str]) -> 
     crashes = told["crashes"]
     assert crashes["said"] == told["said"]["crashes"]
     assert (crashes["begun"], crashes["inputs"], crashes["crashes"], crashes["truncated"]) == (3, 2, 1, "")
-    assert crashes["moments"] > 100
+    assert crashes["states"] > 100
     assert [each["outcome"] for each in told["properties"] if each["owner"] == "crashes"] == ["holds"] * 6
 
 

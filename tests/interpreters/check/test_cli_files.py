@@ -61,7 +61,7 @@ VERIFY = ("--verify", "--certificate", "x.out")
 
 @pytest.mark.parametrize("arguments", [CERTIFY, EMIT], ids=["certificate", "test"])
 @pytest.mark.parametrize("text", ["def test_of_mine(): ...\n", "{}", '"""mine"""', "\udcff"])
-def test_a_file_of_somebody_else_is_left_as_it_is(
+def test_a_file_of_another_program_is_not_changed(
     arguments: tuple[str, ...], text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It is bad input, known before anything is searched, whatever stands in it."""
@@ -76,7 +76,7 @@ def test_a_file_of_somebody_else_is_left_as_it_is(
 
 
 @pytest.mark.parametrize("arguments", [CERTIFY, EMIT], ids=["certificate", "test"])
-def test_what_lifefold_has_written_is_written_anew(arguments: tuple[str, ...]) -> None:
+def test_a_file_that_lifefold_wrote_is_overwritten(arguments: tuple[str, ...]) -> None:
     """A certificate over a certificate, a test over a test; what is empty is nobody's."""
     Path("x.out").touch()
     code = main(["check", *arguments])

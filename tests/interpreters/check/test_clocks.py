@@ -114,9 +114,7 @@ def together(other: Machine[Any]) -> tuple[System, list[tuple[str, Envelope]]]:
 @pytest.mark.parametrize("placed", [beside, together])
 @pytest.mark.parametrize("other", [bottle("other"), BELL], ids=["a clock", "a timer"])
 @pytest.mark.parametrize("compared", [0, 3_000])
-def test_one_clock_is_refused_where_somebody_else_lets_time_pass(
-    placed: Any, other: Machine[Any], compared: int
-) -> None:
+def test_one_clock_is_refused_if_another_aggregate_has_timers(placed: Any, other: Machine[Any], compared: int) -> None:
     """While a bell is waited for, milk turns sour that nobody has waited for; each is looked at in its own time."""
     system, opening = placed(other)
     with pytest.raises(ValueError, match=rf"bottle reads the time, and {other.name} lets it pass"):
@@ -124,7 +122,7 @@ def test_one_clock_is_refused_where_somebody_else_lets_time_pass(
 
 
 @pytest.mark.parametrize("placed", [beside, together])
-def test_one_clock_is_looked_at_where_nobody_else_lets_time_pass(placed: Any) -> None:
+def test_one_clock_is_searched_if_no_other_aggregate_has_timers(placed: Any) -> None:
     """Then all the time that passes is its own."""
     system, opening = placed(SILENT)
     report = check(system, opening=opening)

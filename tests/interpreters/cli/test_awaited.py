@@ -6,8 +6,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from fleet_ground import Ground
 from fleet_log import ME, FleetLog
+from fleet_sandbox import Sandbox
 from lifefold.core.fleet import AgentPlan, ServicePlan, TaskPlan
 from lifefold.interpreters.cli.account import account_of
 from lifefold.interpreters.cli.app import main
@@ -17,11 +17,6 @@ from lifefold.interpreters.fleet_runner import Verdict
 
 NAME = ME.removeprefix("operator:")
 T1 = TaskPlan("T1", "do it")
-
-
-@pytest.fixture
-def ground(tmp_path: Path) -> Ground:
-    return Ground(tmp_path)
 
 
 def paused(name: str, reason: str = "") -> Waiting:
@@ -51,9 +46,15 @@ def test_a_task_that_waits_says_until_when() -> None:
     """With the date, unless that is today's."""
     (line,) = lines([Waiting(Awaited.TASK, ("T3",), "approve", 0, 1_000)], {})
     assert line.startswith("T3 is done and waits for your approval, until 19")
-    assert line.endswith(":01: lifefold approve T3, after lifefold diff T3")
+    assert line.endswith(":01: lifefold approve T3")
+
+
+def test_a_diff_is_named_only_where_an_approval_merges_a_commit() -> None:
+    """A fleet without a repository has no difference to show."""
+    (line,) = lines([Waiting(Awaited.TASK, ("T3",), "approve", 0, commit="c0ffee")], {}, " --db x")
+    assert line.endswith(": lifefold approve T3 --db x, after lifefold diff T3 --db x")
     (line,) = lines([Waiting(Awaited.TASK, ("T3",), "approve", 0)], {})
-    assert line == "T3 is done and waits for your approval: lifefold approve T3, after lifefold diff T3"
+    assert line == "T3 is done and waits for your approval: lifefold approve T3"
 
 
 def test_status_says_what_waits_for_a_word(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -74,45 +75,45 @@ def test_status_says_what_waits_for_a_word(tmp_path: Path, capsys: pytest.Captur
     assert "!" not in said("status")
 
 
-def test_a_run_that_waits_for_its_plan_and_then_for_its_agents_says_so(ground: Ground) -> None:
+def test_a_run_that_waits_for_its_plan_and_then_for_its_agents_says_so(sandbox: Sandbox) -> None:
     """Once each, and in the end nothing waits any more; who leaves meanwhile is told it once more."""
-    ground.prepare("plain-1", "plain-2", repository=False)
-    ground.demand("", "approve_plan = true")
-    with ground.running() as run:
+    sandbox.prepare("plain-1", "plain-2", repository=False)
+    sandbox.demand("", "approve_plan = true")
+    with sandbox.running() as run:
         assert run.until("! the plan waits").endswith("for your approval (2 tasks): lifefold approve\n")
-        ground.call("pause", "--reason", "lunch")
+        sandbox.call("pause", "--reason", "lunch")
         assert run.until("! agent is paused").endswith(f"(by {NAME}, lunch): lifefold resume agent\n")
-        ground.call("approve")
+        sandbox.call("approve")
         run.until("task plain-1", "OPEN")
         run.signal(signal.SIGINT)
         rest = run.rest()
     assert f"  agent is paused (by {NAME}, lunch): lifefold resume agent\n" in rest
     assert "the plan waits" not in rest
     assert run.process.returncode == Verdict.LEFT
-    with ground.running() as run:
+    with sandbox.running() as run:
         run.until(f"! agent is paused (by {NAME}, lunch)")
-        ground.call("resume")
+        sandbox.call("resume")
         assert "waits for your approval" not in run.rest()
     assert "".join(run.seen).count("is paused") == 1
-    assert "! " not in ground.call("status").stdout
+    assert "! " not in sandbox.call("status").stdout
 
 
-def test_a_run_whose_work_is_parked_says_so_and_a_kept_one_that_it_has_nothing_to_do(ground: Ground) -> None:
+def test_a_run_whose_work_is_parked_says_so_and_a_kept_one_that_it_has_nothing_to_do(sandbox: Sandbox) -> None:
     """With the commands that let it go on."""
-    ground.prepare("plain-1")
-    ground.demand("plain-1", 'approval = "merge"').demand("", 'approval_timeout = "1h"')
-    with ground.running("--watch") as run:
+    sandbox.prepare("plain-1")
+    sandbox.demand("plain-1", 'approval = "merge"').demand("", 'approval_timeout = "1h"')
+    with sandbox.running("--watch") as run:
         assert run.until("! plain-1 is done and waits for your approval, until ").endswith(
             ": lifefold approve plain-1, after lifefold diff plain-1\n"
         )
-        ground.call("approve", "plain-1")
+        sandbox.call("approve", "plain-1")
         line = run.until("! all tasks are settled, and more may come")
         assert line.endswith("more may come: lifefold task add, or lifefold finish\n")
-        ground.call("finish")
+        sandbox.call("finish")
         assert "1 of 1 tasks closed" in run.rest()
 
 
-def test_a_run_that_goes_on_knows_who_has_paused_whom(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_continued_run_knows_the_operator_of_each_pause(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Agents and services."""
     log = tmp_path / "fleet.db"
     FleetLog(log, TaskPlan("T1", "do it"), services=(ServicePlan("web"),))

@@ -11,7 +11,7 @@ from lifefold.core.fleet.board import worker_slot
 from lifefold.core.kernel import replace
 from lifefold.core.lifecycles import task
 from lifefold.core.lifecycles.budget.amounts import Amounts, Caps
-from lifefold.interpreters.cli.app import main
+from printed_commands import tell
 
 AGENTS = (AgentPlan("ann", caps=Caps(sessions=9)), AgentPlan("bob"))
 TASKS = (TaskPlan("T1", "one"), TaskPlan("T2", "two", caps=Caps(microusd=3_000_000)))
@@ -27,14 +27,7 @@ def spent(tmp_path: Path) -> Path:
     return log.path
 
 
-def tell(log: Path, capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
-    """Return what a command prints, its complaint included."""
-    assert main([*words, "--db", str(log)]) == code
-    printed = capsys.readouterr()
-    return printed.out + printed.err
-
-
-def test_how_budgets_stand_is_shown_for_people(spent: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_budgets_are_shown_as_text(spent: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The fleet's first; what is spent says so, and with which command it goes on."""
     rows = [line.split("  ") for line in tell(spent, capsys, "budget").splitlines()]
     shown = [[cell.strip() for cell in row if cell.strip()] for row in rows]

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from fleet_ground import Ground
 from fleet_log import FleetLog
+from fleet_sandbox import Sandbox
 from lifefold.core.fleet import TaskPlan
 from lifefold.core.fleet.board import fleet_task
 from lifefold.core.kernel import Aggregate, Entity, Reaction, Transition
 from lifefold.core.lifecycles import session
 from lifefold.core.lifecycles.session import Usage
 from lifefold.interpreters.cli.app import main
-from lifefold.interpreters.cli.story import told
+from lifefold.interpreters.cli.story import happenings
 from lifefold.interpreters.cli.wording import cost, money, spent
 
 COSTS = r"""
@@ -50,7 +50,7 @@ def test_the_end_of_a_session_has_its_cost_in_words() -> None:
     for usage, words in ((Usage(120_000, 1_200, 340), ", $0.12, 1,200 tokens in, 340 out"), (Usage(), "")):
         entity = Entity("session", session.Session())
         ended = Transition("session", entity, entity, session.SessionExited(session.Success(), usage), 0, "", ())
-        (happening,) = told("worker/ann", Reaction(Aggregate("worker/ann"), transitions=(ended,)))
+        (happening,) = happenings("worker/ann", Reaction(Aggregate("worker/ann"), transitions=(ended,)))
         assert happening.cause == f"SessionExited: Success{words}"
 
 
@@ -59,7 +59,7 @@ def test_the_end_of_a_session_tells_a_total_from_a_cost() -> None:
     entity = Entity("session", session.Session())
     exited = session.SessionExited(session.Success(), Usage(120_000), "C1", is_total=True)
     ended = Transition("session", entity, entity, exited, 0, "", ())
-    (happening,) = told("worker/ann", Reaction(Aggregate("worker/ann"), transitions=(ended,)))
+    (happening,) = happenings("worker/ann", Reaction(Aggregate("worker/ann"), transitions=(ended,)))
     assert happening.cause == "SessionExited: Success, conversation C1, $0.12 in the whole conversation"
 
 
@@ -68,31 +68,31 @@ def test_new_terms_of_a_task_are_named_by_their_keys_in_the_log() -> None:
     entity = Entity("task:T1", fleet_task.FleetTask(id="T1"))
     event = fleet_task.Replanned(fleet_task.FleetTask(id="T1", prompt="better"), what="its prompt")
     step = Transition("task", entity, entity, event, 0, "", ())
-    (happening,) = told("board", Reaction(Aggregate("board"), transitions=(step,)))
+    (happening,) = happenings("board", Reaction(Aggregate("board"), transitions=(step,)))
     assert happening.cause == "Replanned: its prompt"
 
 
 def test_costs_are_shown_and_a_run_that_goes_on_begins_with_what_was_spent(tmp_path: Path) -> None:
     """In the tables, in the head, in the log, in JSON and in the summary, which is of the whole log."""
-    ground = Ground(tmp_path).prepare("plain-1", "slow-2", repository=False, gates=["slow-2"])
-    agent = ground.folder / "agent.py"
+    sandbox = Sandbox(tmp_path).prepare("plain-1", "slow-2", repository=False, gates=["slow-2"])
+    agent = sandbox.folder / "agent.py"
     agent.write_text(agent.read_text() + 'if behaviour == "plain":' + COSTS.replace("\nprint", "\n    print"))
-    with ground.running() as run, ground.at_gate("slow-2"):
+    with sandbox.running() as run, sandbox.at_gate("slow-2"):
         run.until("task slow-2", "IN_PROGRESS")
-        tasks = ground.call("tasks").stdout.splitlines()
+        tasks = sandbox.call("tasks").stdout.splitlines()
         assert [line.split()[6] for line in tasks] == ["COST", "$1.23", "-"]
-        head, _, agent_line = ground.call("status").stdout.splitlines()
-        assert "1 of 2 tasks closed, 1 IN_PROGRESS; spent $1.23, 1,200 tokens in, 340 out" in head
+        head, _, agent_line = sandbox.call("status").stdout.splitlines()
+        assert "1 of 2 tasks closed, 1 running; spent $1.23, 1,200 tokens in, 340 out" in head
         assert agent_line.endswith("$1.23")
         run.signal(signal.SIGINT)
         assert "; spent $1.23, 1,200 tokens in, 340 out; the log is " in run.rest()
-    assert "SessionExited: Success, $1.23, 1,200 tokens in, 340 out\n" in ground.call("log").stdout
+    assert "SessionExited: Success, $1.23, 1,200 tokens in, 340 out\n" in sandbox.call("log", "--all").stdout
     known = {"cost_usd": 1.234, "input_tokens": 1_200, "output_tokens": 340}
-    status, (plain, slow) = ground.json("status"), ground.json("tasks")
+    status, (plain, slow) = sandbox.json("status"), sandbox.json("tasks")
     assert [known == {key: each[key] for key in known} for each in (status, status["agents"][0], plain)] == [True] * 3
     assert [slow[key] for key in known] == [None] * 3
     agent.write_text(agent.read_text().replace('if behaviour == "slow"', 'if behaviour == "never"') + COSTS)
-    assert "2 of 2 tasks closed; spent $2.47, 2,400 tokens in, 680 out; the log is " in ground.run()
+    assert "2 of 2 tasks closed; spent $2.47, 2,400 tokens in, 680 out; the log is " in sandbox.run()
 
 
 def test_where_nothing_is_known_to_be_spent_nothing_is_shown(

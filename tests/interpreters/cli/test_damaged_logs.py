@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from fleet_ground import Ground
+from fleet_sandbox import Sandbox
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.store import SqliteStore
 
@@ -131,11 +131,11 @@ DAMAGES: Final[Mapping[str, tuple[Damage, str]]] = {
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Ground:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
     """Run a small fleet, whose log is then copied for each test."""
-    ground = Ground(tmp_path_factory.mktemp("whole")).prepare("plain-1", agents=1, repository=False)
-    ground.run()
-    return ground
+    sandbox = Sandbox(tmp_path_factory.mktemp("whole")).prepare("plain-1", agents=1, repository=False)
+    sandbox.run()
+    return sandbox
 
 
 PATHS: Final = {".": "is a folder", "x" * 5_000: "cannot be the path of a log", "a/b.db": "a/b.db"}
@@ -151,7 +151,7 @@ class Prepared(NamedTuple):
 
 
 @pytest.fixture
-def prepared(tmp_path: Path, whole: Ground) -> Prepared:
+def prepared(tmp_path: Path, whole: Sandbox) -> Prepared:
     """Return a fleet file and a copy of its log."""
     log = tmp_path / "copy.db"
     shutil.copy(whole.log, log)
@@ -233,7 +233,7 @@ def test_a_loop_of_links_in_place_of_the_usual_log_is_no_log(
     prepared: Prepared, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """``status`` finds none there; ``plan`` says what a first run would do, as ``run`` begins a log in its place."""
-    usual = prepared.folder / ".lifefold" / "ground.db"
+    usual = prepared.folder / ".lifefold" / "sandbox.db"
     usual.parent.mkdir()
     usual.symlink_to(usual)
     assert main(["status", "--db", str(usual)]) == 2

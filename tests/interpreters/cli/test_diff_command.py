@@ -7,51 +7,51 @@ from pathlib import Path
 
 import pytest
 
-from desk_ground import talking
-from fleet_ground import Ground
+from desk_sandbox import talking
+from fleet_sandbox import Sandbox
 from terminal import Terminal
 
 
-def held(ground: Ground) -> None:
+def held(sandbox: Sandbox) -> None:
     """Run a fleet until only an operator can move it on."""
-    ground.call("run", str(ground.fleet), "--no-live", "--no-wait", code=4)
+    sandbox.call("run", str(sandbox.fleet), "--no-live", "--no-wait", code=4)
 
 
 def test_parked_work_is_compared_as_an_approval_merges_it_and_then_as_it_was_merged(tmp_path: Path) -> None:
     """The commit that waits is the second parent of the later merge; its verification's output stands below."""
-    ground = talking(tmp_path, "asks").demand("asks", 'approval = "merge"')
-    held(ground)
-    done = ground.call("diff", "asks", "--verification")
+    sandbox = talking(tmp_path, "asks").demand("asks", 'approval = "merge"')
+    held(sandbox)
+    done = sandbox.call("diff", "asks", "--verification")
     assert done.stderr.startswith("asks waits for your approval: commit ")
-    assert " of lifefold/ground/asks/1 against its base " in done.stderr
+    assert " of lifefold/sandbox/asks/1 against its base " in done.stderr
     assert "+done by asks\n" in done.stdout
     assert "\nverification of claim 1: `cat asks.txt` succeeded" in done.stdout
     assert done.stdout.endswith("  begun by asks\n  done by asks\n")
-    waits = ground.json("diff", "asks")
-    assert (waits["changes"]["kind"], waits["changes"]["branch"]) == ("parked", "lifefold/ground/asks/1")
-    ground.call("approve", "asks")
-    ground.run()
-    merged = ground.json("diff", "asks")
+    waits = sandbox.json("diff", "asks")
+    assert (waits["changes"]["kind"], waits["changes"]["branch"]) == ("parked", "lifefold/sandbox/asks/1")
+    sandbox.call("approve", "asks")
+    sandbox.run()
+    merged = sandbox.json("diff", "asks")
     assert merged["changes"]["kind"] == "merge"
     assert merged["diff"] == waits["diff"]
-    assert ground.git("rev-parse", f"{merged['changes']['head']}^2").strip() == waits["changes"]["head"]
-    assert " asks.txt | 2 ++\n" in ground.call("diff", "asks", "--stat").stdout
+    assert sandbox.git("rev-parse", f"{merged['changes']['head']}^2").strip() == waits["changes"]["head"]
+    assert " asks.txt | 2 ++\n" in sandbox.call("diff", "asks", "--stat").stdout
 
 
 def test_the_worktree_of_running_work_is_compared_with_new_files_and_is_not_touched(tmp_path: Path) -> None:
     """An uncommitted file is shown; the index of the agent's worktree stays byte for byte as it was."""
-    ground = talking(tmp_path, "one", gates=("one",))
-    with ground.running() as run:
-        with ground.at_gate("one"):
+    sandbox = talking(tmp_path, "one", gates=("one",))
+    with sandbox.running() as run:
+        with sandbox.at_gate("one"):
             run.until("task one", "IN_PROGRESS")  # its file is written before the gate opens
-            worktree = Path(ground.log.with_name("ground.db.files") / "worktrees" / "agent")
-            before = indices(ground)
-            done = ground.call("diff", "one")
+            worktree = Path(sandbox.log.with_name("sandbox.db.files") / "worktrees" / "agent")
+            before = indices(sandbox)
+            done = sandbox.call("diff", "one")
             assert "+begun by one\n" in done.stdout
             assert f"the files in {worktree}, uncommitted ones included, against its base " in done.stderr
-            assert indices(ground) == before
+            assert indices(sandbox) == before
             assert (
-                "+begun by one\n" in ground.call("diff", "one", "--tool", f"{sys.executable} -c {show_tool()}").stdout
+                "+begun by one\n" in sandbox.call("diff", "one", "--tool", f"{sys.executable} -c {show_tool()}").stdout
             )
         run.rest()
 
@@ -63,19 +63,19 @@ def show_tool() -> str:
     )
 
 
-def indices(ground: Ground) -> dict[str, str]:
+def indices(sandbox: Sandbox) -> dict[str, str]:
     """Return the digests of all indices of the repository's worktrees."""
-    found = (ground.folder / "repo" / ".git" / "worktrees").glob("*/index")
+    found = (sandbox.folder / "repo" / ".git" / "worktrees").glob("*/index")
     return {str(each): hashlib.sha256(each.read_bytes()).hexdigest() for each in found}
 
 
 def test_the_work_of_a_failed_task_is_found_in_its_worktree_and_later_as_salvage(tmp_path: Path) -> None:
     """The next claim of the agent takes the worktree; the failed work is kept, and still compared."""
-    ground = talking(tmp_path, "fails-1", "two", gates=("two",))
-    with ground.running() as run:
-        with ground.at_gate("two"):
+    sandbox = talking(tmp_path, "fails-1", "two", gates=("two",))
+    with sandbox.running() as run:
+        with sandbox.at_gate("two"):
             run.until("task two", "IN_PROGRESS")
-            kept = ground.json("diff", "fails-1")
+            kept = sandbox.json("diff", "fails-1")
         run.rest()
     assert kept["changes"]["kind"] == "salvage"
     assert "+begun by fails-1\n" in kept["diff"]
@@ -89,12 +89,12 @@ def test_the_work_of_a_failed_task_is_found_in_its_worktree_and_later_as_salvage
 
 def test_no_work_is_an_error_that_says_why(tmp_path: Path) -> None:
     """A task that was not begun, an unknown one, a tool that is not there, a fleet without a repository."""
-    ground = talking(tmp_path, "fails-1", "two").demand("two", 'depends_on = ["fails-1"]')
-    ground.run(code=1)
-    refused = ground.call("diff", "two", code=2).stderr
+    sandbox = talking(tmp_path, "fails-1", "two").demand("two", 'depends_on = ["fails-1"]')
+    sandbox.run(code=1)
+    refused = sandbox.call("diff", "two", code=2).stderr
     assert "no agent has begun two yet; it is BLOCKED; lifefold why two explains its state" in refused
-    assert "there is no task 'too'; did you mean two?" in ground.call("diff", "too", code=2).stderr
-    assert "there is no such program" in ground.call("diff", "fails-1", "--tool", "no-such-tool", code=2).stderr
+    assert "there is no task 'too'; did you mean two?" in sandbox.call("diff", "too", code=2).stderr
+    assert "there is no such program" in sandbox.call("diff", "fails-1", "--tool", "no-such-tool", code=2).stderr
     (tmp_path / "plain").mkdir()
     plain = talking(tmp_path / "plain", "one", repository=False)
     plain.run()
@@ -108,16 +108,16 @@ def test_a_terminal_gets_colours_and_no_control_code_of_a_file(
     tmp_path: Path, colour: dict[str, str], added: str
 ) -> None:
     """A file of an agent cannot hide a part of the difference that an operator approves."""
-    ground = talking(tmp_path, "asks").demand("asks", 'approval = "merge"')
+    sandbox = talking(tmp_path, "asks").demand("asks", 'approval = "merge"')
     talker = tmp_path / "talker.sh"
     hides = "printf 'shown\\033[8mhidden\\033[2K\\342\\200\\256 bidi\\n' > evil.txt\n"
     talker.write_text(talker.read_text().replace("ends false", f"{hides}ends false"))
-    held(ground)
+    held(sandbox)
     with Terminal(tmp_path, "diff", "asks", env=colour) as terminal:
         terminal.rest()
         assert "+shown^[[8mhidden^[[2K<U+202E> bidi" in terminal.text
         assert b"\x1b[8m" not in terminal.raw
         assert added in terminal.raw.decode()
-    assert b"\x1b[8m" in json.dumps(ground.json("diff", "asks")["diff"], ensure_ascii=False).encode().replace(
+    assert b"\x1b[8m" in json.dumps(sandbox.json("diff", "asks")["diff"], ensure_ascii=False).encode().replace(
         b"\\u001b", b"\x1b"
     )

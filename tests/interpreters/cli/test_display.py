@@ -5,7 +5,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from fleet_ground import Ground
+from fleet_sandbox import Sandbox
 from lifefold.core.lifecycles import session
 from lifefold.effects import RunSession
 from lifefold.interpreters.cli.account import Account
@@ -19,9 +19,9 @@ def test_a_notice_stands_below_the_transitions_that_it_is_about(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An agent stops by its only error: its session's end and its task's failure come first, and then the notice."""
-    ground = Ground(tmp_path).prepare("plain-1", agents=1, repository=False)
-    text = ground.fleet.read_text()
-    ground.fleet.write_text(text.replace('grace = "300ms"', 'grace = "300ms"\nmax_total_errors = 1'))
+    sandbox = Sandbox(tmp_path).prepare("plain-1", agents=1, repository=False)
+    text = sandbox.fleet.read_text()
+    sandbox.fleet.write_text(text.replace('grace = "300ms"', 'grace = "300ms"\nmax_total_errors = 1'))
 
     async def run() -> None:
         runner: Runner
@@ -31,7 +31,7 @@ def test_a_notice_stands_below_the_transitions_that_it_is_about(
             await context.report(session.SessionExited(session.Error("no program")))
 
         runner = await Runner.open(
-            load(ground.fleet), ground.log, interpreter=Interpreter(activities={RunSession: crash})
+            load(sandbox.fleet), sandbox.log, interpreter=Interpreter(activities={RunSession: crash})
         )
         lines = Lines(runner, Account())
         async with anyio.create_task_group() as tasks:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from desk_ground import talking
-from fleet_ground import Ground
+from desk_sandbox import talking
+from fleet_sandbox import Sandbox
 from lifefold.interpreters.desk import registry
 from lifefold.interpreters.processes import ProcessIdentity, identify
 
@@ -20,11 +20,11 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "state" / "lifefold" / "fleets"
 
 
-def made(tmp_path: Path, name: str, *tasks: str, gates: tuple[str, ...] = ()) -> Ground:
+def made(tmp_path: Path, name: str, *tasks: str, gates: tuple[str, ...] = ()) -> Sandbox:
     (tmp_path / name).mkdir()
-    ground = talking(tmp_path / name, *tasks, gates=gates)
-    ground.fleet.write_text(ground.fleet.read_text().replace('name = "ground"', f'name = "{name}"'))
-    return ground
+    sandbox = talking(tmp_path / name, *tasks, gates=gates)
+    sandbox.fleet.write_text(sandbox.fleet.read_text().replace('name = "sandbox"', f'name = "{name}"'))
+    return sandbox
 
 
 def test_the_fleets_are_listed_with_what_waits_and_a_dead_runner_is_not_believed(tmp_path: Path, state: Path) -> None:
@@ -91,8 +91,8 @@ def test_a_folder_that_cannot_be_written_stops_no_run(tmp_path: Path, monkeypatc
     """The list is a convenience; a fleet runs without it, and an empty list says how to begin."""
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    ground = made(tmp_path, "any", "one")
-    ground.run()
-    assert ground.call("fleets").stdout == (
+    sandbox = made(tmp_path, "any", "one")
+    sandbox.run()
+    assert sandbox.call("fleets").stdout == (
         "no fleet has run on this machine yet, as this user; lifefold run FLEET.toml begins one\n"
     )

@@ -22,7 +22,7 @@ OPERATORS = (
     "budget --add-usd 5", "finish",
     "budget --task T1 --add-sessions 1", "task add --id T2 --prompt x",
     "abort T1 --scope session", "abort --scope sibling", "branch --accept", "plan fleet.toml --accept",
-    "answer ann/Q1 yes", "attach ann", "approve ann/Q1", "reject ann/Q1",
+    "answer ann/Q1 yes", "attach ann", "approve ann/Q1", "reject ann/Q1", "edit T1 --priority 1 --yes",
 )  # fmt: skip
 """All commands that act, but those of a session."""
 
@@ -38,6 +38,8 @@ OTHERS = {
     "check",
     "simulate",
     "diagram",
+    "clean",
+    "completion",
     "serve",
     "show",
     "diff",
@@ -91,6 +93,13 @@ def test_a_session_does_not_serve_the_desk(log: FleetLog, capsys: pytest.Capture
     """Its pages give the commands of operators."""
     assert main(["serve", str(log.path)]) == 2
     assert "serve is for an operator" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("session")
+def test_a_session_does_not_clean(log: FleetLog, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also another fleet's log is none of its business."""
+    assert main(["clean", str(log.path), "--yes"]) == 2
+    assert "clean is for an operator" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("session")

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from commands_run import LIFEFOLD
-from fleet_ground import HANG_S, Ground
 from fleet_log import FleetLog
+from fleet_sandbox import HANG_S, Sandbox
 from lifefold.core.fleet import AgentPlan, Budget, ServicePlan, TaskPlan
 from lifefold.core.lifecycles.budget.amounts import Amounts, Caps
 from lifefold.core.policy.intensity import Intensity
@@ -67,13 +67,13 @@ def test_how_a_session_ended_concerns_the_task_that_it_fails(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The end of the session and the worker's giving the task away are one reaction."""
-    ground = Ground(tmp_path).prepare("crash-1", "plain-1", repository=False)
-    ground.run()
-    of_task = entries(ground.log, capsys, "--task", "crash-1")
-    ends = [each for each in entries(ground.log, capsys) if each[0] == "session" and each[2] == "SessionExited"]
+    sandbox = Sandbox(tmp_path).prepare("crash-1", "plain-1", repository=False)
+    sandbox.run()
+    of_task = entries(sandbox.log, capsys, "--task", "crash-1")
+    ends = [each for each in entries(sandbox.log, capsys) if each[0] == "session" and each[2] == "SessionExited"]
     assert len(ends) == 3
     assert [each for each in of_task if each in ends] == ends[:2]
-    of_other = entries(ground.log, capsys, "--task", "plain-1")
+    of_other = entries(sandbox.log, capsys, "--task", "plain-1")
     assert [each for each in of_other if each in ends] == ends[:1]
 
 
@@ -158,14 +158,14 @@ def test_what_happened_before_is_left_out(tmp_path: Path, capsys: pytest.Capture
 
 def test_a_log_that_is_followed_shows_what_comes_until_the_fleet_is_over(tmp_path: Path) -> None:
     """First what there is, then each entry when it is written, then it ends by itself."""
-    ground = Ground(tmp_path).prepare("plain-1", repository=False, gates=["plain-1"])
+    sandbox = Sandbox(tmp_path).prepare("plain-1", repository=False, gates=["plain-1"])
     with ExitStack() as ends:
-        run = ends.enter_context(ground.running())
-        with ground.at_gate("plain-1"):
+        run = ends.enter_context(sandbox.running())
+        with sandbox.at_gate("plain-1"):
             run.until("IN_PROGRESS")
             command = [*LIFEFOLD, "log", "--follow", "--json", "--agent", "agent"]
             follows = ends.enter_context(
-                subprocess.Popen(command, cwd=ground.folder, stdout=subprocess.PIPE, text=True)
+                subprocess.Popen(command, cwd=sandbox.folder, stdout=subprocess.PIPE, text=True)
             )
             ends.callback(follows.kill)
             assert follows.stdout is not None
@@ -178,17 +178,17 @@ def test_a_log_that_is_followed_shows_what_comes_until_the_fleet_is_over(tmp_pat
     seen = [(each["entity_type"], each["to_status"]) for each in [first, *rest]]
     assert ("session", "Stopped") in seen
     assert ("task", "CLOSED") in seen
-    assert [first, *rest] == ground.json("log", "--agent", "agent")
-    again = ground.call("log", "--follow").stdout
-    assert again == ground.call("log").stdout, "what is over is not waited for"
+    assert [first, *rest] == sandbox.json("log", "--agent", "agent")
+    again = sandbox.call("log", "--follow").stdout
+    assert again == sandbox.call("log").stdout, "what is over is not waited for"
 
 
 @pytest.mark.parametrize("option", ["--task", "--agent"])
 def test_what_is_not_there_yet_may_be_followed(tmp_path: Path, option: str) -> None:
     """A part of a task comes when its task is split. Somebody who has mistyped a name is told so all the same."""
-    ground = Ground(tmp_path).prepare("plain-1", repository=False)
-    ground.run()
-    done = ground.call("log", "--follow", option, "plain-1.1")
+    sandbox = Sandbox(tmp_path).prepare("plain-1", repository=False)
+    sandbox.run()
+    done = sandbox.call("log", "--follow", option, "plain-1.1")
     instead = "did you mean plain-1?" if option == "--task" else "there is only agent"
     assert (done.stdout, done.stderr) == (
         "",
@@ -196,7 +196,7 @@ def test_what_is_not_there_yet_may_be_followed(tmp_path: Path, option: str) -> N
     )
 
 
-def test_who_follows_a_log_may_leave(tmp_path: Path) -> None:
+def test_following_a_log_can_be_interrupted(tmp_path: Path) -> None:
     """By Ctrl-C, with the exit code of whoever leaves."""
     log = FleetLog(tmp_path / "x.db", T1).path
     command = [*LIFEFOLD, "log", "--follow", "--task", "T1", "--db", str(log)]
@@ -206,3 +206,18 @@ def test_who_follows_a_log_may_leave(tmp_path: Path) -> None:
         follows.send_signal(signal.SIGINT)
         follows.wait(HANG_S)
     assert follows.returncode == Verdict.LEFT
+
+
+def test_a_log_is_a_sequence_diagram_of_the_chosen_inputs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each input with a chosen transition is an arrow; a diagram is neither JSON nor ever complete while it grows."""
+    log = FleetLog(tmp_path / "x.db", T1, T2, agents=(ANN, BOB)).failed("T1").path
+    assert main(["log", "--task", "T1", "--format", "sequence", "--db", str(log)]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("sequenceDiagram\n")
+    assert [line.split(". ")[1] for line in text.splitlines() if "->>" in line] == [
+        "Opened", "WorkWanted", "Started", "Failed",
+    ]  # fmt: skip
+    assert "task#58;T1#58; CLAIMED → IN_PROGRESS" in text
+    for other in ("--json", "--follow"):
+        assert main(["log", "--format", "sequence", other, "--db", str(log)]) != 0
+        assert "goes with neither --json nor --follow" in capsys.readouterr().err

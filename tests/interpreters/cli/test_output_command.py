@@ -5,15 +5,15 @@ import threading
 from pathlib import Path
 
 from commands_run import start_command
-from desk_ground import talking
-from fleet_ground import HANG_S
+from desk_sandbox import talking
+from fleet_sandbox import HANG_S
 
 
 def test_the_output_of_the_last_session_is_shown_decoded_by_agent_and_by_task(tmp_path: Path) -> None:
     """Text, tools, cost and end; no control code; another session by its number; an error names what there is."""
-    ground = talking(tmp_path, "one", "two")
-    ground.run()
-    said = ground.call("output", "one").stdout
+    sandbox = talking(tmp_path, "one", "two")
+    sandbox.run()
+    said = sandbox.call("output", "one").stdout
     assert said.startswith("== session 1 of agent at one, claim 1 (claude), begun ")
     assert said.splitlines()[1:] == [
         "conversation: c-one",
@@ -24,27 +24,27 @@ def test_the_output_of_the_last_session_is_shown_decoded_by_agent_and_by_task(tm
         "cost: $0.2500, 1,200 tokens in, 340 out",
         "end: success: All done.",
     ]
-    assert "  I look at two." in ground.call("output", "agent").stdout
-    assert "  I look at one." in ground.call("output", "agent", "--attempt", "1").stdout
-    assert ground.call("output", "one", "--last", "1").stdout.splitlines()[1:] == ["end: success: All done."]
-    lines = [json.loads(line) for line in ground.call("output", "two", "--json").stdout.splitlines()]
+    assert "  I look at two." in sandbox.call("output", "agent").stdout
+    assert "  I look at one." in sandbox.call("output", "agent", "--attempt", "1").stdout
+    assert sandbox.call("output", "one", "--last", "1").stdout.splitlines()[1:] == ["end: success: All done."]
+    lines = [json.loads(line) for line in sandbox.call("output", "two", "--json").stdout.splitlines()]
     assert {(each["agent"], each["session"], each["task"]) for each in lines} == {("agent", 2, "two")}
     assert [each["kind"] for each in lines][-2:] == ["cost", "end"]
-    raw = ground.call("output", "one", "--raw").stdout
+    raw = sandbox.call("output", "one", "--raw").stdout
     assert "\x1b]0;title" in raw
-    refused = ground.call("output", "one", "--attempt", "9", code=2).stderr
+    refused = sandbox.call("output", "one", "--attempt", "9", code=2).stderr
     assert "--attempt 9: one has no such session; accepted: 1\n" in refused
-    assert "there is no agent or task 'ones'; did you mean one?" in ground.call("output", "ones", code=2).stderr
-    assert "--raw and --json: accepted: one of them" in ground.call("output", "one", "--raw", "--json", code=2).stderr
+    assert "there is no agent or task 'ones'; did you mean one?" in sandbox.call("output", "ones", code=2).stderr
+    assert "--raw and --json: accepted: one of them" in sandbox.call("output", "one", "--raw", "--json", code=2).stderr
 
 
 def test_a_followed_agent_is_shown_across_its_sessions_until_its_fleet_is_over(tmp_path: Path) -> None:
     """The output goes on while the session prints, and with a line between sessions; it ends with the fleet."""
-    ground = talking(tmp_path, "one", "two", gates=("one",))
-    with ground.running() as run:
-        with ground.at_gate("one"):
+    sandbox = talking(tmp_path, "one", "two", gates=("one",))
+    with sandbox.running() as run:
+        with sandbox.at_gate("one"):
             run.until("task one", "IN_PROGRESS")
-            follows = start_command(ground.folder, "output", "agent", "--follow")
+            follows = start_command(sandbox.folder, "output", "agent", "--follow")
             found: list[str] = []
             stands = threading.Event()
 
@@ -74,18 +74,18 @@ def test_a_followed_agent_is_shown_across_its_sessions_until_its_fleet_is_over(t
 
 def test_a_task_without_a_session_says_so_and_names_the_command_that_explains_it(tmp_path: Path) -> None:
     """A task that waits for another has printed nothing."""
-    ground = talking(tmp_path, "fails-1", "two")
-    ground.demand("two", 'depends_on = ["fails-1"]')
-    ground.run(code=1)
-    assert "two has had no session yet; lifefold why two explains it" in ground.call("output", "two", code=2).stderr
-    assert ground.call("output", "two", "--follow").stdout == ""
-    assert "end: failed: I give up." in ground.call("output", "fails-1").stdout
+    sandbox = talking(tmp_path, "fails-1", "two")
+    sandbox.demand("two", 'depends_on = ["fails-1"]')
+    sandbox.run(code=1)
+    assert "two has had no session yet; lifefold why two explains it" in sandbox.call("output", "two", code=2).stderr
+    assert sandbox.call("output", "two", "--follow").stdout == ""
+    assert "end: failed: I give up." in sandbox.call("output", "fails-1").stdout
 
 
 def test_secrets_of_the_environment_are_not_shown(tmp_path: Path) -> None:
     """A value that the fleet file names as secret is replaced by its name; the raw bytes are as they were written."""
-    ground = talking(tmp_path, "one")
-    ground.demand("", 'env = { MY_TOKEN = "I look at" }')
-    ground.run()
-    assert "  [redacted MY_TOKEN] one." in ground.call("output", "one").stdout
-    assert "I look at one." in ground.call("output", "one", "--raw").stdout
+    sandbox = talking(tmp_path, "one")
+    sandbox.demand("", 'env = { MY_TOKEN = "I look at" }')
+    sandbox.run()
+    assert "  [redacted MY_TOKEN] one." in sandbox.call("output", "one").stdout
+    assert "I look at one." in sandbox.call("output", "one", "--raw").stdout

@@ -3,15 +3,15 @@
 import os
 from pathlib import Path
 
-from desk_ground import talking
-from fleet_ground import Ground
+from desk_sandbox import talking
+from fleet_sandbox import Sandbox
 
 WIDTH = 80
 
 
-def shown(ground: Ground, name: str) -> str:
+def shown(sandbox: Sandbox, name: str) -> str:
     """Return a page, whose lines fit the screen unless they are one word or a command."""
-    text = ground.call("show", name, COLUMNS=str(WIDTH)).stdout
+    text = sandbox.call("show", name, COLUMNS=str(WIDTH)).stdout
     for line in text.partition("What can be done next:")[0].splitlines():
         assert len(line) <= WIDTH or len(line.split()) <= 2, line
     return text
@@ -19,10 +19,10 @@ def shown(ground: Ground, name: str) -> str:
 
 def test_the_page_of_a_task_has_its_work_and_each_command_that_it_names_is_there(tmp_path: Path) -> None:
     """State and why, prompt, claims, work, cost, output, verification, and what can be done next."""
-    ground = talking(tmp_path, "fails-1", "asks").demand("asks", 'approval = "merge"', 'depends_on = ["later"]')
-    ground.settle('depends_on = ["later"]\n', "")
-    ground.call("run", str(ground.fleet), "--no-live", "--no-wait", code=4)
-    text = shown(ground, "asks")
+    sandbox = talking(tmp_path, "fails-1", "asks").demand("asks", 'approval = "merge"', 'depends_on = ["later"]')
+    sandbox.settle('depends_on = ["later"]\n', "")
+    sandbox.call("run", str(sandbox.fleet), "--no-live", "--no-wait", code=4)
+    text = shown(sandbox, "asks")
     for words in (
         "asks is PENDING_APPROVAL: it is done and verified, and waits for",
         "prompt        Write asks.txt",
@@ -31,7 +31,7 @@ def test_the_page_of_a_task_has_its_work_and_each_command_that_it_names_is_there
         " agent, ",
         "sessions: 2 success",
         "work          asks waits for your approval: commit ",
-        "branch        lifefold/ground/asks/1",
+        "branch        lifefold/sandbox/asks/1",
         "verified by   cat asks.txt",
         "end: success: All done.",
         "verification of claim 1: `cat asks.txt` succeeded",
@@ -39,11 +39,11 @@ def test_the_page_of_a_task_has_its_work_and_each_command_that_it_names_is_there
         "  lifefold diff asks ",
     ):
         assert words in text, words
-    failed = shown(ground, "fails-1")
-    assert "fails-1 has FAILED (Error(I give up.)) and has no retries left." in failed
+    failed = shown(sandbox, "fails-1")
+    assert "fails-1 has FAILED (I give up) and has no retries left." in failed
     assert "  lifefold retry fails-1 " in failed
     assert "end: failed: I give up." in failed
-    page = ground.json("show", "asks")
+    page = sandbox.json("show", "asks")
     assert (page["task"]["state"], page["changes"]["kind"], page["cost"]["cost_usd"]) == (
         "PENDING_APPROVAL",
         "parked",
@@ -55,13 +55,13 @@ def test_the_page_of_a_task_has_its_work_and_each_command_that_it_names_is_there
 
 def test_the_page_of_an_agent_keeps_apart_what_is_asked_believed_and_evident(tmp_path: Path) -> None:
     """A working agent: its turn, its process with the age of the look, its messages; a paused one can be resumed."""
-    ground = talking(tmp_path, "one", gates=("one",))
-    with ground.running() as run:
-        with ground.at_gate("one"):
+    sandbox = talking(tmp_path, "one", gates=("one",))
+    with sandbox.running() as run:
+        with sandbox.at_gate("one"):
             run.until("task one", "IN_PROGRESS")
-            ground.call("send", "agent", "Mind the gap", "--no-interrupt")
-            text = shown(ground, "agent")
-            page = ground.json("show", "agent")
+            sandbox.call("send", "agent", "Mind the gap", "--no-interrupt")
+            text = shown(sandbox, "agent")
+            page = sandbox.json("show", "agent")
         run.rest()
     assert "asked of it   Run" in text
     assert "in the log    Running since " in text
@@ -72,7 +72,7 @@ def test_the_page_of_an_agent_keeps_apart_what_is_asked_believed_and_evident(tmp
     assert page["messages"] == ["Mind the gap"]
     assert page["runs"]
     assert {"pause", "send", "stop", "output"} == {each["command"] for each in page["options"]}
-    after = shown(ground, "agent")
+    after = shown(sandbox, "agent")
     assert "closed tasks  one" in after
     assert " is gone" in after
     assert "lifefold pause" not in after
@@ -80,8 +80,8 @@ def test_the_page_of_an_agent_keeps_apart_what_is_asked_believed_and_evident(tmp
 
 def test_an_unknown_name_is_refused_and_a_task_without_work_says_why(tmp_path: Path) -> None:
     """A mistyped name finds its like; a fleet without a repository is shown, too."""
-    ground = talking(tmp_path, "one", repository=False)
-    ground.run()
-    assert "there is no agent or task 'onne'; did you mean one?" in ground.call("show", "onne", code=2).stderr
-    assert "work          this fleet has no repository; " in shown(ground, "one")
-    assert os.sep in ground.json("show", "one")["output_path"]
+    sandbox = talking(tmp_path, "one", repository=False)
+    sandbox.run()
+    assert "there is no agent or task 'onne'; did you mean one?" in sandbox.call("show", "onne", code=2).stderr
+    assert "work          this fleet has no repository; " in shown(sandbox, "one")
+    assert os.sep in sandbox.json("show", "one")["output_path"]

@@ -7,20 +7,14 @@ import subprocess
 import termios
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import IO
 
 import pytest
 
 from commands_run import LIFEFOLD
-from fleet_ground import HANG_S, Ground
+from fleet_sandbox import HANG_S, Sandbox
 from lifefold.interpreters.fleet_runner import Verdict
 from stuck_pipe import StuckPipe
-
-
-@pytest.fixture
-def ground(tmp_path: Path) -> Ground:
-    return Ground(tmp_path)
 
 
 @pytest.fixture
@@ -32,51 +26,51 @@ def pipe() -> Iterator[IO[str]]:
 
 
 @contextmanager
-def started(ground: Ground, output: IO[str] | int, *options: str) -> Generator["subprocess.Popen[bytes]"]:
-    """Start the ground's fleet with all that it prints going there; it is killed at the latest in the end."""
-    words = [*LIFEFOLD, "run", str(ground.fleet), *options]
-    with subprocess.Popen(words, cwd=ground.folder, stdout=output, stderr=output, start_new_session=True) as runner:
+def started(sandbox: Sandbox, output: IO[str] | int, *options: str) -> Generator["subprocess.Popen[bytes]"]:
+    """Start the sandbox's fleet with all that it prints going there; it is killed at the latest in the end."""
+    words = [*LIFEFOLD, "run", str(sandbox.fleet), *options]
+    with subprocess.Popen(words, cwd=sandbox.folder, stdout=output, stderr=output, start_new_session=True) as runner:
         try:
             yield runner
         finally:
             runner.kill()
 
 
-def test_a_pipe_without_a_reader_stops_no_agent(ground: Ground, pipe: IO[str]) -> None:
+def test_a_pipe_without_a_reader_stops_no_agent(sandbox: Sandbox, pipe: IO[str]) -> None:
     """The fleet runs to its end and exits as if it had been read."""
-    ground.prepare("plain-1", "crash-1", repository=False)
-    with started(ground, pipe, "--no-live") as runner:
+    sandbox.prepare("plain-1", "crash-1", repository=False)
+    with started(sandbox, pipe, "--no-live") as runner:
         assert runner.wait(HANG_S) == Verdict.ALL_CLOSED
-    assert [task["state"] for task in ground.json("tasks")] == ["CLOSED"] * 2
+    assert [task["state"] for task in sandbox.json("tasks")] == ["CLOSED"] * 2
 
 
-def test_a_command_is_answered_although_the_output_is_not_read(ground: Ground, pipe: IO[str]) -> None:
+def test_a_command_is_answered_although_the_output_is_not_read(sandbox: Sandbox, pipe: IO[str]) -> None:
     """Messages are answered, and Ctrl-C ends the sessions and the run."""
-    ground.prepare("slow-1", repository=False, gates=["slow-1"])
-    with started(ground, pipe, "--no-live") as runner, ground.at_gate("slow-1"):
-        assert "accepted" in ground.call("send", "agent", "later", "--no-interrupt").stdout
+    sandbox.prepare("slow-1", repository=False, gates=["slow-1"])
+    with started(sandbox, pipe, "--no-live") as runner, sandbox.at_gate("slow-1"):
+        assert "accepted" in sandbox.call("send", "agent", "later", "--no-interrupt").stdout
         runner.send_signal(signal.SIGINT)
         assert runner.wait(HANG_S) == Verdict.LEFT
-    assert ground.processes() == []
+    assert sandbox.processes() == []
 
 
-def test_a_terminal_that_was_stopped_with_ctrl_s_stops_no_agent(ground: Ground) -> None:
+def test_a_terminal_that_was_stopped_with_ctrl_s_stops_no_agent(sandbox: Sandbox) -> None:
     """Nor does the live display wait for Ctrl-Q."""
-    ground.prepare("plain-1", "crash-1", repository=False)
+    sandbox.prepare("plain-1", "crash-1", repository=False)
     outer, terminal = pty.openpty()
     termios.tcflow(terminal, termios.TCOOFF)
-    with started(ground, terminal) as runner:
+    with started(sandbox, terminal) as runner:
         assert runner.wait(HANG_S) == Verdict.ALL_CLOSED
-    assert [task["state"] for task in ground.json("tasks")] == ["CLOSED"] * 2
+    assert [task["state"] for task in sandbox.json("tasks")] == ["CLOSED"] * 2
     os.close(terminal)
     os.close(outer)
 
 
-def test_a_live_display_draws_what_happens(ground: Ground) -> None:
+def test_a_live_display_draws_what_happens(sandbox: Sandbox) -> None:
     """On a terminal that is read: the agents, the tasks, and in the end the summary."""
-    ground.prepare("plain-1", repository=False)
+    sandbox.prepare("plain-1", repository=False)
     outer, terminal = pty.openpty()
-    with started(ground, terminal) as runner:
+    with started(sandbox, terminal) as runner:
         os.close(terminal)
         seen = read_all(outer)
         assert runner.wait(HANG_S) == Verdict.ALL_CLOSED
@@ -95,11 +89,11 @@ def read_all(terminal: int) -> str:
     return seen.decode()
 
 
-def test_a_live_display_leaves_the_terminal_as_it_was(ground: Ground) -> None:
+def test_a_live_display_leaves_the_terminal_as_it_was(sandbox: Sandbox) -> None:
     """After the end, and after a third Ctrl-C: on the usual screen, with a cursor."""
-    ground.prepare("deaf-1", repository=False, timeout="2h", gates=["deaf-1"])
+    sandbox.prepare("deaf-1", repository=False, timeout="2h", gates=["deaf-1"])
     outer, terminal = pty.openpty()
-    with started(ground, terminal) as runner, ground.at_gate("deaf-1"):
+    with started(sandbox, terminal) as runner, sandbox.at_gate("deaf-1"):
         os.close(terminal)
         for _ in range(3):
             runner.send_signal(signal.SIGINT)
@@ -107,4 +101,4 @@ def test_a_live_display_leaves_the_terminal_as_it_was(ground: Ground) -> None:
         assert runner.wait(HANG_S) == Verdict.LEFT
     assert seen.rindex("\x1b[?1049l") > seen.rindex("\x1b[?1049h")
     assert seen.rindex("\x1b[?25h") > seen.rindex("\x1b[?25l")
-    ground.kill_all()
+    sandbox.kill_all()

@@ -14,7 +14,7 @@ from lifefold.core.lifecycles import session
 from lifefold.core.lifecycles.session import SessionStarted
 from lifefold.core.lifecycles.session_limits import LimitReached
 from lifefold.core.lifecycles.task import KeptConversation
-from lifefold.interpreters.cli.story import told
+from lifefold.interpreters.cli.story import happenings
 from lifefold.interpreters.cli.wording import moment
 
 UNTIL_MS: Final = 1_795_600_800_000
@@ -37,7 +37,7 @@ def test_what_an_agent_program_reports_is_told_in_words(cause: str) -> None:
     """Not by the structs of an event, nor by times in milliseconds."""
     of = Entity("output", Output())
     transition = Transition("output", of, of, FACTS[cause], 0, "", ())
-    (happening,) = told("worker/ann", Reaction(Aggregate("worker/ann"), transitions=(transition,)))
+    (happening,) = happenings("worker/ann", Reaction(Aggregate("worker/ann"), transitions=(transition,)))
     assert happening.cause == cause
 
 
@@ -69,5 +69,5 @@ def test_a_session_that_is_interrupted_as_soon_as_it_runs_is_shown_with_its_reas
     begun = Envelope("session", SessionStarted(0), driver.now_ms, "runner", slot=part.slot, generation=part.generation)
     reaction = driver.deliver("worker/bob", begun)
     assert isinstance(reaction, Reaction)
-    (interrupted,) = (each for each in told("worker/bob", reaction) if each.event.to_status == "Interrupting")
+    (interrupted,) = (each for each in happenings("worker/bob", reaction) if each.event.to_status == "Interrupting")
     assert interrupted.cause == cause

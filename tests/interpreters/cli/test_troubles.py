@@ -15,8 +15,8 @@ import pytest
 
 import kiln
 from commands_run import LIFEFOLD
-from fleet_ground import HANG_S, Ground
 from fleet_log import FleetLog
+from fleet_sandbox import HANG_S, Sandbox
 from lifefold.core.fleet import TaskPlan
 from lifefold.core.kernel import Reaction, Refusal, alone
 from lifefold.core.lifecycles import session
@@ -27,11 +27,6 @@ from lifefold.interpreters.fleet_runner import Runner, Verdict
 from lifefold.interpreters.store import Batch, SqliteStore, reading
 
 HOUR_MS = 3_600_000
-
-
-@pytest.fixture
-def ground(tmp_path: Path) -> Ground:
-    return Ground(tmp_path)
 
 
 @contextmanager
@@ -79,16 +74,16 @@ under_permissions = pytest.mark.skipif(
     ],
 )
 def test_a_log_that_is_not_for_this_user_is_named_with_what_to_do(
-    ground: Ground, mode: int, words: str, complaint: str
+    sandbox: Sandbox, mode: int, words: str, complaint: str
 ) -> None:
     """Exit code 2, in one line, and nothing has changed; who may read it is shown all that is in it."""
-    log = FleetLog(ground.folder / "fleet.db", TaskPlan("T1", "x")).path
-    ground.prepare("plain-1", repository=False)
+    log = FleetLog(sandbox.folder / "fleet.db", TaskPlan("T1", "x")).path
+    sandbox.prepare("plain-1", repository=False)
     if words == "run":
-        log = ground.log
-        ground.run()
+        log = sandbox.log
+        sandbox.run()
     log.chmod(mode)
-    command = [*words.split(), *([str(ground.fleet)] if words == "run" else []), "--db", str(log)]
+    command = [*words.split(), *([str(sandbox.fleet)] if words == "run" else []), "--db", str(log)]
     call = partial(subprocess.run, check=False, capture_output=True, text=True, timeout=HANG_S)
     done = call([*UNPRIVILEGED, *LIFEFOLD, *command])
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
@@ -123,41 +118,41 @@ def test_a_user_who_may_write_a_log_may_act_on_it_although_another_made_the_lock
 
 
 @under_permissions
-def test_a_log_is_shared_by_opening_it_and_its_folder_stays_private(ground: Ground) -> None:
+def test_a_log_is_shared_by_opening_it_and_its_folder_stays_private(sandbox: Sandbox) -> None:
     """Another user of the group sees the fleet and acts on it; what sessions have printed is not theirs to read."""
-    ground.prepare("plain-1", repository=False)
-    ground.run()
-    ground.log.with_name("ground.db.files").chmod(0o000)
+    sandbox.prepare("plain-1", repository=False)
+    sandbox.run()
+    sandbox.log.with_name("sandbox.db.files").chmod(0o000)
     call = partial(subprocess.run, check=False, capture_output=True, text=True, timeout=HANG_S)
     for words in ("status", "why plain-1"):
-        done = call([*UNPRIVILEGED, *LIFEFOLD, *words.split(), "--db", str(ground.log)])
+        done = call([*UNPRIVILEGED, *LIFEFOLD, *words.split(), "--db", str(sandbox.log)])
         assert (done.returncode, done.stderr) == (0, ""), words
-    done = call([*UNPRIVILEGED, *LIFEFOLD, "cancel", "plain-1", "--db", str(ground.log)])
+    done = call([*UNPRIVILEGED, *LIFEFOLD, "cancel", "plain-1", "--db", str(sandbox.log)])
     assert "plain-1: refused: it is CLOSED" in done.stdout
-    ground.log.with_name("ground.db.files").chmod(0o700)
+    sandbox.log.with_name("sandbox.db.files").chmod(0o700)
 
 
-def test_a_runner_waits_for_a_program_that_keeps_its_log_busy(ground: Ground) -> None:
+def test_a_runner_waits_for_a_program_that_keeps_its_log_busy(sandbox: Sandbox) -> None:
     """A backup that takes long is told of and waited for; nothing is lost, no agent is stopped."""
-    ground.prepare("plain-1", repository=False, gates=["plain-1"])
-    with ground.running() as run, ExitStack() as backup:
-        with ground.at_gate("plain-1"):
+    sandbox.prepare("plain-1", repository=False, gates=["plain-1"])
+    with sandbox.running() as run, ExitStack() as backup:
+        with sandbox.at_gate("plain-1"):
             run.until("SessionStarted")
-            backup.enter_context(kept_busy(ground.log))
+            backup.enter_context(kept_busy(sandbox.log))
         run.until("! log:", "another program keeps the log busy")
         backup.close()
         assert "1 of 1 tasks closed" in run.rest()
-    assert ground.sessions("plain-1") == 1
+    assert sandbox.sessions("plain-1") == 1
 
 
-def test_a_log_that_ends_in_the_future_is_gone_on_with_at_once(ground: Ground) -> None:
+def test_a_log_that_ends_in_the_future_is_gone_on_with_at_once(sandbox: Sandbox) -> None:
     """The machine's clock was set back between two runs: nobody waits until it has caught up."""
-    ground.prepare("crash-1", repository=False)
+    sandbox.prepare("crash-1", repository=False)
 
     async def run_until_it_cools_down() -> None:
         clock = WallClock()
         clock.not_before(clock.now_ms() + HOUR_MS)
-        runner = await Runner.open(load(ground.fleet), ground.log, clock=clock)
+        runner = await Runner.open(load(sandbox.fleet), sandbox.log, clock=clock)
         async with anyio.create_task_group() as tasks:
 
             def crash(_aggregate: str, outcome: Reaction | Refusal) -> None:
@@ -170,12 +165,12 @@ def test_a_log_that_ends_in_the_future_is_gone_on_with_at_once(ground: Ground) -
         runner.close()
 
     anyio.run(run_until_it_cools_down)
-    assert "1 of 1 tasks closed" in ground.run()
+    assert "1 of 1 tasks closed" in sandbox.run()
 
 
-def test_output_that_cannot_be_written_is_an_error_and_no_traceback(ground: Ground) -> None:
+def test_output_that_cannot_be_written_is_an_error_and_no_traceback(sandbox: Sandbox) -> None:
     """A full disk behind a redirection."""
-    ground.prepare("plain-1", repository=False)
+    sandbox.prepare("plain-1", repository=False)
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [*LIFEFOLD, "table", "session"], check=False, stdout=full, stderr=subprocess.PIPE, text=True, timeout=HANG_S
@@ -185,31 +180,31 @@ def test_output_that_cannot_be_written_is_an_error_and_no_traceback(ground: Grou
     assert "Traceback" not in done.stderr
 
 
-def test_text_that_the_encoding_has_no_characters_for_is_printed_with_escapes(ground: Ground) -> None:
+def test_text_that_the_encoding_has_no_characters_for_is_printed_with_escapes(sandbox: Sandbox) -> None:
     """A terminal that knows ASCII only stops no fleet and no command."""
-    ground.prepare(repository=False)
+    sandbox.prepare(repository=False)
     broken = (
         '\n[[tasks]]\nid = "bad"\nprompt = "x"\nverify = [["sh", "-c", "echo f\\u00fcr; false"]]\nmax_retries = 1\n'
     )
-    ground.fleet.write_text(ground.fleet.read_text() + broken)
-    assert "f\\xfcr" in ground.run(code=1, PYTHONIOENCODING="ascii")
-    assert "f\\xfcr" in ground.call("tasks", PYTHONIOENCODING="ascii").stdout
+    sandbox.fleet.write_text(sandbox.fleet.read_text() + broken)
+    assert "f\\xfcr" in sandbox.run(code=1, PYTHONIOENCODING="ascii")
+    assert "f\\xfcr" in sandbox.call("tasks", PYTHONIOENCODING="ascii").stdout
 
 
-def test_a_message_that_is_no_text_is_bad_input(ground: Ground) -> None:
+def test_a_message_that_is_no_text_is_bad_input(sandbox: Sandbox) -> None:
     """Bytes of another encoding, as a terminal that is set up wrongly sends them."""
-    ground.prepare("plain-1", repository=False)
-    ground.run()
-    assert "UTF-8" in ground.call("send", "all", "caf\udce9", code=2).stderr
+    sandbox.prepare("plain-1", repository=False)
+    sandbox.run()
+    assert "UTF-8" in sandbox.call("send", "all", "caf\udce9", code=2).stderr
 
 
-def test_a_command_whose_output_is_closed_does_its_work(ground: Ground) -> None:
+def test_a_command_whose_output_is_closed_does_its_work(sandbox: Sandbox) -> None:
     """``lifefold status >&-`` is somebody who wants to know no more than the exit code."""
-    ground.prepare("plain-1", repository=False)
-    ground.run()
+    sandbox.prepare("plain-1", repository=False)
+    sandbox.run()
     silently = ["sh", "-c", 'exec "$@" >&-', "sh"]
     done = subprocess.run(
-        [*silently, *LIFEFOLD, "status"], check=False, stderr=subprocess.PIPE, cwd=ground.folder, timeout=HANG_S
+        [*silently, *LIFEFOLD, "status"], check=False, stderr=subprocess.PIPE, cwd=sandbox.folder, timeout=HANG_S
     )
     assert (done.returncode, done.stderr) == (0, b"")
 
@@ -237,31 +232,31 @@ def test_a_log_of_another_system_is_bad_input(tmp_path: Path, command: str, caps
 
 def test_a_log_that_cannot_be_written_any_more_ends_the_run_in_two_lines_and_the_next_goes_on(tmp_path: Path) -> None:
     """As on a full disk: what happened, what to do, no traceback; nothing is done twice."""
-    ground = Ground(tmp_path).prepare("plain-1", gates=["plain-1"])
-    with ground.running() as run:
-        with ground.at_gate("plain-1"):
+    sandbox = Sandbox(tmp_path).prepare("plain-1", gates=["plain-1"])
+    with sandbox.running() as run:
+        with sandbox.at_gate("plain-1"):
             resource.prlimit(run.process.pid, resource.RLIMIT_FSIZE, (0, 0))
         told = run.rest()
         assert run.process.returncode == 3
     complaint = told[told.index("lifefold: ") :].splitlines()
-    assert [line[:30] for line in complaint] == [f"lifefold: {ground.log}"[:30], "The run has ended. When that i"]
+    assert [line[:30] for line in complaint] == [f"lifefold: {sandbox.log}"[:30], "The run has ended. When that i"]
     assert "nothing of this was written" in complaint[0]
     assert "give the same command again" in complaint[1]
-    ground.wait_for_all()
-    assert "1 of 1 tasks closed" in ground.run()
-    assert ground.sessions("plain-1") == 1
+    sandbox.wait_for_all()
+    assert "1 of 1 tasks closed" in sandbox.run()
+    assert sandbox.sessions("plain-1") == 1
 
 
 def test_a_run_whose_end_cannot_be_told_in_full_ends_with_its_own_exit_code(tmp_path: Path) -> None:
     """As when an operator has written into the log meanwhile: the work is merged, and what is missing is said."""
-    ground = Ground(tmp_path).prepare("plain-1", gates=["plain-1"])
-    with ground.running() as run:
-        with ground.at_gate("plain-1"):
+    sandbox = Sandbox(tmp_path).prepare("plain-1", gates=["plain-1"])
+    with sandbox.running() as run:
+        with sandbox.at_gate("plain-1"):
             run.until("SessionStarted")
-            with closing(sqlite3.connect(ground.log, timeout=HANG_S)) as other, other:
+            with closing(sqlite3.connect(sandbox.log, timeout=HANG_S)) as other, other:
                 other.execute("INSERT INTO meta VALUES ('note', 'of an operator')")
         told = run.rest()
     assert run.process.returncode == Verdict.ALL_CLOSED
     assert "1 of 1 tasks closed" in told
-    assert f"lifefold: {ground.log}: the log is damaged" in told
+    assert f"lifefold: {sandbox.log}: the log is damaged" in told
     assert "The run has ended." in told

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from aggregate_hand import Hand
-from fleet_ground import Ground
+from fleet_sandbox import Sandbox
 from fleet_worker import BRIEF, following, next_task, start
 from lifefold.core.fleet.worker import output, question
 from lifefold.core.fleet.worker.output import Doing, Work, WorkSeen
@@ -79,9 +79,11 @@ async def _hang(activity: RunSession, context: ActivityContext) -> None:
     await anyio.sleep_forever()
 
 
-async def _asking(ground: Ground) -> tuple[str, str]:
+async def _asking(sandbox: Sandbox) -> tuple[str, str]:
     """Return a wide and a narrow picture of a fleet whose session has asked for leave."""
-    runner = await Runner.open(load(ground.fleet), ground.log, interpreter=Interpreter(activities={RunSession: _hang}))
+    runner = await Runner.open(
+        load(sandbox.fleet), sandbox.log, interpreter=Interpreter(activities={RunSession: _hang})
+    )
     picture, asked, waits = Picture(OfRunner(runner), Account()), anyio.Event(), anyio.Event()
 
     def observe(name: str, outcome: Reaction | Refusal) -> None:
@@ -116,15 +118,15 @@ def _drawn(picture: Picture, width: int) -> str:
 
 def test_every_screen_shows_that_a_session_waits_for_an_answer(tmp_path: Path) -> None:
     """The live display, ``status`` and ``why``, in words and as JSON."""
-    ground = Ground(tmp_path).prepare("plain-1", agents=1, repository=False)
-    text = ground.fleet.read_text()
-    ground.fleet.write_text(text.replace("[fleet.retry]", "[fleet.questions]\n\n[fleet.retry]"))
-    wide, narrow = anyio.run(_asking, ground)
+    sandbox = Sandbox(tmp_path).prepare("plain-1", agents=1, repository=False)
+    text = sandbox.fleet.read_text()
+    sandbox.fleet.write_text(text.replace("[fleet.retry]", "[fleet.questions]\n\n[fleet.retry]"))
+    wide, narrow = anyio.run(_asking, sandbox)
     assert "Running · RUNNING (asks for Bash: agent/Q1)" in wide
     assert any("agent " in line and " asks" in line for line in narrow.splitlines())
-    (row,) = [line for line in ground.call("status").stdout.splitlines() if line.startswith("agent ")]
+    (row,) = [line for line in sandbox.call("status").stdout.splitlines() if line.startswith("agent ")]
     assert "RUNNING (asks for Bash: agent/Q1)" in row
-    (agent,) = ground.json("status")["agents"]
+    (agent,) = sandbox.json("status")["agents"]
     assert (agent["turn"]["state"], agent["turn"]["questions"]) == ("RUNNING", ["agent/Q1"])
-    assert "agent asks: may it run `make`?" in ground.call("why", "plain-1").stdout
-    assert ground.json("why", "plain-1")["turn"]["questions"] == ["agent/Q1"]
+    assert "agent asks: may it run `make`?" in sandbox.call("why", "plain-1").stdout
+    assert sandbox.json("why", "plain-1")["turn"]["questions"] == ["agent/Q1"]

@@ -4,30 +4,30 @@ from pathlib import Path
 
 import pytest
 
-from desk_ground import talking
-from fleet_ground import Ground
+from desk_sandbox import talking
+from fleet_sandbox import Sandbox
 from terminal import Terminal
 
 OTHERS = tuple(f"other-{number}" for number in range(1, 39))
 
 
-def crowd(tmp_path: Path) -> Ground:
+def crowd(tmp_path: Path) -> Sandbox:
     """Return a fleet of forty tasks: one fails, one waits for approval, and the others wait for that one."""
-    ground = talking(tmp_path, "fails-1", "asks", *OTHERS).demand("asks", 'approval = "merge"')
+    sandbox = talking(tmp_path, "fails-1", "asks", *OTHERS).demand("asks", 'approval = "merge"')
     for each in OTHERS:
-        ground.demand(each, 'depends_on = ["asks"]')
-    return ground
+        sandbox.demand(each, 'depends_on = ["asks"]')
+    return sandbox
 
 
 def test_what_waits_and_what_failed_come_first_and_keys_act_as_commands_do(tmp_path: Path) -> None:
     """Forty tasks on 24 lines; a look at the difference; a rejection with its reason, which the log has."""
-    ground = crowd(tmp_path)
-    with ground.running() as run:
+    sandbox = crowd(tmp_path)
+    with sandbox.running() as run:
         run.until("asks", "PENDING_APPROVAL")
         with Terminal(tmp_path, "watch") as terminal:
             drawn = terminal.until("asks", "is done and waits for your approval", "q quit", "more below")
-            lines = [line for line in drawn[drawn.rindex("fleet ground") :].splitlines() if line.strip()]
-            assert lines[0].startswith("fleet ground  ")
+            lines = [line for line in drawn[drawn.rindex("fleet sandbox") :].splitlines() if line.strip()]
+            assert lines[0].startswith("fleet sandbox  ")
             places = [next(n for n, line in enumerate(lines) if words in line) for words in
                       ("> ! asks", "x fails-1", "agent ", "other-1 ")]  # fmt: skip
             assert places == sorted(places)
@@ -46,15 +46,15 @@ def test_what_waits_and_what_failed_come_first_and_keys_act_as_commands_do(tmp_p
             assert terminal.process.returncode == 0
         run.process.kill()
         run.rest()
-    ground.kill_all()
-    assert "not like this" in ground.call("log", "--task", "asks").stdout
+    sandbox.kill_all()
+    assert "not like this" in sandbox.call("log", "--task", "asks").stdout
 
 
 def test_a_fleet_without_a_runner_says_so_and_an_agent_is_paused_and_resumed_by_a_key(tmp_path: Path) -> None:
     """The display reads the log alone; commands are stored in it and applied by the next runner."""
-    ground = talking(tmp_path, "asks").demand("asks", 'approval = "merge"')
-    ground.call("run", str(ground.fleet), "--no-live", "--no-wait", code=4)
-    with Terminal(tmp_path, "watch", str(ground.fleet), columns=60, lines=12) as terminal:
+    sandbox = talking(tmp_path, "asks").demand("asks", 'approval = "merge"')
+    sandbox.call("run", str(sandbox.fleet), "--no-live", "--no-wait", code=4)
+    with Terminal(tmp_path, "watch", str(sandbox.fleet), columns=60, lines=12) as terminal:
         terminal.until("no runner is at work", "waits for your approval")
         terminal.press("j")
         terminal.until("p pause  m message")
@@ -69,15 +69,15 @@ def test_a_fleet_without_a_runner_says_so_and_an_agent_is_paused_and_resumed_by_
         terminal.press("\x03")
         terminal.rest()
         assert terminal.process.returncode == 130
-    assert ground.json("status")["agents"][0]["desired_state"] == "Run"
+    assert sandbox.json("status")["agents"][0]["desired_state"] == "Run"
 
 
-@pytest.mark.parametrize("words", [(), ("ground",)])
+@pytest.mark.parametrize("words", [(), ("sandbox",)])
 def test_watch_without_a_terminal_names_the_command_that_prints_lines(tmp_path: Path, words: tuple[str, ...]) -> None:
     """A pipe gets no drawing; an unknown fleet is refused with what is known."""
-    ground = talking(tmp_path, "one")
-    ground.run()
-    assert "accepted: lifefold log --follow, which prints lines" in ground.call("watch", *words, code=2).stderr
+    sandbox = talking(tmp_path, "one")
+    sandbox.run()
+    assert "accepted: lifefold log --follow, which prints lines" in sandbox.call("watch", *words, code=2).stderr
     with Terminal(tmp_path, "watch", "nowhere") as terminal:
         assert "nowhere: is no log, no fleet file, and no fleet of this machine: " in terminal.rest()
     with Terminal(tmp_path, "watch", env={"TERM": "dumb"}) as terminal:

@@ -1,31 +1,25 @@
 """`lifefold why`: what a person reads in the morning, of a log that a real fleet has written."""
 
 import signal
-from pathlib import Path
 
 import pytest
 
-from fleet_ground import Ground
+from fleet_sandbox import Sandbox
 from lifefold.interpreters.cli.commands.explaining import command, lines
 from lifefold.interpreters.cli.grammar import parser
 from lifefold.interpreters.explain.why import Chapter, Explanation, Line, Option
 
 
-@pytest.fixture
-def ground(tmp_path: Path) -> Ground:
-    return Ground(tmp_path)
-
-
-def test_a_blocked_task_is_explained_down_to_what_has_failed(ground: Ground) -> None:
+def test_a_blocked_task_is_explained_down_to_what_has_failed(sandbox: Sandbox) -> None:
     """The state first, then the causes, how each came there, and what helps; the same as data."""
-    ground.prepare("plain-1", "plain-2", "plain-3", repository=False)
-    text = ground.fleet.read_text().replace('["test", "-s", "plain-1.txt"]', '["test", "-f", "x"]')
+    sandbox.prepare("plain-1", "plain-2", "plain-3", repository=False)
+    text = sandbox.fleet.read_text().replace('["test", "-s", "plain-1.txt"]', '["test", "-f", "x"]')
     text = text.replace('id = "plain-1"', 'id = "plain-1"\nmax_retries = 0')
     for name, needs in (("plain-2", "plain-1"), ("plain-3", "plain-2")):
         text = text.replace(f'id = "{name}"', f'id = "{name}"\ndepends_on = ["{needs}"]')
-    ground.fleet.write_text(text)
-    ground.run(code=1)
-    said = ground.call("why", "plain-3").stdout
+    sandbox.fleet.write_text(text)
+    sandbox.run(code=1)
+    said = sandbox.call("why", "plain-3").stdout
     failed = "plain-1, which has FAILED (The command `test -f x` exited with status 1."
     assert said.startswith(
         "plain-3 is BLOCKED: it depends on plain-2, which is BLOCKED, in the end because of " + failed
@@ -35,9 +29,9 @@ def test_a_blocked_task_is_explained_down_to_what_has_failed(ground: Ground) -> 
     assert "Nothing moves plain-1 on: the fleet is finished." in said
     assert "lifefold retry" not in said
     assert "No runner" not in said
-    story = ground.call("why", "plain-1").stdout
+    story = sandbox.call("why", "plain-1").stdout
     assert "failed: not accepted: The command `test -f x`" in story
-    explained = ground.json("why", "plain-3")
+    explained = sandbox.json("why", "plain-3")
     assert list(explained) == [
         "task", "state", "since_ms", "owner", "sentence", "reason", "causes", "story", "onward", "options", "turn",
         "runner", "doubts", "in_the_way", "unmerged", "output", "untold", "agent",
@@ -47,33 +41,33 @@ def test_a_blocked_task_is_explained_down_to_what_has_failed(ground: Ground) -> 
     assert explained["story"][0]["lines"][0]["said"] == "put on the board as OPEN"
 
 
-def test_an_unknown_task_is_bad_input_and_names_those_that_are_like_it(ground: Ground) -> None:
+def test_an_unknown_task_is_bad_input_and_names_those_that_are_like_it(sandbox: Sandbox) -> None:
     """Whoever mistypes one finds it."""
-    ground.prepare("plain-1", "other-2", repository=False)
-    ground.run()
-    assert "there is no task 'plane-1'; did you mean plain-1?" in ground.call("why", "plane-1", code=2).stderr
-    assert "there are plain-1, other-2\n" in ground.call("why", "zzz", code=2).stderr
-    assert "agent is an agent, not a task; lifefold status" in ground.call("why", "agent", code=2).stderr
+    sandbox.prepare("plain-1", "other-2", repository=False)
+    sandbox.run()
+    assert "there is no task 'plane-1'; did you mean plain-1?" in sandbox.call("why", "plane-1", code=2).stderr
+    assert "there are plain-1, other-2\n" in sandbox.call("why", "zzz", code=2).stderr
+    assert "agent is an agent, not a task; lifefold status" in sandbox.call("why", "agent", code=2).stderr
 
 
-def test_a_task_whose_runner_has_died_is_not_said_to_be_worked_at_without_a_doubt(ground: Ground) -> None:
+def test_a_task_whose_runner_has_died_is_not_said_to_be_worked_at_without_a_doubt(sandbox: Sandbox) -> None:
     """What the log believes is said, and that no runner and no process is there (claude-code#65925)."""
-    ground.prepare("slow-1", repository=False, gates=["slow-1"])
-    with ground.running() as run, ground.at_gate("slow-1"):
+    sandbox.prepare("slow-1", repository=False, gates=["slow-1"])
+    with sandbox.running() as run, sandbox.at_gate("slow-1"):
         run.until("SessionStarted")
-        at_work = ground.call("why", "slow-1").stdout
+        at_work = sandbox.call("why", "slow-1").stdout
         assert "slow-1 is IN_PROGRESS: agent began with it " in at_work
-        assert "in session 1 of claim 1.\nagent is working: ● RUNNING, with its last sign of life " in at_work
+        assert "in attempt 1.\nagent is working: ● RUNNING, with its last sign of life " in at_work
         assert " ago.\n\nHow it came there:" in at_work
         assert "lifefold send agent" in at_work
         run.signal(signal.SIGKILL)
         run.rest()
-        ground.kill_all()
-    said = ground.call("why", "slow-1", "--db", str(ground.log)).stdout
+        sandbox.kill_all()
+    said = sandbox.call("why", "slow-1", "--db", str(sandbox.log)).stdout
     assert "No runner is at work" in said
     assert "its process is not there" in said
     assert "agent is working" not in said
-    assert f"--db {ground.log}" in said
+    assert f"--db {sandbox.log}" in said
 
 
 def test_what_is_repeated_is_told_once_with_the_number_of_times() -> None:

@@ -237,15 +237,15 @@ def test_what_follows_from_a_message_is_found() -> None:
 def test_a_system_is_opened_in_one_transaction() -> None:
     """No runner comes back to a part of it: the engine takes all openings in one batch."""
     runner = Runner(told, TOLD, SHIPPED, CrashBounds(inputs=0, crashes=1))
-    grounds = [runner.initial()]
-    for ground in grounds:
-        opened = {runner.states[part][number].version > 0 for part, number in enumerate(ground.durable.log)}
+    models = [runner.initial()]
+    for model in models:
+        opened = {runner.states[part][number].version > 0 for part, number in enumerate(model.durable.log)}
         assert len(opened) == 1
-        grounds += [after for _, after, _ in runner.successors(ground) if after not in grounds]
-    assert len(grounds) > 5
+        models += [after for _, after, _ in runner.successors(model) if after not in models]
+    assert len(models) > 5
 
 
-def test_whoever_tells_nobody_something_is_named() -> None:
+def test_the_sender_of_a_message_without_a_receiver_is_named() -> None:
     """A system has to be opened as a whole."""
     opening = [each for each in kiln.opened() if each[0] != "tally"]
     with pytest.raises(ValueError, match="kiln/a sends 'tally' a message; the aggregates are kiln/a"):
@@ -315,7 +315,7 @@ def test_progress_is_told_while_it_works() -> None:
 
 
 @pytest.mark.parametrize("order", [(), (PERSIST,), (DECIDE, DECIDE), (DECIDE, Stage.CRASH)])
-def test_what_is_no_order_is_refused(order: tuple[Stage, ...]) -> None:
+def test_an_invalid_order_of_stages_is_refused(order: tuple[Stage, ...]) -> None:
     """An input is decided on first, and each stage comes once."""
     with pytest.raises(ValueError, match="not an order of stages"):
         Discipline(order)

@@ -35,7 +35,7 @@ def looked_at(report: Report) -> CrashReport:
     return report.crashes
 
 
-def test_crashes_are_looked_at_if_somebody_asks() -> None:
+def test_crashes_are_searched_on_request() -> None:
     """With verdicts beside the others, and counts of their own."""
     uncompared = Bounds(compared=0)
     assert check(task.machine, bounds=uncompared).crashes is None
@@ -143,13 +143,13 @@ def test_a_runner_that_stands_somewhere_is_one_that_has_come_there() -> None:
     )
     met = [runner.initial()]
     idle = 0
-    for ground in met:
-        after = [to for _, to, _ in runner.successors(ground)]
+    for model in met:
+        after = [to for _, to, _ in runner.successors(model)]
         met += [each for each in after if len(met) < 3_000]
-        is_idle = not ground.volatile.flights and not ground.volatile.pending
-        if is_idle and all(each.kind in {"live", "timer", "ended"} for each in ground.volatile.handlers):
-            aggregates = [runner.states[0][ground.durable.log[0]]]
-            assert runner.standing(aggregates, []).volatile == ground.volatile
+        is_idle = not model.volatile.flights and not model.volatile.pending
+        if is_idle and all(each.kind in {"live", "timer", "ended"} for each in model.volatile.handlers):
+            aggregates = [runner.states[0][model.durable.log[0]]]
+            assert runner.standing(aggregates, []).volatile == model.volatile
             idle += 1
     assert idle > 50
 

@@ -31,7 +31,7 @@ TOOL = {"type": "tool_use", "id": "u1", "name": "Bash", "input": {"command": "ma
 RESULT = {"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": "u1", "is_error": True}]}}
 
 
-def test_each_fact_of_an_agent_program_is_a_line_for_people() -> None:
+def test_each_fact_of_an_agent_program_is_a_readable_line() -> None:
     """Text, tool, refusal, limit, cost and end, each with its kind, and in the order of the output."""
     limit = {"type": "rate_limit_event", "rate_limit_info": {"status": "rejected", "resetsAt": 1_795_003_600}}
     denied = {

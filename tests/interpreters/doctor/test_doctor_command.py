@@ -89,7 +89,7 @@ def test_a_fleet_file_that_is_not_there_is_bad_input(capsys: pytest.CaptureFixtu
     assert "none.toml is no file" in capsys.readouterr().err
 
 
-def test_the_report_for_people_has_a_line_for_each_thing_and_an_ending(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_text_report_has_a_line_for_each_finding_and_a_conclusion(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "fleet.toml"]) == 0
     shown = capsys.readouterr().out.splitlines()
     assert "✓ claude (coder-1, coder-2)  2.1.330, tested; login: ANTHROPIC_API_KEY is set" in shown

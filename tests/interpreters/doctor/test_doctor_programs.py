@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from acp_ground import SPEAKER
+from acp_sandbox import SPEAKER
 from lifefold.interpreters.adapters import Login, LoginFile, adapter_of
 from lifefold.interpreters.doctor import Verdict
 from lifefold.interpreters.doctor import programs as looked_at

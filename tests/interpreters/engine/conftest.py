@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine_ground import Log, MemoryLog, Pottery, SqliteLog
+from engine_harness import Log, MemoryLog, Pottery, SqliteLog
 
 
 @pytest.fixture(params=["memory", "sqlite"])

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine_ground import START_MS, MemoryLog, VirtualClock
+from engine_harness import START_MS, MemoryLog, VirtualClock
 from fleet_world import POINTS, Fuse, World, live, must_be_sound
 
 EVERY = {"asyncio": 1, "trio": 3}

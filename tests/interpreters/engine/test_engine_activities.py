@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from engine_ground import START_MS, Pottery
+from engine_harness import START_MS, Pottery
 from kiln import Announce, Called, Doused, Fire, Fired, Heat, Lit, Smashed, Stoked
 from lifefold.core.kernel import ActivityEnded, Envelope, Phase
 from lifefold.interpreters.engine import STOP, ActivityContext, Interpreter, UnfinishedActivityError

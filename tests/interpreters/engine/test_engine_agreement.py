@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agreement import fold_with_ledger, fold_with_react
-from engine_ground import START_MS, Log, MemoryLog, Pottery, SqliteLog
+from engine_harness import START_MS, Log, MemoryLog, Pottery, SqliteLog
 from kiln import Called, Doused, Fired, Lit, Smashed, Stoked, system
 from lifefold.core.kernel import Aggregate, Event, Reaction, Refusal
 from lifefold.interpreters.store import Entry

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kiln
-from engine_ground import START_MS, Hands, MemoryLog, TappedStore, VirtualClock, never
+from engine_harness import START_MS, Hands, MemoryLog, TappedStore, VirtualClock, never
 from fleet_world import Fuse, World, live
 from lifefold.core.fleet import system as fleet
 from lifefold.core.kernel import alone
@@ -107,18 +107,18 @@ class Walk:
     def __init__(self) -> None:
         bounds = CrashBounds(inputs=8, crashes=100, batch=3)
         self.runner: Final = Runner(SYSTEM, tuple(OPENING.items()), SHIPPED, bounds)
-        self.ground: CrashModel = self.runner.initial()
+        self.sandbox: CrashModel = self.runner.initial()
         self.entries: list[Entry] = []
         self._unwritten: list[Entry] = []
         self._ledger = Ledger(SYSTEM)
 
     def go(self, choice: int) -> None:
         """Make the step of this number, and let the ledger make it."""
-        successors = list(self.runner.successors(self.ground))
+        successors = list(self.runner.successors(self.sandbox))
         step, after, faults = successors[choice % len(successors)]
         assert set(faults) <= {"nothing is performed twice that is not idempotent"}
         if step.stage is Stage.DECIDE:
-            envelope = self.runner.envelope(self.ground, step)
+            envelope = self.runner.envelope(self.sandbox, step)
             decision = self._ledger.decide(self.runner.names[step.component], envelope)
             assert isinstance(decision, Decision)
             self._unwritten.append(decision.entry)
@@ -128,25 +128,25 @@ class Walk:
         elif step.stage is Stage.CRASH:
             self._unwritten, self._ledger = [], Ledger(SYSTEM)
             list(self._ledger.fold(self.entries))
-        self.ground = after
+        self.sandbox = after
         now = self.runner.states[0][after.volatile.now[0]]
         assert self._ledger.aggregates == ({"kiln": now} if now.version else {})
 
     @property
     def performed(self) -> dict[str, int]:
         """What is recorded as performed."""
-        (until,) = self.ground.durable.recorded
+        (until,) = self.sandbox.durable.recorded
         return {"kiln": until} if until else {}
 
     def comes_back(self) -> CrashModel:
         """Return where the next runner is when it has told every aggregate that it is there, and that is durable."""
-        after = [(step.stage, ground) for step, ground, _ in self.runner.successors(self.ground)]
-        ground = dict(after).get(Stage.CRASH, self.ground)
+        after = [(step.stage, sandbox) for step, sandbox, _ in self.runner.successors(self.sandbox)]
+        sandbox = dict(after).get(Stage.CRASH, self.sandbox)
         for stage in (Stage.DECIDE, Stage.PERSIST):
-            if stage is Stage.PERSIST or ground.volatile.pending:
-                after = [(step.stage, to) for step, to, _ in self.runner.successors(ground)]
-                ground = dict(after).get(stage, ground)
-        return ground
+            if stage is Stage.PERSIST or sandbox.volatile.pending:
+                after = [(step.stage, to) for step, to, _ in self.runner.successors(sandbox)]
+                sandbox = dict(after).get(stage, sandbox)
+        return sandbox
 
 
 async def perform(entries: list[Entry], performed: dict[str, int]) -> Hands:
@@ -174,9 +174,9 @@ def test_an_engine_that_comes_back_does_what_the_model_says(backend: str, choice
     if not walk.entries:
         return
     hands = anyio.run(perform, walk.entries, walk.performed, backend=backend)
-    ground, runner = walk.comes_back(), walk.runner
-    waiting = [deed for flight in ground.volatile.flights for deed in runner.outcomes[flight.outcome].deeds]
+    sandbox, runner = walk.comes_back(), walk.runner
+    waiting = [deed for flight in sandbox.volatile.flights for deed in runner.outcomes[flight.outcome].deeds]
     wanted = [(runner.effects[deed][3], ("kiln", *runner.effects[deed][1:3])) for deed in waiting]
     assert [(kiln.Announce(word), identity) for word, identity in hands.announced] == wanted
     fires = {("ended" if each.cleanup_only else "resume", each.generation) for each in hands.fires}
-    assert fires == {(each.kind, each.of.generation) for each in ground.volatile.handlers if each.kind != "timer"}
+    assert fires == {(each.kind, each.of.generation) for each in sandbox.volatile.handlers if each.kind != "timer"}

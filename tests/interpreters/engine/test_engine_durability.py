@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from engine_ground import START_MS, Pottery, VirtualClock, reason
+from engine_harness import START_MS, Pottery, VirtualClock, reason
 from kiln import RESTING_MS, Announce, Called, Doused, Fire, Fired, Heat, Kiln, Lit, Smashed, Stoked, opened, system
 from lifefold.core.kernel import Envelope, Event, Opened, Reaction, Refusal
 from lifefold.interpreters.engine import STOP, ActivityContext, EffectContext, Engine, Interpreter

@@ -5,7 +5,7 @@ from collections import Counter
 import anyio
 import pytest
 
-from engine_ground import START_MS, Pottery, reason
+from engine_harness import START_MS, Pottery, reason
 from kiln import Announce, Called, Counted, Doused, Fire, Fired, Heat, Lit, PutAway, Stoked
 from lifefold.core.kernel import Envelope, Event, Reaction, Refusal, encode
 from lifefold.interpreters.engine import ActivityContext, Interpreter

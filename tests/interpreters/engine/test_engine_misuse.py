@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 import kiln
-from engine_ground import START_MS, Pottery, TappedStore, never
+from engine_harness import START_MS, Pottery, TappedStore, never
 from kiln import Called, Doused, Heat, Lit
 from lifefold.core.kernel import (
     Created,

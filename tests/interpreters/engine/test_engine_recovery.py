@@ -4,7 +4,7 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from engine_ground import START_MS, Pottery, never
+from engine_harness import START_MS, Pottery, never
 from kiln import Announce, Called, Doused, Fire, Fired, Heat, Lit, Stoked
 from lifefold.core.kernel import ActivityEnded, Envelope, Refusal, RunnerRecovered
 from lifefold.interpreters.engine import ActivityContext, EffectContext, Interpreter

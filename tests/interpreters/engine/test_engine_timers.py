@@ -6,7 +6,7 @@ from typing import Final
 import anyio
 import pytest
 
-from engine_ground import START_MS, Pottery, VirtualClock, reason
+from engine_harness import START_MS, Pottery, VirtualClock, reason
 from kiln import COOLING_MS, RESTING_MS, Called, Cooled, Doused, Fired, Heat, Lit, Rested
 from lifefold.core.kernel import Envelope, Event, Reaction, Refusal, RunnerRecovered, TimerFired, encode
 from lifefold.interpreters.engine import Clock, Engine, WallClock, clock

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from engine_ground import Hands, MemoryLog
+from engine_harness import Hands, MemoryLog
 from kiln import Announce, Fire, system
 from lifefold.core import fleet
 from lifefold.core.kernel import Aggregate

@@ -26,7 +26,8 @@ from lifefold.core.lifecycles import process, session
 from lifefold.interpreters.cli import logs
 from lifefold.interpreters.engine import Ledger
 from lifefold.interpreters.explain.chronicle import Chronicle, News
-from lifefold.interpreters.explain.chronicle_words import Mood, unwrapped
+from lifefold.interpreters.explain.chronicle_words import Mood
+from lifefold.interpreters.explain.words import unwrapped
 
 LONG: Final = f"{'the cause is far away; ' * 40}disk full"
 
@@ -144,7 +145,7 @@ def test_an_agent_that_its_errors_have_stopped_is_told_with_the_last_one(tmp_pat
     [
         ("worker/ann", "session", EntityQuarantined("a bug"), "ann its session is quarantined: a bug"),
         ("worker/ann", "session", EntityReleased(), "ann its session is released from quarantine"),
-        ("worker/ann", "output", output.LimitSeen("five_hour", "no more"), "ann met a limit of its account"),
+        ("worker/ann", "output", output.LimitSeen(1, None, "five_hour", "no more"), "ann met a limit of its account"),
         ("service/web", "process", process.RunFailed("exit status 1"), "web a run failed: exit status 1"),
         ("service/web", "process", process.Crashed("no file"), "web failed: no file"),
         ("service/web", "inbox", inbox.MessageArrived("look"), "web got a message: look"),

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from fleet_ground import HANG_S, Ground, Run
+from fleet_sandbox import HANG_S, Run, Sandbox
 
 AGENT = r"""
 import os, pathlib, subprocess, sys, time
@@ -30,19 +30,19 @@ PARTS = ("T+1", "T+2", "T+3")
 OTHERS = PARTS[1:]
 
 
-def prepared(folder: Path, *keys: str) -> Ground:
-    """Return the ground of three agents, with a task that the first of them splits in three."""
+def prepared(folder: Path, *keys: str) -> Sandbox:
+    """Return the sandbox of three agents, with a task that the first of them splits in three."""
     gates = (*PARTS, *(f"{name}-late" for name in PARTS))
-    ground = Ground(folder).prepare("T", agents=3, repository=False, gates=gates)
+    sandbox = Sandbox(folder).prepare("T", agents=3, repository=False, gates=gates)
     (folder / "agent.py").write_text(AGENT)
     table = "\n".join(("[fleet.aborts]", *keys))
-    text = ground.fleet.read_text().replace('verify = [["test", "-s", "T.txt"]]', "")
-    ground.fleet.write_text(text.replace("[fleet.retry]", f"{table}\n\n[fleet.retry]"))
-    return ground.demand("T", "max_subtasks = 3")
+    text = sandbox.fleet.read_text().replace('verify = [["test", "-s", "T.txt"]]', "")
+    sandbox.fleet.write_text(text.replace("[fleet.retry]", f"{table}\n\n[fleet.retry]"))
+    return sandbox.demand("T", "max_subtasks = 3")
 
 
 @contextmanager
-def at_work(of: Ground) -> Generator[tuple[Run, dict[str, int]]]:
+def at_work(of: Sandbox) -> Generator[tuple[Run, dict[str, int]]]:
     """Run the fleet until the first part has said that its tool was aborted, and waits; with a handle of each process.
 
     Sessions of the other two are at work meanwhile, and have not ended by themselves.
@@ -65,19 +65,19 @@ def is_over(handle: int, within_s: float = HANG_S) -> bool:
     return bool(select.select([handle], [], [], within_s)[0])
 
 
-def states(of: Ground) -> dict[str, str]:
+def states(of: Sandbox) -> dict[str, str]:
     """Return the states of all tasks."""
     return {each["id"]: each["state"] for each in of.json("tasks")}
 
 
-def aborted(of: Ground, reason: str) -> dict[str, set[str]]:
+def aborted(of: Sandbox, reason: str) -> dict[str, set[str]]:
     """Return what was aborted for a reason, tasks and sessions, by their kinds."""
     found = [each for each in of.json("log") if each["abort_reason"] == reason]
     kinds = {each["entity_type"] for each in found}
     return {kind: {each["entity_id"] for each in found if each["entity_type"] == kind} for kind in kinds}
 
 
-def ends_of(of: Ground, *tasks: str) -> dict[str, set[str]]:
+def ends_of(of: Sandbox, *tasks: str) -> dict[str, set[str]]:
     """Return tasks with the agents that have claimed them, as ``aborted`` does."""
     claims = [each for each in of.json("log") if each["metadata"]["event"] == "Claimed" and each["entity_id"] in tasks]
     owners = {each["reason"].split(",")[0] for each in claims}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_ground import AcpGround
+from acp_sandbox import AcpSandbox
 
 pytest.importorskip("acp")
 
@@ -21,7 +21,7 @@ answer = "allow"
 
 
 def test_a_session_has_its_conversation_its_cost_and_its_success_in_the_log(tmp_path: Path) -> None:
-    of = AcpGround(tmp_path)
+    of = AcpSandbox(tmp_path)
     of.cast(of.speaker("quick"), of.speaker("unpriced", "free"))
     of.run()
     (quick,), (unpriced,) = of.ends()["quick"], of.ends()["unpriced"]
@@ -35,7 +35,7 @@ def test_a_session_has_its_conversation_its_cost_and_its_success_in_the_log(tmp_
 
 def test_a_request_for_leave_is_a_question_in_the_log_and_its_answer_reaches_the_agent(tmp_path: Path) -> None:
     """Allowed, refused with a reason, and decided by a standing answer. A refused agent goes on."""
-    of = AcpGround(tmp_path)
+    of = AcpSandbox(tmp_path)
     agents = (of.speaker("writer", "ask"), of.speaker("refused", "ask"), of.speaker("tester", "command"))
     of.cast(*agents, fleet=QUESTIONS)
     with of.running() as run:
@@ -58,7 +58,7 @@ def test_a_request_for_leave_is_a_question_in_the_log_and_its_answer_reaches_the
 
 
 def test_a_question_survives_its_runner_and_is_answered_without_one(tmp_path: Path) -> None:
-    of = AcpGround(tmp_path)
+    of = AcpSandbox(tmp_path)
     of.cast(of.speaker("writer", "ask"), fleet=QUESTIONS)
     with of.running() as run:
         run.until("writer asks: may it use edit")
@@ -71,7 +71,7 @@ def test_a_question_survives_its_runner_and_is_answered_without_one(tmp_path: Pa
 
 
 def test_a_refused_request_fails_a_session_of_a_fleet_without_questions(tmp_path: Path) -> None:
-    of = AcpGround(tmp_path)
+    of = AcpSandbox(tmp_path)
     of.cast(of.speaker("writer", "ask"))
     of.run(code=1)
     (end,) = of.ends()["writer"]
@@ -80,7 +80,7 @@ def test_a_refused_request_fails_a_session_of_a_fleet_without_questions(tmp_path
 
 def test_permissions_of_the_fleet_file_answer_before_an_operator(tmp_path: Path) -> None:
     """An agent that may edit writes in its worktree; one that may read is refused."""
-    of = AcpGround(tmp_path)
+    of = AcpSandbox(tmp_path)
     of.cast(
         of.speaker("editor", "ask", lines=('permissions = "edit"',)),
         of.speaker("reader", "ask", lines=('permissions = "read"',)),
@@ -94,7 +94,7 @@ def test_permissions_of_the_fleet_file_answer_before_an_operator(tmp_path: Path)
 
 def test_a_killed_runner_loses_nothing_of_a_session(tmp_path: Path) -> None:
     """Shim, client and agent go on; the next run follows the same output, and no turn is repeated."""
-    of = AcpGround(tmp_path)
+    of = AcpSandbox(tmp_path)
     of.cast(of.speaker("slow", "gate"))
     of.gate("slow")
     with ExitStack() as stack:
@@ -127,18 +127,19 @@ def test_an_interrupted_session_is_cancelled_and_the_next_one_resumes_its_conver
 
     A total is charged once. An agent that ends at SIGTERM tells no cost, and the next total contains it.
     """
-    of = AcpGround(tmp_path)
+    of = AcpSandbox(tmp_path)
     of.cast(of.speaker("slow", "gate", *behaviours))
     of.gate("slow")
     with of.running() as run:
         with of.at_gate("slow"):
-            of.call("send", "agent:slow", "Write it in German")
+            of.call("pause", "slow")
             run.until("Interrupting", "BuildingPrompt")
+        of.call("resume", "slow")
         run.rest()
     resumes, tells = method != "session/new", "patient" in behaviours
     names, prompts = zip(*of.prompts(), strict=True)
     assert names == ("talk-1", "talk-1" if resumes else "talk-2")
-    assert "Write it in German" in prompts[1]
+    assert "Your last session was interrupted." in prompts[1]
     assert len(of.heard(method)) == (1 if resumes else 2)
     interrupted, done = of.ends()["slow"]
     assert interrupted["conversation"] == "talk-1"
@@ -149,17 +150,19 @@ def test_an_interrupted_session_is_cancelled_and_the_next_one_resumes_its_conver
 
 
 def test_a_forgotten_conversation_is_lost_and_the_next_session_begins_another(tmp_path: Path) -> None:
-    of = AcpGround(tmp_path)
+    of = AcpSandbox(tmp_path)
     of.cast(of.speaker("slow", "gate", "forget"))
     of.gate("slow")
     with of.running() as run:
         with of.at_gate("slow"):
-            of.call("send", "agent:slow", "Write it in German")
+            of.call("pause", "slow")
             run.until("Interrupting", "BuildingPrompt")
+        of.call("resume", "slow")
         run.rest()
     _, lost, done = of.ends()["slow"]
     assert lost["outcome"]["diagnosis"]["trouble"] == "lost"
     assert (done["outcome"], done["conversation"]) == ({"type": "Success"}, "talk-2")
+    assert "its conversation cannot be continued: this is a new one" in of.prompts()[-1][1]
 
 
 @pytest.mark.parametrize(
@@ -172,7 +175,7 @@ def test_a_forgotten_conversation_is_lost_and_the_next_session_begins_another(tm
     ],
 )
 def test_a_session_that_fails_says_why_in_the_words_of_its_agent(tmp_path: Path, behaviour: str, message: str) -> None:
-    of = AcpGround(tmp_path)
+    of = AcpSandbox(tmp_path)
     of.cast(of.speaker("failing", behaviour))
     of.run(code=1)
     assert message in of.ends()["failing"][0]["outcome"]["message"]
@@ -180,7 +183,7 @@ def test_a_session_that_fails_says_why_in_the_words_of_its_agent(tmp_path: Path,
 
 def test_an_agent_has_the_model_and_the_mode_of_its_entry(tmp_path: Path) -> None:
     """The model is chosen by name, and an agent that may only read works in a mode that changes nothing."""
-    of = AcpGround(tmp_path)
+    of = AcpSandbox(tmp_path)
     of.cast(
         of.speaker("chosen", "models", lines=('model = "large"', 'permissions = "read"')),
         of.speaker("unknown", "models", lines=('model = "huge"',)),

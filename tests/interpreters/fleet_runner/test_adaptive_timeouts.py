@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from fleet_ground import Ground
+from fleet_sandbox import Sandbox
 
 PLAIN_MS = 1_800_000
 FILE_MS = 30_000
@@ -10,7 +10,7 @@ FILE_MS = 30_000
 
 def test_a_session_is_given_the_time_that_the_formula_says(tmp_path: Path) -> None:
     """By status and why, from the log: more for a task that changes files."""
-    of = Ground(tmp_path).prepare("plain-1", "files-1", gates=("plain-1", "files-1"))
+    of = Sandbox(tmp_path).prepare("plain-1", "files-1", gates=("plain-1", "files-1"))
     of.demand("files-1", 'files = ["a", "b"]', 'depends_on = ["plain-1"]')
     text = of.fleet.read_text()
     of.fleet.write_text(text.replace('session_timeout = "60s"', 'session_timeout = "adaptive"'))

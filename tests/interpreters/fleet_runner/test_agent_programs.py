@@ -26,12 +26,12 @@ from lifefold.interpreters.fleet_file.model import Agent, AgentProgram
 from lifefold.interpreters.fleet_runner import agent_programs, session_outcome
 from lifefold.interpreters.fleet_runner.agent_programs import program_argv
 from lifefold.interpreters.fleet_runner.redaction import NO_SECRETS, Secrets
-from lifefold.interpreters.fleet_runner.session_facts import told_by
+from lifefold.interpreters.fleet_runner.session_facts import facts_of
 from lifefold.interpreters.fleet_runner.session_outcome import ANY_AGENT, LINE_CHARS, exited, last_words
 from lifefold.interpreters.fleet_runner.variables import environment
 from lifefold.interpreters.processes import SessionExit, launch
-from program_ground import ProgramGround
-from session_ground import script
+from program_sandbox import ProgramSandbox
+from session_scripts import script
 
 TOTAL = Cost(Tokens(200, 80, 0, 14), 834)
 SUCCESS = FOLDER / "claude" / "success.txt"
@@ -50,11 +50,11 @@ class Run:
 
     def __init__(self, folder: Path, kind: str) -> None:
         self.kind = kind
-        self.ground = ProgramGround(folder)
-        self.ground.cast(*(self.ground.agent(kind, name) for name in recordings(kind) if not is_limit(kind, name)))
-        self.ground.run(code=1)
-        self.ends = self.ground.ends()
-        self.tasks = self.ground.tasks()
+        self.sandbox = ProgramSandbox(folder)
+        self.sandbox.cast(*(self.sandbox.agent(kind, name) for name in recordings(kind) if not is_limit(kind, name)))
+        self.sandbox.run(code=1)
+        self.ends = self.sandbox.ends()
+        self.tasks = self.sandbox.tasks()
 
 
 @pytest.fixture(name="run", scope="module", params=OUTCOMES)
@@ -62,7 +62,7 @@ def _run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return Run(tmp_path_factory.mktemp(request.param), request.param)
 
 
-def test_every_recorded_session_has_its_outcome_in_the_log_with_the_sentence_for_people(run: Run) -> None:
+def test_every_recorded_session_has_its_outcome_and_its_sentence_in_the_log(run: Run) -> None:
     """A success closes the task; anything else fails it, also with status 0. A chosen conversation begins anew once."""
     for recording, (outcome, reason) in OUTCOMES[run.kind].items():
         if outcome is Outcome.LIMITED:
@@ -97,14 +97,12 @@ def test_every_recorded_session_has_its_cost_in_the_log_once(run: Run) -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(("kind", "name"), LIMITS)
-async def test_every_recorded_limit_is_the_end_of_its_session_with_the_sentence_for_people(
-    tmp_path: Path, kind: str, name: str
-) -> None:
+async def test_every_recorded_limit_ends_its_session_with_its_sentence(tmp_path: Path, kind: str, name: str) -> None:
     """It is no error."""
     recording = recordings(kind)[name]
     (tmp_path / "output.log").write_bytes(recording.output)
     limited = ended(code=recording.status)
-    end = exited(limited, await told_by(adapter_of(kind), tmp_path, limited), NO_SECRETS, ANY_AGENT)
+    end = exited(limited, await facts_of(adapter_of(kind), tmp_path, limited), NO_SECRETS, ANY_AGENT)
     assert isinstance(end.outcome, session.Limited)
     assert end.outcome.message.startswith(OUTCOMES[kind][name][1][:LINE_CHARS])
 
@@ -118,22 +116,22 @@ async def test_a_refusal_fails_a_session_only_if_no_operator_has_decided(
     (tmp_path / "output.log").write_bytes(recordings("claude")["asked-and-refused"].output)
     end = ended(code=0)
     agent = replace(ANY_AGENT, asks=asks)
-    called = exited(end, await told_by(adapter_of("claude"), tmp_path, end), NO_SECRETS, agent).outcome
+    called = exited(end, await facts_of(adapter_of("claude"), tmp_path, end), NO_SECRETS, agent).outcome
     assert type(called) is outcome
 
 
 def test_a_task_of_a_limited_agent_is_done_by_an_agent_of_another_account(tmp_path: Path) -> None:
     """The limit counts no error and no failed attempt, and the agent is not stopped."""
-    ground = ProgramGround(tmp_path)
-    limited = ground.agent("claude", "limit", 'account = "one"')
-    head, _, task = ground.agent("claude", "success", 'account = "two"').partition("[[tasks]]")
+    sandbox = ProgramSandbox(tmp_path)
+    limited = sandbox.agent("claude", "limit", 'account = "one"')
+    head, _, task = sandbox.agent("claude", "success", 'account = "two"').partition("[[tasks]]")
     both = [f"[[tasks]]{task.replace('success', name)}".replace(f'role = "{name}"', 'role = "limit"') for name in "ab"]
     agents = limited.partition("[[tasks]]")[0], head.replace('roles = ["success"]', 'roles = ["limit"]')
-    ground.cast(*agents, *both).run()
-    ends = ground.ends()
+    sandbox.cast(*agents, *both).run()
+    ends = sandbox.ends()
     assert [end["outcome"]["type"] for end in ends["limit"]] == ["Limited"]
     assert [end["outcome"]["type"] for end in ends["success"]] == ["Success", "Success"]
-    assert [(each["state"], each["retries"]) for each in ground.tasks().values()] == [("CLOSED", 0)] * 2
+    assert [(each["state"], each["retries"]) for each in sandbox.tasks().values()] == [("CLOSED", 0)] * 2
 
 
 def test_a_session_names_its_conversation_in_the_log(run: Run) -> None:
@@ -158,11 +156,11 @@ exec sleep 600
 
 def test_a_session_that_is_out_of_time_is_charged_what_it_had_printed(tmp_path: Path) -> None:
     """Its end is the runner's, its cost is the agent's."""
-    ground = ProgramGround(tmp_path)
+    sandbox = ProgramSandbox(tmp_path)
     script = HANGS.format(output=FOLDER / "claude" / "killed.txt")
-    ground.cast(ground.agent("claude", "hang", script=script).replace('"60s"', '"2s"'))
-    ground.run(code=1)
-    (end,) = ground.ends()["hang"]
+    sandbox.cast(sandbox.agent("claude", "hang", script=script).replace('"60s"', '"2s"'))
+    sandbox.run(code=1)
+    (end,) = sandbox.ends()["hang"]
     assert end["outcome"] == {"type": "Timeout", "message": "session_timeout of 2s is over"}
     assert end["usage"] == usage(Cost(Tokens(100, 40, 0, 1)))
     assert end["conversation"]
@@ -170,41 +168,41 @@ def test_a_session_that_is_out_of_time_is_charged_what_it_had_printed(tmp_path: 
 
 def test_an_adopted_session_is_read_from_its_beginning(tmp_path: Path) -> None:
     """A runner that was killed loses no fact, and the next one counts none twice."""
-    ground = ProgramGround(tmp_path)
+    sandbox = ProgramSandbox(tmp_path)
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     script = f"#!/bin/sh\nhead -n 3 {SUCCESS}\nread word < {gate}\ntail -n +4 {SUCCESS}\necho done > adopted.txt\n"
-    ground.cast(ground.agent("claude", "adopted", script=script))
-    with ground.running() as run, gate.open("w") as opened:
+    sandbox.cast(sandbox.agent("claude", "adopted", script=script))
+    with sandbox.running() as run, gate.open("w") as opened:
         run.process.kill()
         run.process.wait()
         opened.write("go\n")
-    ground.run()
-    (end,) = ground.ends()["adopted"]
+    sandbox.run()
+    (end,) = sandbox.ends()["adopted"]
     assert (end["outcome"], end["is_total"]) == ({"type": "Success"}, True)
     assert end["usage"] == usage(Cost(Tokens(100, 40, 0, 7), 417))
 
 
 def test_work_of_an_agent_program_is_merged_and_that_of_a_denied_one_is_not(tmp_path: Path) -> None:
     """A denied session exits with 0; its task fails at once, with the reason, and without another try."""
-    ground = ProgramGround(tmp_path)
-    ground.cast(ground.agent("claude", "success"), ground.agent("claude", "denied"), repository=True)
-    ground.settle('id = "denied"\n', 'id = "denied"\nfiles = ["denied.txt"]\n')
-    printed = ground.run(code=1)
+    sandbox = ProgramSandbox(tmp_path)
+    sandbox.cast(sandbox.agent("claude", "success"), sandbox.agent("claude", "denied"), repository=True)
+    sandbox.settle('id = "denied"\n', 'id = "denied"\nfiles = ["denied.txt"]\n')
+    printed = sandbox.run(code=1)
     assert "Write: Claude requested permissions" in printed
-    assert ground.git("show", "main:success.txt") == "done\n"
-    assert "denied.txt" not in ground.git("ls-tree", "--name-only", "main").splitlines()
-    assert "Claude requested permissions" in ground.call("why", "denied").stdout
+    assert sandbox.git("show", "main:success.txt") == "done\n"
+    assert "denied.txt" not in sandbox.git("ls-tree", "--name-only", "main").splitlines()
+    assert "Claude requested permissions" in sandbox.call("why", "denied").stdout
 
 
 def test_the_command_line_has_model_permissions_arguments_and_the_rest_of_the_budget(tmp_path: Path) -> None:
     """All of it from the file, without placeholders."""
-    ground = ProgramGround(tmp_path)
+    sandbox = ProgramSandbox(tmp_path)
     lines = ('model = "opus"', 'permissions = "edit"', 'args = ["--add-dir={here}"]')
     fleet = "[fleet.budget]\nusd = 5\nsession_usd = 2\n"
-    ground.cast(ground.agent("claude", "success", *lines), fleet=fleet)
-    ground.run()
-    *words, prompt = ground.argv("success")
+    sandbox.cast(sandbox.agent("claude", "success", *lines), fleet=fleet)
+    sandbox.run()
+    *words, prompt = sandbox.argv("success")
     chosen = words.pop(4)
     assert re.fullmatch(r"--session-id=[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", chosen)
     assert words == [
@@ -224,24 +222,24 @@ echo done > "$LIFEFOLD_TASK".txt
 
 def test_a_changed_kind_or_model_is_for_the_next_session(tmp_path: Path) -> None:
     """The session under way is read by the adapter with which it began."""
-    ground = ProgramGround(tmp_path)
+    sandbox = ProgramSandbox(tmp_path)
     os.mkfifo(tmp_path / "gate")
     script = CHANGES.format(folder=tmp_path, data=FOLDER)
-    agent = ground.agent("codex", "gated", 'model = "opus"', 'account = "one"', script=script)
+    agent = sandbox.agent("codex", "gated", 'model = "opus"', 'account = "one"', script=script)
     later = agent.partition("[[tasks]]")[2].replace('id = "gated"', 'id = "later"\ndepends_on = ["gated"]')
-    ground.cast(agent, f"[[tasks]]{later.replace('gated.txt', 'later.txt')}")
-    with ground.running() as run:
+    sandbox.cast(agent, f"[[tasks]]{later.replace('gated.txt', 'later.txt')}")
+    with sandbox.running() as run:
         with (tmp_path / "gate").open("w") as opened:
-            ground.settle('model = "opus"', 'model = "sonnet"').settle('kind = "codex"', 'kind = "opencode"')
-            printed = ground.call("plan", str(ground.fleet), "--accept").stdout
+            sandbox.settle('model = "opus"', 'model = "sonnet"').settle('kind = "codex"', 'kind = "opencode"')
+            printed = sandbox.call("plan", str(sandbox.fleet), "--accept").stdout
             run.until("plan")
             opened.write("go\n")
         run.rest()
     assert "agents.gated.model: was opus, is sonnet" in printed
-    assert "--model=opus" in ground.argv("gated")
-    assert ground.argv("later")[:2] == ["run", "--format"]
-    assert "--model=sonnet" in ground.argv("later")
-    assert [end["outcome"] for end in ground.ends()["gated"]] == [{"type": "Success"}] * 2
+    assert "--model=opus" in sandbox.argv("gated")
+    assert sandbox.argv("later")[:2] == ["run", "--format"]
+    assert "--model=sonnet" in sandbox.argv("later")
+    assert [end["outcome"] for end in sandbox.ends()["gated"]] == [{"type": "Success"}] * 2
 
 
 def test_an_agent_program_gets_the_variables_that_it_logs_in_with_and_no_others() -> None:
@@ -293,33 +291,33 @@ fi
 
 def test_a_retry_resumes_the_conversation_and_its_cost_counts_once(tmp_path: Path) -> None:
     """The second session prints the total of the conversation, with the first session."""
-    ground = ProgramGround(tmp_path)
-    agent = ground.agent("claude", "resumes", script=RESUMES.format(folder=tmp_path, data=FOLDER))
+    sandbox = ProgramSandbox(tmp_path)
+    agent = sandbox.agent("claude", "resumes", script=RESUMES.format(folder=tmp_path, data=FOLDER))
     fleet = "[fleet.budget]\nusd = 5\nsession_usd = 2\n"
-    ground.cast(agent.replace("max_retries = 0", "max_retries = 1"), fleet=fleet)
-    ground.run()
-    first, second = ground.ends()["resumes"]
+    sandbox.cast(agent.replace("max_retries = 0", "max_retries = 1"), fleet=fleet)
+    sandbox.run()
+    first, second = sandbox.ends()["resumes"]
     assert (first["usage"], second["usage"]) == (usage(Cost(Tokens(100, 40, 0, 7), 417)), usage(TOTAL))
     words = (tmp_path / "counts" / "words").read_text().splitlines()
     (chosen,) = (each for each in words if each.startswith("--session-id="))
     assert UUID(chosen.removeprefix("--session-id=")).version == 5
     assert f"--resume={first['conversation']}" in words
     assert first["conversation"] == second["conversation"]
-    (budget,) = ground.json("budget")
+    (budget,) = sandbox.json("budget")
     assert budget["spent"] == TOTAL.microusd
 
 
 def test_the_price_of_its_model_turns_the_tokens_of_an_agent_into_money(tmp_path: Path) -> None:
     """The log, and the budget in US dollars, have the money."""
-    ground = ProgramGround(tmp_path)
-    ground.cast(ground.agent("codex", "success", 'model = "gpt"'), fleet="[fleet.budget]\nusd = 5\nsession_usd = 1\n")
-    with ground.fleet.open("a") as file:
+    sandbox = ProgramSandbox(tmp_path)
+    sandbox.cast(sandbox.agent("codex", "success", 'model = "gpt"'), fleet="[fleet.budget]\nusd = 5\nsession_usd = 1\n")
+    with sandbox.fleet.open("a") as file:
         file.write('\n[[prices]]\nmodel = "gpt"\ninput = 3\ncached_input = 1\noutput = 10\n')
-    ground.run()
+    sandbox.run()
     money = 3 * 200 + 1_000 + 10 * 7  # fresh input, cached input, output
-    (end,) = ground.ends()["success"]
+    (end,) = sandbox.ends()["success"]
     assert end["usage"] == {"cost_microusd": money, "input_tokens": 1_200, "output_tokens": 7}
-    (budget,) = ground.json("budget")
+    (budget,) = sandbox.json("budget")
     assert budget["spent"] == money
 
 
@@ -351,8 +349,8 @@ async def test_an_output_that_cannot_be_read_is_judged_by_the_exit_status(tmp_pa
         os.mkfifo(tmp_path / "output.log")
     elif wrong == "folder":
         (tmp_path / "output.log").mkdir()
-    told = await told_by(adapter_of("claude"), tmp_path, ended(code=3))
-    end = exited(ended(code=3), told, NO_SECRETS, ANY_AGENT)
+    facts = await facts_of(adapter_of("claude"), tmp_path, ended(code=3))
+    end = exited(ended(code=3), facts, NO_SECRETS, ANY_AGENT)
     assert isinstance(end.outcome, session.Error)
     assert end.outcome.message == "ended with status 3, without a result"
     assert (end.usage, end.conversation, end.is_total) == (session.Usage(), "", False)
@@ -364,7 +362,7 @@ async def test_a_cause_of_the_runner_counts_before_the_word_of_the_agent(tmp_pat
     """What the session has cost counts all the same."""
     (tmp_path / "output.log").write_bytes(recordings("claude")["success"].output)
     end = exited(
-        ended(how, None), await told_by(adapter_of("claude"), tmp_path, ended(how, None)), NO_SECRETS, ANY_AGENT
+        ended(how, None), await facts_of(adapter_of("claude"), tmp_path, ended(how, None)), NO_SECRETS, ANY_AGENT
     )
     assert isinstance(end.outcome, session.Error)
     assert end.outcome.message == "gone"
@@ -381,7 +379,7 @@ async def test_a_secret_in_the_sentence_is_hidden_also_if_it_is_cut(tmp_path: Pa
     for before in (0, 10, *range(SENTENCE_CHARS - len(VALUE) - 12, SENTENCE_CHARS + 1)):
         line = {"type": "result", "is_error": True, "result": f"{'x' * before} {VALUE} {VALUE} {'y' * 500}"}
         (tmp_path / "output.log").write_bytes(msgspec.json.encode(line) + b"\n")
-        end = exited(ended(code=1), await told_by(adapter_of("claude"), tmp_path, ended(code=1)), secrets, ANY_AGENT)
+        end = exited(ended(code=1), await facts_of(adapter_of("claude"), tmp_path, ended(code=1)), secrets, ANY_AGENT)
         assert isinstance(end.outcome, session.Error)
         assert end.outcome.message
         assert "sk-s" not in end.outcome.message, before
@@ -391,9 +389,9 @@ async def test_a_secret_in_the_sentence_is_hidden_also_if_it_is_cut(tmp_path: Pa
 async def test_a_refused_login_names_the_variables_that_the_agent_did_not_get(tmp_path: Path) -> None:
     """So that the operator can pass them on."""
     (tmp_path / "output.log").write_bytes(recordings("claude")["login"].output)
-    told = await told_by(adapter_of("claude"), tmp_path, ended(code=1))
+    facts = await facts_of(adapter_of("claude"), tmp_path, ended(code=1))
     lacking = session_outcome.Agent(lacks=lambda said: f"lacks {said[:7]}")
-    end = exited(ended(code=1), told, NO_SECRETS, lacking)
+    end = exited(ended(code=1), facts, NO_SECRETS, lacking)
     assert isinstance(end.outcome, session.Error)
     assert end.outcome.message.endswith("(lacks Invalid)")
 
@@ -407,10 +405,10 @@ async def test_a_line_without_end_takes_no_memory(tmp_path: Path) -> None:
             file.write(b"x" * (1 << 20))
         file.write(b"\n" + success)
     tracemalloc.start()
-    told = await told_by(adapter_of("claude"), tmp_path, ended())
+    facts = await facts_of(adapter_of("claude"), tmp_path, ended())
     _, most_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert told.usage == session.Usage(417, 140, 7)
+    assert facts.usage == session.Usage(417, 140, 7)
     assert most_bytes < 16 << 20
 
 

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from agent_recordings import FOLDER
-from fleet_ground import HANG_S
 from fleet_log import FleetLog, said
+from fleet_sandbox import HANG_S
 from lifefold.core.fleet import AgentPlan, ServicePlan, TaskPlan
 from lifefold.core.fleet.system.plan import Talks
 from lifefold.core.fleet.worker import assignment
@@ -20,7 +20,7 @@ from lifefold.core.lifecycles import session
 from lifefold.core.lifecycles.task import Brief
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.store import SqliteStore
-from program_ground import ProgramGround
+from program_sandbox import ProgramSandbox
 
 LOOK_S: Final = 0.1
 """The time between two looks at a log."""
@@ -35,19 +35,19 @@ esac
 """A program that hangs in its first session, works by hand, and succeeds in the session that resumes it."""
 
 
-def talking(folder: Path, *, status: int = 0) -> ProgramGround:
+def talking(folder: Path, *, status: int = 0) -> ProgramSandbox:
     """Return a fleet of one agent, and a task, with such a program."""
-    ground = ProgramGround(folder)
+    sandbox = ProgramSandbox(folder)
     script = TALKS.format(counts=shlex.quote(str(folder / "counts")), data=shlex.quote(str(FOLDER)), status=status)
-    agent = ground.agent("claude", "talks", script=script)
-    return ground.cast(agent.replace("env = { ", 'env = { CLAUDE_CONFIG_DIR = "/its own", '), repository=True)
+    agent = sandbox.agent("claude", "talks", script=script)
+    return sandbox.cast(agent.replace("env = { ", 'env = { CLAUDE_CONFIG_DIR = "/its own", '), repository=True)
 
 
-def begun(ground: ProgramGround) -> str:
+def begun(sandbox: ProgramSandbox) -> str:
     """Wait until the log has the name of the agent's conversation, and return it."""
     patience = time.monotonic() + HANG_S
     while time.monotonic() < patience:
-        with SqliteStore.peek(ground.log) as store:
+        with SqliteStore.peek(sandbox.log) as store:
             entries = anyio.run(store.read)
         events = [msgspec.json.decode(each.envelope)["event"] for each in entries]
         for event in events:
@@ -59,14 +59,14 @@ def begun(ground: ProgramGround) -> str:
 
 def test_an_attached_conversation_goes_on_by_hand_and_then_with_the_agent(tmp_path: Path) -> None:
     """The session is over when the command is printed; it runs in the worktree; the next session resumes the same."""
-    ground = talking(tmp_path)
-    with ground.running() as run:
+    sandbox = talking(tmp_path)
+    with sandbox.running() as run:
         run.until("Spawning -> Running")
-        conversation = begun(ground)
-        printed = ground.call("attach", "agent:talks").stdout.splitlines()
+        conversation = begun(sandbox)
+        printed = sandbox.call("attach", "agent:talks").stdout.splitlines()
         pid = (tmp_path / "counts" / "pid").read_text().strip()
         assert not Path("/proc", pid).exists()
-        worktree = tmp_path / ".lifefold" / "ground.db.files" / "worktrees" / "talks"
+        worktree = tmp_path / ".lifefold" / "sandbox.db.files" / "worktrees" / "talks"
         program = tmp_path / "programs" / "talks"
         command = f"CLAUDE_CONFIG_DIR='/its own' {program} --resume={conversation}"
         assert printed == [
@@ -74,40 +74,40 @@ def test_an_attached_conversation_goes_on_by_hand_and_then_with_the_agent(tmp_pa
             f"cd {worktree} && {command}",
             "lifefold resume talks gives it back: the next session resumes the conversation",
         ]
-        again = ground.call("attach", "task:talks", "--exec").stdout.splitlines()
+        again = sandbox.call("attach", "task:talks", "--exec").stdout.splitlines()
         assert again == ["talks: is paused already", printed[1], "at the terminal with /its own", printed[2]]
         assert (worktree / "by_hand").read_text() == f"{worktree} --resume={conversation}\n"
-        ground.call("resume", "talks")
+        sandbox.call("resume", "talks")
         run.rest()
     assert f"--resume={conversation}" in (tmp_path / "counts" / "resumed").read_text().splitlines()
-    assert ground.tasks()["talks"]["state"] == "CLOSED"
-    assert ground.git("show", "main:talks.txt") == f"{worktree} --resume={conversation}\n"
+    assert sandbox.tasks()["talks"]["state"] == "CLOSED"
+    assert sandbox.git("show", "main:talks.txt") == f"{worktree} --resume={conversation}\n"
 
 
 def test_the_end_of_the_program_is_that_of_the_command(tmp_path: Path) -> None:
     """A program that fails by hand makes the command fail with 1, and the agent stays paused."""
-    ground = talking(tmp_path, status=7)
-    with ground.running() as run:
+    sandbox = talking(tmp_path, status=7)
+    with sandbox.running() as run:
         run.until("Spawning -> Running")
-        begun(ground)
-        assert "gives it back" in ground.call("attach", "agent:talks", "--exec", code=1).stdout
-        (found,) = ground.json("status")["agents"]
+        begun(sandbox)
+        assert "gives it back" in sandbox.call("attach", "agent:talks", "--exec", code=1).stdout
+        (found,) = sandbox.json("status")["agents"]
         assert found["desired_state"] == "Pause"
 
 
 def test_a_session_without_a_runner_is_not_attached(tmp_path: Path) -> None:
     """Its process still works at the conversation. When the process is gone, the conversation is attached."""
-    ground = talking(tmp_path)
-    with ground.running() as run:
+    sandbox = talking(tmp_path)
+    with sandbox.running() as run:
         run.until("Spawning -> Running")
-        begun(ground)
+        begun(sandbox)
         run.process.kill()
         run.process.wait()
     pid = (tmp_path / "counts" / "pid").read_text().strip()
-    refused = ground.call("attach", "agent:talks", code=2).stderr
+    refused = sandbox.call("attach", "agent:talks", code=2).stderr
     assert f"talks: the session still runs as process {pid}, without a runner" in refused
-    ground.kill_all()
-    assert "is paused already" in ground.call("attach", "agent:talks").stdout
+    sandbox.kill_all()
+    assert "is paused already" in sandbox.call("attach", "agent:talks").stdout
 
 
 TALKER = AgentPlan("ann", talks=Talks(chooses=False, resumes=True))

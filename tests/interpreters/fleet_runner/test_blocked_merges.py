@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from fleet_ground import Ground
+from fleet_sandbox import Sandbox
 from lifefold.interpreters.fleet_file import load
 from lifefold.interpreters.fleet_runner import FleetFolder, Runner
 from lifefold.interpreters.fleet_runner.blocked_merges import Wait, Waits, read_waits
@@ -15,54 +15,49 @@ from lifefold.interpreters.fleet_runner.notices import About, Notices
 from lifefold.interpreters.fleet_runner.retry_until import patiently
 
 
-@pytest.fixture
-def ground(tmp_path: Path) -> Ground:
-    return Ground(tmp_path)
-
-
-def test_a_merge_that_a_file_is_in_the_way_of_is_found_from_another_terminal(ground: Ground) -> None:
+def test_a_merge_that_a_file_is_in_the_way_of_is_found_from_another_terminal(sandbox: Sandbox) -> None:
     """`status` names it with what waits for a person, `why` says it in a sentence; it goes when it is over."""
-    ground.prepare("plain-1", "plain-2").demand("plain-2", 'depends_on = ["plain-1"]')
-    mine = ground.folder / "repo" / "plain-1.txt"
+    sandbox.prepare("plain-1", "plain-2").demand("plain-2", 'depends_on = ["plain-1"]')
+    mine = sandbox.folder / "repo" / "plain-1.txt"
     mine.write_text("the user's own\n")
-    with ground.running() as run:
+    with sandbox.running() as run:
         run.until("waits to merge plain-1")
-        said = ground.call("status").stdout
+        said = sandbox.call("status").stdout
         assert "\n! agent waits to merge plain-1: " in said
-        (found,) = ground.json("status")["in_the_way"]
+        (found,) = sandbox.json("status")["in_the_way"]
         assert found["agent"] == "agent"
         assert "plain-1.txt" in found["said"]
         assert found["since_ms"] <= found["seen_ms"] <= time.time_ns() // 1_000_000
         for task in ("plain-1", "plain-2"):
-            told = ground.call("why", task).stdout
-            assert "\nagent waits to merge plain-1: " in told.partition("How it came there")[0]
-            (line,) = ground.json("why", task)["in_the_way"]
+            history = sandbox.call("why", task).stdout
+            assert "\nagent waits to merge plain-1: " in history.partition("How it came there")[0]
+            (line,) = sandbox.json("why", task)["in_the_way"]
             assert line.startswith("agent waits to merge plain-1: ")
         mine.unlink()
         run.until("plain-1", "CLOSED")
-        assert ground.json("status")["in_the_way"] == []
+        assert sandbox.json("status")["in_the_way"] == []
         run.rest()
-    assert not list(ground.log.with_name("ground.db.files").glob("in_the_way*"))
-    assert "waits to merge" not in ground.call("log").stdout
+    assert not list(sandbox.log.with_name("sandbox.db.files").glob("in_the_way*"))
+    assert "waits to merge" not in sandbox.call("log").stdout
 
 
-def test_what_a_runner_that_is_gone_has_found_stays_with_its_age_until_the_next_one_begins(ground: Ground) -> None:
+def test_what_a_runner_that_is_gone_has_found_stays_with_its_age_until_the_next_one_begins(sandbox: Sandbox) -> None:
     """Nobody claims that it is so still; the next runner looks itself."""
-    ground.prepare("plain-1")
-    mine = ground.folder / "repo" / "plain-1.txt"
+    sandbox.prepare("plain-1")
+    mine = sandbox.folder / "repo" / "plain-1.txt"
     mine.write_text("the user's own\n")
-    with ground.running() as run:
+    with sandbox.running() as run:
         run.until("waits to merge plain-1")
         run.signal(signal.SIGKILL)
         run.rest()
-    said = ground.call("status").stdout
+    said = sandbox.call("status").stdout
     assert "no runner" in said
     assert "\n! agent waits to merge plain-1: " in said
     assert " ago)" in said
     mine.unlink()
-    ground.run()
-    assert "waits to merge" not in ground.call("status").stdout
-    assert "waits to merge" not in ground.call("why", "plain-1").stdout
+    sandbox.run()
+    assert "waits to merge" not in sandbox.call("status").stdout
+    assert "waits to merge" not in sandbox.call("why", "plain-1").stdout
 
 
 def test_what_is_in_the_way_again_and_again_is_told_once_and_seen_every_time(tmp_path: Path) -> None:
@@ -74,7 +69,7 @@ def test_what_is_in_the_way_again_and_again_is_told_once_and_seen_every_time(tmp
     people.in_the_way("ann", "merge T1", "a file")
     people.in_the_way("ann", "merge T1", "another file")
     people.in_the_way("bob", "check out T2", "a lock")
-    assert people.told == [
+    assert people.history == [
         ("ann", "waits to merge T1: a file"),
         ("ann", "waits to merge T1: another file"),
         ("bob", "waits to check out T2: a lock"),
@@ -88,7 +83,7 @@ def test_what_is_in_the_way_again_and_again_is_told_once_and_seen_every_time(tmp
     people.out_of_the_way("bob", "check out T2")
     assert not file.exists()
     people.in_the_way("ann", "merge T1", "another file")
-    assert people.told[-1] == ("ann", "waits to merge T1: another file"), "it is news again"
+    assert people.history[-1] == ("ann", "waits to merge T1: another file"), "it is news again"
 
 
 def test_a_folder_that_takes_no_file_hinders_no_agent(tmp_path: Path) -> None:
@@ -119,13 +114,13 @@ def test_a_run_begins_without_what_an_earlier_one_has_found(tmp_path: Path) -> N
 
 
 @pytest.mark.anyio
-async def test_a_new_log_begins_without_what_an_earlier_one_of_its_name_has_left(ground: Ground) -> None:
+async def test_a_new_log_begins_without_what_an_earlier_one_of_its_name_has_left(sandbox: Sandbox) -> None:
     """Somebody has removed the log, and not the folder beside it."""
-    ground.prepare("plain-1", repository=False)
-    file = FleetFolder(ground.log).waits
+    sandbox.prepare("plain-1", repository=False)
+    file = FleetFolder(sandbox.log).waits
     Waits(file).seen("agent", "merge plain-1", "waits to merge plain-1: a file")
     assert read_waits(file)
-    runner = await Runner.open(load(ground.fleet), ground.log)
+    runner = await Runner.open(load(sandbox.fleet), sandbox.log)
     runner.close()
     assert not file.exists()
 
@@ -138,12 +133,12 @@ def _times(file: Path) -> tuple[int, int]:
 @pytest.mark.anyio
 async def test_every_try_that_fails_is_told() -> None:
     """So that its last one has an age; who tells people tells them once."""
-    left, told = [OSError("a"), OSError("a"), OSError("b")], list[str]()
+    left, history = [OSError("a"), OSError("a"), OSError("b")], list[str]()
 
     async def work() -> str:
         if left:
             raise left.pop(0)
         return "done"
 
-    assert await patiently(work, (OSError,), told.append, pause=anyio.lowlevel.checkpoint) == "done"
-    assert told == ["a", "a", "b"]
+    assert await patiently(work, (OSError,), history.append, pause=anyio.lowlevel.checkpoint) == "done"
+    assert history == ["a", "a", "b"]

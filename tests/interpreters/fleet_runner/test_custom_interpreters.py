@@ -36,9 +36,9 @@ from lifefold.interpreters.engine import Interpreter, handles
 made = []
 
 class Noted:
-    def __init__(self, surroundings, name="one", *, size=1):
-        self.below, self.name = surroundings.below, name
-        self.run, self.size = surroundings.run, size
+    def __init__(self, context, name="one", *, size=1):
+        self.below, self.name = context.below, name
+        self.run, self.size = context.run, size
         made.append(self)
 
     @handles(LogFatal)
@@ -49,19 +49,19 @@ class Noted:
     async def store(self, effect, context):
         pass
 
-def function(surroundings, **options):
+def function(context, **options):
     return Interpreter({LogFatal: options["handler"]})
 
-def fails(surroundings):
+def fails(context):
     raise RuntimeError("no key")
 
-def nothing(surroundings):
+def nothing(context):
     return None
 
-def picky(surroundings, first="", second=""):
+def picky(context, first="", second=""):
     raise ValueError(f"first: found {second!r}" if first == "named" else f"found {second!r}")
 
-def without(surroundings): ...
+def without(context): ...
 def strange(): ...
 number = 7
 """

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from fleet_ground import HANG_S, Ground
+from fleet_sandbox import HANG_S, Sandbox
 from lifefold.interpreters.store import SqliteStore
 
 ENDS = ("", "-wal", "-shm", ".lock")
 
 
 @pytest.fixture
-def ground(tmp_path: Path) -> Iterator[Ground]:
-    ground = Ground(tmp_path)
-    yield ground
-    ground.kill_all()
+def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
+    sandbox = Sandbox(tmp_path)
+    yield sandbox
+    sandbox.kill_all()
 
 
 def deleted(log: Path) -> None:
@@ -89,83 +89,83 @@ OVERWRITTEN = [overwritten_by_another_log, overwritten_by_text, overwritten_in_p
 
 @pytest.mark.parametrize("displace", [*REPLACED, *OVERWRITTEN])
 def test_a_fleet_whose_log_is_displaced_leaves_and_goes_on_from_its_recovered_copy(
-    ground: Ground, displace: Callable[[Path], None]
+    sandbox: Sandbox, displace: Callable[[Path], None]
 ) -> None:
     """It exits with 3, its sessions have ended, and the command that it names does no task a second time."""
-    ground.prepare("plain-1", "plain-2", gates=["plain-2"])
-    with ground.running() as run:
+    sandbox.prepare("plain-1", "plain-2", gates=["plain-2"])
+    with sandbox.running() as run:
         run.until("plain-1", "CLOSED")
-        with ground.at_gate("plain-2"):
-            displace(ground.log)
+        with sandbox.at_gate("plain-2"):
+            displace(sandbox.log)
             text = run.rest()
         assert run.process.returncode == 3, text
-    assert ground.processes() == []
-    assert f"{ground.log.name}.recovered" in text
+    assert sandbox.processes() == []
+    assert f"{sandbox.log.name}.recovered" in text
     command = next(line for line in text.splitlines() if line.startswith("to go on:")).partition(":")[2]
     assert command.strip().startswith("mv -n ")
     done = subprocess.run(
-        ["/bin/sh", "-c", command], check=False, cwd=ground.folder, capture_output=True, text=True, timeout=HANG_S
+        ["/bin/sh", "-c", command], check=False, cwd=sandbox.folder, capture_output=True, text=True, timeout=HANG_S
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 of 2 tasks closed" in done.stdout
-    assert sorted(ground.merges()) == ["Merge plain-1: Write plain-1.txt", "Merge plain-2: Write plain-2.txt"]
-    assert ground.sessions("plain-1") == 1
-    kept = [each.read_text() for each in ground.log.parent.glob("ground.db.other*") if 0 < each.stat().st_size < 100]
+    assert sorted(sandbox.merges()) == ["Merge plain-1: Write plain-1.txt", "Merge plain-2: Write plain-2.txt"]
+    assert sandbox.sessions("plain-1") == 1
+    kept = [each.read_text() for each in sandbox.log.parent.glob("sandbox.db.other*") if 0 < each.stat().st_size < 100]
     assert kept == (["notes of an operator"] if displace in {replaced_by_text, overwritten_by_text} else [])
 
 
 @pytest.mark.parametrize("displace", OVERWRITTEN[:2])
 def test_an_overwritten_log_is_noticed_while_nothing_else_happens(
-    ground: Ground, displace: Callable[[Path], None]
+    sandbox: Sandbox, displace: Callable[[Path], None]
 ) -> None:
     """The run ends its session and does not wait for it: what it did would be lost."""
-    ground.prepare("plain-1", gates=["plain-1"])
-    with ground.running() as run:
+    sandbox.prepare("plain-1", gates=["plain-1"])
+    with sandbox.running() as run:
         run.until("plain-1", "IN_PROGRESS")
-        displace(ground.log)
+        displace(sandbox.log)
         text = run.rest()
     assert run.process.returncode == 3, text
     assert "another program has overwritten the file" in text
     assert "to go on:" in text
 
 
-def test_a_log_that_was_moved_is_whole_where_it_is_now(ground: Ground) -> None:
+def test_a_log_that_was_moved_is_whole_where_it_is_now(sandbox: Sandbox) -> None:
     """What SQLite had beside it is written into it, and the message says where it is."""
-    ground.prepare("plain-1", "plain-2", gates=["plain-2"])
-    with ground.running() as run:
+    sandbox.prepare("plain-1", "plain-2", gates=["plain-2"])
+    with sandbox.running() as run:
         run.until("plain-1", "CLOSED")
-        with ground.at_gate("plain-2"):
-            moved(ground.log)
+        with sandbox.at_gate("plain-2"):
+            moved(sandbox.log)
             text = run.rest()
-    elsewhere = ground.log.with_name("elsewhere")
+    elsewhere = sandbox.log.with_name("elsewhere")
     assert f"moved to {elsewhere}" in text
-    assert not list(ground.log.parent.glob("ground.db-*")), "what is left would be taken for a part of another log"
-    (first,) = [each for each in ground.json("tasks", "--db", str(elsewhere)) if each["id"] == "plain-1"]
+    assert not list(sandbox.log.parent.glob("sandbox.db-*")), "what is left would be taken for a part of another log"
+    (first,) = [each for each in sandbox.json("tasks", "--db", str(elsewhere)) if each["id"] == "plain-1"]
     assert first["state"] == "CLOSED"
 
 
-def test_a_run_does_not_begin_again_beside_a_recovered_copy(ground: Ground) -> None:
+def test_a_run_does_not_begin_again_beside_a_recovered_copy(sandbox: Sandbox) -> None:
     """Where the log is gone, and a copy of it is there, the same command would do all of it a second time."""
-    ground.prepare("plain-1", "plain-2", gates=["plain-2"])
-    with ground.running() as run:
+    sandbox.prepare("plain-1", "plain-2", gates=["plain-2"])
+    with sandbox.running() as run:
         run.until("plain-1", "CLOSED")
-        with ground.at_gate("plain-2"):
-            deleted(ground.log)
+        with sandbox.at_gate("plain-2"):
+            deleted(sandbox.log)
             run.rest()
-    refused = ground.call("run", str(ground.fleet), "--no-live", code=2)
-    assert f"mv -n {ground.log}.recovered {ground.log}" in refused.stderr
-    assert not ground.log.exists()
+    refused = sandbox.call("run", str(sandbox.fleet), "--no-live", code=2)
+    assert f"mv -n {sandbox.log}.recovered {sandbox.log}" in refused.stderr
+    assert not sandbox.log.exists()
 
 
-def test_a_displaced_log_is_noticed_although_no_entry_is_written(ground: Ground) -> None:
+def test_a_displaced_log_is_noticed_although_no_entry_is_written(sandbox: Sandbox) -> None:
     """A fleet that only waits for its session looks as well, and a second interrupt still kills what runs."""
-    ground.prepare("deaf-1")
-    ground.settle('grace = "300ms"', 'grace = "1h"')
-    with ground.running() as run:
+    sandbox.prepare("deaf-1")
+    sandbox.settle('grace = "300ms"', 'grace = "1h"')
+    with sandbox.running() as run:
         run.until("deaf-1", "IN_PROGRESS")
-        deleted(ground.log)
+        deleted(sandbox.log)
         run.until("deleted")
         run.signal_again(signal.SIGINT)
         run.rest()
         assert run.process.returncode == 3
-    assert ground.processes() == []
+    assert sandbox.processes() == []

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from agent_recordings import FOLDER, recordings
-from fleet_ground import HANG_S, Ground
+from fleet_sandbox import HANG_S, Sandbox
 from lifefold.core.fleet.worker.output import Doing, Output, State, Work, WorkSeen
 from lifefold.core.kernel import Aggregate, Entity, Event, PersistentMap
 from lifefold.core.lifecycles import session
@@ -26,7 +26,7 @@ from lifefold.interpreters.processes import SessionSpec
 from lifefold.interpreters.processes.growing_output import GrowingOutput
 from lifefold.interpreters.processes.session_files import write_spec
 from lifefold.interpreters.processes.shim.output import OutputLog
-from program_ground import ProgramGround
+from program_sandbox import ProgramSandbox
 
 AGENT: Final = r"""
 import os, pathlib, sys, time
@@ -40,26 +40,26 @@ pathlib.Path(os.environ["LIFEFOLD_TASK"] + ".txt").write_text("done")
 """
 
 
-def ground(folder: Path) -> Ground:
+def sandbox(folder: Path) -> Sandbox:
     """Return a fleet whose session names its conversation, and waits until it may go on."""
-    of = Ground(folder).prepare("plain-1", repository=False, timeout=f"{HANG_S}s")
+    of = Sandbox(folder).prepare("plain-1", repository=False, timeout=f"{HANG_S}s")
     (folder / "agent.py").write_text(AGENT)
     return of
 
 
-def go(of: Ground, *steps: int) -> None:
+def go(of: Sandbox, *steps: int) -> None:
     """Let the session go on after its first and its second conversation."""
     for step in steps:
         (of.folder / "counts" / f"go-{step}").touch()
 
 
-def agent_of(of: Ground) -> Any:
+def agent_of(of: Sandbox) -> Any:
     """Return what is known of the agent."""
     (agent,) = of.json("status")["agents"]
     return agent
 
 
-def until(of: Ground, is_so: Callable[[Any], bool]) -> Any:
+def until(of: Sandbox, is_so: Callable[[Any], bool]) -> Any:
     """Return what is known of the agent as soon as it is so."""
     found: Any = None
     for _ in range(HANG_S * 5):
@@ -75,7 +75,7 @@ def has_named(conversation: str, agent: Any) -> bool:
     return bool(agent["turn"] and agent["turn"]["conversation"] == conversation)
 
 
-def moves(of: Ground, machine: str, *, every: bool = False) -> list[str]:
+def moves(of: Sandbox, machine: str, *, every: bool = False) -> list[str]:
     """Return the states that an entity of the worker has entered; with ``every``, the names of all its events."""
     found = json.loads(of.call("log", "--agent", "agent", "--json").stdout)
     mine = [each for each in found if each["entity_type"] == machine]
@@ -84,7 +84,7 @@ def moves(of: Ground, machine: str, *, every: bool = False) -> list[str]:
 
 def test_a_claim_is_a_turn_and_its_session_is_followed(tmp_path: Path) -> None:
     """While it runs, status shows the phase, the looks and the words of the documents."""
-    of = ground(tmp_path)
+    of = sandbox(tmp_path)
     with of.running() as run:
         run.until("SessionStarted")
         agent = until(of, partial(has_named, "t-1"))
@@ -104,7 +104,7 @@ def test_a_claim_is_a_turn_and_its_session_is_followed(tmp_path: Path) -> None:
 
 def test_a_runner_that_comes_back_reads_the_output_again_and_reports_nothing_twice(tmp_path: Path) -> None:
     """The session outlives the first runner; the second one adopts it."""
-    of = ground(tmp_path)
+    of = sandbox(tmp_path)
     with of.running() as run:
         run.until("SessionStarted")
         until(of, partial(has_named, "t-1"))
@@ -150,7 +150,7 @@ def lines_until_a_tool(kind: str) -> int:
 @pytest.mark.parametrize("kind", ["claude", "codex", "gemini"])
 def test_a_tool_of_an_agent_program_is_a_phase_of_its_turn(tmp_path: Path, kind: str) -> None:
     """While the tool is used, status and why name it."""
-    of, shown, counts = ProgramGround(tmp_path), lines_until_a_tool(kind), tmp_path / "counts"
+    of, shown, counts = ProgramSandbox(tmp_path), lines_until_a_tool(kind), tmp_path / "counts"
     script = SLOW.format(shown=shown, rest=shown + 1, output=FOLDER / kind / "written.txt", counts=counts)
     of.cast(of.agent(kind, "agent", script=script))
     with of.running() as run:

@@ -5,26 +5,26 @@ from pathlib import Path
 
 import pytest
 
-from fleet_ground import Ground
+from fleet_sandbox import Sandbox
 from small_disk import fill, needs_a_small_disk, small_disk
 
 
 @pytest.fixture
-def ground(tmp_path: Path) -> Iterator[Ground]:
-    ground = Ground(tmp_path)
-    yield ground
-    ground.kill_all()
+def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
+    sandbox = Sandbox(tmp_path)
+    yield sandbox
+    sandbox.kill_all()
 
 
 @needs_a_small_disk
-def test_a_fleet_outlasts_a_full_disk(ground: Ground) -> None:
+def test_a_fleet_outlasts_a_full_disk(sandbox: Sandbox) -> None:
     """It tells of it once, and once more when it goes on; every task is closed, and merged once."""
-    ground.prepare("plain-1", "plain-2", gates=["plain-2"])
-    with small_disk(ground.folder / "disk", "8m") as disk:
+    sandbox.prepare("plain-1", "plain-2", gates=["plain-2"])
+    with small_disk(sandbox.folder / "disk", "8m") as disk:
         log = disk / "fleet.db"
-        with ground.running("--db", str(log)) as run:
+        with sandbox.running("--db", str(log)) as run:
             run.until("plain-1", "CLOSED")
-            with ground.at_gate("plain-2"):
+            with sandbox.at_gate("plain-2"):
                 filling = fill(disk)
             run.until("the disk is full", "waiting until there is room")
             filling.unlink()
@@ -33,5 +33,5 @@ def test_a_fleet_outlasts_a_full_disk(ground: Ground) -> None:
             assert run.process.returncode == 0, text
         assert "2 of 2 tasks closed" in text
         assert "the disk is full" not in text, "it is said once"
-        assert sorted(ground.merges()) == ["Merge plain-1: Write plain-1.txt", "Merge plain-2: Write plain-2.txt"]
-        assert ground.processes() == []
+        assert sorted(sandbox.merges()) == ["Merge plain-1: Write plain-1.txt", "Merge plain-2: Write plain-2.txt"]
+        assert sandbox.processes() == []

@@ -2,12 +2,10 @@
 
 import signal
 from contextlib import ExitStack
-from pathlib import Path
 
 import anyio
-import pytest
 
-from fleet_ground import Ground
+from fleet_sandbox import Sandbox
 from lifefold.core.fleet.worker import assignment
 from lifefold.interpreters.engine import Clock
 from lifefold.interpreters.explain import status
@@ -15,11 +13,6 @@ from lifefold.interpreters.fleet_file import load
 from lifefold.interpreters.fleet_runner import Runner
 from lifefold.interpreters.fleet_runner.runner import REPEAT_MS, merges_left
 from service_hand import send, serving
-
-
-@pytest.fixture
-def ground(tmp_path: Path) -> Ground:
-    return Ground(tmp_path)
 
 
 class Watch(Clock):
@@ -35,13 +28,13 @@ class Watch(Clock):
         self.at_ms = at_ms
 
 
-def test_signals_that_come_at_once_are_one_request_to_leave(ground: Ground) -> None:
+def test_signals_that_come_at_once_are_one_request_to_leave(sandbox: Sandbox) -> None:
     """``timeout`` sends each of its signals twice; that must not be what kills sessions at once."""
-    ground.prepare("plain-1", repository=False)
+    sandbox.prepare("plain-1", repository=False)
 
     async def leave() -> list[tuple[bool, int]]:
         watch = Watch()
-        runner = await Runner.open(load(ground.fleet), ground.log, clock=watch)
+        runner = await Runner.open(load(sandbox.fleet), sandbox.log, clock=watch)
         heard: list[tuple[bool, int]] = []
         for pause_ms in (0, 0, REPEAT_MS - 1, 1, 1, REPEAT_MS):
             watch.at_ms += pause_ms
@@ -52,22 +45,22 @@ def test_signals_that_come_at_once_are_one_request_to_leave(ground: Ground) -> N
     assert anyio.run(leave) == [(True, 1), (False, 1), (False, 1), (True, 2), (False, 2), (True, 3)]
 
 
-def test_a_session_that_is_adopted_has_not_started_again(ground: Ground) -> None:
+def test_a_session_that_is_adopted_has_not_started_again(sandbox: Sandbox) -> None:
     """The log knows that it runs: nothing is refused, and the run that goes on says what it goes on with."""
-    ground.prepare("plain-1", gates=["plain-1"])
+    sandbox.prepare("plain-1", gates=["plain-1"])
     with ExitStack() as gate:
-        with ground.running() as run:
-            gate.enter_context(ground.at_gate("plain-1"))
+        with sandbox.running() as run:
+            gate.enter_context(sandbox.at_gate("plain-1"))
             run.until("IN_PROGRESS")
             run.signal(signal.SIGKILL)
             run.rest()
-        with ground.running() as run:
+        with sandbox.running() as run:
             run.until("continuing: 1 session adopted, 1 task in progress")
             gate.close()
             said = run.rest()
     assert "1 of 1 tasks closed" in said
     assert "changed nothing" not in said
-    assert ground.sessions("plain-1") == 1
+    assert sandbox.sessions("plain-1") == 1
 
 
 def test_a_run_of_a_service_that_is_told_to_merge_is_no_merge_that_is_left() -> None:

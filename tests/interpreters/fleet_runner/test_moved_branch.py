@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet_ground import Ground
+from fleet_sandbox import Sandbox
 
 MOVES = """
 import subprocess
@@ -16,32 +16,32 @@ subprocess.run([*git, "update-ref", "refs/heads/main", "HEAD"], check=True)
 
 
 @pytest.fixture
-def ground(tmp_path: Path) -> Ground:
-    ground = Ground(tmp_path).prepare("plain-1")
-    agent = ground.folder / "agent.py"
+def sandbox(tmp_path: Path) -> Sandbox:
+    sandbox = Sandbox(tmp_path).prepare("plain-1")
+    agent = sandbox.folder / "agent.py"
     agent.write_text(agent.read_text() + MOVES)
-    return ground
+    return sandbox
 
 
-def test_the_operator_accepts_the_branch_and_the_task_is_closed(ground: Ground) -> None:
+def test_the_operator_accepts_the_branch_and_the_task_is_closed(sandbox: Sandbox) -> None:
     """Until then it is open, and the commit, the agent and both ways out are named."""
-    with ground.running() as run:
+    with sandbox.running() as run:
         run.until("waits to merge plain-1", "was moved from", "unverified, by agent, made by agent", "branch --accept")
-        assert ground.json("tasks")[0]["state"] == "DONE"
-        assert "an agent has moved the target branch" in ground.call("why", "plain-1").stdout
-        assert "accepted at" in ground.call("branch", "--accept", "--reason", "it is fine").stdout
+        assert sandbox.json("tasks")[0]["state"] == "DONE"
+        assert "an agent has moved the target branch" in sandbox.call("why", "plain-1").stdout
+        assert "accepted at" in sandbox.call("branch", "--accept", "--reason", "it is fine").stdout
         run.until("plain-1", "CLOSED")
         run.rest()
-    assert ground.git("status", "--porcelain") == ""
-    assert "nothing is accepted" in ground.call("branch", "--accept", code=2).stderr
+    assert sandbox.git("status", "--porcelain") == ""
+    assert "nothing is accepted" in sandbox.call("branch", "--accept", code=2).stderr
 
 
-def test_the_operator_sets_the_branch_back_and_the_work_is_merged(ground: Ground) -> None:
+def test_the_operator_sets_the_branch_back_and_the_work_is_merged(sandbox: Sandbox) -> None:
     """It is verified work by then: one merge of it, on top of where lifefold had left the branch."""
-    with ground.running() as run:
+    with sandbox.running() as run:
         run.until("waits to merge plain-1", "was moved from")
-        ground.git("update-ref", "refs/heads/main", "main~1")
+        sandbox.git("update-ref", "refs/heads/main", "main~1")
         run.until("plain-1", "CLOSED")
         run.rest()
-    assert ground.merges() == ["Merge plain-1: Write plain-1.txt"]
-    assert ground.git("status", "--porcelain") == ""
+    assert sandbox.merges() == ["Merge plain-1: Write plain-1.txt"]
+    assert sandbox.git("status", "--porcelain") == ""

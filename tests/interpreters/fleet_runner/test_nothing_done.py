@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from fleet_ground import Ground
+from fleet_sandbox import Sandbox
 
 AGENT: Final = r"""
 import os, pathlib, sys
@@ -27,9 +27,9 @@ pathlib.Path(os.environ["LIFEFOLD_TASK"] + ".out").write_text("made")
 """
 
 
-def ground(folder: Path, *tasks: str, more: str = "") -> Ground:
+def sandbox(folder: Path, *tasks: str, more: str = "") -> Sandbox:
     """Return a fleet whose tasks have no commands, and whose agent does little."""
-    of = Ground(folder).prepare(*tasks)
+    of = Sandbox(folder).prepare(*tasks)
     (folder / "agent.py").write_text(AGENT)
     of.fleet.write_text(re.sub(r"verify = .*", f"max_retries = 1\n{more}", of.fleet.read_text()))
     return of
@@ -37,7 +37,7 @@ def ground(folder: Path, *tasks: str, more: str = "") -> Ground:
 
 def test_a_task_for_which_nothing_was_changed_fails_and_says_so(tmp_path: Path) -> None:
     """It is tried again as often as it may be; the fleet says what it was, and is not done."""
-    of = ground(tmp_path, "empty-1")
+    of = sandbox(tmp_path, "empty-1")
     told = of.run(code=1)
     assert "0 of 1 tasks closed" in told
     assert "empty-1: FAILED: nothing was changed" in told
@@ -49,7 +49,7 @@ def test_a_task_for_which_nothing_was_changed_fails_and_says_so(tmp_path: Path) 
 
 def test_a_limit_that_an_agent_has_printed_is_told_though_it_exited_with_0(tmp_path: Path) -> None:
     """The operator need not look for it in the output."""
-    of = ground(tmp_path, "empty-1")
+    of = sandbox(tmp_path, "empty-1")
     (of.folder / "agent.py").write_text('print("Rate limit exceeded, try again in 5 minutes")')
     assert (
         "empty-1: FAILED: nothing was changed; the agent's last words: Rate limit exceeded, try again in 5 minutes\n"
@@ -59,21 +59,21 @@ def test_a_limit_that_an_agent_has_printed_is_told_though_it_exited_with_0(tmp_p
 
 def test_a_limit_that_an_agent_has_printed_is_told_beside_what_its_verification_has_found(tmp_path: Path) -> None:
     """The commands see only that the work is missing."""
-    of = ground(tmp_path, "empty-1", more='verify = [["test", "-s", "out.txt"]]')
+    of = sandbox(tmp_path, "empty-1", more='verify = [["test", "-s", "out.txt"]]')
     (of.folder / "agent.py").write_text('print("Rate limit exceeded")')
     assert "empty-1: FAILED: The agent's last words: Rate limit exceeded. The command `test -s" in of.run(code=1)
 
 
 def test_the_next_session_is_told_and_may_do_it(tmp_path: Path) -> None:
     """Its prompt has what the last one came to."""
-    of = ground(tmp_path, "second-1")
+    of = sandbox(tmp_path, "second-1")
     assert "1 of 1 tasks closed" in of.run()
     assert (of.sessions("second-1"), of.git("show", "main:second-1.txt")) == (2, "made")
 
 
 def test_work_that_git_ignores_is_nothing_and_is_named(tmp_path: Path) -> None:
     """It would not be merged."""
-    of = ground(tmp_path, "hidden-1")
+    of = sandbox(tmp_path, "hidden-1")
     (of.folder / "repo" / ".gitignore").write_text("build/\n")
     of.git("add", ".gitignore")
     of.git("commit", "--quiet", "--message", "Ignore what is built")
@@ -83,7 +83,7 @@ def test_work_that_git_ignores_is_nothing_and_is_named(tmp_path: Path) -> None:
 
 def test_only_what_is_of_this_session_is_named(tmp_path: Path) -> None:
     """What an earlier session has left in the same worktree is no work of this one."""
-    of = ground(tmp_path, "hidden-1", "hidden-2")
+    of = sandbox(tmp_path, "hidden-1", "hidden-2")
     (of.folder / "agent.py").write_text(KEPT)
     (of.folder / "repo" / ".gitignore").write_text("*.out\n")
     of.git("add", ".gitignore")
@@ -95,7 +95,7 @@ def test_only_what_is_of_this_session_is_named(tmp_path: Path) -> None:
 
 def test_work_that_git_ignores_is_named_also_where_commands_agree_to_it(tmp_path: Path) -> None:
     """The task is closed, since its commands decide; that nothing was merged is said, with what they have found."""
-    of = ground(tmp_path, "hidden-1", more='verify = [["test", "-s", "build/out.txt"]]')
+    of = sandbox(tmp_path, "hidden-1", more='verify = [["test", "-s", "build/out.txt"]]')
     (of.folder / "repo" / ".gitignore").write_text("build/\n")
     of.git("add", ".gitignore")
     of.git("commit", "--quiet", "--message", "Ignore what is built")
@@ -106,7 +106,7 @@ def test_work_that_git_ignores_is_named_also_where_commands_agree_to_it(tmp_path
 
 def test_a_task_that_is_meant_to_change_nothing_is_closed_and_named(tmp_path: Path) -> None:
     """No warning is given of it: its author has said so."""
-    of = ground(tmp_path, "empty-1", more='on_nothing = "close"')
+    of = sandbox(tmp_path, "empty-1", more='on_nothing = "close"')
     done = of.call("run", str(of.fleet), "--no-live")
     assert "1 of 1 tasks closed" in done.stdout
     assert "empty-1: CLOSED, and nothing was changed" in done.stdout
@@ -115,7 +115,7 @@ def test_a_task_that_is_meant_to_change_nothing_is_closed_and_named(tmp_path: Pa
 
 def test_a_run_warns_of_tasks_without_commands_when_it_begins_and_then_no_more(tmp_path: Path) -> None:
     """One line for all of them."""
-    of = ground(tmp_path, "second-1", "second-2")
+    of = sandbox(tmp_path, "second-1", "second-2")
     merged = "the work of a session that succeeds is merged unverified, and one without a change has failed"
     warning = f"warning: second-1 and second-2 have no verify: {merged}\n"
     assert warning in of.call("run", str(of.fleet), "--no-live").stderr
@@ -124,7 +124,7 @@ def test_a_run_warns_of_tasks_without_commands_when_it_begins_and_then_no_more(t
 
 def test_without_a_repository_the_warning_speaks_of_no_merge(tmp_path: Path) -> None:
     """There nothing is known of what a session has changed."""
-    of = ground(tmp_path, "empty-1")
+    of = sandbox(tmp_path, "empty-1")
     of.settle('repository = "repo"', "")
     counts = "a session that succeeds counts as done unverified, also if it has changed nothing"
     done = of.call("run", str(of.fleet), "--no-live")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fleet_ground import Ground
+from fleet_sandbox import Sandbox
 from webhook import SILENCE, receiving
 
 TELLER = r"""
@@ -27,12 +27,12 @@ if "dies" in sys.argv and not out.with_name("died").exists():
 
 
 @pytest.fixture
-def ground(tmp_path: Path) -> Ground:
+def sandbox(tmp_path: Path) -> Sandbox:
     (tmp_path / "teller.py").write_text(TELLER)
-    return Ground(tmp_path)
+    return Sandbox(tmp_path)
 
 
-def notify(of: Ground, *lines: str) -> Ground:
+def notify(of: Sandbox, *lines: str) -> Sandbox:
     """Write a table ``[[notify]]`` at the end of the fleet file."""
     of.fleet.write_text(of.fleet.read_text() + "\n[[notify]]\n" + "\n".join(lines) + "\n")
     return of
@@ -43,44 +43,53 @@ def teller(*words: str) -> str:
     return "run = " + json.dumps([sys.executable, "{fleet_dir}/teller.py", *words])
 
 
-def told(of: Ground) -> list[dict[str, Any]]:
+def told(of: Sandbox) -> list[dict[str, Any]]:
     """Return what the command was told, in order."""
     file = of.folder / "told.jsonl"
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
-def ids(of: Ground) -> list[tuple[str, str]]:
+def ids(of: Sandbox) -> list[tuple[str, str]]:
     """Return the kind and the task of what the command was told, in order."""
     return [(each["facts"]["kind"], each["facts"]["task"]) for each in told(of)]
 
 
-def test_a_command_has_the_facts_in_its_words_its_environment_and_on_its_input(ground: Ground) -> None:
+def test_a_command_has_the_facts_in_its_words_its_environment_and_on_its_input(sandbox: Sandbox) -> None:
     """It runs in the folder of the fleet file, and the end of the fleet comes last."""
-    notify(ground.prepare("plain-1"), 'on = ["closed", "over"]', teller("{kind}", "{task}: {text}", "{{x}}")).run()
-    first, last = told(ground)
+    notify(sandbox.prepare("plain-1"), 'on = ["closed", "over"]', teller("{kind}", "{task}: {text}", "{{x}}")).run()
+    first, last = told(sandbox)
     assert first["words"] == ["closed", "plain-1: plain-1 is closed", "{x}"]
     assert first["env"] == first["facts"]
-    assert first["at"] == str(ground.folder)
+    assert first["at"] == str(sandbox.folder)
     facts = first["facts"]
     run, name, number = facts.pop("id").split("/")
     assert (bool(run), name, number) == (True, "notify-1", "1")
     assert facts == {
         "kind": "closed",
-        "fleet": "ground",
+        "fleet": "sandbox",
         "task": "plain-1",
         "agent": "agent",
         "text": "plain-1 is closed",
-        "log": str(ground.log),
+        "log": str(sandbox.log),
     }
     assert last["facts"]["text"] == "the fleet is over: 1 of 1 tasks are closed"
 
 
-def test_a_web_hook_gets_the_facts_until_it_accepts_them(ground: Ground) -> None:
+def test_a_notification_has_the_reason_in_plain_words(sandbox: Sandbox) -> None:
+    """The log has the end of a session as document 000 writes it, and people read the message."""
+    notify(sandbox.prepare("plain-1").demand("plain-1", "max_retries = 0"), 'on = "failed"', teller())
+    (sandbox.folder / "agent.py").write_text("import sys\n\nsys.exit('no key')\n")
+    sandbox.run(code=1)
+    (only,) = told(sandbox)
+    assert only["facts"]["text"] == "plain-1 has failed: exit status 1: no key"
+
+
+def test_a_web_hook_gets_the_facts_until_it_accepts_them(sandbox: Sandbox) -> None:
     """A try that was not accepted is repeated under the same key."""
     with receiving() as receiver:
         receiver.answers += [503, 302]
         notify(
-            ground.prepare("plain-1"),
+            sandbox.prepare("plain-1"),
             'on = "closed"',
             f'url = "{receiver.url}"',
             'headers = { X-Kind = "of ${LIFEFOLD_TEST_KIND}" }',
@@ -89,96 +98,96 @@ def test_a_web_hook_gets_the_facts_until_it_accepts_them(ground: Ground) -> None
     assert [message["task"] for _, message in receiver.got] == ["plain-1"] * 3
     assert keys == {receiver.got[0][1]["id"]}
     assert receiver.asked_otherwise == 0
-    (found,) = ground.json("status")["notifiers"]
+    (found,) = sandbox.json("status")["notifiers"]
     assert (found["delivered"], found["failed"], found["waiting"]) == (1, 0, 0)
 
 
-def test_a_runner_that_dies_between_a_delivery_and_its_record_delivers_again(ground: Ground) -> None:
+def test_a_runner_that_dies_between_a_delivery_and_its_record_delivers_again(sandbox: Sandbox) -> None:
     """The identity is the same, nothing is lost, and what was recorded is not told again."""
-    notify(ground.prepare("plain-1", "plain-2"), 'on = ["closed", "over"]', teller("dies"))
-    with ground.running() as run:
+    notify(sandbox.prepare("plain-1", "plain-2"), 'on = ["closed", "over"]', teller("dies"))
+    with sandbox.running() as run:
         run.rest()
-    assert ids(ground) == [("closed", "plain-1")]
-    ground.run()
-    assert ids(ground) == [("closed", "plain-1"), ("closed", "plain-1"), ("closed", "plain-2"), ("over", "")]
-    numbers = [each["facts"]["id"].rpartition("/")[2] for each in told(ground)]
+    assert ids(sandbox) == [("closed", "plain-1")]
+    sandbox.run()
+    assert ids(sandbox) == [("closed", "plain-1"), ("closed", "plain-1"), ("closed", "plain-2"), ("over", "")]
+    numbers = [each["facts"]["id"].rpartition("/")[2] for each in told(sandbox)]
     assert numbers == ["1", "1", "2", "3"]
-    ground.run()
-    assert len(told(ground)) == len(numbers)
+    sandbox.run()
+    assert len(told(sandbox)) == len(numbers)
 
 
-def test_a_notifier_that_hangs_does_not_keep_a_fleet_from_its_work(ground: Ground) -> None:
+def test_a_notifier_that_hangs_does_not_keep_a_fleet_from_its_work(sandbox: Sandbox) -> None:
     """Its process group is ended at the time limit, and the failure is shown."""
     hangs = "run = " + json.dumps([sys.executable, "-c", "import time; time.sleep(600)"])
-    notify(ground.prepare("plain-1", "plain-2"), 'on = "closed"', hangs, 'timeout = "100ms"', "retries = 0").run()
-    assert ground.processes() == []
-    (found,) = ground.json("status")["notifiers"]
+    notify(sandbox.prepare("plain-1", "plain-2"), 'on = "closed"', hangs, 'timeout = "100ms"', "retries = 0").run()
+    assert sandbox.processes() == []
+    (found,) = sandbox.json("status")["notifiers"]
     assert (found["delivered"], found["failed"], found["waiting"]) == (0, 2, 0)
     assert found["failures"][0]["reason"].endswith("took too long")
 
 
-def test_a_web_hook_without_an_answer_does_not_keep_a_fleet_from_its_work(ground: Ground) -> None:
+def test_a_web_hook_without_an_answer_does_not_keep_a_fleet_from_its_work(sandbox: Sandbox) -> None:
     """The try has failed at its time limit."""
     with receiving() as receiver:
         receiver.answers += [SILENCE]
         table = ('on = "closed"', f'url = "{receiver.url}"', 'timeout = "200ms"', "retries = 1")
-        notify(ground.prepare("plain-1"), *table).run()
+        notify(sandbox.prepare("plain-1"), *table).run()
     assert len(receiver.got) == 2
-    assert ground.json("status")["notifiers"][0]["delivered"] == 1
+    assert sandbox.json("status")["notifiers"][0]["delivered"] == 1
 
 
-def test_a_notifier_that_fails_is_shown_in_status_why_and_log(ground: Ground) -> None:
+def test_a_notifier_that_fails_is_shown_in_status_why_and_log(sandbox: Sandbox) -> None:
     """Each says which notification, and why; the tasks of the fleet are closed."""
     fails = "run = " + json.dumps([sys.executable, "-c", "import sys; sys.exit('no screen')"])
-    notify(ground.prepare("plain-1", "plain-2"), 'name = "desk"', 'on = "closed"', fails, "retries = 0").run()
+    notify(sandbox.prepare("plain-1", "plain-2"), 'name = "desk"', 'on = "closed"', fails, "retries = 0").run()
     said = '"plain-2 is closed": ' + f"{sys.executable} ended with status 1: no screen"
     assert (
         f"! notifier desk has not delivered 2 of its notifications; the last one, {said}"
-        in ground.call("status").stdout
+        in sandbox.call("status").stdout
     )
-    why = ground.call("why", "plain-1").stdout
+    why = sandbox.call("why", "plain-1").stdout
     assert "Notifier desk has not delivered 1 of its notifications" in why
-    assert ground.json("why", "plain-1")["untold"] != []
-    assert "DeliveryFailed" in ground.call("log").stdout
+    assert sandbox.json("why", "plain-1")["untold"] != []
+    assert "DeliveryFailed" in sandbox.call("log").stdout
 
 
-def test_a_variable_that_is_not_set_is_the_reason_of_a_failure(ground: Ground) -> None:
+def test_a_variable_that_is_not_set_is_the_reason_of_a_failure(sandbox: Sandbox) -> None:
     """No request is made; the address itself is not shown, because it may be a secret."""
     with receiving() as receiver:
         table = ('on = "closed"', f'url = "{receiver.url}/${{LIFEFOLD_NOT_SET}}"', "retries = 0")
-        notify(ground.prepare("plain-1"), *table).run()
+        notify(sandbox.prepare("plain-1"), *table).run()
     assert receiver.got == []
-    (failure,) = ground.json("status")["notifiers"][0]["failures"]
+    (failure,) = sandbox.json("status")["notifiers"][0]["failures"]
     assert failure["reason"] == "the variable LIFEFOLD_NOT_SET is not set"
 
 
-def test_a_hook_of_the_fleet_is_a_notifier(ground: Ground) -> None:
+def test_a_hook_of_the_fleet_is_a_notifier(sandbox: Sandbox) -> None:
     """The two keys of ``[fleet]`` are short for a table."""
-    ground.prepare("plain-1", "plain-2").demand(
+    sandbox.prepare("plain-1", "plain-2").demand(
         "", "on_closed" + teller("closed")[3:], "on_failed" + teller("failed")[3:]
     )
-    ground.demand("plain-2", "max_retries = 0").settle('["test", "-s", "plain-2.txt"]', '["false"]')
-    ground.run(1)
-    assert [(each["words"], each["facts"]["task"]) for each in told(ground)] == [
+    sandbox.demand("plain-2", "max_retries = 0").settle('["test", "-s", "plain-2.txt"]', '["false"]')
+    sandbox.run(1)
+    assert [(each["words"], each["facts"]["task"]) for each in told(sandbox)] == [
         (["closed"], "plain-1"),
         (["failed"], "plain-2"),
     ]
 
 
-def test_a_blocked_merge_is_told_once_also_after_a_restart(ground: Ground) -> None:
+def test_a_blocked_merge_is_told_once_also_after_a_restart(sandbox: Sandbox) -> None:
     """The merge is tried again and again, by two runners."""
-    notify(ground.prepare("plain-1"), 'on = "blocked merge"', teller())
-    mine = ground.folder / "repo" / "plain-1.txt"
+    notify(sandbox.prepare("plain-1"), 'on = "blocked merge"', teller())
+    mine = sandbox.folder / "repo" / "plain-1.txt"
     mine.write_text("the user's own\n")
-    with ground.running() as run:
+    with sandbox.running() as run:
         run.until("waits to merge plain-1")
         run.signal(signal.SIGINT)
         run.rest()
-    with ground.running() as run:
+    with sandbox.running() as run:
         run.until("waits to merge plain-1")
         run.signal(signal.SIGINT)
         run.rest()
     mine.unlink()
-    ground.run()
-    assert ids(ground) == [("blocked merge", "plain-1")]
-    assert "plain-1.txt" in told(ground)[0]["facts"]["text"]
+    sandbox.run()
+    assert ids(sandbox) == [("blocked merge", "plain-1")]
+    assert "plain-1.txt" in told(sandbox)[0]["facts"]["text"]

@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from fleet_ground import Ground
+from fleet_sandbox import Sandbox
 
 AGENT: Final = r"""
 import os, pathlib, signal, subprocess, sys, time
@@ -40,14 +40,14 @@ if first or what != "half":
 """
 
 
-def ground(folder: Path, *tasks: str, policy: str = "verify", timeout: str = "60s") -> Ground:
+def sandbox(folder: Path, *tasks: str, policy: str = "verify", timeout: str = "60s") -> Sandbox:
     """Return a fleet of such agents."""
-    of = Ground(folder).prepare(*tasks, timeout=timeout).demand("", f'orphaned = "{policy}"')
+    of = Sandbox(folder).prepare(*tasks, timeout=timeout).demand("", f'orphaned = "{policy}"')
     (folder / "agent.py").write_text(AGENT)
     return of
 
 
-def told(of: Ground, command: str, *more: str) -> str:
+def told(of: Sandbox, command: str, *more: str) -> str:
     """Return what a command says, on one line."""
     return " ".join(of.call(command, *more, "--db", str(of.log)).stdout.split())
 
@@ -55,7 +55,7 @@ def told(of: Ground, command: str, *more: str) -> str:
 @pytest.mark.parametrize("task", ["exits-committed-1", "exits-whole-1", "killed-committed-1"])
 def test_work_that_is_proven_is_merged_although_its_session_has_died(tmp_path: Path, task: str) -> None:
     """The session did all of it, committed or not, and crashed: nobody does it a second time."""
-    of = ground(tmp_path, task)
+    of = sandbox(tmp_path, task)
     of.run()
     assert of.sessions(task) == 1
     assert of.git("show", f"main:{task}.txt") == f"Write {task}.txt"
@@ -71,7 +71,7 @@ def test_work_that_is_proven_is_merged_although_its_session_has_died(tmp_path: P
 
 def test_a_session_that_hangs_when_its_work_is_done_is_ended_and_the_work_is_merged(tmp_path: Path) -> None:
     """It took longer than it may; nothing of it is alive when its work is looked at."""
-    of = ground(tmp_path, "hangs-whole-1", timeout="2s")
+    of = sandbox(tmp_path, "hangs-whole-1", timeout="2s")
     of.run()
     assert of.sessions("hangs-whole-1") == 1
     assert len(of.merges()) == 1
@@ -80,7 +80,7 @@ def test_a_session_that_hangs_when_its_work_is_done_is_ended_and_the_work_is_mer
 
 def test_work_that_is_half_done_is_tried_again_with_what_was_wrong(tmp_path: Path) -> None:
     """The verification says no; the next session hears of the crash, and of what its work lacked."""
-    of = ground(tmp_path, "exits-half-1")
+    of = sandbox(tmp_path, "exits-half-1")
     of.run()
     assert of.sessions("exits-half-1") == 2
     prompt = of.git("show", "main:exits-half-1.txt")
@@ -93,7 +93,7 @@ def test_work_that_is_half_done_is_tried_again_with_what_was_wrong(tmp_path: Pat
 def test_a_runner_that_is_killed_while_an_orphan_is_verified_verifies_it_again(tmp_path: Path) -> None:
     """What the session has left is still there, and nothing of it is forgotten."""
     task = "exits-whole-1"
-    of = ground(tmp_path, task)
+    of = sandbox(tmp_path, task)
     gate, asked = tmp_path / "gate", tmp_path / "asked"
     os.mkfifo(asked)
     text = of.fleet.read_text()

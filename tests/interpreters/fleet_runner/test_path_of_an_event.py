@@ -15,7 +15,7 @@ from typing import Final
 import anyio
 
 from commands_run import LIFEFOLD
-from git_ground import git
+from git_sandbox import git
 from lifefold.core.kernel import Reaction, Refusal
 from lifefold.interpreters.fleet_file import load
 from lifefold.interpreters.fleet_runner import Runner, Verdict

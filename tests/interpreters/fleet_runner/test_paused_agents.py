@@ -1,12 +1,9 @@
 """What a paused agent keeps from others: nothing that it has not begun."""
 
-from pathlib import Path
-
 import anyio
-import pytest
 
-from fleet_ground import HANG_S, Ground
 from fleet_operator import say, when
+from fleet_sandbox import HANG_S, Sandbox
 from lifefold.core.fleet.board import worker_slot
 from lifefold.core.fleet.dispatch import plan_approval
 from lifefold.core.fleet.system import board
@@ -15,17 +12,12 @@ from lifefold.interpreters.fleet_file import load
 from lifefold.interpreters.fleet_runner import Runner, Verdict
 
 
-@pytest.fixture
-def ground(tmp_path: Path) -> Ground:
-    return Ground(tmp_path)
-
-
-def test_an_agent_that_is_paused_while_it_waits_for_work_is_given_none_that_others_could_do(ground: Ground) -> None:
+def test_an_agent_that_is_paused_while_it_waits_for_work_is_given_none_that_others_could_do(sandbox: Sandbox) -> None:
     """The plan is approved when one of two agents is paused: the other one does all of it."""
-    ground.prepare("plain-1", "plain-2", agents=2).demand("", "approve_plan = true")
+    sandbox.prepare("plain-1", "plain-2", agents=2).demand("", "approve_plan = true")
 
     async def run() -> Verdict:
-        runner = await Runner.open(load(ground.fleet), ground.log)
+        runner = await Runner.open(load(sandbox.fleet), sandbox.log)
         pause = desired_state.PauseWanted("lunch")
         when(
             runner,
@@ -46,4 +38,4 @@ def test_an_agent_that_is_paused_while_it_waits_for_work_is_given_none_that_othe
             runner.close()
 
     assert anyio.run(run) is Verdict.ALL_CLOSED
-    assert ground.agents_of("plain-1") == ground.agents_of("plain-2") == ["agent-2"]
+    assert sandbox.agents_of("plain-1") == sandbox.agents_of("plain-2") == ["agent-2"]

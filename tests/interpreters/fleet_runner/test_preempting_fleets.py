@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from fleet_ground import Ground
+from fleet_sandbox import Sandbox
 
 AGENT = r"""
 import os, pathlib, signal, time
@@ -59,103 +59,103 @@ class Writer(Agent):
 """
 
 
-def prepared(folder: Path, table: str, **options: Any) -> Ground:
-    """Return the ground of one agent at a task that it does not end by itself; the fleet has this table more."""
-    ground = Ground(folder).prepare("low", gates=("low",), timeout="1h", **options)
+def prepared(folder: Path, table: str, **options: Any) -> Sandbox:
+    """Return the sandbox of one agent at a task that it does not end by itself; the fleet has this table more."""
+    sandbox = Sandbox(folder).prepare("low", gates=("low",), timeout="1h", **options)
     (folder / "agent.py").write_text(AGENT)
-    ground.fleet.write_text(ground.fleet.read_text().replace("[fleet.retry]", f"{table}\n\n[fleet.retry]"))
-    return ground.demand("low", "max_retries = 0")
+    sandbox.fleet.write_text(sandbox.fleet.read_text().replace("[fleet.retry]", f"{table}\n\n[fleet.retry]"))
+    return sandbox.demand("low", "max_retries = 0")
 
 
-def changed(ground: Ground, old: str, new: str) -> Ground:
+def changed(sandbox: Sandbox, old: str, new: str) -> Sandbox:
     """Change the fleet file."""
-    text = ground.fleet.read_text()
+    text = sandbox.fleet.read_text()
     assert text.count(old) == 1
-    ground.fleet.write_text(text.replace(old, new))
-    return ground
+    sandbox.fleet.write_text(text.replace(old, new))
+    return sandbox
 
 
-def deaf(ground: Ground) -> Ground:
+def deaf(sandbox: Sandbox) -> Sandbox:
     """Have the agent not hear that it is asked to end."""
-    return changed(ground, "env = { ", 'env = { DEAF = "1", ')
+    return changed(sandbox, "env = { ", 'env = { DEAF = "1", ')
 
 
-def add_urgent(ground: Ground) -> None:
-    ground.call("task", "add", "--id", "urgent", "--prompt", "at once", "--priority", "1")
+def add_urgent(sandbox: Sandbox) -> None:
+    sandbox.call("task", "add", "--id", "urgent", "--prompt", "at once", "--priority", "1")
 
 
-def order(ground: Ground) -> list[str]:
+def order(sandbox: Sandbox) -> list[str]:
     """Return at which tasks sessions have begun, one after the other."""
-    return (ground.folder / "counts" / "order").read_text().splitlines()
+    return (sandbox.folder / "counts" / "order").read_text().splitlines()
 
 
-def ended_well(ground: Ground) -> None:
+def ended_well(sandbox: Sandbox) -> None:
     """Both are closed, at the first attempt of each, and nothing is left."""
-    tasks = {each["id"]: each for each in ground.json("tasks")}
+    tasks = {each["id"]: each for each in sandbox.json("tasks")}
     assert {name: each["state"] for name, each in tasks.items()} == {"low": "CLOSED", "urgent": "CLOSED"}
     assert {name: each["retries"] for name, each in tasks.items()} == {"low": 0, "urgent": 0}
-    assert {name: each["claims"] for name, each in tasks.items()} == {"low": 2, "urgent": 1}
-    assert ground.processes() == []
+    assert {name: each["attempts"] for name, each in tasks.items()} == {"low": 2, "urgent": 1}
+    assert sandbox.processes() == []
 
 
-def test_an_urgent_task_has_the_only_agent_make_room_and_both_are_closed(tmp_path: Path) -> None:
+def test_an_urgent_task_preempts_the_only_agent_and_both_tasks_are_closed(tmp_path: Path) -> None:
     """Its session is asked to end; the task loses no retry, is done anew afterwards, and `why` says what happened."""
-    ground = prepared(tmp_path, "[fleet.preemption]")
-    with ground.running() as run:
-        with ground.at_gate("low"):
-            add_urgent(ground)
+    sandbox = prepared(tmp_path, "[fleet.preemption]")
+    with sandbox.running() as run:
+        with sandbox.at_gate("low"):
+            add_urgent(sandbox)
             run.until("Running -> Interrupting")
         assert "2 of 2 tasks closed" in run.rest()
-    assert order(ground) == ["low", "urgent", "low"]
-    assert "given back: preempted for urgent" in ground.call("why", "low").stdout
-    assert len(ground.merges()) == 2
-    assert "half of it" in ground.git("log", "--all", "-p", "--format=%s")
-    ended_well(ground)
+    assert order(sandbox) == ["low", "urgent", "low"]
+    assert "given back: preempted for urgent" in sandbox.call("why", "low").stdout
+    assert len(sandbox.merges()) == 2
+    assert "half of it" in sandbox.git("log", "--all", "-p", "--format=%s")
+    ended_well(sandbox)
 
 
-def test_who_does_not_listen_is_ended_when_its_deadline_is_over(tmp_path: Path) -> None:
+def test_a_session_that_ignores_its_preemption_ends_at_the_deadline(tmp_path: Path) -> None:
     """That is the fleet's, and not the agent's grace, which is an hour here."""
-    ground = deaf(prepared(tmp_path, '[fleet.preemption]\ndeadline = "300ms"'))
-    changed(ground, 'grace = "300ms"', 'grace = "1h"')
-    with ground.running() as run:
-        with ground.at_gate("low"):
-            add_urgent(ground)
+    sandbox = deaf(prepared(tmp_path, '[fleet.preemption]\ndeadline = "300ms"'))
+    changed(sandbox, 'grace = "300ms"', 'grace = "1h"')
+    with sandbox.running() as run:
+        with sandbox.at_gate("low"):
+            add_urgent(sandbox)
             run.until("Running -> Interrupting")
         assert "2 of 2 tasks closed" in run.rest()
-    assert order(ground) == ["low", "urgent", "low"]
-    assert "GraceExceeded" in ground.call("log", "--all").stdout
-    ended_well(ground)
+    assert order(sandbox) == ["low", "urgent", "low"]
+    assert "GraceExceeded" in sandbox.call("log", "--all").stdout
+    ended_well(sandbox)
 
 
 def test_the_operator_sees_a_preempted_agent_while_it_lasts(tmp_path: Path) -> None:
     """By `status` and by `why`; what the session comes to meanwhile does not count, for the task was taken from it."""
-    ground = deaf(prepared(tmp_path, '[fleet.preemption]\ndeadline = "1h"'))
+    sandbox = deaf(prepared(tmp_path, '[fleet.preemption]\ndeadline = "1h"'))
     (tmp_path / "agent.py").write_text(AGENT.replace("    time.sleep(600)\n", ""))
-    with ground.running() as run:
-        with ground.at_gate("low"):
-            add_urgent(ground)
+    with sandbox.running() as run:
+        with sandbox.at_gate("low"):
+            add_urgent(sandbox)
             run.until("Running -> Interrupting")
-            assert "preempted for urgent" in ground.call("status").stdout
-            assert "no agent is free: agent is preempted for urgent" in ground.call("why", "urgent").stdout
-            assert "preempted for urgent" in ground.call("why", "low").stdout
-            (agent,) = ground.json("status")["agents"]
+            assert "preempted for urgent" in sandbox.call("status").stdout
+            assert "no agent is free: agent is preempted for urgent" in sandbox.call("why", "urgent").stdout
+            assert "preempted for urgent" in sandbox.call("why", "low").stdout
+            (agent,) = sandbox.json("status")["agents"]
             assert agent["preempted_for"] == "urgent"
         assert "2 of 2 tasks closed" in run.rest()
-    assert order(ground) == ["low", "urgent", "low"]
-    ended_well(ground)
+    assert order(sandbox) == ["low", "urgent", "low"]
+    ended_well(sandbox)
 
 
 def test_a_python_agent_is_suspended_at_its_safe_point_and_goes_on_where_it_was_afterwards(tmp_path: Path) -> None:
     """It has the deadline's time to come there, which is longer than its grace."""
-    ground = prepared(tmp_path, '[fleet.preemption]\ndeadline = "60s"')
+    sandbox = prepared(tmp_path, '[fleet.preemption]\ndeadline = "60s"')
     (tmp_path / "craft.py").write_text(CRAFT)
-    lines = ground.fleet.read_text().splitlines()
+    lines = sandbox.fleet.read_text().splitlines()
     lines = ['kind = "python"\ntarget = "craft:Writer"' if line.startswith("command") else line for line in lines]
-    ground.fleet.write_text("\n".join(lines).replace("env = { ", 'env = { LEAVES_OFF_S = "0.6", '))
-    with ground.running() as run:
-        with ground.at_gate("low"):
-            add_urgent(ground)
+    sandbox.fleet.write_text("\n".join(lines).replace("env = { ", 'env = { LEAVES_OFF_S = "0.6", '))
+    with sandbox.running() as run:
+        with sandbox.at_gate("low"):
+            add_urgent(sandbox)
             run.until("Running -> Interrupting")
         assert "2 of 2 tasks closed" in run.rest()
-    assert order(ground) == ["low from 0", "urgent from 0", "low from 2"]
-    ended_well(ground)
+    assert order(sandbox) == ["low from 0", "urgent from 0", "low from 2"]
+    ended_well(sandbox)

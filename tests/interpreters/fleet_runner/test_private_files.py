@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from fleet_ground import Ground
+from fleet_sandbox import Sandbox
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.specs import write_whole
 from lifefold.interpreters.processes.private import open_private
 
 
 @pytest.fixture
-def ground(tmp_path: Path) -> Generator[Ground]:
+def sandbox(tmp_path: Path) -> Generator[Sandbox]:
     """A place for runs under a umask that forbids nothing."""
     before = os.umask(0)
     try:
-        made = Ground(tmp_path)
+        made = Sandbox(tmp_path)
         yield made
         made.kill_all()
     finally:
@@ -35,35 +35,35 @@ def modes(folder: Path) -> dict[str, int]:
     }
 
 
-def test_all_that_a_run_leaves_is_for_its_user_alone(ground: Ground) -> None:
+def test_all_that_a_run_leaves_is_for_its_user_alone(sandbox: Sandbox) -> None:
     """The log and what is beside it, sessions, prompts, outputs, verifications: whatever the umask."""
-    ground.prepare("crash-1")
-    with ground.running() as run:
+    sandbox.prepare("crash-1")
+    with sandbox.running() as run:
         run.until("SessionStarted")
-        beside = modes(ground.log.parent)
+        beside = modes(sandbox.log.parent)
         run.rest()
-    assert {"ground.db", "ground.db-wal", "ground.db-shm", "ground.db.lock", "ground.db.files"} <= beside.keys()
-    assert stat.S_IMODE(ground.log.parent.stat().st_mode) == 0o700
-    found = beside | modes(ground.log.parent)
+    assert {"sandbox.db", "sandbox.db-wal", "sandbox.db-shm", "sandbox.db.lock", "sandbox.db.files"} <= beside.keys()
+    assert stat.S_IMODE(sandbox.log.parent.stat().st_mode) == 0o700
+    found = beside | modes(sandbox.log.parent)
     assert {name: oct(mode) for name, mode in found.items() if mode & 0o077} == {}
     assert any(name.endswith("output.log") for name in found)
     assert any(name.endswith("prompt.txt") for name in found)
 
 
-def test_what_its_user_opens_stays_open_and_all_others_are_warned_of(ground: Ground) -> None:
+def test_what_its_user_opens_stays_open_and_all_others_are_warned_of(sandbox: Sandbox) -> None:
     """An operator may share a log with a group; a log that every user may read is told of at each run."""
-    ground.prepare("plain-1")
-    assert "may read it" not in ground.call("run", str(ground.fleet), "--no-live").stderr
-    lock = ground.log.with_name("ground.db.lock")
-    ground.log.parent.chmod(0o770)
-    ground.log.chmod(0o660)
-    assert "may read it" not in ground.call("run", str(ground.fleet), "--no-live").stderr
-    assert [stat.S_IMODE(path.stat().st_mode) for path in (ground.log, lock)] == [0o660, 0o640]
-    ground.log.parent.chmod(0o755)
-    ground.log.chmod(0o644)
-    last = ground.call("run", str(ground.fleet), "--no-live").stderr
-    assert f"warning: {ground.log}: every user of this machine may read it" in last
-    assert stat.S_IMODE(ground.log.stat().st_mode) == 0o644
+    sandbox.prepare("plain-1")
+    assert "may read it" not in sandbox.call("run", str(sandbox.fleet), "--no-live").stderr
+    lock = sandbox.log.with_name("sandbox.db.lock")
+    sandbox.log.parent.chmod(0o770)
+    sandbox.log.chmod(0o660)
+    assert "may read it" not in sandbox.call("run", str(sandbox.fleet), "--no-live").stderr
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (sandbox.log, lock)] == [0o660, 0o640]
+    sandbox.log.parent.chmod(0o755)
+    sandbox.log.chmod(0o644)
+    last = sandbox.call("run", str(sandbox.fleet), "--no-live").stderr
+    assert f"warning: {sandbox.log}: every user of this machine may read it" in last
+    assert stat.S_IMODE(sandbox.log.stat().st_mode) == 0o644
 
 
 @pytest.mark.parametrize("target", ["pipe", "precious", "nothing"])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet_ground import Ground
+from fleet_sandbox import Sandbox
 
 CRAFT = """
 import os, pathlib
@@ -41,58 +41,58 @@ class Writer(Agent):
 """
 
 
-def python_ground(folder: Path, craft: str, *, repository: bool = True) -> Ground:
-    """Return the ground of one agent that is the class ``Writer``, with a task whose first session waits at a gate."""
-    ground = Ground(folder).prepare("T1", gates=("T1",), repository=repository)
+def python_sandbox(folder: Path, craft: str, *, repository: bool = True) -> Sandbox:
+    """Return the sandbox of one agent that is the class ``Writer``, with a task whose first session waits at a gate."""
+    sandbox = Sandbox(folder).prepare("T1", gates=("T1",), repository=repository)
     (folder / "craft.py").write_text(craft)
-    lines = ground.fleet.read_text().splitlines()
+    lines = sandbox.fleet.read_text().splitlines()
     lines = ['kind = "python"\ntarget = "craft:Writer"' if line.startswith("command") else line for line in lines]
-    ground.fleet.write_text("\n".join(lines).replace('grace = "300ms"', 'grace = "60s"'))
-    return ground
+    sandbox.fleet.write_text("\n".join(lines).replace('grace = "300ms"', 'grace = "60s"'))
+    return sandbox
 
 
 @pytest.fixture
-def ground(tmp_path: Path) -> Ground:
-    return python_ground(tmp_path, CRAFT)
+def sandbox(tmp_path: Path) -> Sandbox:
+    return python_sandbox(tmp_path, CRAFT)
 
 
-def test_an_agent_of_ones_own_class_does_a_task(ground: Ground) -> None:
+def test_an_agent_of_ones_own_class_does_a_task(sandbox: Sandbox) -> None:
     """In a worktree, verified and merged like any other's."""
-    (ground.folder / "counts" / "T1.gate").unlink()
-    ground.run()
-    assert ground.git("show", "main:T1.txt") == "item 1\nitem 2\nitem 3\n"
-    assert ground.processes() == []
+    (sandbox.folder / "counts" / "T1.gate").unlink()
+    sandbox.run()
+    assert sandbox.git("show", "main:T1.txt") == "item 1\nitem 2\nitem 3\n"
+    assert sandbox.processes() == []
 
 
-def test_a_class_that_cannot_be_loaded_ends_the_run_before_it_begins(ground: Ground) -> None:
+def test_a_class_that_cannot_be_loaded_ends_the_run_before_it_begins(sandbox: Sandbox) -> None:
     """It would cost every task its retries: bad input, with place and reason, and nothing has been written."""
-    (ground.folder / "craft.py").write_text("\nimport nothing_of_that_name")
-    refused = ground.call("run", str(ground.fleet), "--no-live", code=2)
+    (sandbox.folder / "craft.py").write_text("\nimport nothing_of_that_name")
+    refused = sandbox.call("run", str(sandbox.fleet), "--no-live", code=2)
     assert "agents.agent.target: cannot be loaded: craft:Writer: ModuleNotFoundError: " in refused.stderr
     assert "craft.py, line 2)" in refused.stderr
-    assert not ground.log.exists()
+    assert not sandbox.log.exists()
 
 
-def test_an_agent_that_shuts_down_and_completes_has_done_its_task(ground: Ground) -> None:
+def test_an_agent_that_shuts_down_and_completes_has_done_its_task(sandbox: Sandbox) -> None:
     """In a fleet a graceful shutdown is no failure (A4)."""
-    (ground.folder / "counts" / "T1.gate").unlink()
-    with (ground.folder / "craft.py").open("a") as craft:
+    (sandbox.folder / "counts" / "T1.gate").unlink()
+    with (sandbox.folder / "craft.py").open("a") as craft:
         craft.write("        self.shutdown()\n        self.complete()\n")
-    ground.run()
-    assert ground.git("show", "main:T1.txt") == "item 1\nitem 2\nitem 3\n"
-    assert ground.processes() == []
+    sandbox.run()
+    assert sandbox.git("show", "main:T1.txt") == "item 1\nitem 2\nitem 3\n"
+    assert sandbox.processes() == []
 
 
-def test_an_urgent_message_preempts_it_at_a_safe_point_and_it_goes_on_where_it_was(ground: Ground) -> None:
+def test_an_urgent_message_preempts_it_at_a_safe_point_and_it_goes_on_where_it_was(sandbox: Sandbox) -> None:
     """Nothing is done twice: the next session resumes what the interrupted one has suspended."""
-    with ground.running() as run:
-        with ground.at_gate("T1"):
-            ground.call("send", "agent", "a word")
+    with sandbox.running() as run:
+        with sandbox.at_gate("T1"):
+            sandbox.call("send", "agent", "a word")
             run.until("Running -> Interrupting")
         assert "1 of 1 tasks closed" in run.rest()
-    assert ground.git("show", "main:T1.txt") == "item 1\nitem 2\nitem 3\n"
-    assert (ground.folder / "counts" / "T1").read_text().splitlines() == ["agent from 0", "agent from 2"]
-    assert ground.processes() == []
+    assert sandbox.git("show", "main:T1.txt") == "item 1\nitem 2\nitem 3\n"
+    assert (sandbox.folder / "counts" / "T1").read_text().splitlines() == ["agent from 0", "agent from 2"]
+    assert sandbox.processes() == []
 
 
 TAKES_BREAKS = """
@@ -125,40 +125,40 @@ class Writer(Agent):
 """
 
 
-def without_retries(ground: Ground) -> None:
-    ground.fleet.write_text(ground.fleet.read_text() + "\nmax_retries = 0\n")
+def without_retries(sandbox: Sandbox) -> None:
+    sandbox.fleet.write_text(sandbox.fleet.read_text() + "\nmax_retries = 0\n")
 
 
-def sessions(ground: Ground) -> list[str]:
+def sessions(sandbox: Sandbox) -> list[str]:
     """Return from where each session has gone on."""
-    return [line.partition("from ")[2] for line in (ground.folder / "counts" / "T1").read_text().splitlines()]
+    return [line.partition("from ")[2] for line in (sandbox.folder / "counts" / "T1").read_text().splitlines()]
 
 
-def test_an_agent_that_suspends_itself_unasked_goes_on_and_its_task_loses_no_retry(ground: Ground) -> None:
+def test_an_agent_that_suspends_itself_unasked_goes_on_and_its_task_loses_no_retry(sandbox: Sandbox) -> None:
     """Whoever has preempted it: a machine that is shut down, or the agent itself."""
-    (ground.folder / "craft.py").write_text(TAKES_BREAKS)
-    without_retries(ground)
-    ground.run()
-    assert sessions(ground) == ["0", "2"]
+    (sandbox.folder / "craft.py").write_text(TAKES_BREAKS)
+    without_retries(sandbox)
+    sandbox.run()
+    assert sessions(sandbox) == ["0", "2"]
 
 
 def test_what_a_suspended_agent_has_kept_is_found_by_the_next_claim_of_its_task(tmp_path: Path) -> None:
     """A session that is resumed and then killed fails its claim; the state of before is still there for the next."""
-    ground = python_ground(tmp_path, TAKES_BREAKS, repository=False)
-    (ground.folder / "counts" / "crash").touch()
-    ground.run()
-    assert sessions(ground) == ["0", "2", "2"]
+    sandbox = python_sandbox(tmp_path, TAKES_BREAKS, repository=False)
+    (sandbox.folder / "counts" / "crash").touch()
+    sandbox.run()
+    assert sessions(sandbox) == ["0", "2", "2"]
 
 
-def test_an_agent_whose_runner_is_gone_suspends_and_the_next_run_goes_on_where_it_was(ground: Ground) -> None:
+def test_an_agent_whose_runner_is_gone_suspends_and_the_next_run_goes_on_where_it_was(sandbox: Sandbox) -> None:
     """Its lease ends it, as a message would: that is no error, and costs no retry."""
-    without_retries(ground)
-    ground.fleet.write_text(ground.fleet.read_text().replace('name = "ground"', 'name = "ground"\nlease = "1s"', 1))
-    with ground.running() as run:
-        with ground.at_gate("T1"):
+    without_retries(sandbox)
+    sandbox.fleet.write_text(sandbox.fleet.read_text().replace('name = "sandbox"', 'name = "sandbox"\nlease = "1s"', 1))
+    with sandbox.running() as run:
+        with sandbox.at_gate("T1"):
             run.signal(signal.SIGKILL)
             run.process.wait()
-        ground.wait_for_all()
-    ground.run()
-    assert ground.git("show", "main:T1.txt") == "item 1\nitem 2\nitem 3\n"
-    assert sessions(ground) == ["0", "2"]
+        sandbox.wait_for_all()
+    sandbox.run()
+    assert sandbox.git("show", "main:T1.txt") == "item 1\nitem 2\nitem 3\n"
+    assert sessions(sandbox) == ["0", "2"]

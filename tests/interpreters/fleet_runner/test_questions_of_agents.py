@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fleet_ground import Ground
+from fleet_sandbox import Sandbox
 
 pytest.importorskip("mcp")
 
@@ -69,14 +69,14 @@ answer = "deny"
 [fleet.retry]"""
 
 
-def prepared(folder: Path, *servers: Sequence[tuple[str, Any]], keys: str = "", timeout: str = "60s") -> Ground:
-    """Return the ground of one agent that makes these calls, in one server after the other."""
-    ground = Ground(folder).prepare("T", repository=False, gates=("abandon",), timeout=timeout)
+def prepared(folder: Path, *servers: Sequence[tuple[str, Any]], keys: str = "", timeout: str = "60s") -> Sandbox:
+    """Return the sandbox of one agent that makes these calls, in one server after the other."""
+    sandbox = Sandbox(folder).prepare("T", repository=False, gates=("abandon",), timeout=timeout)
     (folder / "agent.py").write_text(AGENT)
     (folder / "counts" / "calls.json").write_text(json.dumps(servers))
-    text = ground.fleet.read_text().replace('verify = [["test", "-s", "T.txt"]]', "")
-    ground.fleet.write_text(text.replace("[fleet.retry]", ANSWERS.format(keys=keys)))
-    return ground
+    text = sandbox.fleet.read_text().replace('verify = [["test", "-s", "T.txt"]]', "")
+    sandbox.fleet.write_text(text.replace("[fleet.retry]", ANSWERS.format(keys=keys)))
+    return sandbox
 
 
 def permission(command: str, name: str, tool: str = "Bash") -> tuple[str, dict[str, Any]]:
@@ -85,7 +85,7 @@ def permission(command: str, name: str, tool: str = "Bash") -> tuple[str, dict[s
     return "permission", {"tool_name": tool, "input": {key: command}, "tool_use_id": name}
 
 
-def said(of: Ground) -> list[list[Any]]:
+def said(of: Sandbox) -> list[list[Any]]:
     """Return what the agent was answered: whether as an error, the text, and structured content."""
     answers: list[list[Any]] = json.loads((of.folder / "counts" / "said.json").read_text())
     return answers

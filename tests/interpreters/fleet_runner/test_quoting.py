@@ -34,7 +34,7 @@ class Kept(ActivityContext):
         return False
 
 
-async def test_a_handler_of_anybody_reports_no_secret_and_sees_its_activity_as_it_is() -> None:
+async def test_a_custom_handler_reports_no_secret_and_gets_its_activity_unchanged() -> None:
     """What the activity is, whether its end was asked for, and what its report is answered is passed on."""
     kept, seen = Kept(), list[object]()
 

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from fleet_ground import Ground
+from fleet_sandbox import Sandbox
 from lifefold.core.policy.reasons import AbortReason, TransitionReason
 
 AGENT: Final = r"""
@@ -77,9 +77,9 @@ max_total_errors = 1000
 
 
 class Log(NamedTuple):
-    """A fleet that is over: its ground, what its log has, and its tasks by their names."""
+    """A fleet that is over: its sandbox, what its log has, and its tasks by their names."""
 
-    ground: Ground
+    sandbox: Sandbox
     events: list[dict[str, Any]]
     tasks: dict[str, dict[str, Any]]
 
@@ -88,7 +88,7 @@ class Log(NamedTuple):
 def log(tmp_path_factory: pytest.TempPathFactory) -> Log:
     """Run the fleet to its end, once for all tests here."""
     folder = tmp_path_factory.mktemp("reasons")
-    ground = Ground(folder).prepare(*ENDS, "good", "orphan", agents=2)
+    sandbox = Sandbox(folder).prepare(*ENDS, "good", "orphan", agents=2)
     ends = {name: (each.said, each.status) for name, each in ENDS.items()} | {"good": ("", 0), "orphan": ("", -9)}
     agent = AGENT.replace("{ends}", repr(ends))
     (folder / "agent.py").write_text(agent)
@@ -96,13 +96,13 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Log:
     claude.write_text(f"#!{sys.executable}\n{agent}")
     claude.chmod(0o700)
     for name, each in ENDS.items():
-        ground.demand(name, "max_retries = 1", f'role = "{each.role}"')
-    ground.demand("good", 'role = "plain"').demand("orphan", 'role = "plain"', 'orphaned = "verify"')
-    ground.settle('backoff_base = "200ms"', f'roles = ["plain"]\n{PATIENT}')
-    tasks = ground.fleet.read_text().partition("[[tasks]]")
-    ground.fleet.write_text(f"{tasks[0]}{CLAUDE.format(folder=folder)}{PATIENT}\n{tasks[1]}{tasks[2]}")
-    ground.run(code=1)
-    return Log(ground, ground.json("log"), {each["id"]: each for each in ground.json("tasks")})
+        sandbox.demand(name, "max_retries = 1", f'role = "{each.role}"')
+    sandbox.demand("good", 'role = "plain"').demand("orphan", 'role = "plain"', 'orphaned = "verify"')
+    sandbox.settle('backoff_base = "200ms"', f'roles = ["plain"]\n{PATIENT}')
+    tasks = sandbox.fleet.read_text().partition("[[tasks]]")
+    sandbox.fleet.write_text(f"{tasks[0]}{CLAUDE.format(folder=folder)}{PATIENT}\n{tasks[1]}{tasks[2]}")
+    sandbox.run(code=1)
+    return Log(sandbox, sandbox.json("log"), {each["id"]: each for each in sandbox.json("tasks")})
 
 
 def reasons(log: Log, *events: str, of: str = "") -> set[tuple[str | None, str | None]]:
@@ -120,7 +120,7 @@ def test_an_abnormal_end_has_its_reasons_in_the_journal_in_why_and_for_the_retry
     assert (log.tasks[name]["state"], log.tasks[name]["retries"]) == ("FAILED", end.retries)
     unsaid = {"retry", "aborted", "unknown", "oom"}  # a signal is not evidence of a lack of memory
     known = [each for each in (end.transition_reason, end.abort_reason) if each not in unsaid]
-    said = log.ground.call("why", name).stdout
+    said = log.sandbox.call("why", name).stdout
     assert f"failed ({', '.join(dict.fromkeys(known))}): " in said if known else "failed: " in said
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from fleet_ground import Ground
+from fleet_sandbox import Sandbox
 
 FAILS = r"""
 import os, pathlib, sys
@@ -15,9 +15,9 @@ pathlib.Path(os.environ["LIFEFOLD_TASK"] + ".txt").write_text("done")
 """
 
 
-def ground(folder: Path, failures: int, max_restarts: int = 2) -> Ground:
+def sandbox(folder: Path, failures: int, max_restarts: int = 2) -> Sandbox:
     """Return a fleet of one agent that fails so often before it succeeds, and stops by its first error."""
-    of = Ground(folder).prepare("plain-1")
+    of = Sandbox(folder).prepare("plain-1")
     (of.folder / "agent.py").write_text(FAILS)
     text = of.fleet.read_text().replace("[fleet.retry]", '[fleet.restart]\nwindow = "1h"\n\n[fleet.retry]')
     restart = f'restart = {{ max_restarts = {max_restarts}, backoff_base = "100ms", backoff_cap = "100ms" }}'
@@ -26,9 +26,9 @@ def ground(folder: Path, failures: int, max_restarts: int = 2) -> Ground:
     return of
 
 
-def test_an_agent_that_stops_by_its_errors_is_begun_anew_and_its_work_comes_home(tmp_path: Path) -> None:
+def test_an_agent_that_stops_by_errors_is_restarted_and_its_work_is_merged(tmp_path: Path) -> None:
     """Twice, with the same name; the journal says so."""
-    of = ground(tmp_path, failures=2)
+    of = sandbox(tmp_path, failures=2)
     of.run()
     assert len(of.merges()) == 1
     assert of.call("log").stdout.count("RestartDue") == 2
@@ -37,9 +37,9 @@ def test_an_agent_that_stops_by_its_errors_is_begun_anew_and_its_work_comes_home
     assert of.processes() == []
 
 
-def test_who_would_be_restarted_too_often_is_quarantined_and_everybody_is_told_why(tmp_path: Path) -> None:
+def test_an_agent_beyond_its_restarts_is_quarantined_with_the_reason_everywhere(tmp_path: Path) -> None:
     """By the screen, `status`, `why` and the journal; and the fleet ends."""
-    of = ground(tmp_path, failures=99, max_restarts=1)
+    of = sandbox(tmp_path, failures=99, max_restarts=1)
     said = of.run(code=1)
     reason = "it was restarted once within 1 h; it stopped:"
     assert f"quarantined: {reason}" in said
@@ -47,7 +47,7 @@ def test_who_would_be_restarted_too_often_is_quarantined_and_everybody_is_told_w
     assert agent["supervisor"] == "Quarantined"
     assert agent["reason"].startswith(reason)
     assert "no api key" in agent["reason"]
-    assert "Quarantined" in of.call("status").stdout
+    assert "quarantined" in of.call("status").stdout
     assert reason in of.call("why", "plain-1").stdout
     assert reason in of.call("log").stdout
     assert (of.folder / "counts" / "sessions").read_text().splitlines() == ["one"] * 2

@@ -16,7 +16,7 @@ import anyio
 import pytest
 
 from back_ends import on_asyncio
-from fleet_ground import Ground
+from fleet_sandbox import Sandbox
 from lifefold.core.kernel import Reaction, Refusal
 from lifefold.core.lifecycles.session import SessionExited
 from lifefold.effects import IncrementSession
@@ -34,7 +34,7 @@ from lifefold.interpreters.processes import (
     signal_if_ours,
 )
 from lifefold.interpreters.worktrees.verification import end_left_over
-from session_ground import PATIENCE_S, Bell
+from session_scripts import PATIENCE_S, Bell
 
 BEGINS = """
 import os, pathlib, signal, subprocess, sys, time
@@ -58,7 +58,7 @@ DEAF = 'signal.signal(signal.SIGTERM, lambda *_: ring("asked")); ring("begun")\n
 
 SPOILS = """
 if task == "one" and "failed" not in prompt:
-    start = folder / ".lifefold/ground.db.files/sessions" / agent / f"{int(attempt):04d}" / "start-1"
+    start = folder / ".lifefold/sandbox.db.files/sessions" / agent / f"{int(attempt):04d}" / "start-1"
     os.kill(os.getppid(), signal.SIGSTOP)
     (start / "FILE").write_text("garbage")
     os.kill(os.getppid(), signal.SIGKILL)
@@ -78,20 +78,20 @@ if "repositories of its own" not in prompt:
 
 
 @pytest.fixture
-def ground(tmp_path: Path) -> Iterator[Ground]:
-    ground = Ground(tmp_path)
-    yield ground
-    ground.kill_all()
+def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
+    sandbox = Sandbox(tmp_path)
+    yield sandbox
+    sandbox.kill_all()
 
 
-def prepare(ground: Ground, agent: str, *tasks: str, agents: int = 1, **fleet: str) -> Ground:
+def prepare(sandbox: Sandbox, agent: str, *tasks: str, agents: int = 1, **fleet: str) -> Sandbox:
     """Prepare a fleet of agents that do what is given and then their work, with all the time in the world."""
-    ground.prepare(*tasks, agents=agents)
-    (ground.folder / "agent.py").write_text(BEGINS + agent + ENDS)
-    text = re.sub(r'session_timeout = "\w+"', 'session_timeout = "1h"', ground.fleet.read_text())
+    sandbox.prepare(*tasks, agents=agents)
+    (sandbox.folder / "agent.py").write_text(BEGINS + agent + ENDS)
+    text = re.sub(r'session_timeout = "\w+"', 'session_timeout = "1h"', sandbox.fleet.read_text())
     lines = "".join(f'{key} = "{value}"\n' for key, value in fleet.items())
-    ground.fleet.write_text(text.replace("[fleet]\n", f"[fleet]\n{lines}"))
-    return ground
+    sandbox.fleet.write_text(text.replace("[fleet]\n", f"[fleet]\n{lines}"))
+    return sandbox
 
 
 def told(bell: Bell) -> ProcessIdentity:
@@ -101,9 +101,9 @@ def told(bell: Bell) -> ProcessIdentity:
     return found
 
 
-def killed_at_work(ground: Ground, begun: Bell, task: str) -> ProcessIdentity:
+def killed_at_work(sandbox: Sandbox, begun: Bell, task: str) -> ProcessIdentity:
     """Kill a runner whose agent is at work; return the agent's process, which goes on."""
-    with ground.running() as run:
+    with sandbox.running() as run:
         run.until(task, "IN_PROGRESS")
         agent = told(begun)
         run.signal(signal.SIGKILL)
@@ -115,25 +115,25 @@ def killed_at_work(ground: Ground, begun: Bell, task: str) -> ProcessIdentity:
 # -- the runner
 
 
-def test_a_runner_that_goes_down_leaves_the_sessions_to_the_next(ground: Ground) -> None:
+def test_a_runner_that_goes_down_leaves_the_sessions_to_the_next(sandbox: Sandbox) -> None:
     """An error of the runner's own (here: its log becomes unreadable) is no error of any agent's."""
-    prepare(ground, WAITS, "one", "two", agents=2)
-    begun, go = Bell(ground.folder / "begun"), Bell(ground.folder / "go")
-    with ground.running() as run:
+    prepare(sandbox, WAITS, "one", "two", agents=2)
+    begun, go = Bell(sandbox.folder / "begun"), Bell(sandbox.folder / "go")
+    with sandbox.running() as run:
         agents = [told(begun), told(begun)]
         run.until("IN_PROGRESS")
         run.until("IN_PROGRESS")
-        _execute(ground.log, "ALTER TABLE posts RENAME TO hidden")
+        _execute(sandbox.log, "ALTER TABLE posts RENAME TO hidden")
         run.rest()
         assert run.process.returncode == 3
     assert all(is_alive(agent) for agent in agents)
-    _execute(ground.log, "ALTER TABLE hidden RENAME TO posts")
+    _execute(sandbox.log, "ALTER TABLE hidden RENAME TO posts")
     go.ring()
     go.ring()
-    ground.run()
-    assert (ground.sessions("one"), ground.sessions("two")) == (1, 1)
-    assert [agent["total_errors"] for agent in ground.json("status")["agents"]] == [0, 0]
-    assert ground.processes() == []
+    sandbox.run()
+    assert (sandbox.sessions("one"), sandbox.sessions("two")) == (1, 1)
+    assert [agent["total_errors"] for agent in sandbox.json("status")["agents"]] == [0, 0]
+    assert sandbox.processes() == []
 
 
 def _execute(log: Path, statement: str) -> None:
@@ -141,18 +141,18 @@ def _execute(log: Path, statement: str) -> None:
         connection.execute(statement)
 
 
-def test_an_adopted_session_gets_its_lease_at_once(ground: Ground) -> None:
+def test_an_adopted_session_gets_its_lease_at_once(sandbox: Sandbox) -> None:
     """However little the lease of the runner before has left, the session does not end under the next one."""
-    prepare(ground, WAITS, "one", lease="1h")  # nobody renews by habit while this test goes on
-    begun, go = Bell(ground.folder / "begun"), Bell(ground.folder / "go")
-    killed_at_work(ground, begun, "one")
-    directory = FleetFolder(ground.log).last_start("agent", 1)
+    prepare(sandbox, WAITS, "one", lease="1h")  # nobody renews by habit while this test goes on
+    begun, go = Bell(sandbox.folder / "begun"), Bell(sandbox.folder / "go")
+    killed_at_work(sandbox, begun, "one")
+    directory = FleetFolder(sandbox.log).last_start("agent", 1)
     start = read_start(directory)
     assert start is not None
     assert signal_if_ours(start.shim, signal.SIGSTOP)  # so that it is we who read what the shim is told
     control = os.open(directory / "control", os.O_RDONLY | os.O_NONBLOCK)
     try:
-        with ground.running() as run:
+        with sandbox.running() as run:
             assert select.select([control], [], [], PATIENCE_S)[0], "nobody has renewed the lease"
             assert json.loads(os.read(control, 4096).splitlines()[0]).keys() == {"lease_until_boot_ms"}
             assert signal_if_ours(start.shim, signal.SIGCONT)
@@ -161,56 +161,58 @@ def test_an_adopted_session_gets_its_lease_at_once(ground: Ground) -> None:
     finally:
         os.close(control)
         signal_if_ours(start.shim, signal.SIGCONT)
-    assert ground.sessions("one") == 1
+    assert sandbox.sessions("one") == 1
 
 
-def test_a_second_interrupt_also_kills_what_an_earlier_runner_has_left(ground: Ground) -> None:
+def test_a_second_interrupt_also_kills_what_an_earlier_runner_has_left(sandbox: Sandbox) -> None:
     """A stopped agent's session that survived its runner ends within its grace, or when nobody waits any longer."""
-    prepare(ground, DEAF, "one")
-    ground.fleet.write_text(ground.fleet.read_text().replace('grace = "300ms"', 'grace = "1h"'))
-    begun, asked = Bell(ground.folder / "begun"), Bell(ground.folder / "asked")
-    agent = killed_at_work(ground, begun, "one")
-    ground.call("stop", "--all")
-    with ground.running() as run:
+    prepare(sandbox, DEAF, "one")
+    sandbox.fleet.write_text(sandbox.fleet.read_text().replace('grace = "300ms"', 'grace = "1h"'))
+    begun, asked = Bell(sandbox.folder / "begun"), Bell(sandbox.folder / "asked")
+    agent = killed_at_work(sandbox, begun, "one")
+    sandbox.call("stop", "--all")
+    with sandbox.running() as run:
         assert told(asked) == agent
         run.signal(signal.SIGINT)
         run.until("leaving")
         run.signal_again(signal.SIGINT)
         run.rest()
         assert run.process.returncode == Verdict.LEFT
-    assert ground.processes() == []
+    assert sandbox.processes() == []
 
 
 @on_asyncio
 def test_an_end_is_confirmed_only_when_it_is_certain(
-    ground: Ground, monkeypatch: pytest.MonkeyPatch, backend: str
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, backend: str
 ) -> None:
     """A session that lives on although it was killed is told of, and looked after until it is gone."""
-    prepare(ground, WAITS, "one")
-    begun, _go = Bell(ground.folder / "begun"), Bell(ground.folder / "go")
-    agent = killed_at_work(ground, begun, "one")
-    ground.call("stop", "--all")
+    prepare(sandbox, WAITS, "one")
+    begun, _go = Bell(sandbox.folder / "begun"), Bell(sandbox.folder / "go")
+    agent = killed_at_work(sandbox, begun, "one")
+    sandbox.call("stop", "--all")
     error = SurvivorsError("processes live on")
     monkeypatch.setattr(sessions, "adopt", _failing_twice(adopt, error))
     monkeypatch.setattr(retry_until, "PAUSE_S", 0.01)
-    verdict, notices = anyio.run(partial(_run, ground), backend=backend)
+    verdict, notices = anyio.run(partial(_run, sandbox), backend=backend)
     assert (verdict, notices[1:]) == (Verdict.SOME_FAILED, [("agent", f"waits to end what is left: {error}")])
     assert not is_alive(agent)
 
 
-def test_a_verification_that_was_left_is_ended_for_certain(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_verification_that_was_left_is_ended_for_certain(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """Verification begins again only when nothing of its first beginning is at work any more."""
-    prepare(ground, "", "one")
-    begun, once = Bell(ground.folder / "begun"), ground.folder / "once"
+    prepare(sandbox, "", "one")
+    begun, once = Bell(sandbox.folder / "begun"), sandbox.folder / "once"
     command = f"[ -e {once} ] || {{ touch {once}; echo $$ > {begun}; exec sleep 1000; }}"
-    ground.fleet.write_text(ground.fleet.read_text().replace('["test", "-s", "one.txt"]', f'["sh", "-c", "{command}"]'))
-    with ground.running() as run:
+    sandbox.fleet.write_text(
+        sandbox.fleet.read_text().replace('["test", "-s", "one.txt"]', f'["sh", "-c", "{command}"]')
+    )
+    with sandbox.running() as run:
         left = told(begun)
         run.signal(signal.SIGKILL)
         run.rest()
     monkeypatch.setattr(handlers, "end_left_over", _failing_twice(end_left_over, OSError("no descriptor")))
     monkeypatch.setattr(retry_until, "PAUSE_S", 0.01)
-    verdict, notices = anyio.run(_run, ground)
+    verdict, notices = anyio.run(_run, sandbox)
     assert notices[0][1] == "continuing: 0 sessions adopted, 0 tasks in progress, 1 to be verified or merged"
     assert (verdict, notices[1:]) == (Verdict.ALL_CLOSED, [("agent", "waits to end what is left: no descriptor")])
     assert not is_alive(left)
@@ -227,8 +229,8 @@ def _failing_twice(real: Any, error: Exception) -> Any:
     return failing
 
 
-async def _run(ground: Ground, interpreter: Interpreter | None = None) -> tuple[Verdict, list[tuple[str, str]]]:
-    runner = await Runner.open(load(ground.fleet), ground.log, interpreter=interpreter)
+async def _run(sandbox: Sandbox, interpreter: Interpreter | None = None) -> tuple[Verdict, list[tuple[str, str]]]:
+    runner = await Runner.open(load(sandbox.fleet), sandbox.log, interpreter=interpreter)
     try:
         return await runner.run(), runner.notices
     finally:
@@ -240,16 +242,16 @@ async def _run(ground: Ground, interpreter: Interpreter | None = None) -> tuple[
 
 @pytest.mark.parametrize("file", ["exit.json", "started.json", "output.position", "exit.json.tmp"])
 @pytest.mark.parametrize("how", [GARBAGE, PIPE], ids=["garbage", "pipe"])
-def test_an_agent_that_spoils_its_records_fails_alone(ground: Ground, file: str, how: str) -> None:
+def test_an_agent_that_spoils_its_records_fails_alone(sandbox: Sandbox, file: str, how: str) -> None:
     """It is an error of its session; the others go on, and the task is tried again."""
-    prepare(ground, SPOILS.replace(GARBAGE, how).replace("FILE", file), "one", "two", agents=2)
-    ground.run()
-    assert (ground.sessions("one"), ground.sessions("two")) == (2, 1)
-    assert sorted(agent["total_errors"] for agent in ground.json("status")["agents"]) == [0, 1]
-    assert ground.processes() == []
+    prepare(sandbox, SPOILS.replace(GARBAGE, how).replace("FILE", file), "one", "two", agents=2)
+    sandbox.run()
+    assert (sandbox.sessions("one"), sandbox.sessions("two")) == (2, 1)
+    assert sorted(agent["total_errors"] for agent in sandbox.json("status")["agents"]) == [0, 1]
+    assert sandbox.processes() == []
 
 
-def test_a_session_finds_its_prompt_however_slow_effects_are(ground: Ground) -> None:
+def test_a_session_finds_its_prompt_however_slow_effects_are(sandbox: Sandbox) -> None:
     """The file is there when the agent starts, also if effects before it have not been performed yet."""
     ended = 0
 
@@ -263,7 +265,7 @@ def test_a_session_finds_its_prompt_however_slow_effects_are(ground: Ground) -> 
             await anyio.sleep(0.01)
 
     async def run() -> int:
-        runner = await Runner.open(load(ground.fleet), ground.log, interpreter=Interpreter({IncrementSession: slow}))
+        runner = await Runner.open(load(sandbox.fleet), sandbox.log, interpreter=Interpreter({IncrementSession: slow}))
         runner.observers.append(watch)
         try:
             await runner.run()
@@ -271,90 +273,90 @@ def test_a_session_finds_its_prompt_however_slow_effects_are(ground: Ground) -> 
         finally:
             runner.close()
 
-    prepare(ground, "", "one", "two")
+    prepare(sandbox, "", "one", "two")
     assert anyio.run(run) == 0
-    assert "one" in (ground.folder / "repo" / "one.txt").read_text()
+    assert "one" in (sandbox.folder / "repo" / "one.txt").read_text()
 
 
 def test_a_prompt_that_has_become_too_long_for_an_argument_is_read_from_its_file(
-    ground: Ground, monkeypatch: pytest.MonkeyPatch
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It grows by messages and by what went wrong, and nothing of it is lost: the argument says where it is."""
-    prepare(ground, '(folder / "said").write_text(sys.argv[2])', "one", "two")
+    prepare(sandbox, '(folder / "said").write_text(sys.argv[2])', "one", "two")
     long = "ü" * 300
-    text = ground.fleet.read_text().replace('"{prompt_file}"]', '"{prompt_file}", "{prompt}"]')
-    ground.fleet.write_text(text.replace('"Write one.txt"', '"short"').replace('"Write two.txt"', f'"{long}"'))
+    text = sandbox.fleet.read_text().replace('"{prompt_file}"]', '"{prompt_file}", "{prompt}"]')
+    sandbox.fleet.write_text(text.replace('"Write one.txt"', '"short"').replace('"Write two.txt"', f'"{long}"'))
     monkeypatch.setattr(specs, "ARGUMENT_BYTES", 500)
-    assert anyio.run(_run, ground)[0] is Verdict.ALL_CLOSED
-    said = (ground.folder / "said").read_text()
+    assert anyio.run(_run, sandbox)[0] is Verdict.ALL_CLOSED
+    said = (sandbox.folder / "said").read_text()
     assert "too long for an argument" in said
-    assert str(FleetFolder(ground.log).prompt("agent", 2)) in said
-    assert long in (ground.folder / "repo" / "two.txt").read_text()
+    assert str(FleetFolder(sandbox.log).prompt("agent", 2)) in said
+    assert long in (sandbox.folder / "repo" / "two.txt").read_text()
 
 
-def test_work_that_can_never_be_merged_is_tried_again_with_the_reason(ground: Ground) -> None:
+def test_work_that_can_never_be_merged_is_tried_again_with_the_reason(sandbox: Sandbox) -> None:
     """It is no use to wait for it: the next prompt says what was wrong."""
-    prepare(ground, NESTS, "one")
-    ground.run()
-    assert ground.sessions("one") == 2
-    assert ground.merges() == ["Merge one: Write one.txt"]
+    prepare(sandbox, NESTS, "one")
+    sandbox.run()
+    assert sandbox.sessions("one") == 2
+    assert sandbox.merges() == ["Merge one: Write one.txt"]
 
 
 # -- other runs
 
 
-def test_a_second_run_of_the_fleet_on_another_log_is_refused(ground: Ground) -> None:
+def test_a_second_run_of_the_fleet_on_another_log_is_refused(sandbox: Sandbox) -> None:
     """It exits with 2, names the log of the first, and disturbs nothing."""
-    prepare(ground, WAITS, "one")
-    begun, go = Bell(ground.folder / "begun"), Bell(ground.folder / "go")
-    with ground.running() as run:
+    prepare(sandbox, WAITS, "one")
+    begun, go = Bell(sandbox.folder / "begun"), Bell(sandbox.folder / "go")
+    with sandbox.running() as run:
         told(begun)
-        before = ground.git("for-each-ref")
-        refused = ground.call("run", str(ground.fleet), "--no-live", "--db", "other.db", code=2)
-        assert f"with the log {ground.log}" in refused.stderr
-        assert ground.git("for-each-ref") == before
-        assert not list(ground.folder.glob("other.db*"))
+        before = sandbox.git("for-each-ref")
+        refused = sandbox.call("run", str(sandbox.fleet), "--no-live", "--db", "other.db", code=2)
+        assert f"with the log {sandbox.log}" in refused.stderr
+        assert sandbox.git("for-each-ref") == before
+        assert not list(sandbox.folder.glob("other.db*"))
         go.ring()
         assert "1 of 1 tasks closed" in run.rest()
 
 
-def test_a_run_whose_name_another_has_taken_over_cannot_be_continued(ground: Ground) -> None:
+def test_a_run_whose_name_another_has_taken_over_cannot_be_continued(sandbox: Sandbox) -> None:
     """Its claims are the other one's now; that one can be continued."""
-    prepare(ground, WAITS, "one")
-    begun, go = Bell(ground.folder / "begun"), Bell(ground.folder / "go")
-    agent = killed_at_work(ground, begun, "one")
+    prepare(sandbox, WAITS, "one")
+    begun, go = Bell(sandbox.folder / "begun"), Bell(sandbox.folder / "go")
+    agent = killed_at_work(sandbox, begun, "one")
     go.ring()
     go.ring()
-    ground.call("run", str(ground.fleet), "--no-live", "--db", "other.db")
-    refused = ground.call("run", str(ground.fleet), "--no-live", code=2)
+    sandbox.call("run", str(sandbox.fleet), "--no-live", "--db", "other.db")
+    refused = sandbox.call("run", str(sandbox.fleet), "--no-live", code=2)
     assert "taken over" in refused.stderr
-    assert str(ground.folder / "other.db") in refused.stderr
-    ground.call("run", str(ground.fleet), "--no-live", "--db", "other.db")
+    assert str(sandbox.folder / "other.db") in refused.stderr
+    sandbox.call("run", str(sandbox.fleet), "--no-live", "--db", "other.db")
     signal_if_ours(agent, signal.SIGKILL)
 
 
-def test_a_run_that_cannot_begin_changes_nothing_in_the_repository(ground: Ground) -> None:
+def test_a_run_that_cannot_begin_changes_nothing_in_the_repository(sandbox: Sandbox) -> None:
     """Where the log cannot be written, what an earlier run has left remains as it is."""
-    prepare(ground, "", "one")
-    ground.run()
-    before = ground.git("for-each-ref")
-    assert "lifefold/ground/one/1" in before
-    ground.call("run", str(ground.fleet), "--no-live", "--db", "repo/README/x.db", code=2)
-    assert ground.git("for-each-ref") == before
+    prepare(sandbox, "", "one")
+    sandbox.run()
+    before = sandbox.git("for-each-ref")
+    assert "lifefold/sandbox/one/1" in before
+    sandbox.call("run", str(sandbox.fleet), "--no-live", "--db", "repo/README/x.db", code=2)
+    assert sandbox.git("for-each-ref") == before
 
 
-def test_a_beginning_that_was_interrupted_is_made_up_for(ground: Ground) -> None:
+def test_a_beginning_that_was_interrupted_is_made_up_for(sandbox: Sandbox) -> None:
     """As long as nothing is in the log, the run takes over the fleet's name, whatever earlier ones have left."""
-    prepare(ground, "", "one")
-    ground.run()
+    prepare(sandbox, "", "one")
+    sandbox.run()
 
     async def begin() -> None:
-        runner = await Runner.open(load(ground.fleet), ground.folder / "new.db")
+        runner = await Runner.open(load(sandbox.fleet), sandbox.folder / "new.db")
         runner.close()
 
     anyio.run(begin)
-    file = ground.folder / "repo" / ".git" / "lifefold" / "ground"
-    assert str(ground.folder / "new.db") in file.read_text()
-    file.write_text(f"another\n{ground.log}\n")  # as if the name had not been taken over yet
-    ground.call("run", str(ground.fleet), "--no-live", "--db", "new.db")
-    assert len(ground.merges()) == 1, "nothing was left to be changed"
+    file = sandbox.folder / "repo" / ".git" / "lifefold" / "sandbox"
+    assert str(sandbox.folder / "new.db") in file.read_text()
+    file.write_text(f"another\n{sandbox.log}\n")  # as if the name had not been taken over yet
+    sandbox.call("run", str(sandbox.fleet), "--no-live", "--db", "new.db")
+    assert len(sandbox.merges()) == 1, "nothing was left to be changed"

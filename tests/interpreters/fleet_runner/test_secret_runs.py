@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from fleet_ground import Ground
+from fleet_sandbox import Sandbox
 from lifefold.interpreters.fleet_file import load
 from lifefold.interpreters.fleet_runner.log_owner import must_belong
 from lifefold.interpreters.store import SqliteStore
@@ -32,29 +32,29 @@ PASSWORD = "opensesame"  # noqa: S105 - there is no such service
 
 
 @pytest.fixture
-def ground(tmp_path: Path) -> Generator[Ground]:
+def sandbox(tmp_path: Path) -> Generator[Sandbox]:
     """A place for runs; whatever still works there is killed in the end."""
-    made = Ground(tmp_path)
+    made = Sandbox(tmp_path)
     yield made
     made.kill_all()
 
 
 @pytest.fixture
-def guarded(ground: Ground) -> Ground:
+def guarded(sandbox: Sandbox) -> Sandbox:
     """A fleet of one agent with one task, which fails once."""
-    ground.prepare("plain-1")
-    (ground.folder / "agent.py").write_text(AGENT)
-    return ground
+    sandbox.prepare("plain-1")
+    (sandbox.folder / "agent.py").write_text(AGENT)
+    return sandbox
 
 
-def texts(ground: Ground) -> str:
+def texts(sandbox: Sandbox) -> str:
     """All that the log says."""
-    with closing(sqlite3.connect(ground.log)) as log:
+    with closing(sqlite3.connect(sandbox.log)) as log:
         rows = log.execute("SELECT envelope, effects FROM entries UNION ALL SELECT name, value FROM meta").fetchall()
     return "\n".join(str(cell) for row in rows for cell in row)
 
 
-def test_a_secret_that_an_agent_prints_is_in_no_record_and_on_no_screen(guarded: Ground) -> None:
+def test_a_secret_that_an_agent_prints_is_in_no_record_and_on_no_screen(guarded: Sandbox) -> None:
     """Its last line goes into the log, the next prompt and every listing: with the name in place of the value."""
     guarded.settle("[[agents]]", '[[agents]]\nenv_pass = ["MY_*", "HARMLESS"]')
     screen = guarded.run(MY_API_KEY=KEY, HARMLESS="plain words")
@@ -67,7 +67,7 @@ def test_a_secret_that_an_agent_prints_is_in_no_record_and_on_no_screen(guarded:
     assert {path.name for path in kept} == {"environment", "output.log"}, "the agent's own file, and its raw output"
 
 
-def test_what_the_fleet_file_calls_a_secret_is_one(guarded: Ground) -> None:
+def test_what_the_fleet_file_calls_a_secret_is_one(guarded: Sandbox) -> None:
     """Also a value that stands in the file."""
     table = 'env = { HARMLESS = "plain-words", '
     guarded.settle("env = { ", table).settle("[fleet]\n", '[fleet]\nredact = ["HARM*"]\n')
@@ -76,7 +76,7 @@ def test_what_the_fleet_file_calls_a_secret_is_one(guarded: Ground) -> None:
     assert "plain-words" not in texts(guarded)
 
 
-def test_an_agent_gets_no_key_that_its_file_does_not_name_and_its_failure_says_which(guarded: Ground) -> None:
+def test_an_agent_gets_no_key_that_its_file_does_not_name_and_its_failure_says_which(guarded: Sandbox) -> None:
     """What it printed looks like a missing login, and the variable is there: the error names it, and where it goes."""
     guarded.demand("plain-1", "max_retries = 0")
     guarded.run(code=1, MY_API_KEY=KEY)
@@ -90,7 +90,7 @@ def test_an_agent_gets_no_key_that_its_file_does_not_name_and_its_failure_says_w
     )
 
 
-def test_verification_gets_what_the_fleet_names_and_nothing_of_the_agents(guarded: Ground) -> None:
+def test_verification_gets_what_the_fleet_names_and_nothing_of_the_agents(guarded: Sandbox) -> None:
     """It runs what the agent has written; what it prints is quoted without secrets."""
     guarded.settle("[fleet]\n", '[fleet]\nenv_pass = ["DB_*"]\nenv = { MODE = "test" }\n')
     guarded.settle("[[agents]]", '[[agents]]\nenv_pass = ["MY_*"]')
@@ -101,23 +101,23 @@ def test_verification_gets_what_the_fleet_names_and_nothing_of_the_agents(guarde
     assert PASSWORD not in texts(guarded)
 
 
-def test_a_fleet_goes_on_with_its_log_when_a_key_was_changed(ground: Ground) -> None:
+def test_a_fleet_goes_on_with_its_log_when_a_key_was_changed(sandbox: Sandbox) -> None:
     """Variables are no part of what a log belongs to: neither their values nor what is passed."""
-    ground.prepare("hang-1", timeout="60s")
-    with ground.running() as run:
+    sandbox.prepare("hang-1", timeout="60s")
+    with sandbox.running() as run:
         run.until("SessionStarted")
         run.signal(signal.SIGINT)
         run.rest()
-    ground.settle("env = { ", 'env_pass = ["A_*"]\nenv = { B_KEY = "other", ')
-    assert "1 of 1 tasks closed" in ground.run()
-    assert "B_KEY" not in texts(ground)
+    sandbox.settle("env = { ", 'env_pass = ["A_*"]\nenv = { B_KEY = "other", ')
+    assert "1 of 1 tasks closed" in sandbox.run()
+    assert "B_KEY" not in texts(sandbox)
 
 
-def test_a_log_that_has_digests_of_variables_is_no_other_fleets(ground: Ground) -> None:
+def test_a_log_that_has_digests_of_variables_is_no_other_fleets(sandbox: Sandbox) -> None:
     """An earlier version kept them: what is said of such a log is not that its fleet file was changed."""
-    ground.prepare("plain-1", repository=False)
-    fleet = load(ground.fleet)
+    sandbox.prepare("plain-1", repository=False)
+    fleet = load(sandbox.fleet)
     meaning = json.loads(fleet.meaning)
     meaning["agents"]["agent"]["env"] = {"COUNTS": "digest 00000000"}
-    with SqliteStore.create(ground.folder / "old.db", {"fleet": "ground", "meaning": json.dumps(meaning)}) as store:
+    with SqliteStore.create(sandbox.folder / "old.db", {"fleet": "sandbox", "meaning": json.dumps(meaning)}) as store:
         anyio.run(must_belong, fleet, store)

@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from fleet_ground import HANG_S, Ground
+from fleet_sandbox import HANG_S, Sandbox
 from lifefold.interpreters.fleet_runner import Verdict
 
 SERVICE: Final = r"""
@@ -45,9 +45,9 @@ grace = "300ms"
 QUEUE: Final = "{ queue = true }"
 
 
-def ground(folder: Path, *tasks: str, triggers: str = QUEUE, more: str = "") -> Ground:
+def sandbox(folder: Path, *tasks: str, triggers: str = QUEUE, more: str = "") -> Sandbox:
     """Return a fleet with one service, and with agents that do these tasks, if there are any."""
-    of = Ground(folder).prepare(*tasks)
+    of = Sandbox(folder).prepare(*tasks)
     (folder / "service.py").write_text(SERVICE)
     (folder / "out").mkdir()
     text = of.fleet.read_text()
@@ -57,13 +57,13 @@ def ground(folder: Path, *tasks: str, triggers: str = QUEUE, more: str = "") -> 
     return of
 
 
-def runs(of: Ground, name: str = "runs") -> list[str]:
+def runs(of: Sandbox, name: str = "runs") -> list[str]:
     """Return what was run, in its order; with the name ``ends``, what of it has come to a good end."""
     file = of.folder / "out" / name
     return file.read_text().splitlines() if file.exists() else []
 
 
-def send(of: Ground, *texts: str) -> None:
+def send(of: Sandbox, *texts: str) -> None:
     """Send messages, one after the other."""
     for text in texts:
         assert of.call("send", "web", text, "--db", str(of.log)).returncode == 0
@@ -71,7 +71,7 @@ def send(of: Ground, *texts: str) -> None:
 
 def test_messages_are_run_in_their_order_each_once_and_the_fleet_ends_when_it_is_said(tmp_path: Path) -> None:
     """Nobody takes tasks in it; the run in flight ends first."""
-    of = ground(tmp_path)
+    of = sandbox(tmp_path)
     with of.running("--watch") as run:
         run.until("more may come")
         send(of, "one", "two", "three")
@@ -85,7 +85,7 @@ def test_messages_are_run_in_their_order_each_once_and_the_fleet_ends_when_it_is
 
 def test_an_interval_is_run_time_and_again_beside_tasks_and_ends_with_them(tmp_path: Path) -> None:
     """The service takes no task; when all are settled it is sent home, and nothing of it is left."""
-    of = ground(tmp_path, "T-1", triggers='{ every = "1s" }')
+    of = sandbox(tmp_path, "T-1", triggers='{ every = "1s" }')
     with of.running("--watch") as run:
         for _ in range(3):
             run.until("invocation web", "Running -> Idle")
@@ -100,7 +100,7 @@ def test_an_interval_is_run_time_and_again_beside_tasks_and_ends_with_them(tmp_p
 
 def test_a_fleet_that_is_not_watched_ends_with_its_tasks_and_its_services_with_it(tmp_path: Path) -> None:
     """Without ``--watch`` nobody has to say anything."""
-    of = ground(tmp_path, "T-1", triggers='{ every = "1h" }')
+    of = sandbox(tmp_path, "T-1", triggers='{ every = "1h" }')
     of.run()
     assert runs(of) == []
     assert of.processes() == []
@@ -108,7 +108,7 @@ def test_a_fleet_that_is_not_watched_ends_with_its_tasks_and_its_services_with_i
 
 def test_a_run_of_a_removed_service_is_adopted_by_the_next_runner_and_ends(tmp_path: Path) -> None:
     """The next runner has no service of that name in its file: the run ends by itself, and nothing else is run."""
-    of = ground(tmp_path, "plain-1")
+    of = sandbox(tmp_path, "plain-1")
     gate = tmp_path / "out" / "gate"
     os.mkfifo(gate)
     with of.running("--watch") as run:
@@ -133,7 +133,7 @@ def test_a_run_of_a_removed_service_is_adopted_by_the_next_runner_and_ends(tmp_p
 
 def test_a_runner_that_is_killed_loses_no_message_and_runs_none_twice(tmp_path: Path) -> None:
     """The run in flight is adopted, what waits is run by the next runner, and what comes meanwhile, too."""
-    of = ground(tmp_path)
+    of = sandbox(tmp_path)
     gate = tmp_path / "out" / "gate"
     os.mkfifo(gate)
     with of.running("--watch") as run:
@@ -156,7 +156,7 @@ def test_a_runner_that_is_killed_loses_no_message_and_runs_none_twice(tmp_path: 
 
 def test_a_service_that_is_stopped_ends_its_run_and_runs_nothing_more(tmp_path: Path) -> None:
     """What waits is given back to people, and who writes later is refused."""
-    of = ground(tmp_path)
+    of = sandbox(tmp_path)
     os.mkfifo(tmp_path / "out" / "gate")
     with of.running("--watch") as run:
         run.until("more may come")
@@ -173,13 +173,13 @@ def test_a_service_that_is_stopped_ends_its_run_and_runs_nothing_more(tmp_path: 
 
 def test_a_service_that_is_paused_runs_nothing_until_it_is_resumed(tmp_path: Path) -> None:
     """Messages wait, and are run in their order then."""
-    of = ground(tmp_path)
+    of = sandbox(tmp_path)
     with of.running("--watch") as run:
         run.until("more may come")
         of.call("pause", "web", "--db", str(of.log))
         send(of, "one", "two")
         (agent,) = of.json("status", "--db", str(of.log))["agents"]
-        assert (agent["state"], agent["messages"], agent["attempt"]) == ("suspended", 2, 0)
+        assert (agent["state"], agent["messages"], agent["sessions"]) == ("suspended", 2, 0)
         told = of.call("why", "web", "--db", str(of.log)).stdout
         assert re.search(r"web is suspended for \d+ s \(manual\)\.\nWhat waits to be run: 'one' and 'two'\n", told)
         assert "lifefold resume web" in told
@@ -192,7 +192,7 @@ def test_a_service_that_is_paused_runs_nothing_until_it_is_resumed(tmp_path: Pat
 
 def test_a_runner_that_leaves_lets_the_run_end_and_the_next_one_goes_on(tmp_path: Path) -> None:
     """No message is run twice, and none is lost."""
-    of = ground(tmp_path)
+    of = sandbox(tmp_path)
     gate = tmp_path / "out" / "gate"
     os.mkfifo(gate)
     with of.running("--watch") as run:
@@ -217,7 +217,7 @@ def test_a_closed_terminal_makes_the_runner_leave_and_another_signal_ends_the_ru
     tmp_path: Path, again: signal.Signals
 ) -> None:
     """The run is waited for, although nobody reads what is printed any more, until somebody does not want to wait."""
-    of = ground(tmp_path)
+    of = sandbox(tmp_path)
     os.mkfifo(tmp_path / "out" / "gate")
     with of.running("--watch") as run:
         assert run.process.stdout is not None
@@ -235,7 +235,7 @@ def test_a_closed_terminal_makes_the_runner_leave_and_another_signal_ends_the_ru
 
 def test_a_fleet_of_services_takes_no_tasks_and_a_service_without_a_queue_no_messages(tmp_path: Path) -> None:
     """Whoever asks is told so, and nothing has changed."""
-    of = ground(tmp_path, triggers='{ every = "1h" }')
+    of = sandbox(tmp_path, triggers='{ every = "1h" }')
     with of.running("--watch") as run:
         run.until("more may come")
         told = of.call("task", "add", "--id", "T9", "--prompt", "do it", "--db", str(of.log), code=2)
@@ -250,7 +250,7 @@ def test_a_fleet_of_services_takes_no_tasks_and_a_service_without_a_queue_no_mes
 
 def test_a_service_is_run_for_files_that_change_also_while_no_runner_was_there(tmp_path: Path) -> None:
     """In the folder that it runs in: what came while nobody looked is found by the next runner, and is one run."""
-    of = ground(tmp_path, triggers='{ path = "inbox/" }')
+    of = sandbox(tmp_path, triggers='{ path = "inbox/" }')
     inbox = tmp_path / "repo" / "inbox"
     with of.running("--watch") as run:
         run.until("more may come")
@@ -275,7 +275,7 @@ def test_a_service_is_run_for_files_that_change_also_while_no_runner_was_there(t
 
 def test_a_service_that_watches_where_its_log_is_does_not_trigger_itself(tmp_path: Path) -> None:
     """What it is run for is what others change; what the fleet writes for its runs is nothing."""
-    of = ground(tmp_path, triggers=f'{{ path = "**/*" }}, {QUEUE}')
+    of = sandbox(tmp_path, triggers=f'{{ path = "**/*" }}, {QUEUE}')
     of.log = tmp_path / "repo" / "run.db"
     with of.running("--watch", "--db", str(of.log)) as run:
         run.until("more may come")
@@ -295,8 +295,8 @@ def test_a_service_that_watches_where_its_log_is_does_not_trigger_itself(tmp_pat
     assert runs(of) == [*(f"message {text}" for text in ("one", "two", "three")), "path changed **/*", "message four"]
 
 
-def _until(of: Ground, holds: Callable[[], bool]) -> None:
-    """Ask until it is so, or until the ground's patience is over."""
+def _until(of: Sandbox, holds: Callable[[], bool]) -> None:
+    """Ask until it is so, or until the sandbox's patience is over."""
     gives_up_s = time.monotonic() + HANG_S
     while not holds():
         assert time.monotonic() < gives_up_s, of.log

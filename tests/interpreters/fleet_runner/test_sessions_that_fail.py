@@ -7,12 +7,12 @@ from typing import Final, get_args
 
 import pytest
 
-from fleet_ground import Ground
+from fleet_sandbox import Sandbox
 from lifefold.core.lifecycles import session
 from lifefold.core.policy.ends import LEFT, Diagnosis, Program, Trouble, by_status, diagnosis
 from lifefold.interpreters.adapters import adapter_of
 from lifefold.interpreters.fleet_runner.redaction import NO_SECRETS, Secrets
-from lifefold.interpreters.fleet_runner.session_facts import told_by
+from lifefold.interpreters.fleet_runner.session_facts import facts_of
 from lifefold.interpreters.fleet_runner.session_outcome import (
     ANY_AGENT,
     LINE_CHARS,
@@ -23,7 +23,7 @@ from lifefold.interpreters.fleet_runner.session_outcome import (
 from lifefold.interpreters.fleet_runner.session_outcome import exited as end_of
 from lifefold.interpreters.processes import SessionExit, launch
 from lifefold.interpreters.processes.session_files import Outcome
-from session_ground import Bell, script
+from session_scripts import Bell, script
 
 FAILS = r"""
 import os, pathlib, sys
@@ -39,13 +39,13 @@ async def outcome(
     ended: SessionExit, directory: Path, secrets: Secrets = NO_SECRETS, agent: Agent = ANY_AGENT
 ) -> session.Success | session.Error | session.Timeout | session.Suspended | session.Limited:
     """Return the outcome of the session of a command in a directory."""
-    return end_of(ended, await told_by(adapter_of("command"), directory, ended), secrets, agent).outcome
+    return end_of(ended, await facts_of(adapter_of("command"), directory, ended), secrets, agent).outcome
 
 
 async def last_said(directory: Path, secrets: Secrets = NO_SECRETS) -> str:
     """Return the last words of a command that has ended well."""
     ended = SessionExit(outcome="exited", at_ms=0, code=0)
-    return said_by(await told_by(adapter_of("command"), directory, ended), secrets)
+    return said_by(await facts_of(adapter_of("command"), directory, ended), secrets)
 
 
 def described(ended: session.Outcome) -> str:
@@ -60,11 +60,11 @@ def exited(message: str = "exit status 1") -> SessionExit:
 
 def test_the_next_prompt_and_the_screen_have_the_last_line_of_what_a_failed_session_printed(tmp_path: Path) -> None:
     """Without what a terminal would take for a command."""
-    ground = Ground(tmp_path).prepare("plain-1")
-    (ground.folder / "agent.py").write_text(FAILS)
-    assert "Error(exit status 1: oops no api key)" in ground.run()
+    sandbox = Sandbox(tmp_path).prepare("plain-1")
+    (sandbox.folder / "agent.py").write_text(FAILS)
+    assert ": exit status 1: oops no api key" in sandbox.run()
     told = "An earlier attempt at this task failed: Error(exit status 1: oops no api key)"
-    assert told in ground.git("show", "main:plain-1.txt")
+    assert told in sandbox.git("show", "main:plain-1.txt")
 
 
 @pytest.mark.anyio

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from fleet_ground import Ground
+from fleet_sandbox import Sandbox
 
 AGENT: Final = r"""
 import os, pathlib, signal, sys, time
@@ -48,9 +48,9 @@ pathlib.Path(task + ".txt").write_text(prompt)
 """
 
 
-def ground(folder: Path, *tasks: str, stall: str = 'stall_timeout = "2s"', agents: int = 1) -> Ground:
+def sandbox(folder: Path, *tasks: str, stall: str = 'stall_timeout = "2s"', agents: int = 1) -> Sandbox:
     """Return a fleet whose sessions are watched, and may be silent for two seconds."""
-    of = Ground(folder).prepare(*tasks, agents=agents)
+    of = Sandbox(folder).prepare(*tasks, agents=agents)
     (folder / "agent.py").write_text(AGENT)
     text = of.fleet.read_text()
     of.fleet.write_text(text.replace('session_timeout = "60s"\n', f"{stall}\n"))
@@ -59,7 +59,7 @@ def ground(folder: Path, *tasks: str, stall: str = 'stall_timeout = "2s"', agent
 
 def test_a_session_that_hangs_is_ended_as_stalled_and_the_next_prompt_says_so(tmp_path: Path) -> None:
     """Its process lives and prints nothing; one that ignores TERM is killed. Nobody has to give a session_timeout."""
-    of = ground(tmp_path, "hang-1", "deaf-1", agents=2)
+    of = sandbox(tmp_path, "hang-1", "deaf-1", agents=2)
     told = of.run()
     for task in ("hang-1", "deaf-1"):
         assert of.sessions(task) == 2
@@ -74,7 +74,7 @@ def test_a_session_that_hangs_is_ended_as_stalled_and_the_next_prompt_says_so(tm
 
 def test_a_session_that_prints_or_only_touches_its_heartbeat_file_is_left_alone(tmp_path: Path) -> None:
     """Both take twice as long as a silence may last."""
-    of = ground(tmp_path, "talks-1", "beats-1", agents=2)
+    of = sandbox(tmp_path, "talks-1", "beats-1", agents=2)
     told = of.run()
     assert (of.sessions("talks-1"), of.sessions("beats-1")) == (1, 1)
     assert "Stalled" not in told
@@ -86,7 +86,7 @@ STEPS: Final = 'stall_timeout = "20s"\nstall_warn = "1s"\nstall_interrupt = "2s"
 
 def test_a_session_that_is_interrupted_in_its_silence_may_go_on(tmp_path: Path) -> None:
     """It hears SIGINT once, moves again, and its work counts."""
-    of = ground(tmp_path, "wakes-1", stall=STEPS)
+    of = sandbox(tmp_path, "wakes-1", stall=STEPS)
     told = of.run()
     assert (of.folder / "counts" / "wakes-1.interrupted").exists()
     assert of.sessions("wakes-1") == 1
@@ -95,7 +95,7 @@ def test_a_session_that_is_interrupted_in_its_silence_may_go_on(tmp_path: Path) 
 
 def test_a_session_that_ends_by_the_signal_has_failed_for_its_silence(tmp_path: Path) -> None:
     """The next one hears what the last one hung in."""
-    of = ground(tmp_path, "dies-1", stall=STEPS)
+    of = sandbox(tmp_path, "dies-1", stall=STEPS)
     of.run()
     assert "(interrupted after 2 s of silence)" in of.git("show", "main:dies-1.txt")
     assert of.sessions("dies-1") == 2
@@ -103,10 +103,10 @@ def test_a_session_that_ends_by_the_signal_has_failed_for_its_silence(tmp_path: 
 
 def test_the_status_says_for_how_long_a_session_is_silent(tmp_path: Path) -> None:
     """For people, and for programs with the evidence beside what the log says."""
-    of = ground(tmp_path, "hang-1", stall='stall_timeout = "600s"\nstall_warn = "1s"')
+    of = sandbox(tmp_path, "hang-1", stall='stall_timeout = "600s"\nstall_warn = "1s"')
     with of.running() as run:
         run.until("no sign of progress")
-        assert re.search(r"Running, silent for \d+s", of.call("status", "--db", str(of.log)).stdout)
+        assert re.search(r"running, silent for \d+s", of.call("status", "--db", str(of.log)).stdout)
         (agent,) = of.json("status", "--db", str(of.log))["agents"]
         assert agent["stall_detector"] == "Warned"
         assert agent["silent_since_ms"] > 0
@@ -117,7 +117,7 @@ def test_the_status_says_for_how_long_a_session_is_silent(tmp_path: Path) -> Non
 @pytest.mark.parametrize("after", ["Started", "no sign of progress"], ids=["while it moves", "when it was warned of"])
 def test_a_runner_that_is_killed_neither_forgets_the_silence_nor_takes_a_step_again(tmp_path: Path, after: str) -> None:
     """The shim goes on; the next runner finds the silence as it is, and ends it, once."""
-    of = ground(tmp_path, "hang-1", stall='stall_timeout = "4s"\nstall_warn = "1s"')
+    of = sandbox(tmp_path, "hang-1", stall='stall_timeout = "4s"\nstall_warn = "1s"')
     with of.running() as run:
         run.until(after)
         run.process.kill()

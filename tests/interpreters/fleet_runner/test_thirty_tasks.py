@@ -8,8 +8,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from fleet_ground import Ground
 from fleet_operator import run, say, when
+from fleet_sandbox import Sandbox
 from lifefold.core.fleet import system
 from lifefold.core.fleet.dispatch import plan_approval
 from lifefold.core.fleet.system import board
@@ -21,7 +21,7 @@ from lifefold.interpreters.store import SqliteStore
 
 FLEET = """
 [fleet]
-name = "ground"
+name = "sandbox"
 repository = "repo"
 approve_plan = true
 
@@ -113,12 +113,12 @@ THIRTY = (
 
 
 @pytest.fixture
-def ground(tmp_path: Path) -> Ground:
-    ground = Ground(tmp_path).prepare()
+def sandbox(tmp_path: Path) -> Sandbox:
+    sandbox = Sandbox(tmp_path).prepare()
     (tmp_path / "thinker.py").write_text(THINKER)
     os.mkfifo(tmp_path / "counts" / "meeting")
-    ground.fleet.write_text(FLEET.format(python=sys.executable, folder=tmp_path) + "".join(THIRTY))
-    return ground
+    sandbox.fleet.write_text(FLEET.format(python=sys.executable, folder=tmp_path) + "".join(THIRTY))
+    return sandbox
 
 
 def _person(runner: Runner) -> None:
@@ -150,31 +150,31 @@ async def _folded(log: Path) -> Ledger:
 
 
 @pytest.mark.campaign
-def test_thirty_tasks_with_everything_in_them_are_all_closed_or_settled_with_a_reason(ground: Ground) -> None:
+def test_thirty_tasks_with_everything_in_them_are_all_closed_or_settled_with_a_reason(sandbox: Sandbox) -> None:
     """What is closed is in the branch, once; what is not says why; nothing is left running; the log folds the same."""
     assert len(THIRTY) == 30
-    assert anyio.run(partial(run, ground, _person)) is Verdict.HELD
-    told = {each["id"]: each for each in ground.json("tasks")}
+    assert anyio.run(partial(run, sandbox, _person)) is Verdict.HELD
+    told = {each["id"]: each for each in sandbox.json("tasks")}
     parts = {"split-1+1", "split-1+2"}
     states = {name: each["state"] for name, each in told.items()}
     assert states == dict.fromkeys(told, "CLOSED") | {"lost-1": "FAILED", "after-lost": "BLOCKED", "dear-1": "BLOCKED"}
     assert told.keys() >= parts
     assert told["after-lost"]["reason"] == "depends on lost-1, which is FAILED"
     assert told["lost-1"]["reason"]
-    assert (told["dear-1"]["reason"], ground.sessions("dear-1")) == ("its budget is spent: 1 of 1 session", 1)
-    assert ground.sessions("asked-2") == 2
-    assert ground.sessions("crash-1") == ground.sessions("crash-2") == ground.sessions("hang-1") == 2
-    assert ground.sessions("split-1") == 1
-    assert ground.sessions("both-1") + ground.sessions("both-2") == 3
-    assert sorted(ground.git("show", "main:both.txt").split()) == ["both-1", "both-2"]
-    merged = [subject.split()[1].rstrip(":") for subject in ground.merges()]
+    assert (told["dear-1"]["reason"], sandbox.sessions("dear-1")) == ("its budget is spent: 1 of 1 session", 1)
+    assert sandbox.sessions("asked-2") == 2
+    assert sandbox.sessions("crash-1") == sandbox.sessions("crash-2") == sandbox.sessions("hang-1") == 2
+    assert sandbox.sessions("split-1") == 1
+    assert sandbox.sessions("both-1") + sandbox.sessions("both-2") == 3
+    assert sorted(sandbox.git("show", "main:both.txt").split()) == ["both-1", "both-2"]
+    merged = [subject.split()[1].rstrip(":") for subject in sandbox.merges()]
     assert len(merged) == len(set(merged))
-    there = set(ground.git("ls-tree", "--name-only", "main").split())
+    there = set(sandbox.git("ls-tree", "--name-only", "main").split())
     assert there >= {
         f"{name}.txt" for name in (*PLAIN, *parts, "crash-1", "asked-1", "asked-2", "looked-1", "thought-1")
     }
-    ground.git("fsck", "--strict")
-    assert ground.processes() == []
-    once, again = (anyio.run(_folded, ground.log) for _ in range(2))
+    sandbox.git("fsck", "--strict")
+    assert sandbox.processes() == []
+    once, again = (anyio.run(_folded, sandbox.log) for _ in range(2))
     assert once.aggregates == again.aggregates
-    assert "parts" in ground.call("why", "split-1").stdout
+    assert "parts" in sandbox.call("why", "split-1").stdout

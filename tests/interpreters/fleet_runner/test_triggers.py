@@ -138,7 +138,7 @@ async def test_a_clock_that_was_ahead_holds_no_trigger_up(
         monkeypatch.setattr(anyio, "sleep_forever", _cancelling(scope))
         await attendant.await_trigger(AwaitTrigger(source), watch)
     assert [said(each.at_ms) for each in watch.told] == ["2026-11-20T12:10", "2026-11-20T12:20"]
-    assert operators.told == []
+    assert operators.history == []
 
 
 def _fleet(folder: Path) -> Path:

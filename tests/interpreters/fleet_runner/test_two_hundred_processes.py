@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet_ground import Ground
+from fleet_sandbox import Sandbox
 
 TASKS = tuple(f"plain-{number}" for number in range(200))
 
@@ -13,11 +13,11 @@ TASKS = tuple(f"plain-{number}" for number in range(200))
 @pytest.mark.parametrize("repository", [True, False], ids=["merged into one branch", "in plain folders"])
 def test_two_hundred_short_sessions_lose_and_double_no_task(tmp_path: Path, *, repository: bool) -> None:
     """Twenty agents: every task has one session, is closed by one claim, and, in a repository, is merged once."""
-    ground = Ground(tmp_path).prepare(*TASKS, agents=20, repository=repository)
-    assert "200 of 200 tasks closed" in ground.run()
-    assert {task: ground.sessions(task) for task in TASKS} == dict.fromkeys(TASKS, 1)
-    assert [task["claims"] for task in ground.json("tasks")] == [1] * len(TASKS)
-    assert ground.processes() == []
+    sandbox = Sandbox(tmp_path).prepare(*TASKS, agents=20, repository=repository)
+    assert "200 of 200 tasks closed" in sandbox.run()
+    assert {task: sandbox.sessions(task) for task in TASKS} == dict.fromkeys(TASKS, 1)
+    assert [task["attempts"] for task in sandbox.json("tasks")] == [1] * len(TASKS)
+    assert sandbox.processes() == []
     if repository:
-        subjects = ground.merges()
+        subjects = sandbox.merges()
         assert len(subjects) == len(set(subjects)) == len(TASKS)

@@ -10,33 +10,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet_ground import Ground
+from fleet_sandbox import Sandbox
 from lifefold.core.lifecycles.session import Usage
 from lifefold.core.policy.outcomes import Outcome
 from lifefold.interpreters.adapters import Ended, Now, adapter_of
 from lifefold.interpreters.adapters.hostile import MOST_TOKENS, MOST_USD
-from lifefold.interpreters.fleet_runner.session_facts import Told, told_by
+from lifefold.interpreters.fleet_runner.session_facts import SessionFacts, facts_of
 from lifefold.interpreters.processes import SessionExit
 from lifefold.interpreters.store import SqliteStore
-from session_ground import Bell
+from session_scripts import Bell
 
 MOST_MICROUSD = MOST_USD * 10**6
 
 
 def usage_of(output: bytes) -> Usage:
     """Return the cost of a session of a command with this output."""
-    adapter, told = adapter_of("command"), Told(Ended(Outcome.SUCCESS))
+    adapter, found = adapter_of("command"), SessionFacts(Ended(Outcome.SUCCESS))
     state = adapter.initial
     for line in output.split(b"\n"):
         state, facts = adapter.read(state, line, Now(0))
         for fact in facts:
-            told = told.after(fact)
-    return told.usage
+            found = found.after(fact)
+    return found.usage
 
 
 async def spent(directory: Path) -> Usage:
     """Return the cost of a session of a command in a directory."""
-    return (await told_by(adapter_of("command"), directory, SessionExit(outcome="exited", at_ms=0, code=0))).usage
+    return (await facts_of(adapter_of("command"), directory, SessionExit(outcome="exited", at_ms=0, code=0))).usage
 
 
 def lines(*values: Any) -> bytes:
@@ -265,9 +265,9 @@ async def test_an_output_that_cannot_be_read_says_nothing(tmp_path: Path) -> Non
     assert await spent(tmp_path / "folder") == Usage()
 
 
-def in_the_log(ground: Ground) -> list[Usage]:
+def in_the_log(sandbox: Sandbox) -> list[Usage]:
     """Return what each session has cost, by the log."""
-    with SqliteStore.peek(ground.log) as store:
+    with SqliteStore.peek(sandbox.log) as store:
         events = [msgspec.json.decode(entry.envelope)["event"] for entry in anyio.run(store.read)]
     return [msgspec.convert(event["usage"], Usage) for event in events if event["type"] == "SessionExited"]
 
@@ -286,10 +286,10 @@ print('{"type": "result", "session_id": "c1", "total_cost_usd": 0.5, "usage": {"
 
 def test_the_log_says_of_every_session_what_it_has_cost(tmp_path: Path) -> None:
     """Of one that failed, too."""
-    ground = Ground(tmp_path).prepare("plain-1", repository=False)
-    (ground.folder / "agent.py").write_text(SAYS)
-    ground.run()
-    assert in_the_log(ground) == [Usage(120_000, 1, 2), Usage(500_000, 7, 3)]
+    sandbox = Sandbox(tmp_path).prepare("plain-1", repository=False)
+    (sandbox.folder / "agent.py").write_text(SAYS)
+    sandbox.run()
+    assert in_the_log(sandbox) == [Usage(120_000, 1, 2), Usage(500_000, 7, 3)]
 
 
 CRAFT = """
@@ -306,10 +306,10 @@ class Writer(Agent):
 
 def test_an_agent_in_python_says_it_by_printing_the_same_line(tmp_path: Path) -> None:
     """To its standard output, like any command."""
-    ground = Ground(tmp_path).prepare("plain-1", repository=False)
-    (ground.folder / "craft.py").write_text(CRAFT)
-    kept = [line for line in ground.fleet.read_text().splitlines() if not line.startswith("command")]
+    sandbox = Sandbox(tmp_path).prepare("plain-1", repository=False)
+    (sandbox.folder / "craft.py").write_text(CRAFT)
+    kept = [line for line in sandbox.fleet.read_text().splitlines() if not line.startswith("command")]
     kept.insert(kept.index("[[agents]]") + 1, 'kind = "python"\ntarget = "craft:Writer"')
-    ground.fleet.write_text("\n".join(kept))
-    ground.run()
-    assert in_the_log(ground) == [Usage(1, 0, 2)]
+    sandbox.fleet.write_text("\n".join(kept))
+    sandbox.run()
+    assert in_the_log(sandbox) == [Usage(1, 0, 2)]

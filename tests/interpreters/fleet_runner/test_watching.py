@@ -7,8 +7,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from fleet_ground import HANG_S, Ground
 from fleet_operator import say, when
+from fleet_sandbox import HANG_S, Sandbox
 from lifefold.core.fleet.board import fleet_task, intake, worker_slot
 from lifefold.core.fleet.system import board
 from lifefold.core.fleet.worker import desired_state
@@ -19,12 +19,12 @@ from lifefold.interpreters.fleet_runner import OtherFleetError, Runner, Verdict
 
 
 @pytest.fixture
-def ground(tmp_path: Path) -> Ground:
-    return Ground(tmp_path).prepare()
+def sandbox(tmp_path: Path) -> Sandbox:
+    return Sandbox(tmp_path).prepare()
 
 
-async def _watch(ground: Ground, arrange: Callable[[Runner], object]) -> Verdict:
-    runner = await Runner.open(load(ground.fleet, watch=True), ground.log)
+async def _watch(sandbox: Sandbox, arrange: Callable[[Runner], object]) -> Verdict:
+    runner = await Runner.open(load(sandbox.fleet, watch=True), sandbox.log)
     arrange(runner)
     try:
         with anyio.fail_after(HANG_S):
@@ -53,33 +53,33 @@ WHEN_IT_IS_THERE = partial(_work, "session", session.State.BUILDING_PROMPT)
 WHEN_IT_GOES_ON = partial(_work, "desired_state", desired_state.State.RUN)
 
 
-def test_a_fleet_without_a_task_waits_for_some_and_ends_when_told(ground: Ground) -> None:
+def test_a_fleet_without_a_task_waits_for_some_and_ends_when_told(sandbox: Sandbox) -> None:
     """It begins with none, does what is added, one after the other, and goes home when no more will come."""
-    assert anyio.run(partial(_watch, ground, WHEN_IT_IS_THERE)) is Verdict.ALL_CLOSED
-    assert {each["id"]: each["state"] for each in ground.json("tasks")} == {"plain-1": "CLOSED", "plain-2": "CLOSED"}
-    assert len(ground.merges()) == 2
-    assert ground.processes() == []
+    assert anyio.run(partial(_watch, sandbox, WHEN_IT_IS_THERE)) is Verdict.ALL_CLOSED
+    assert {each["id"]: each["state"] for each in sandbox.json("tasks")} == {"plain-1": "CLOSED", "plain-2": "CLOSED"}
+    assert len(sandbox.merges()) == 2
+    assert sandbox.processes() == []
 
 
-def test_a_fleet_that_waits_is_left_and_waits_again(ground: Ground) -> None:
+def test_a_fleet_that_waits_is_left_and_waits_again(sandbox: Sandbox) -> None:
     """Whoever leaves it leaves it waiting, and the next run of it waits too, whether it is told to or not."""
 
     def leave(runner: Runner) -> None:
         when(runner, "worker_slot:agent", worker_slot.State.WAITING, lambda _: runner.leave())
 
-    assert anyio.run(partial(_watch, ground, leave)) is Verdict.LEFT
-    assert anyio.run(partial(_watch, ground, WHEN_IT_GOES_ON)) is Verdict.ALL_CLOSED
+    assert anyio.run(partial(_watch, sandbox, leave)) is Verdict.LEFT
+    assert anyio.run(partial(_watch, sandbox, WHEN_IT_GOES_ON)) is Verdict.ALL_CLOSED
 
 
 def test_a_log_that_ends_with_its_tasks_is_not_kept_alive(tmp_path: Path) -> None:
     """Its agents may have gone home already: nothing changes, and the message says what to do."""
-    ground = Ground(tmp_path).prepare("plain-1")
-    ground.run()
+    sandbox = Sandbox(tmp_path).prepare("plain-1")
+    sandbox.run()
     with pytest.raises(OtherFleetError, match="was begun without --watch, and ends with its tasks; use another --db"):
-        anyio.run(Runner.open, load(ground.fleet, watch=True), ground.log)
+        anyio.run(Runner.open, load(sandbox.fleet, watch=True), sandbox.log)
 
 
-def test_only_a_fleet_that_is_kept_alive_may_have_no_task(ground: Ground) -> None:
+def test_only_a_fleet_that_is_kept_alive_may_have_no_task(sandbox: Sandbox) -> None:
     """Any other would be over before it began."""
     with pytest.raises(FleetFileError, match="there are none; write at least one"):
-        load(ground.fleet)
+        load(sandbox.fleet)

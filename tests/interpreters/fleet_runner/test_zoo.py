@@ -12,8 +12,8 @@ import anyio
 import pytest
 
 from back_ends import on_asyncio, on_trio
-from fleet_ground import Ground
 from fleet_operator import run, when
+from fleet_sandbox import Sandbox
 from lifefold.core.lifecycles import task
 from lifefold.interpreters.fleet_runner import Runner, Verdict
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
@@ -64,37 +64,32 @@ pathlib.Path(name + ".txt").write_text(prompt)
 LIMIT_BYTES: Final = 64_000
 
 
-@pytest.fixture
-def ground(tmp_path: Path) -> Ground:
-    return Ground(tmp_path)
-
-
-def kept(ground: Ground, *tasks: str, **options: Any) -> Ground:
-    """Return the ground with a fleet of such agents."""
-    ground.prepare(*tasks, **options)
-    (ground.folder / "agent.py").write_text(ZOO)
-    head = ground.fleet.read_text()
-    ground.fleet.write_text(
+def kept(sandbox: Sandbox, *tasks: str, **options: Any) -> Sandbox:
+    """Return the sandbox with a fleet of such agents."""
+    sandbox.prepare(*tasks, **options)
+    (sandbox.folder / "agent.py").write_text(ZOO)
+    head = sandbox.fleet.read_text()
+    sandbox.fleet.write_text(
         head.replace('grace = "300ms"', f'grace = "300ms"\noutput_limit = "{LIMIT_BYTES // 1000}kB"')
     )
-    return ground
+    return sandbox
 
 
 def alone(_runner: Runner) -> None:
     """Leave a fleet to itself."""
 
 
-def ends_well(ground: Ground, backend: str, arrange: Any = alone) -> None:
+def ends_well(sandbox: Sandbox, backend: str, arrange: Any = alone) -> None:
     """Run the fleet, which must close all its tasks, merge each once, and leave no process."""
-    assert anyio.run(partial(run, ground, arrange), backend=backend) is Verdict.ALL_CLOSED
-    names = sorted(each["id"] for each in ground.json("tasks"))
-    assert sorted(subject.split()[1].rstrip(":") for subject in ground.merges()) == names
-    assert ground.processes() == []
+    assert anyio.run(partial(run, sandbox, arrange), backend=backend) is Verdict.ALL_CLOSED
+    names = sorted(each["id"] for each in sandbox.json("tasks"))
+    assert sorted(subject.split()[1].rstrip(":") for subject in sandbox.merges()) == names
+    assert sandbox.processes() == []
 
 
-def told(ground: Ground, name: str) -> str:
+def told(sandbox: Sandbox, name: str) -> str:
     """Return the prompt of the session whose work was merged."""
-    return ground.git("show", f"main:{name}.txt")
+    return sandbox.git("show", f"main:{name}.txt")
 
 
 @on_trio
@@ -103,50 +98,53 @@ def told(ground: Ground, name: str) -> str:
     [("crash-1", "signal 6"), ("hang-1", "time"), ("deaf-1", "time"), ("lie-1", "test -s lie-1.txt")],
 )
 def test_whatever_ends_a_session_the_next_one_is_told_why_and_does_the_work(
-    ground: Ground, backend: str, name: str, reason: str
+    sandbox: Sandbox, backend: str, name: str, reason: str
 ) -> None:
     """A crash, a hang, one deaf to TERM, and one that says it is done and is not: one more session, one merge."""
     timeout = "3s" if name in {"hang-1", "deaf-1"} else "60s"
-    ends_well(kept(ground, name, timeout=timeout), backend)
-    assert ground.sessions(name) == 2
-    assert reason.lower() in told(ground, name).lower()
+    ends_well(kept(sandbox, name, timeout=timeout), backend)
+    assert sandbox.sessions(name) == 2
+    assert reason.lower() in told(sandbox, name).lower()
 
 
 @on_asyncio
-def test_a_child_that_escapes_by_forking_twice_is_gone_when_the_session_is(ground: Ground, backend: str) -> None:
+def test_a_child_that_escapes_by_forking_twice_is_gone_when_the_session_is(sandbox: Sandbox, backend: str) -> None:
     """The work is taken at its first session, and nothing of it goes on."""
-    ends_well(kept(ground, "fork-1"), backend)
-    assert ground.sessions("fork-1") == 1
+    ends_well(kept(sandbox, "fork-1"), backend)
+    assert sandbox.sessions("fork-1") == 1
 
 
 @on_trio
-def test_a_flood_of_output_is_bounded_on_disk_and_the_others_go_on_meanwhile(ground: Ground, backend: str) -> None:
+def test_a_flood_of_output_is_bounded_on_disk_and_the_others_go_on_meanwhile(sandbox: Sandbox, backend: str) -> None:
     """It floods until the other agent's task is merged: a runner that it kept from its work would never come there."""
-    kept(ground, "flood-1", "plain-2", agents=2)
+    kept(sandbox, "flood-1", "plain-2", agents=2)
 
     def arrange(runner: Runner) -> None:
-        when(runner, "task:plain-2", task.State.CLOSED, lambda _: (ground.folder / "counts" / "enough").touch())
+        when(runner, "task:plain-2", task.State.CLOSED, lambda _: (sandbox.folder / "counts" / "enough").touch())
 
-    ends_well(ground, backend, arrange)
-    logs = list((FleetFolder(ground.log).root / "sessions").rglob("output.log"))
+    ends_well(sandbox, backend, arrange)
+    logs = list((FleetFolder(sandbox.log).root / "sessions").rglob("output.log"))
     assert len(logs) == 2
     assert LIMIT_BYTES <= max(each.stat().st_size for each in logs) < LIMIT_BYTES + 200
-    assert ground.sessions("flood-1") == 1
+    assert sandbox.sessions("flood-1") == 1
 
 
 @on_asyncio
-def test_an_agent_that_closes_its_output_and_goes_on_is_waited_for(ground: Ground, backend: str) -> None:
+def test_an_agent_that_closes_its_output_and_goes_on_is_waited_for(sandbox: Sandbox, backend: str) -> None:
     """That its output has ended is no end of it."""
-    os.mkfifo((kept(ground, "mute-1", "plain-2", agents=2).folder / "counts") / "muted")
+    os.mkfifo((kept(sandbox, "mute-1", "plain-2", agents=2).folder / "counts") / "muted")
 
     def arrange(runner: Runner) -> None:
         # Only who has closed all of it gets here, and it goes on only when somebody else's work is merged.
         when(
-            runner, "task:plain-2", task.State.CLOSED, lambda _: _open_later(runner, ground.folder / "counts" / "muted")
+            runner,
+            "task:plain-2",
+            task.State.CLOSED,
+            lambda _: _open_later(runner, sandbox.folder / "counts" / "muted"),
         )
 
-    ends_well(ground, backend, arrange)
-    assert ground.sessions("mute-1") == 1
+    ends_well(sandbox, backend, arrange)
+    assert sandbox.sessions("mute-1") == 1
 
 
 def _open_later(runner: Runner, fifo: Path) -> None:
@@ -159,31 +157,31 @@ def _open_later(runner: Runner, fifo: Path) -> None:
 
 @on_trio
 def test_an_agent_that_has_ended_before_it_can_be_said_to_have_started_is_an_error_like_any_other(
-    ground: Ground, backend: str
+    sandbox: Sandbox, backend: str
 ) -> None:
     """The shortest program there is; then the work is done."""
-    kept(ground, "quick-1")
+    kept(sandbox, "quick-1")
     shell = '[ -e "$COUNTS/tried" ] && exec "$0" "$@"; : > "$COUNTS/tried"; exit 3'
-    text = ground.fleet.read_text().replace("command = [", f'command = ["sh", "-c", {shell!r}, ', 1)
-    ground.fleet.write_text(text)
-    ends_well(ground, backend)
-    assert ground.sessions("quick-1") == 1
-    assert "exit status 3" in ground.call("log").stdout
+    text = sandbox.fleet.read_text().replace("command = [", f'command = ["sh", "-c", {shell!r}, ', 1)
+    sandbox.fleet.write_text(text)
+    ends_well(sandbox, backend)
+    assert sandbox.sessions("quick-1") == 1
+    assert "exit status 3" in sandbox.call("log").stdout
 
 
 @on_asyncio
 def test_two_neighbours_that_change_the_same_line_are_merged_one_after_the_other_and_no_commit_is_lost(
-    ground: Ground, backend: str
+    sandbox: Sandbox, backend: str
 ) -> None:
     """The second to come is a conflict, a failure with a reason: it begins anew from what the first has merged."""
-    os.mkfifo((kept(ground, "same-1", "same-2", agents=2).folder / "counts") / "meeting")
-    ends_well(ground, backend)
-    assert ground.git("show", "main:README").splitlines()[0] == "hello"
-    assert sorted(ground.git("show", "main:README").splitlines()[1:]) == ["same-1", "same-2"]
-    assert ground.sessions("same-1") + ground.sessions("same-2") == 3
-    (again,) = [each for each in ("same-1", "same-2") if ground.sessions(each) == 2]
-    assert "README" in told(ground, again)
-    assert "conflict" in told(ground, again).lower()
+    os.mkfifo((kept(sandbox, "same-1", "same-2", agents=2).folder / "counts") / "meeting")
+    ends_well(sandbox, backend)
+    assert sandbox.git("show", "main:README").splitlines()[0] == "hello"
+    assert sorted(sandbox.git("show", "main:README").splitlines()[1:]) == ["same-1", "same-2"]
+    assert sandbox.sessions("same-1") + sandbox.sessions("same-2") == 3
+    (again,) = [each for each in ("same-1", "same-2") if sandbox.sessions(each) == 2]
+    assert "README" in told(sandbox, again)
+    assert "conflict" in told(sandbox, again).lower()
 
 
 GARBAGE: Final = {
@@ -199,12 +197,12 @@ GARBAGE: Final = {
 @pytest.mark.parametrize("garbage", GARBAGE.values(), ids=GARBAGE)
 @on_trio
 def test_nonsense_in_the_place_of_a_cost_costs_nothing_and_stops_no_agent(
-    ground: Ground, backend: str, garbage: bytes
+    sandbox: Sandbox, backend: str, garbage: bytes
 ) -> None:
     """The task is done; what it has cost is not known, and everything that is shown can be shown."""
-    kept(ground, "garbage-1")
-    (ground.folder / "counts" / "garbage").write_bytes(garbage)
-    ends_well(ground, backend)
-    (found,) = ground.json("tasks")
+    kept(sandbox, "garbage-1")
+    (sandbox.folder / "counts" / "garbage").write_bytes(garbage)
+    ends_well(sandbox, backend)
+    (found,) = sandbox.json("tasks")
     assert (found["state"], found["cost_usd"]) == ("CLOSED", None)
-    assert "spent" not in ground.call("status").stdout
+    assert "spent" not in sandbox.call("status").stdout

@@ -38,6 +38,7 @@ from lifefold.interpreters.notebook import (
     History,
     TooManyError,
     charts,
+    draw,
     load_ipython_extension,
     moves,
     state_space,
@@ -114,7 +115,8 @@ def test_every_type_is_shown_as_text_and_as_more(shell: Any, history: History, r
     run = simulate(worker_slot, seed=1)
     figure = charts.times("so long", {"each": [1_000]})
     checked = (worker_slot, fleet.system, trace, statechart(worker_slot), state_space(worker_slot), report, history)
-    shown = (*checked, Play.of(worker_slot), run, tried, tried.findings[0], figure)
+    played = (Play.of(worker_slot), draw(Play.of(worker_slot)))
+    shown = (*checked, *played, run, tried, tried.findings[0], figure)
     assert {type(each) for each in shown} == set(BUNDLES)
     for each in shown:
         data, _ = shell.display_formatter.format(each)
@@ -220,7 +222,7 @@ def test_a_way_on_which_nothing_moves_shows_the_beginning() -> None:
     assert [box.lines[0] for box in way(trace).boxes] == ["Initializing", "nothing happens any more"]
 
 
-def test_a_move_says_who_has_caused_it() -> None:
+def test_a_move_names_its_cause() -> None:
     """A person, an activity, a timer, a confirmation, the runner: as far as it matters for reading."""
     trace = _trace_of(always("it never stops", lambda entity: entity.state is not session.State.STOPPED))
     assert trace.steps[-1].cause is Cause.COMMAND

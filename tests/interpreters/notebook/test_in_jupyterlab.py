@@ -69,6 +69,8 @@ def test_a_play_with_a_branch_is_written_as_a_test_that_passes(lab: Lab, name: s
     inputs.nth(1).click()
     expect(buttons.filter(has_text=re.compile(r"^→\s*2\."))).to_be_visible(timeout=WAIT_MS)
     expect(buttons.filter(has_text=re.compile(r"^\s*1\."))).to_be_visible(timeout=WAIT_MS)
+    shown = ".lifefold-chart .box.lit" if name == "machine" else ".lifefold-chart .signal"
+    expect(output.locator(shown)).to_have_count(1, timeout=WAIT_MS)
     output.get_by_role("button", name="as test").click()
     expect(output.locator("pre")).to_contain_text("def test_", timeout=WAIT_MS)
 

@@ -1,5 +1,6 @@
 """A play by hand: a tree of worlds, its text as a test, and the widget that shows it."""
 
+import re
 import sys
 from collections.abc import Iterator
 from types import ModuleType
@@ -166,6 +167,34 @@ def test_a_player_shows_its_play_as_a_test_until_something_else_is_played() -> N
     assert player.shown["test"] == player.as_test()
     player.asked = ["give", 0, 2]
     assert player.shown["test"] == ""
+
+
+def test_a_player_of_a_machine_lights_its_present_state() -> None:
+    """The picture is laid out once; each world is the same picture with another box lit."""
+    player = play(session.machine)
+    seen = []
+    for number in (3, 2):
+        lights = re.findall(r'class="box lit" data-key="([^"]+)"', player.shown["chart"])
+        entities = [each for of in player.play.world.aggregates.values() for each in of.entities.values()]
+        assert lights == [str(each.state) for each in entities]
+        seen += lights
+        player.give(number)
+    assert len(set(seen)) == len(seen) == 2
+
+
+def test_a_player_of_a_system_shows_what_was_played_as_a_sequence() -> None:
+    player = Player(begun("kiln"))
+    assert "signal" not in player.shown["chart"]
+    player.give(Input("kiln/a", Envelope("kiln", kiln.Lit(), 0)))
+    assert player.shown["chart"].count('class="signal"') == 1
+
+
+def test_a_player_needs_no_layout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pygraphviz", None)
+    player = play(session.machine)
+    assert player.shown["chart"] == ""
+    player.give(0)
+    assert player.play.now == 1
 
 
 def test_a_player_of_a_machine_without_a_module_says_what_its_test_needs() -> None:

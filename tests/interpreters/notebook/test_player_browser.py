@@ -66,13 +66,15 @@ def test_a_button_gives_its_input_and_a_line_of_the_tree_goes_to_its_world(shown
     expect(page.get_by_role("button", name="← back")).to_be_enabled(timeout=WAIT_MS)
     assert subject.play.now != begun.now
     assert [each.world for each in subject.play.nodes] == [each.world for each in begun.give(first).nodes]
-    picture = page.locator("svg").inner_html()
+    picture = page.locator(".lifefold-picture svg").inner_html()
 
     page.get_by_role("button", name="← back").click()
     expect(page.get_by_role("button", name="← back")).to_be_disabled(timeout=WAIT_MS)
     assert subject.play.now == begun.now
-    assert page.locator("svg").inner_html() != picture
+    assert page.locator(".lifefold-picture svg").inner_html() != picture
+    lit = page.locator(".lifefold-chart .box.lit")
+    expect(lit).to_have_attribute("data-key", "Initializing", timeout=WAIT_MS)
 
     page.get_by_role("button", name=re.compile(r"^\W*1\.")).click()
     expect(page.get_by_role("button", name="← back")).to_be_enabled(timeout=WAIT_MS)
-    assert page.locator("svg").inner_html() == picture
+    assert page.locator(".lifefold-picture svg").inner_html() == picture

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lifefold.interpreters.processes import hold, launch
-from session_ground import Bell, script
+from session_scripts import Bell, script
 
 pytestmark = pytest.mark.anyio
 

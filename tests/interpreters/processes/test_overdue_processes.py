@@ -9,7 +9,7 @@ import pytest
 from lifefold.interpreters.processes import SessionProcess, is_alive, launch, signal_if_ours
 from lifefold.interpreters.processes.overdue import KILLED, end_of
 from lifefold.interpreters.processes.session_files import SessionSpec
-from session_ground import PATIENCE_S, Bell, death, processes_about, script
+from session_scripts import PATIENCE_S, Bell, death, processes_about, script
 
 pytestmark = pytest.mark.anyio
 

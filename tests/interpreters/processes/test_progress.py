@@ -10,7 +10,7 @@ import pytest
 from lifefold.interpreters.processes import Silence, interrupt, last_progress_ms, launch
 from lifefold.interpreters.processes import progress as measured
 from lifefold.interpreters.processes.shim import output
-from session_ground import Bell, script
+from session_scripts import Bell, script
 
 pytestmark = pytest.mark.anyio
 

@@ -27,14 +27,14 @@ from lifefold.interpreters.processes import (
 )
 from lifefold.interpreters.processes.session_files import write_spec
 from lifefold.interpreters.processes.shim import program as shim_program
-from session_ground import PATIENCE_S, Bell, death, program, run_shim, script
+from session_scripts import PATIENCE_S, Bell, death, program, run_shim, script
 
 pytestmark = pytest.mark.anyio
 
 RUNNER = """
 import anyio, sys
 from pathlib import Path
-from session_ground import script
+from session_scripts import script
 from lifefold.interpreters.processes import launch
 
 async def main(directory, text, lease_ms):
@@ -226,7 +226,7 @@ async def test_a_directory_that_never_started_is_known_to_never_start(tmp_path: 
     assert (await (await launch(tmp_path / "run", script("exit 2"))).wait()).code == 2
 
 
-async def test_whoever_has_a_recycled_pid_is_left_alone(tmp_path: Path) -> None:
+async def test_a_process_with_a_recycled_pid_is_left_alone(tmp_path: Path) -> None:
     """A record with a pid that another process has now kills no process."""
     other = subprocess.Popen(["/bin/sleep", "1000"], start_new_session=True)  # noqa: ASYNC220 - returns at once
     try:

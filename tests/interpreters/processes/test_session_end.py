@@ -20,7 +20,7 @@ from lifefold.interpreters.processes import (
     signal_if_ours,
 )
 from lifefold.interpreters.processes.shim.proc import boot_ms
-from session_ground import PATIENCE_S, Bell, death, script
+from session_scripts import PATIENCE_S, Bell, death, script
 
 pytestmark = pytest.mark.anyio
 

@@ -18,7 +18,7 @@ from lifefold.interpreters.processes import (
     read_exit,
     read_start,
 )
-from session_ground import PATIENCE_S, Bell, processes_about, program, script
+from session_scripts import PATIENCE_S, Bell, processes_about, program, script
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lifefold.interpreters.processes import launch
 from lifefold.interpreters.processes.shim.output import OutputLog, pieces, put_in_order, tail
-from session_ground import PATIENCE_S, script
+from session_scripts import PATIENCE_S, script
 
 
 def expected(written: bytes, limit_bytes: int) -> bytes:

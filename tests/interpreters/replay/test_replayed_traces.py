@@ -112,7 +112,7 @@ def test_a_step_after_one_that_is_refused_is_skipped(*, goes_round: bool) -> Non
         run.goes_round() if goes_round else run.command(oven.Scrapped())
 
 
-def test_a_property_of_nobody_is_skipped() -> None:
+def test_a_property_of_no_aggregate_is_skipped() -> None:
     """By its name, and whose it was."""
     with pytest.raises(SkipTest, match="oven does not have this property any more: bread"):
         _baked().keeps("bread", of="oven")
@@ -173,7 +173,7 @@ def test_what_was_to_come_to_be_from_the_beginning_is_due_at_once() -> None:
     assert run.keeps("it is lit", of="oven")
 
 
-def test_people_who_have_said_all_that_they_may_keep_nobody_waiting() -> None:
+def test_operators_without_commands_left_keep_no_property_waiting() -> None:
     """A command that is taken for granted must be possible."""
     lit: Property[Any] = eventually("it is lit", lambda found: found.state is oven.Place.BAKING, given=weakly(oven.Lit))
     for commands, is_kept in ((None, True), (0, False)):

@@ -52,7 +52,7 @@ def test_a_reaction_is_what_the_rules_say(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_event_that_is_an_activity_s_is_believed_from_nobody_else(name: str) -> None:
+def test_an_event_of_an_activity_is_accepted_from_no_other_sender(name: str) -> None:
     """The short cut asks for that as the rules do."""
     for part in searched(name).product_system.components:
         reactions, aggregate = Reactions(part.of), part.states[0]

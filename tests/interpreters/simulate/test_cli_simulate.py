@@ -128,7 +128,7 @@ def test_a_terminal_is_told_how_far_it_is(capsys: pytest.CaptureFixture[str], mo
     assert all(len(each) < 100 for each in told)
 
 
-def test_whoever_leaves_early_is_told_what_was_tried(
+def test_an_interrupted_simulation_reports_what_was_tried(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C ends it with a report and exit code 130."""

@@ -172,7 +172,7 @@ DECISIONS = {
         pytest.param(begun(), "trio", id="fleet-begun-2x3-trio"),
     ],
 )
-def test_what_people_decide_comes_to_the_same_log_on_the_engine(target: Target, backend: str) -> None:
+def test_operator_commands_lead_to_the_same_log_on_the_engine(target: Target, backend: str) -> None:
     """Approvals, refusals, splits, retries, pauses: of each the first run in which somebody says it."""
     worlds, unheard = Worlds(target, 2 * SHORT_MS, backend), set(DECISIONS[target.name])
     for run in map(worlds.simulated, range(400)):

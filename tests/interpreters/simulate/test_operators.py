@@ -54,20 +54,20 @@ def climber(*properties: Property[Any]) -> Machine[Any]:
 ONLY_OPERATORS = Faults({name: 0.0 for name in NAMES if name != "operators"}, swarm=False)
 
 
-def test_people_mostly_say_what_would_be_taken() -> None:
+def test_operators_mostly_send_commands_that_are_accepted() -> None:
     """Most of what is said moves something."""
     run = simulate(climber(), seed=1, faults=ONLY_OPERATORS, environment=ALONE)
     assert run.struck["operators"] > run.counts.refused * 3
 
 
-def test_where_nothing_can_come_any_more_nobody_waits() -> None:
+def test_a_run_without_possible_inputs_does_not_wait() -> None:
     """Who is at the top is asked nothing more: there are no more occasions."""
     run = simulate(climber(), seed=1, faults=ONLY_OPERATORS, environment=ALONE, limits=Limits(until_ms=hours(1_000)))
     assert run.entries[-1].envelope.event in (Up(), Jumped())
     assert run.struck["operators"] < 200
 
 
-def test_in_some_runs_people_never_say_one_thing() -> None:
+def test_in_some_runs_operators_never_send_one_command() -> None:
     """So that what is over with it goes on; in others they do."""
     every = [simulate(climber(), seed=seed, faults=ONLY_OPERATORS, environment=ALONE) for seed in range(40)]
     said = [{type(each.envelope.event) for each in run.entries} for run in every]

@@ -35,7 +35,7 @@ async def _finish(clock: VirtualClock, bound: anyio.CancelScope, is_asleep: bool
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 @pytest.mark.parametrize("is_asleep", [True, False], ids=["asleep", "not yet"])
-def test_nobody_waits_for_a_clock_that_is_gone(backend: str, *, is_asleep: bool) -> None:
+def test_a_stopped_clock_keeps_no_task_waiting(backend: str, *, is_asleep: bool) -> None:
     """What ends a process is shielded; it must not hang for ever when all is cancelled from outside."""
 
     async def work() -> bool:
@@ -45,7 +45,7 @@ def test_nobody_waits_for_a_clock_that_is_gone(backend: str, *, is_asleep: bool)
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_a_clock_runs_again(backend: str) -> None:
+def test_a_virtual_clock_can_run_twice(backend: str) -> None:
     """Who waits for the next run of it waits for as long as he says."""
 
     async def work() -> int:

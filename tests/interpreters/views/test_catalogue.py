@@ -11,7 +11,7 @@ LISTED = (
     " process-promptise-1.5 process-by-hand process-by-hand-1.5 runtime runtime-sw4rm-agentpy runtime-graceful"
     " runtime-supervised runtime-watched status status-draining lease task task-bernstein-1.9 task-governed"
     " task-approval agent agent-supervised turn turn-completing-fails turn-in-fleet task-in-fleet worker_slot"
-    " desired_state mailbox stall_detector output questions plan intake budget usage_meter restart_permit"
+    " desired_state mailbox stall_detector steering output questions plan intake budget usage_meter restart_permit"
     " preemption_request supervisor invocation inbox trigger service_slot account quota change assignment conversation"
     " notifier announcer"
 ).split()

@@ -22,6 +22,7 @@ from lifefold.interpreters.views.picture import (
     Drawing,
     LayoutMissingError,
     Tint,
+    lit,
     overview,
     statechart,
     svg,
@@ -85,7 +86,16 @@ def test_a_state_and_the_arrows_that_were_crossed_are_marked() -> None:
     assert sorted(marked) == [("(any)", "Stopped"), ("Running", "Interrupting")]
 
 
-def test_what_people_write_is_text_in_a_picture() -> None:
+def test_a_state_is_lit_in_a_drawn_picture_as_in_one_that_is_drawn_anew() -> None:
+    """Only its box changes; a state that is not in the picture changes nothing."""
+    plain = svg(statechart(session.machine))
+    here = lit(plain, session.State.RUNNING)
+    assert here.replace('class="box lit"', 'class="box"') == svg(statechart(session.machine, at=session.State.RUNNING))
+    assert here.count("box lit") == 1
+    assert lit(plain, "Nowhere") == plain
+
+
+def test_operator_text_is_escaped_in_a_picture() -> None:
     """Characters that mean something in SVG or in Graphviz's language are shown as they are."""
     words = '<b>&"\\N}'
     drawing = Drawing(words, (Box(words, (words, words), hint=words),), (Arrow(words, words, (words,)),))

@@ -7,8 +7,8 @@ import anyio
 import pytest
 
 from asking_log import LEAVE, WORDS, at_work
-from fleet_ground import Ground
 from fleet_log import folded, said
+from fleet_sandbox import Sandbox
 from lifefold.core.fleet.worker.question import REF
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.store import SqliteStore
@@ -53,16 +53,16 @@ def test_a_command_can_be_tried_in_a_fork_and_the_original_stays_as_it_is(log: P
 
 
 def test_no_run_goes_on_with_a_fork(tmp_path: Path) -> None:
-    ground = Ground(tmp_path).prepare("plain-1", repository=False)
-    ground.run()
-    with served([ground.log]) as desk:
+    sandbox = Sandbox(tmp_path).prepare("plain-1", repository=False)
+    sandbox.run()
+    with served([sandbox.log]) as desk:
         (over,) = desk.json("/index.json")["fleets"]
-        answer = desk.get(f"/fleets/ground/fork?at={over['at']['seq'] // 2}")
+        answer = desk.get(f"/fleets/sandbox/fork?at={over['at']['seq'] // 2}")
     path = tmp_path / "fork.db"
     path.write_bytes(answer.content)
-    refused = ground.call("run", str(ground.fleet), "--no-live", "--db", str(path), code=2)
-    assert "is the log of the fleet 'ground forked at " in refused.stderr
-    assert json.loads(ground.call("tasks", "--json", "--db", str(path)).stdout)
+    refused = sandbox.call("run", str(sandbox.fleet), "--no-live", "--db", str(path), code=2)
+    assert "is the log of the fleet 'sandbox forked at " in refused.stderr
+    assert json.loads(sandbox.call("tasks", "--json", "--db", str(path)).stdout)
 
 
 def test_a_fork_has_no_position_that_the_log_does_not_have(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ import httpx2
 import pytest
 
 from asking_log import LEAVE, WORDS, at_work
-from fleet_ground import Ground
 from fleet_log import FleetLog
+from fleet_sandbox import Sandbox
 from lifefold.core.fleet import TaskPlan
 from lifefold.interpreters.cli.commands.browsing import logs_of_machine
 from lifefold.interpreters.desk import registry
@@ -40,8 +40,10 @@ def noted(log: Path) -> Path:
 
 def until(desk: Served, fits: Callable[[Any], bool]) -> Any:
     """Return the page of all fleets when it fits."""
+    page: Any = None
     for _ in range(WAIT_S * 10):
-        if fits(page := desk.json("/index.json")):
+        page = desk.json("/index.json")
+        if fits(page):
             return page
         threading.Event().wait(0.1)
     raise AssertionError(page)
@@ -141,8 +143,8 @@ def test_there_are_no_more_fleets_than_a_desk_can_hold(tmp_path: Path) -> None:
 
 
 def test_serve_without_a_log_shows_what_has_run_on_this_machine(tmp_path: Path) -> None:
-    ground = Ground(tmp_path).prepare("plain-1", repository=False)
-    ground.run()
+    sandbox = Sandbox(tmp_path).prepare("plain-1", repository=False)
+    sandbox.run()
     command = [sys.executable, "-m", "lifefold.interpreters.cli", "serve", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as serving:
         try:
@@ -155,4 +157,4 @@ def test_serve_without_a_log_shows_what_has_run_on_this_machine(tmp_path: Path) 
         finally:
             serving.terminate()
     assert answer.is_success, answer.text
-    assert [each["log"] for each in answer.json()["over"]] == [str(ground.log)]
+    assert [each["log"] for each in answer.json()["over"]] == [str(sandbox.log)]

@@ -11,8 +11,8 @@ from playwright.sync_api import Browser, expect
 
 from asking_log import LEAVE, WORDS, at_work
 from browsing import WAIT_MS, apart, chromium, window
-from fleet_ground import Ground
 from fleet_log import FleetLog, folded
+from fleet_sandbox import Sandbox
 from lifefold.core.fleet.worker.question import REF, Answer, QuestionAnswered, Verdict
 from lifefold.core.kernel import replace
 from web_desk import Served, served
@@ -167,14 +167,14 @@ def test_a_desk_that_is_gone_is_said_on_its_open_pages(browser: Browser, asking:
 
 def test_a_running_fleet_is_watched_approved_and_survives_its_runner(browser: Browser, tmp_path: Path) -> None:
     """A real fleet: the board moves by itself, work is approved with its diff, and a dead runner is noticed."""
-    ground = Ground(tmp_path).prepare("plain-1", "plain-2", gates=("plain-1",))
-    ground.demand("plain-2", 'approval = "merge"', 'depends_on = ["plain-1"]')
-    with ground.running() as run:
+    sandbox = Sandbox(tmp_path).prepare("plain-1", "plain-2", gates=("plain-1",))
+    sandbox.demand("plain-2", 'approval = "merge"', 'depends_on = ["plain-1"]')
+    with sandbox.running() as run:
         run.until("plain-1", "IN_PROGRESS")
-        with served([ground.log]) as desk, window(browser, desk) as of:
-            board = of.open("/fleets/ground/board")
+        with served([sandbox.log]) as desk, window(browser, desk) as of:
+            board = of.open("/fleets/sandbox/board")
             expect(board.get_by_role("region", name="IN_PROGRESS")).to_contain_text("plain-1")
-            with ground.at_gate("plain-1"):
+            with sandbox.at_gate("plain-1"):
                 pass
             expect(board.get_by_role("region", name="CLOSED")).to_contain_text("plain-1")
             page = of.open("/")
@@ -185,5 +185,5 @@ def test_a_running_fleet_is_watched_approved_and_survives_its_runner(browser: Br
             expect(page.get_by_text("no runner is at work")).to_be_visible()
             page.get_by_role("button", name="Approve").click()
             expect(page.locator("#said")).to_contain_text("plain-2: approved: it is merged next")
-    assert json.loads(ground.call("tasks", "--json").stdout)[1]["state"] == "DONE"
-    assert "2 of 2 tasks closed" in ground.run()
+    assert json.loads(sandbox.call("tasks", "--json").stdout)[1]["state"] == "DONE"
+    assert "2 of 2 tasks closed" in sandbox.run()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from back_ends import in_turn
-from git_ground import GitScene, commit, git, write
+from git_sandbox import GitScene, commit, git, write
 from lifefold.interpreters.worktrees.branch_guard import NAME, MovedError
 from lifefold.interpreters.worktrees.errors import InTheWayError
 

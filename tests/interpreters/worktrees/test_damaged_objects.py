@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from back_ends import in_turn
-from git_ground import GitScene, commit, write
+from git_sandbox import GitScene, commit, write
 from lifefold.interpreters.worktrees.errors import GitError, InTheWayError
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_configuration")]

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from git_ground import GitScene, git, names, write
+from git_sandbox import GitScene, git, names, write
 from lifefold.interpreters.worktrees.errors import InTheWayError, WorkplaceError
 from lifefold.interpreters.worktrees.worktrees import GitWorkplace
 

@@ -18,7 +18,7 @@ import anyio
 import pytest
 
 from back_ends import in_turn
-from git_ground import GitScene, commit, git, write
+from git_sandbox import GitScene, commit, git, write
 from lifefold.interpreters.fleet_runner.retry_until import patiently
 from lifefold.interpreters.processes import identify
 from lifefold.interpreters.worktrees.errors import InTheWayError
@@ -26,7 +26,7 @@ from lifefold.interpreters.worktrees.fast_forward import FOLDER, Forward
 from lifefold.interpreters.worktrees.git import Git
 from lifefold.interpreters.worktrees.pinned import repository_at
 from lifefold.interpreters.worktrees.worktrees import GitWorkplace
-from session_ground import death
+from session_scripts import death
 from slow_git import Slow, runner
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_configuration")]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from git_ground import GitScene, git, write
+from git_sandbox import GitScene, git, write
 from lifefold.interpreters.worktrees import hidden
 from lifefold.interpreters.worktrees.hidden import changed_ns, changed_since
 

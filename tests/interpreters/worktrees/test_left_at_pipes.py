@@ -12,14 +12,14 @@ import pytest
 
 from back_ends import in_turn
 from commands_run import LIFEFOLD
-from fleet_ground import Ground
-from git_ground import new_repository
+from fleet_sandbox import Sandbox
+from git_sandbox import new_repository
 from lifefold.interpreters.processes import ProcessIdentity, identify
 from lifefold.interpreters.processes.shim import proc
 from lifefold.interpreters.worktrees import left_at_pipes
 from lifefold.interpreters.worktrees.left_at_pipes import VARIABLE, end_left_at_pipes
 from lifefold.interpreters.worktrees.pipes import pipe_before
-from session_ground import PATIENCE_S, death
+from session_scripts import PATIENCE_S, death
 
 pytestmark = pytest.mark.anyio
 anyio_backend = in_turn
@@ -89,8 +89,8 @@ def blocked(folder: Path) -> Path:
 
 async def test_a_git_command_at_a_pipe_whose_runner_was_killed_ends_at_the_next_start(tmp_path: Path) -> None:
     """The next runner begins with that, also if its own first git command waits at the pipe, too."""
-    ground = Ground(tmp_path).prepare("plain-1")
-    ground.run()
+    sandbox = Sandbox(tmp_path).prepare("plain-1")
+    sandbox.run()
     config = tmp_path / "repo" / ".git" / "config"
     config.unlink()
     os.mkfifo(config)
@@ -98,7 +98,7 @@ async def test_a_git_command_at_a_pipe_whose_runner_was_killed_ends_at_the_next_
         left = await at_the_pipe(process)
         process.kill()
         process.wait()
-    await anyio.run_process([*LIFEFOLD, "run", str(ground.fleet), "--no-live"], check=False)
+    await anyio.run_process([*LIFEFOLD, "run", str(sandbox.fleet), "--no-live"], check=False)
     await death(left)
 
 

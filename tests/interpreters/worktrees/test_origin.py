@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from git_ground import GitScene, commit, git, names
+from git_sandbox import GitScene, commit, git, names
 from lifefold.interpreters.worktrees.origin import Origin, is_origin, origin_of
 from lifefold.interpreters.worktrees.tenure import Tenure
 

@@ -11,7 +11,7 @@ import pytest
 
 from lifefold.interpreters.processes.shim import proc
 from lifefold.interpreters.worktrees import pipes
-from session_ground import PATIENCE_S
+from session_scripts import PATIENCE_S
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from back_ends import in_turn
-from git_ground import git, new_repository
+from git_sandbox import git, new_repository
 from lifefold.interpreters.worktrees.git import Git
 from lifefold.interpreters.worktrees.repair import restore
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from git_ground import before_git, commit, git, new_repository
+from git_sandbox import before_git, commit, git, new_repository
 from lifefold.interpreters.worktrees.claim_commit import CLAIM
 from lifefold.interpreters.worktrees.unmerged_work import unmerged
 

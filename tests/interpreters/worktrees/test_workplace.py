@@ -14,7 +14,7 @@ import pytest
 
 from back_ends import in_turn
 from git_faults import Cut, Faults
-from git_ground import GitScene, attempt, commit, git, names, new_repository, write
+from git_sandbox import GitScene, attempt, commit, git, names, new_repository, write
 from lifefold.interpreters.fleet_runner.retry_until import patiently
 from lifefold.interpreters.worktrees import index_lock, target_branch
 from lifefold.interpreters.worktrees.errors import InTheWayError, LockedError, MergeConflict, WorkplaceError
@@ -477,7 +477,7 @@ async def test_a_new_run_of_a_fleet_does_not_take_up_an_earlier_ones_claims(scen
 # -- the way home
 
 
-async def test_work_comes_home_as_a_merge_commit(scene: GitScene) -> None:
+async def test_work_is_merged_by_a_merge_commit(scene: GitScene) -> None:
     """Its parents are the fleet's branch and the work; both commits name the task, the claim and the agent."""
     before = scene.git("rev-parse", "main")
     await scene.workplace.check_out("a", "T1", 3)
@@ -492,7 +492,7 @@ async def test_work_comes_home_as_a_merge_commit(scene: GitScene) -> None:
 
 
 @pytest.mark.parametrize("configured", [True, False])
-async def test_commits_are_by_whom_the_repository_names_or_else_by_us(scene: GitScene, *, configured: bool) -> None:
+async def test_commits_have_the_configured_author_or_lifefold(scene: GitScene, *, configured: bool) -> None:
     """No identity is invented from the host's name, and none is needed."""
     if configured:
         scene.git("config", "user.name", "The Team")
@@ -564,7 +564,7 @@ async def test_a_change_that_others_have_merged_already_is_no_commit(scene: GitS
     assert await scene.merge("b", "T2", 1, "do") == ""
 
 
-async def test_commits_of_the_agents_own_come_home_with_what_it_did_not_commit(scene: GitScene) -> None:
+async def test_an_agents_own_commits_are_merged_with_its_uncommitted_changes(scene: GitScene) -> None:
     """Both are in the merge, and the agent's history is kept."""
     await scene.workplace.check_out("a", "T1", 1)
     own = commit(scene.place(), "by the agent", committed="c")
@@ -623,7 +623,7 @@ async def test_a_repository_within_the_work_is_refused_with_its_path(scene: GitS
     assert scene.merges() == []
 
 
-async def test_files_of_every_kind_come_home(scene: GitScene) -> None:
+async def test_files_of_every_kind_are_merged(scene: GitScene) -> None:
     """Binary, executable, linked, renamed, deleted, empty, and with any name that a file system takes."""
     folder = scene.place()
     await scene.workplace.check_out("a", "T1", 1)

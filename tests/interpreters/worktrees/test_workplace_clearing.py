@@ -6,7 +6,7 @@ import pytest
 
 from back_ends import in_turn
 from git_faults import Faults
-from git_ground import GitScene, commit, git, new_repository, write
+from git_sandbox import GitScene, commit, git, new_repository, write
 from lifefold.interpreters.worktrees.errors import InTheWayError
 from lifefold.interpreters.worktrees.locks import holding
 

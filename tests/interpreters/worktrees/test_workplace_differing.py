@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from git_ground import GitScene, commit, git, write
+from git_sandbox import GitScene, commit, git, write
 from lifefold.interpreters.worktrees.errors import WorkplaceError
 from lifefold.interpreters.worktrees.workplace import FolderWorkplace
 

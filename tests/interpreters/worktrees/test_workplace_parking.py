@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from git_faults import Faults
-from git_ground import GitScene, attempt, commit, git, new_repository, write
+from git_sandbox import GitScene, attempt, commit, git, new_repository, write
 from lifefold.interpreters.worktrees.errors import MergeConflict, WorkplaceError
 from lifefold.interpreters.worktrees.workplace import FolderWorkplace
 
@@ -35,7 +35,7 @@ async def test_parked_work_is_not_in_the_branch_before_it_is_merged(scene: GitSc
 
 
 @pytest.mark.parametrize("agent", ["a", "b"])
-async def test_parked_work_is_merged_by_anybody(scene: GitScene, agent: str) -> None:
+async def test_parked_work_is_merged_by_any_worker(scene: GitScene, agent: str) -> None:
     """From what was recorded: under the title and the claim that has done it; each commit names its own agent."""
     await parked(scene)
     merged = await scene.merge(agent, "T1", 1, "do T1")

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from back_ends import in_turn
-from git_ground import GitScene, commit, git, write
+from git_sandbox import GitScene, commit, git, write
 from lifefold.interpreters.worktrees import locks
 from lifefold.interpreters.worktrees.errors import InTheWayError, WorkplaceError
 from lifefold.interpreters.worktrees.worktrees import GitWorkplace
-from session_ground import Bell, death
+from session_scripts import Bell, death
 from slow_git import Slow, killed_in_git
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_configuration")]

@@ -94,7 +94,7 @@ def begins_at_its_stage(step: Transition) -> bool:
             return True
 
 
-def proves_what_orphans_left(step: Transition) -> bool:
+def verifies_orphaned_work(step: Transition) -> bool:
     """Work of a dead session is verified if it differs, counts if its commands succeed, and is dropped otherwise."""
     a: Assignment = step.after.record
     if step.before is None or step.entered is None or not is_orphan(step.before.record):
@@ -110,7 +110,7 @@ def proves_what_orphans_left(step: Transition) -> bool:
             return a.is_orphan
 
 
-def takes_nothing_for_no_work(step: Transition) -> bool:
+def returns_unchanged_work(step: Transition) -> bool:
     """Without verification commands, the worktree is inspected; a task without any change leaves the worker."""
     a: Assignment = step.after.record
     if step.before is None or a.is_orphan or step.before.record.is_orphan:
@@ -170,8 +170,8 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("the operator accepts a moved branch only at the commit that was found", accepts_what_was_found),
     always_step("exactly the work that needs approval is parked", asks_before_it_merges),
     always_step("an assignment begins at the stage that is left of its task", begins_at_its_stage),
-    always_step("work of a dead session counts only if it differs and is verified", proves_what_orphans_left),
-    always_step("an empty difference is accepted only if a command or the task allows it", takes_nothing_for_no_work),
+    always_step("work of a dead session counts only if it differs and is verified", verifies_orphaned_work),
+    always_step("an empty difference is accepted only if a command or the task allows it", returns_unchanged_work),
     always_step("a task whose session dies is an orphan only if the task asks for it", is_orphaned_on_request),
     always_step(
         "a task to be requeued is given back when its session dies",

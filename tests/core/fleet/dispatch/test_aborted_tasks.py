@@ -107,7 +107,7 @@ def test_a_fleet_that_does_not_ask_for_aborts_has_none() -> None:
         assert envelope.event.records["task:T1"].fate == fate
 
 
-def test_an_abort_of_siblings_ends_them_and_spares_whoever_says_it_and_the_parent() -> None:
+def test_an_abort_of_siblings_spares_the_reporting_task_and_the_parent() -> None:
     """Whoever works at one is recalled, with the document's word for it (E20, E36)."""
     of = parts().give("task:T1+1", SIBLING)
     assert set(aborted(of)) == {"T1+2", "T1+3"}
@@ -123,7 +123,7 @@ def test_an_abort_of_siblings_ends_them_and_spares_whoever_says_it_and_the_paren
     assert close(of, "T1+1").state("task:T1+1") == "CLOSED"
 
 
-def test_an_abort_of_siblings_reaches_everything_below_them_and_nobody_else() -> None:
+def test_an_abort_of_siblings_reaches_all_their_parts_and_no_other_task() -> None:
     """Also parts of parts (E36); another task and its parts have nothing to do with it."""
     of = parts()
     of.give("task:T2", Created(make("T2", fate=Fate())))
@@ -191,7 +191,7 @@ def test_what_is_over_is_left_as_it_is() -> None:
     of.refuse("task:T1+2", SIBLING)
 
 
-def test_what_rests_is_cancelled_when_it_would_be_opened_and_given_to_nobody() -> None:
+def test_an_aborted_resting_task_is_cancelled_when_it_is_opened() -> None:
     """Until then it is known to be (E16)."""
     of = parts(max_retries=2)
     fail(of, "T1+2")
@@ -226,7 +226,7 @@ def test_what_is_done_is_handed_over_all_the_same() -> None:
     assert rest(other, "T1+2").state("task:T1+2") == "CANCELLED"
 
 
-def test_a_person_who_has_a_task_tried_again_wants_it_after_all() -> None:
+def test_a_retry_by_an_operator_cancels_the_abort() -> None:
     """It is open at once, and an abort that is said later reaches it again."""
     of = parts(max_retries=2, at_work=2)
     fail(of, "T1+2")
@@ -245,7 +245,7 @@ def test_two_aborts_at_once_reach_everybody_once() -> None:
     assert aborted(of.give("task:T1+1", SIBLING)) == {}
 
 
-def test_nobody_begins_at_a_sibling_while_another_one_is_aborted() -> None:
+def test_no_worker_begins_a_sibling_while_another_one_is_aborted() -> None:
     """A part that was hindered by an aborted one is aborted first."""
     of = ask(opened(make("T1", most_subtasks=6, fate=Fate()), worker_slots=SEATS))
     say(of, "T1", task.Started)
@@ -330,7 +330,7 @@ def rightly(board: Aggregate, transition: Transition) -> Iterator[Any]:
     return iter(aborts.spread(board, transition))
 
 
-def test_a_session_that_is_aborted_while_its_task_rests_takes_nobody_along() -> None:
+def test_an_aborted_session_of_a_resting_task_ends_no_other_task() -> None:
     """The task is not tried again, and its siblings go on."""
     of = fail(parts(max_retries=1), "T1+2").give("task:T1+2", SESSION)
     assert states(of, *PARTS) == ["IN_PROGRESS", "FAILED", "IN_PROGRESS"]
@@ -359,7 +359,7 @@ def test_a_rule_that_is_wrong_breaks_a_property(wrong: Rule, prop: str) -> None:
 def test_without_the_rule_that_catches_up_a_property_is_broken() -> None:
     """What was aborted while it rested would be done after all."""
     of = fail(parts(max_retries=1), "T1+2")
-    with_rule(of, "catch_up").give("task:T1+1", SIBLING)
+    with_rule(of, "abort_when_opened").give("task:T1+1", SIBLING)
     assert broken(rest(of, "T1+2")) == {"an aborted task is neither worked at nor given out"}
 
 

@@ -221,7 +221,7 @@ def test_a_report_under_a_stale_epoch_is_refused() -> None:
     ],
     ids=lambda each: type(each).__name__,
 )
-def test_an_owner_whose_claim_somebody_else_ends_is_told(
+def test_an_owner_whose_claim_an_operator_ends_is_recalled(
     started: bool,  # noqa: FBT001 - drawn
     event: Event,
     reason: str,
@@ -242,7 +242,7 @@ def test_an_owner_that_ends_its_claim_itself_is_told_nothing() -> None:
         assert recalled(ask(opened(make("T1"))).hear("worker/ann", "task:T1", event)) == []
 
 
-def test_a_claim_of_somebody_who_is_not_there_is_recalled_from_nobody() -> None:
+def test_a_claim_of_an_unknown_worker_is_recalled_from_no_worker() -> None:
     """A person may claim a task, and a worker that is gone hears nothing."""
     of = opened(make("T1"))
     of.offer(Envelope("task:T1", task.Claimed("a person"), 0))
@@ -284,7 +284,7 @@ def test_the_task_of_a_worker_that_is_gone_is_released() -> None:
         assert of.record("worker_slot:ann") == worker_slot.WorkerSlot(worker_slot.State.GONE, "", "killed")
 
 
-def test_work_that_a_gone_worker_had_done_but_not_brought_home_is_rejected() -> None:
+def test_unmerged_work_of_a_gone_worker_is_rejected() -> None:
     """It counts as a failure: nobody will merge it."""
     of = ask(opened(make("T1", max_retries=1)))
     of.hear("worker/ann", "task:T1", task.Completed(1)).hear("worker/ann", "worker_slot:ann", worker_slot.WorkerGone())
@@ -308,7 +308,7 @@ def test_a_worker_that_goes_leaves_alone_what_is_not_its_own() -> None:
     assert board.finished(of.aggregate)
 
 
-def test_a_task_that_waits_for_its_subtasks_waits_whoever_is_gone() -> None:
+def test_a_task_waits_for_its_subtasks_although_a_worker_is_gone() -> None:
     """Nobody works on it; its subtasks decide."""
     of = go(split(ask(opened(make("T1", most_subtasks=2))), "T1"), "ann")
     assert states(of, "T1", "T1+1", "T1+2") == ["WAITING_FOR_SUBTASKS", "OPEN", "OPEN"]
@@ -333,7 +333,7 @@ def home(of: Hand) -> list[str]:
     ]
 
 
-def test_when_every_task_is_settled_everybody_who_is_there_is_sent_home() -> None:
+def test_when_every_task_is_settled_all_present_workers_are_stopped() -> None:
     """In the order of their names, whatever they do; who is gone already is left alone."""
     of = ask(opened(make("T1"), make("T2", ordinal=1), worker_slots=("dan", "ann", "bob", "cid")))
     of.hear("worker/cid", "worker_slot:cid", worker_slot.WorkerGone())
@@ -370,7 +370,7 @@ def test_a_retry_keeps_everybody() -> None:
     assert home(of) == []
 
 
-def test_a_fleet_of_nobody_is_finished() -> None:
+def test_a_fleet_without_workers_is_finished() -> None:
     """Nobody is left to do anything, however much there is."""
     of = opened(make("T1"))
     of.hear("worker/ann", "worker_slot:ann", worker_slot.WorkerGone()).hear(

@@ -23,7 +23,7 @@ def parked(*more: fleet_task.FleetTask, **fields: Any) -> Hand:
     return park(ask(opened(make("T1", needs_approval=True, **fields), *more)), "T1")
 
 
-def test_work_that_waits_for_a_person_is_nobodys_and_its_worker_is_free() -> None:
+def test_work_that_waits_for_an_approval_has_no_owner_and_its_worker_is_free() -> None:
     """It gets the next task, while the work is kept under the number of the claim that has done it (E2)."""
     of = parked(make("T2"))
     record = of.record("task:T1")
@@ -32,7 +32,7 @@ def test_work_that_waits_for_a_person_is_nobodys_and_its_worker_is_free() -> Non
     assert (of.state("task:T1"), board.finished(of.aggregate)) == ("PENDING_APPROVAL", False)
 
 
-def test_work_that_is_agreed_to_goes_to_whoever_waits_to_be_merged_and_nothing_else() -> None:
+def test_approved_work_goes_to_a_waiting_worker_for_its_merge_only() -> None:
     """To another worker, maybe; under a number of its own, and with the number that it is kept under (E12)."""
     of = ask(parked(), "bob")
     assert assigned(of) == []
@@ -44,7 +44,7 @@ def test_work_that_is_agreed_to_goes_to_whoever_waits_to_be_merged_and_nothing_e
     assert close(of, "T1").state("task:T1") == "CLOSED"
 
 
-def test_work_that_is_agreed_to_when_nobody_waits_goes_first_to_the_next_who_does() -> None:
+def test_approved_work_goes_first_to_the_next_worker_that_waits() -> None:
     """Before any task, however urgent, and whatever role it asks for: it is done already."""
     of = opened(
         make("T1", needs_approval=True, role="tester"),
@@ -74,7 +74,7 @@ def test_work_that_is_refused_is_tried_again_with_what_the_person_said() -> None
     assert given.kept == 2
 
 
-def test_work_that_nobody_has_agreed_to_in_time_is_settled_and_not_done_again() -> None:
+def test_an_expired_approval_settles_the_task_without_a_retry() -> None:
     """However many retries it has: the same would be asked for in vain; what waits for it is blocked (E41)."""
     of = parked(make("T2", "T1"), max_retries=3, approval_ms=60_000)
     assert [(each.delay_ms) for each in of.effects(StartTimer) if isinstance(each, StartTimer)] == [60_000]
@@ -84,7 +84,7 @@ def test_work_that_nobody_has_agreed_to_in_time_is_settled_and_not_done_again() 
     assert board.finished(of.aggregate)
 
 
-def test_work_that_nobody_has_agreed_to_in_time_can_still_be_done_again() -> None:
+def test_an_operator_can_retry_a_task_whose_approval_expired() -> None:
     """When a person asks for it."""
     of = parked(make("T2", "T1"), approval_ms=60_000).elapse("task:T1", "ApprovalExpired")
     of.give("task:T1", fleet_task.RetryGranted("I am back"))
@@ -92,14 +92,14 @@ def test_work_that_nobody_has_agreed_to_in_time_can_still_be_done_again() -> Non
     assert brief(ask(of)).failure == "not approved within 60 s"
 
 
-def test_who_answers_ends_the_waiting() -> None:
+def test_an_answer_ends_the_timer_of_the_approval() -> None:
     """No timer is left."""
     for said in (approval.ApprovalGranted(), approval.ApprovalRefused()):
         of = parked(make("T2"), approval_ms=60_000).give("task:T1", said)
         assert [each.slot for each in of.effects(CancelTimer) if isinstance(each, CancelTimer)] == ["ApprovalExpired"]
 
 
-def test_nobody_agrees_to_what_waits_for_nobody() -> None:
+def test_no_approval_is_accepted_for_a_task_that_needs_none() -> None:
     """Neither before it is done, nor twice."""
     of = ask(opened(make("T1", needs_approval=True)))
     assert of.refuse("task:T1", approval.ApprovalGranted()).kind == "illegal"
@@ -108,7 +108,7 @@ def test_nobody_agrees_to_what_waits_for_nobody() -> None:
     assert of.refuse("task:T1", approval.ApprovalRefused()).kind == "illegal"
 
 
-def test_work_that_nobody_has_to_agree_to_is_not_parked() -> None:
+def test_work_without_a_needed_approval_is_not_parked() -> None:
     """And what was agreed to is not parked again, either."""
     of = finish(ask(opened(make("T1"))), "T1")
     assert of.dismiss("worker/ann", "task:T1", fleet_task.Parked(1)).kind == "illegal"
@@ -140,7 +140,7 @@ def test_a_merge_that_fails_after_it_was_agreed_to_is_worked_at_again_and_asked_
     assert park(of, "T1").state("task:T1") == "PENDING_APPROVAL"
 
 
-def test_whoever_goes_while_work_waits_for_a_person_takes_nothing_along() -> None:
+def test_a_worker_that_goes_leaves_work_that_waits_for_an_approval() -> None:
     """It was not in anybody's hand."""
     of = go(parked(), "ann")
     assert of.state("task:T1") == "PENDING_APPROVAL"

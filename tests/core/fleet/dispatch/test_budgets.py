@@ -74,7 +74,7 @@ def test_what_was_set_aside_is_settled_with_what_it_has_cost() -> None:
     assert account(of) == (20, 0, 0)
 
 
-def test_who_is_gone_is_settled_with() -> None:
+def test_the_reservation_of_a_gone_worker_is_settled() -> None:
     """And somebody else has a share set aside for the same task."""
     of = ask(limited(make("T1"), all_budgets={FLEET: money(100, 60)}))
     ask(of, "bob")
@@ -83,7 +83,7 @@ def test_who_is_gone_is_settled_with() -> None:
     assert (assigned(of), account(of)) == ([("worker/bob", "T1")], (0, 60, 0))
 
 
-def test_nobody_begins_with_less_than_a_share() -> None:
+def test_no_worker_begins_with_less_than_its_reservation() -> None:
     """What is set aside may come back, so the task waits."""
     of = ask(limited(make("T1"), make("T2"), all_budgets={FLEET: sessions(1)}))
     ask(of, "bob")
@@ -121,7 +121,7 @@ def test_what_needs_a_budget_that_is_spent_is_blocked_with_the_reason() -> None:
     assert states(of, "T2", "T3") == ["CLAIMED", "OPEN"]
 
 
-def test_what_a_spent_budget_blocks_waits_for_whoever_may_let_more_be_spent() -> None:
+def test_a_task_blocked_by_a_spent_budget_waits_for_an_operator() -> None:
     """All tasks together that need the same one, with the reason and the command: the fleet does not end."""
     of = opened(make("T1"), make("T2"), make("T3"), worker_slots=("ann",), **{FLEET: sessions(1)})
     ask(fail(ask(of), "T1"), sessions=1)
@@ -179,14 +179,14 @@ def test_an_agent_whose_budget_is_spent_waits_for_more() -> None:
     assert (assigned(ask(of, "bob")), of.state("task:T2")) == ([("worker/bob", "T2")], "CLAIMED")
 
 
-def test_who_only_verifies_or_merges_needs_no_share() -> None:
+def test_a_verification_or_merge_needs_no_reservation() -> None:
     """What is done is brought home, though nothing is left to spend."""
     done = make("T1", state=task.State.DONE, stage=task.Stage.MERGE, result=1, epoch=1)
     of = ask(limited(done, make("T2"), all_budgets={FLEET: sessions(1)}))
     assert (assigned(of), account(of)) == ([("worker/ann", "T1")], (0, 0, 0))
 
 
-def test_whoever_does_not_say_what_it_has_cost_has_spent_its_share_if_the_fleet_wants_it_so() -> None:
+def test_a_session_without_a_reported_cost_is_charged_its_reservation_if_configured() -> None:
     """Otherwise it has spent nothing that is known; what is known to be more is more."""
     for silent, charges, spent, counted in [
         (True, True, 0, 30),
@@ -290,9 +290,7 @@ def test_a_brief_says_what_the_sessions_of_a_claim_may_cost() -> None:
         (Resource.SESSIONS, 2, 3, "2 of 3 sessions"),
     ],
 )
-def test_amounts_are_said_in_units_that_people_use(
-    resource: Resource, amount: int, cap: int | None, words: str
-) -> None:
+def test_amounts_are_shown_in_familiar_units(resource: Resource, amount: int, cap: int | None, words: str) -> None:
     """Of all four resources."""
     assert budgets.in_words(resource, amount, cap) == words
 

@@ -77,7 +77,7 @@ def test_what_lacks_two_tasks_is_freed_when_it_lacks_none() -> None:
     assert states(of, "T1", "T2", "T3") == ["OPEN", "OPEN", "OPEN"]
 
 
-def test_a_task_that_rests_is_no_loss_to_whoever_waits_for_it() -> None:
+def test_a_resting_task_is_not_lost_for_its_dependents() -> None:
     """Nothing that depends on it is blocked before its last retry has failed."""
     of = ask(opened(make("T1", max_retries=1), make("T2", "T1")))
     assert states(fail(of, "T1"), "T1", "T2") == ["FAILED", "OPEN"]
@@ -96,7 +96,7 @@ def test_a_task_that_was_declined_blocks_what_is_approved_after_it_and_what_was_
 # Roles that nobody has
 
 
-def test_a_task_that_asks_for_a_role_that_nobody_has_is_blocked() -> None:
+def test_a_task_with_a_role_that_no_worker_has_is_blocked() -> None:
     """From the beginning, or as soon as the last who has it is gone; the others go on."""
     of = opened(
         make("T1", role="tester"), make("T2", role="writer"), make("T3"), worker_slots={"ann": ("tester",), "bob": ()}
@@ -155,7 +155,7 @@ def test_the_parts_of_a_task_are_tasks_with_what_it_has() -> None:
     assert part.most_subtasks == 2
 
 
-def test_whoever_splits_a_task_has_it_no_more_and_gets_other_work() -> None:
+def test_a_worker_that_splits_its_task_gives_it_up_and_gets_other_work() -> None:
     """It hears that its claim is over; a part of it may well be its next task."""
     of = ask(opened(make("T1", most_subtasks=2)))
     split(of, "T1")
@@ -163,7 +163,7 @@ def test_whoever_splits_a_task_has_it_no_more_and_gets_other_work() -> None:
     assert assigned(ask(of)) == [("worker/ann", "T1+1")]
 
 
-def test_a_task_whose_parts_are_closed_is_verified_as_a_whole_by_whoever_has_time() -> None:
+def test_a_task_with_closed_parts_is_verified_as_a_whole_by_any_free_worker() -> None:
     """Under a new number, with nothing to be worked at; only then is it closed, and what waits for it goes on (E7)."""
     of = close(ask(whole()), "T1+1")
     assert of.state("task:T1") == "WAITING_FOR_SUBTASKS"
@@ -257,7 +257,7 @@ def test_a_part_that_is_not_looked_up_is_found_by_what_is_declared() -> None:
         assert not board_properties.view_agrees(replace(of.aggregate, views=views))
 
 
-def test_parts_that_take_turns_are_cancelled_before_anybody_gets_one() -> None:
+def test_parts_that_share_files_are_cancelled_before_a_worker_gets_one() -> None:
     """Whoever waits for the files of one is not given another that is about to be cancelled."""
     of = split(ask(opened(make("T1", most_subtasks=3), make("T9", "T1"))), "T1", 3, files=("a",))
     ask(of, "ann", "bob")

@@ -64,7 +64,7 @@ def test_a_task_that_was_given_back_is_resumed_where_it_was() -> None:
         assert handed(ask(of)) == OF_ANN
 
 
-def test_a_retry_begins_anew_where_the_plan_says_so() -> None:
+def test_a_retry_begins_a_new_conversation_if_the_plan_says_so() -> None:
     """The conversation ends with the failure."""
     of = fail(at_work(anew=True), "T1")
     assert of.record("task:T1").conversation is None

@@ -65,7 +65,7 @@ def told(of: Hand) -> list[Any]:
     ]
 
 
-def test_an_agent_that_stops_by_its_errors_asks_to_be_begun_anew() -> None:
+def test_an_agent_that_stops_by_errors_asks_for_a_restart() -> None:
     """It is not gone, and reads its messages when it is back."""
     of = fallen()
     assert (of.state("session"), of.state("supervisor"), of.state("assignment")) == ("Stopped", "Asking", "Idle")
@@ -74,7 +74,7 @@ def test_an_agent_that_stops_by_its_errors_asks_to_be_begun_anew() -> None:
     assert not shutdown.settled(of.aggregate)
 
 
-def test_it_is_begun_anew_when_it_has_rested_without_errors_and_with_its_numbers() -> None:
+def test_a_restart_follows_the_rest_and_keeps_numbers_but_no_errors() -> None:
     """Same name, same worktree, the next attempt (D15)."""
     of = resting()
     before = of.record("session")
@@ -89,12 +89,12 @@ def test_it_is_begun_anew_when_it_has_rested_without_errors_and_with_its_numbers
 
 
 @pytest.mark.parametrize(("recent", "rest_ms"), [(1, 10), (2, 20), (3, 40), (20, 1_000)])
-def test_it_rests_longer_the_oftener_it_was_begun_anew(recent: int, rest_ms: int) -> None:
+def test_the_rest_grows_with_every_restart(recent: int, rest_ms: int) -> None:
     """A capped pause of seconds would be a storm (gastown#649, buzz#5327)."""
     assert resting(recent).part("supervisor", "RestartDue").deadline_ms == rest_ms
 
 
-def test_whom_the_board_refuses_is_quarantined_with_both_reasons() -> None:
+def test_an_agent_whose_restart_is_refused_is_quarantined_with_both_reasons() -> None:
     """It has nothing in hand, nobody reads its messages, and people are told why."""
     of = fallen("no api key").hear("board", "supervisor", supervisor.Refused("it was restarted 3 times within 1 h"))
     reason = of.record("supervisor").reason
@@ -190,7 +190,7 @@ def test_a_storm_over_many_agents_is_stopped_by_what_they_share() -> None:
     assert restart(of, "bob") == supervisor.Refused("agents of this fleet were restarted once within 1 h")
 
 
-def test_only_time_makes_room_for_another_restart() -> None:
+def test_only_time_frees_a_restart_permit() -> None:
     """A whole window after the worker has used the permit, neither sooner (hive#6578) nor by a success (tools#3631)."""
     of = desk(1, 1, window_ms=50)
     of.now_ms = 100
@@ -202,7 +202,7 @@ def test_only_time_makes_room_for_another_restart() -> None:
     assert of.record("restart_permit:ann.1").used == 2
 
 
-def test_a_permit_is_nobody_elses_between_the_answer_and_the_restart() -> None:
+def test_a_permit_is_held_from_the_answer_to_the_restart() -> None:
     """However long the worker rests, and however late its messages are."""
     of = desk(1, 1)
     assert asks(of, "ann") == supervisor.Granted(1)
@@ -210,7 +210,7 @@ def test_a_permit_is_nobody_elses_between_the_answer_and_the_restart() -> None:
     assert isinstance(asks(of, "bob"), supervisor.Refused)
 
 
-def test_who_goes_gives_back_the_permits_that_it_has_not_used() -> None:
+def test_a_gone_worker_returns_its_unused_permits() -> None:
     """So that another one may use those of all."""
     of = desk(1, 1)
     asks(of, "ann")
@@ -219,14 +219,14 @@ def test_who_goes_gives_back_the_permits_that_it_has_not_used() -> None:
     assert restart(of, "bob") == supervisor.Granted(1)
 
 
-def test_a_fleet_without_permits_restarts_nobody() -> None:
+def test_a_fleet_without_permits_restarts_no_agent() -> None:
     """An agent that asks all the same is told so."""
     of = board(make("T1"))
     of.hear("worker/ann", "worker_slot:ann", worker_slot.WorkWanted())
     assert asks(of, "ann") == supervisor.Refused("it is not restarted")
 
 
-def test_a_plan_says_who_is_restarted_and_without_it_nothing_is_there() -> None:
+def test_restart_permits_exist_only_in_a_plan_with_restarts() -> None:
     """One that says so has permits on its board, and a supervision for each agent that may be restarted at all."""
     agents = (AgentPlan("ann", restart=Restart(2, 7, PAUSE)), AgentPlan("bob", restart=Restart(0)))
     plan = Plan("p", agents, (TaskPlan("T1", "do it"),), restarts=Intensity(1, 9))
@@ -269,7 +269,7 @@ def test_nothing_is_owed_to_an_agent_that_is_up() -> None:
     assert owed == {State.ASKING, State.RESTING}
 
 
-def test_a_permit_that_is_held_or_spent_is_given_to_nobody() -> None:
+def test_a_held_or_spent_permit_is_not_given_out() -> None:
     """And one that is free has nothing to be given back."""
     for state in (restart_permit.State.HELD, restart_permit.State.SPENT):
         assert not hasattr(

@@ -68,7 +68,7 @@ def level(of: Hand, name: str) -> AccessLevel:
 # Who may take what
 
 
-def test_a_task_goes_to_the_one_who_has_waited_longest_of_those_who_are_trusted_so_far() -> None:
+def test_a_task_goes_to_the_longest_waiting_worker_with_enough_trust() -> None:
     """Whoever is not goes on waiting, however long he has, and takes the next that he may."""
     of = board_of(
         make("T1", level=TRUSTED), make("T2", ordinal=1), ann=Trust(), bob=Trust(TRUSTED), cid=Trust(ELEVATED)
@@ -121,7 +121,7 @@ def test_a_claim_is_taken_and_merged_unseen_if_and_only_if_the_formula_says_so(
 # Whose work is seen
 
 
-def test_the_work_of_one_who_is_not_trusted_to_merge_waits_for_a_person() -> None:
+def test_work_of_an_agent_without_trust_to_merge_waits_for_an_approval() -> None:
     """And that of one who is does not, of the same task."""
     of = ask(board_of(make("T1", merges=TRUSTED, max_retries=1), ann=Trust(), bob=Trust(TRUSTED)))
     assert brief(of).needs_approval
@@ -131,7 +131,7 @@ def test_the_work_of_one_who_is_not_trusted_to_merge_waits_for_a_person() -> Non
     assert not brief(ask(of, "bob")).needs_approval
 
 
-def test_a_success_is_of_whoever_has_done_it_and_not_of_whoever_merges_it() -> None:
+def test_a_success_counts_for_the_worker_of_the_work_and_not_of_the_merge() -> None:
     """So that one whose work is always seen can earn to be trusted."""
     of = park(ask(board_of(make("T1", merges=TRUSTED), ann=Trust(), bob=Trust(TRUSTED))), "T1")
     close(ask(of.give("task:T1", approval.ApprovalGranted()), "bob"), "T1")
@@ -162,7 +162,7 @@ def test_parts_are_gated_as_their_whole_is() -> None:
 # What nobody may take
 
 
-def test_what_takes_more_trust_than_anybody_has_is_blocked_until_somebody_has_earned_it() -> None:
+def test_a_task_above_all_trust_levels_is_blocked_until_an_agent_earns_one() -> None:
     """With the reason, and what depends on it, too; nobody is sent home though all else is settled."""
     of = board_of(make("T1"), make("T2", level=PROBATIONARY), make("T3", "T2"), ann=Trust())
     assert states(of, "T1", "T2", "T3") == ["OPEN", "BLOCKED", "BLOCKED"]
@@ -173,7 +173,7 @@ def test_what_takes_more_trust_than_anybody_has_is_blocked_until_somebody_has_ea
     assert assigned(ask(of)) == [("worker/ann", "T2")]
 
 
-def test_a_fleet_whose_last_tasks_nobody_may_take_ends() -> None:
+def test_a_fleet_whose_last_tasks_no_agent_may_take_ends() -> None:
     """It does not wait for a person who is not there: everybody is sent home."""
     of = close(ask(board_of(make("T1"), make("T2", level=ELEVATED), ann=Trust())), "T1")
     assert states(of, "T2") == ["BLOCKED"]
@@ -181,7 +181,7 @@ def test_a_fleet_whose_last_tasks_nobody_may_take_ends() -> None:
     assert board.finished(of.aggregate)
 
 
-def test_a_person_who_promotes_an_agent_lets_go_on_what_nobody_might_take() -> None:
+def test_a_promotion_by_an_operator_unblocks_tasks_above_all_levels() -> None:
     """Only as far as that goes; and what asks for a role, too, only if that agent has it."""
     of = board_of(
         make("T0", merges=ELEVATED), make("T1", level=PROBATIONARY), make("T2", level=TRUSTED), ann=Trust(), bob=Trust()
@@ -195,7 +195,7 @@ def test_a_person_who_promotes_an_agent_lets_go_on_what_nobody_might_take() -> N
     assert states(of, "T1", "T2") == ["BLOCKED", "BLOCKED"]
 
 
-def test_a_role_that_nobody_has_is_said_before_the_trust_that_nobody_has() -> None:
+def test_a_missing_role_is_reported_before_missing_trust() -> None:
     """A role does not come back."""
     both = make("T2", level=TRUSTED, role="cook")
     of = opened(
@@ -213,9 +213,7 @@ def test_a_role_that_nobody_has_is_said_before_the_trust_that_nobody_has() -> No
 @pytest.mark.parametrize(
     "said", [(), (task.Started,), (task.Started, task.Orphaned)], ids=["claimed", "begun", "orphan"]
 )
-def test_whoever_is_demoted_loses_a_task_that_it_would_not_be_given_any_more(
-    event: Event, said: tuple[type[task.OwnerReport], ...]
-) -> None:
+def test_a_demoted_agent_loses_a_task_above_its_level(event: Event, said: tuple[type[task.OwnerReport], ...]) -> None:
     """It is told so; another one, who may, is given it. Nor is it asked what its dead session has left of it."""
     of = ask(board_of(make("T1", level=TRUSTED), ann=Trust(TRUSTED), bob=Trust(TRUSTED)), "ann")
     say(of, "T1", *said)
@@ -224,7 +222,7 @@ def test_whoever_is_demoted_loses_a_task_that_it_would_not_be_given_any_more(
     assert of.record("task:T1").owner == "bob"
 
 
-def test_whoever_is_demoted_keeps_what_it_may_still_be_at() -> None:
+def test_a_demoted_agent_keeps_a_task_within_its_level() -> None:
     """A task that takes less, one that a person sees anyway, and what is done already (E16)."""
     for first, fields in (
         (make("T1"), ()),
@@ -258,7 +256,7 @@ def test_a_level_moves_by_the_formula_and_by_nothing_else(first: AccessLevel, sa
     assert of.record("worker_slot:ann").trust == trust
 
 
-def test_a_failure_is_neutral_and_who_is_gone_earns_nothing() -> None:
+def test_a_failure_is_neutral_and_a_gone_worker_earns_nothing() -> None:
     """What was done by him is closed all the same."""
     of = fail(
         ask(board_of(make("T1"), make("T2", always_needs_approval=True, ordinal=1), ann=Trust(), bob=Trust())), "T1"

@@ -25,7 +25,7 @@ def explained(of: Hand, name: str) -> why.Explanation:
     return why.explain(why.look({"board": of.aggregate}, name, of.now_ms), why.Story(name))
 
 
-def test_a_task_that_nobody_is_trusted_to_take_says_so_and_whom_a_person_may_promote() -> None:
+def test_a_task_above_all_trust_levels_names_the_agents_to_promote() -> None:
     """Those who have its role and are there."""
     worker_slots = {
         "worker_slot:ann": worker_slot.WorkerSlot(roles=("cook",), trust=Trust()),
@@ -41,7 +41,7 @@ def test_a_task_that_nobody_is_trusted_to_take_says_so_and_whom_a_person_may_pro
     assert [(each.about, each.names, each.command) for each in waits] == [("trust", ("T2",), "trust")]
 
 
-def test_a_task_that_waits_for_somebody_trusted_to_be_free_says_so() -> None:
+def test_a_task_that_waits_for_a_trusted_agent_says_so() -> None:
     """It is open: he is there, and at something else."""
     of = ask(trusted_board(make("T1"), make("T2", level=TRUSTED, ordinal=1), ann=Trust(TRUSTED), bob=Trust()))
     assert "no agent that is trusted is free: ann is at T1" in explained(of, "T2").sentence

@@ -125,7 +125,7 @@ def test_a_trigger_that_comes_while_it_waits_is_run_once_and_one_that_comes_whil
     assert running(of) == ""
 
 
-def test_a_message_for_which_there_is_no_room_is_refused() -> None:
+def test_a_full_inbox_refuses_a_message() -> None:
     """And so is any where no messages are taken."""
     full = Hand("service/web", {**_records(), "inbox": inbox.Inbox(takes_messages=True)})
     full.give("desired_state", desired_state.HoldWanted())
@@ -143,7 +143,7 @@ def _records() -> dict[str, Any]:
     return {ref: of.of.machines[ref.partition(":")[0]].initial for ref in of.aggregate.entities}
 
 
-def test_what_was_due_while_nobody_waited_is_due_once_and_the_beat_is_kept() -> None:
+def test_triggers_missed_without_a_runner_are_due_once_on_the_same_schedule() -> None:
     """From a minute past on, every ten minutes; after twenty-five it was due last at twenty-one."""
     minute_ms = 60_000
     every_ms, begun_ms = 10 * minute_ms, minute_ms
@@ -171,7 +171,7 @@ def test_a_service_that_is_paused_lets_its_run_end_and_begins_nothing() -> None:
     assert running(of) == "every 1m"
 
 
-def test_a_pause_of_who_is_down_for_a_while_binds_when_he_is_up() -> None:
+def test_a_pause_of_a_service_that_is_down_holds_after_its_restart() -> None:
     """Nothing is run by who comes back."""
     of = send(serving(restart_policy="on_failure", max_consecutive_failures=1), "one", "two")
     ends(of, session.Error("no"))
@@ -266,7 +266,7 @@ def test_a_service_comes_back_as_often_as_it_may_without_a_run_that_succeeds() -
     assert [each.failed for each in gone(of)] == [True]
 
 
-def test_a_service_that_is_old_lets_its_run_have_its_time_and_is_begun_anew() -> None:
+def test_a_service_beyond_its_lifetime_ends_its_run_and_restarts() -> None:
     """The run is ended when that is over; the next one begins when its end is confirmed."""
     of = send(serving(restart_policy="always", max_lifetime_ms=10, drain_timeout_ms=5), "one", "two")
     of.elapse("process", "LifetimeElapsed")

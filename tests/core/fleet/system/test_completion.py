@@ -52,7 +52,7 @@ def ready(plan: Plan = PLAN) -> dict[str, Aggregate]:
     return heard({**fleet, "worker/ann": take(ann, made)})
 
 
-def test_nothing_that_goes_on_waits_for_people() -> None:
+def test_nothing_running_waits_for_operators() -> None:
     """Not before there is a board, while a worktree is made, nor when nothing is left."""
     assert not completion.waits_for_operators({})
     assert not completion.waits_for_operators(begun(PLAN))
@@ -64,7 +64,7 @@ def test_nothing_that_goes_on_waits_for_people() -> None:
     assert not completion.waits_for_operators(closed)
 
 
-def test_what_lacks_money_or_a_word_waits_for_people_alone() -> None:
+def test_a_task_without_budget_or_answer_waits_for_operators_alone() -> None:
     """A fleet that waits for more tasks is no such fleet; nor one whose board lets time decide."""
     fleet = ready()
     blocked = with_job(fleet, fleet_task.FleetTask(task.State.BLOCKED, "T1", blocked_by=FLEET))
@@ -82,7 +82,7 @@ def test_what_lacks_money_or_a_word_waits_for_people_alone() -> None:
     assert not completion.waits_for_operators({**resets, "board": desk})
 
 
-def test_a_fleet_in_which_a_message_is_on_its_way_does_not_wait_for_people_alone() -> None:
+def test_a_fleet_with_a_message_in_flight_does_not_wait_for_operators_alone() -> None:
     """An approval without a runner has the board tell a worker to merge: no operator is needed."""
     fleet = with_job(ready(), fleet_task.FleetTask(task.State.BLOCKED, "T1", blocked_by=FLEET))
     desk = fleet["board"]

@@ -199,12 +199,12 @@ def after(machine: Machine[Any], record: Record, event: Event) -> Any:
     return step.record
 
 
-def test_doors_may_stay_open_for_ever() -> None:
+def test_the_intake_may_stay_open_for_ever() -> None:
     """Nobody need say that no more tasks will come."""
     assert intake.machine.settled(intake.Intake())
 
 
-def test_a_full_mailbox_refuses_one_more_letter() -> None:
+def test_a_full_mailbox_refuses_another_message() -> None:
     """So that its sender knows; there is a limit on everything. What a prompt has counts until it is delivered."""
     full = mailbox.Mailbox(mailbox.State.HOLDING, ("x",) * mailbox.MESSAGES_LIMIT, mailbox.MESSAGES_LIMIT)
     assert isinstance(mailbox.machine.step(full, mailbox.OperatorMessageArrived("y")), IllegalTransition)
@@ -212,7 +212,7 @@ def test_a_full_mailbox_refuses_one_more_letter() -> None:
     assert len(after(mailbox.machine, room, mailbox.OperatorMessageArrived("y")).messages) == mailbox.MESSAGES_LIMIT
 
 
-def test_a_mailbox_refuses_a_letter_that_makes_it_too_long_to_repeat() -> None:
+def test_a_mailbox_refuses_a_message_that_makes_its_prompt_too_long() -> None:
     """Counted in bytes of UTF-8, as prompts are; no sooner, whether it is one message or several."""
     long = "é" * (mailbox.MESSAGES_BYTES // 2)
     assert len(long.encode()) == mailbox.MESSAGES_BYTES
@@ -225,7 +225,7 @@ def test_a_mailbox_refuses_a_letter_that_makes_it_too_long_to_repeat() -> None:
     assert isinstance(mailbox.machine.step(almost, mailbox.OperatorMessageArrived("éx")), IllegalTransition)
 
 
-def test_the_sender_of_a_refused_letter_can_be_told_the_limits_and_what_to_do() -> None:
+def test_the_refusal_of_a_message_names_the_limits_and_the_remedy() -> None:
     """Both limits as they are, and both ways out."""
     for words in (f"{mailbox.MESSAGES_LIMIT} messages", f"{mailbox.MESSAGES_BYTES} bytes", "shorten", "send it again"):
         assert words in mailbox.FULL

@@ -23,7 +23,7 @@ def names(plan: Plan) -> set[str]:
     return {each.id for each in plan.tasks}
 
 
-def test_a_fleet_is_over_when_nothing_is_left_to_do_and_nobody_does_anything() -> None:
+def test_a_fleet_is_over_when_no_task_is_left_and_no_worker_is_busy() -> None:
     """All is settled, or nobody is there to do it, and whoever is left has stopped and left nothing."""
     ready = board_hand.opened(board_hand.make("A")).aggregate
     done = board_hand.opened(board_hand.make("A", state=State.CLOSED)).aggregate

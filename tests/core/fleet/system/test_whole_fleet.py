@@ -117,7 +117,7 @@ def finished(driver: Driver) -> None:
 
 
 @given(plans(), SCRIPTS)
-def test_any_fleet_ends_with_every_task_settled_or_nobody_present(plan: Plan, script: list[int]) -> None:
+def test_any_fleet_ends_with_every_task_settled_or_no_worker_present(plan: Plan, script: list[int]) -> None:
     """Whatever fails, however long it takes, whatever is delivered late or twice."""
     driver = Driver(plan, script)
     driver.watch = check_view
@@ -125,7 +125,7 @@ def test_any_fleet_ends_with_every_task_settled_or_nobody_present(plan: Plan, sc
 
 
 @given(plans(), SCRIPTS)
-def test_any_fleet_ends_whatever_people_do_and_however_often_the_runner_crashes(plan: Plan, script: list[int]) -> None:
+def test_any_fleet_ends_under_all_operator_commands_and_runner_crashes(plan: Plan, script: list[int]) -> None:
     """Messages, holds, stops, cancellations and crashes at any moment."""
     driver = Driver(plan, script, people=True)
     driver.watch = check_view
@@ -157,7 +157,7 @@ def test_the_fleet_has_its_properties_at_every_step(plan: Plan, script: list[int
 
 
 @given(plans(), SCRIPTS)
-def test_nobody_waits_while_there_is_work(plan: Plan, script: list[int]) -> None:
+def test_no_worker_waits_while_there_is_work(plan: Plan, script: list[int]) -> None:
     """After every input, either no task is ready or no worker slot waits."""
     driver = Driver(plan, script, people=True)
     driver.watch = check_claims

@@ -25,6 +25,7 @@ from lifefold.core.fleet.worker.conversation import (
     charge,
     identifier,
 )
+from lifefold.core.fleet.worker.prompt import ANEW, CONTINUED
 from lifefold.core.kernel import STAY, Event, Machine, Projection, Record, Step, replace, row
 from lifefold.core.lifecycles import session, session_profiles, task
 from lifefold.core.lifecycles.budget.amounts import Amounts
@@ -178,7 +179,7 @@ def test_a_claim_resumes_the_conversation_that_the_board_has_kept() -> None:
     assert not talk(running(CLAUDE)).is_begun
 
 
-def test_a_program_that_cannot_resume_begins_each_session_anew() -> None:
+def test_a_program_that_cannot_resume_begins_each_session_with_a_new_conversation() -> None:
     """Whatever it has named, and whatever was kept."""
     of = running(FORGETFUL, KeptConversation("ann", "C1", Usage(40)))
     assert talk(of).id == identifier(TOKEN, "T1", 2, "ann", 1)
@@ -212,6 +213,20 @@ def test_a_claim_goes_on_with_another_conversation_when_its_own_is_lost() -> Non
     end(start(of), LOST)
     assert states(of) == ("CoolingDown", "Idle")
     assert [type(e) for _, _, e in of.told()] == [task.Failed]
+
+
+@pytest.mark.parametrize("talks", [CLAUDE, CODEX])
+def test_the_prompt_after_a_loss_tells_what_another_conversation_does_not_remember(talks: Talks) -> None:
+    """It was not interrupted. A later session of that conversation was."""
+    of = end(running(talks, KeptConversation("ann", "C1", Usage(40))), LOST).elapse("session", "BackoffElapsed")
+    assert prompt_of(of) == f"do it\n\n{ANEW}"
+    end(interrupt(start(of)), session.Error("cancelled"), name="C2")
+    assert prompt_of(of).startswith(f"do it\n\n{CONTINUED}")
+
+
+def test_the_prompt_right_after_an_interrupted_session_tells_of_the_loss_of_its_conversation() -> None:
+    of = end(interrupt(running(CLAUDE, KeptConversation("ann", "C1", Usage(40)))), LOST)
+    assert prompt_of(of).startswith(f"do it\n\n{ANEW}")
 
 
 def test_a_chosen_identifier_that_is_taken_is_replaced() -> None:

@@ -198,7 +198,7 @@ def test_an_orphan_that_is_recalled_is_dropped(doing: str) -> None:
     assert told(of) == []
 
 
-def test_an_agent_that_stops_meanwhile_brings_home_what_turns_out_to_be_the_work() -> None:
+def test_an_agent_that_stops_meanwhile_merges_verified_orphaned_work() -> None:
     """As it does with any work that is done; then it is gone."""
     of = died(at_work()).give("desired_state", desired_state.StopWanted("enough"))
     assert (of.state("session"), of.state("assignment")) == ("Stopped", "Inspecting")
@@ -210,7 +210,7 @@ def test_an_agent_that_stops_meanwhile_brings_home_what_turns_out_to_be_the_work
     ]
 
 
-def test_an_agent_that_fell_asks_to_be_begun_anew_when_its_orphan_is_seen_to() -> None:
+def test_an_agent_asks_for_its_restart_after_its_orphan_is_settled() -> None:
     """Its worktree must not be prepared again during the inspection."""
     of = died(at_work(errors=1))
     asked = [each.event for each in of.effects(Tell) if isinstance(each, Tell)]

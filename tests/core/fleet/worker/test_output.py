@@ -124,7 +124,7 @@ def test_the_works_say_the_phase(works: tuple[Doing, ...], phase: turn.State) ->
 
 def test_the_examples_are_accepted_where_their_positions_say() -> None:
     """A search sees old facts, too."""
-    record = Output(State.FOLLOWED, position=4)
+    record = Output(State.FOLLOWED, position=4, steers=True)
     for kind in output.FACTS:
         accepted = [not isinstance(machine.step(record, each), IllegalTransition) for each in kind.examples_for(record)]
         assert set(accepted) == {True, False}

@@ -9,7 +9,7 @@ def test_a_first_prompt_is_the_tasks_own_words() -> None:
     assert compose(Brief(prompt="do it"), (), continued=False) == "do it"
 
 
-def test_a_prompt_tells_what_went_wrong_what_was_begun_and_what_people_said() -> None:
+def test_a_prompt_has_the_last_failure_the_kept_work_and_the_operator_messages() -> None:
     """In this order, each in a paragraph of its own."""
     text = compose(Brief(prompt="do it", failure="tests fail"), ("mind the gap", "hurry"), continued=True)
     text_of_task, failure, interrupted, messages = text.split("\n\n")
@@ -17,6 +17,15 @@ def test_a_prompt_tells_what_went_wrong_what_was_begun_and_what_people_said() ->
     assert failure == "An earlier attempt at this task failed: tests fail"
     assert interrupted.startswith("Your last session was interrupted.")
     assert messages == "You have messages:\n- mind the gap\n- hurry"
+
+
+def test_another_conversation_is_told_of_the_session_that_it_does_not_remember() -> None:
+    """It was not interrupted, and it has no last session."""
+    text = compose(Brief(prompt="do it"), (), continued=True, anew=True)
+    assert text.startswith("do it\n\nAn earlier session at this task has ended")
+    assert "this is a new one" in text
+    assert "interrupted" not in text
+    assert compose(Brief(prompt="do it"), (), continued=False, anew=True) == "do it"
 
 
 def test_each_addition_stands_alone() -> None:

@@ -105,7 +105,7 @@ def test_a_session_that_begins_with_nothing_left_of_its_share_breaks_a_property(
         known = of.entities[usage_meter.REF]
         having_spent = replace(known, record=replace(known.record, spent=spent))
         begins = replace(of, entities=of.entities.set(usage_meter.REF, having_spent))
-        assert usage.goes_on_with_something(begins) is is_kept, spent
+        assert usage.spends_within_the_reservation(begins) is is_kept, spent
 
 
 def test_no_other_session_of_a_claim_begins_when_its_share_is_used_up() -> None:

@@ -241,7 +241,7 @@ def test_a_task_that_arrives_after_the_stop_is_not_taken() -> None:
     assert of.dismiss("board", "assignment", assignment.Assigned(BRIEF)).kind == "illegal"
 
 
-def test_a_worker_that_has_stopped_by_itself_can_be_sent_home_all_the_same() -> None:
+def test_a_worker_that_stopped_by_itself_accepts_a_stop() -> None:
     """The desired state is kept; the session has nothing more to do."""
     of = opened().report("session", "PrepareWorktree", session.FatalError("no repository"))
     of.hear("board", "desired_state", desired_state.StopWanted("no work is left"))

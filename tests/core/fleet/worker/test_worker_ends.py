@@ -36,7 +36,7 @@ def test_a_draining_worker_finishes_verifies_and_merges_and_then_stops(begins: C
 
 
 @pytest.mark.parametrize("begins", [verifying, merging])
-def test_work_that_is_on_its_way_home_is_handed_over_before_it_stops(begins: Callable[[], Hand]) -> None:
+def test_work_in_verification_or_merge_is_finished_before_the_worker_stops(begins: Callable[[], Hand]) -> None:
     """Also if it is rejected there."""
     of = begins().give("desired_state", DRAIN)
     assert of.state("session") == "SessionComplete"

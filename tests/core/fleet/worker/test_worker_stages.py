@@ -136,7 +136,7 @@ def test_no_session_begins_while_what_is_left_of_a_task_is_handed_over() -> None
 # Pauses
 
 
-def test_a_pause_interrupts_what_runs_and_lasts_until_people_end_it() -> None:
+def test_a_pause_interrupts_the_session_and_lasts_until_an_operator_ends_it() -> None:
     """It is no error; a runner that comes back ends a hold, and no pause."""
     of = running().give("desired_state", desired_state.PauseWanted("lunch"))
     assert states(of) == ("Interrupting", "Working")

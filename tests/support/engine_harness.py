@@ -1,4 +1,4 @@
-"""What the engine's tests stand on: logs that outlive engines, a store with a tap, a clock that stands still, hands."""
+"""A harness for the engine: logs that outlive engines, a store with a tap, a clock that stands still, handlers."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from fleet_ground import Ground
+from fleet_sandbox import Sandbox
 
 TALKER = r"""#!/bin/sh
 say() { printf '{"type":"assistant","session_id":"c-%s","message":{"id":"m%s","content":[{"type":"text","text":"%s"}]}}\n' "$LIFEFOLD_TASK" "$1" "$2"; }
@@ -25,18 +25,18 @@ VERIFY = 'verify = [["test", "-s", "{0}.txt"]]'
 CAT = 'verify = [["cat", "{0}.txt"]]'
 
 
-def talking(folder: Path, *tasks: str, gates: tuple[str, ...] = (), repository: bool = True) -> Ground:
+def talking(folder: Path, *tasks: str, gates: tuple[str, ...] = (), repository: bool = True) -> Sandbox:
     """Write a fleet of one agent that talks. Tasks named ``fails-…`` fail for good; verifications print the work."""
-    ground = Ground(folder).prepare(*tasks, gates=gates, repository=repository)
+    sandbox = Sandbox(folder).prepare(*tasks, gates=gates, repository=repository)
     program = folder / "talker.sh"
     program.write_text(TALKER)
     program.chmod(0o755)
-    text = ground.fleet.read_text()
+    text = sandbox.fleet.read_text()
     command = next(line for line in text.splitlines() if line.startswith("command = "))
     text = text.replace(command, f'kind = "claude"\nprogram = "{program}"')
     for task in tasks:
         text = text.replace(VERIFY.format(task), CAT.format(task))
         if task.startswith("fails"):
             text = text.replace(f'id = "{task}"', f'id = "{task}"\nmax_retries = 0')
-    ground.fleet.write_text(text)
-    return ground
+    sandbox.fleet.write_text(text)
+    return sandbox

@@ -1,4 +1,4 @@
-"""The ground of fleets with agent programs: scripts that print what the real programs printed, one agent for each."""
+"""A sandbox for fleets with agent programs: scripts that print what the real programs printed, one agent for each."""
 
 import shlex
 from typing import Any
@@ -7,12 +7,12 @@ import anyio
 import msgspec
 
 from agent_recordings import FOLDER, recordings
-from fleet_ground import Ground
+from fleet_sandbox import Sandbox
 from lifefold.interpreters.store import SqliteStore
 
 HEAD = """
 [fleet]
-name = "ground"
+name = "sandbox"
 {repository}
 
 [fleet.retry]
@@ -46,11 +46,11 @@ cat {output}
 """
 
 
-class ProgramGround(Ground):
-    """A ground whose agents are scripts in the place of agent programs; each agent has a task of the same name."""
+class ProgramSandbox(Sandbox):
+    """A sandbox whose agents are scripts in the place of agent programs; each agent has a task of the same name."""
 
-    def cast(self, *agents: str, fleet: str = "", repository: bool = False) -> "ProgramGround":
-        """Write a fleet of these agents (see ``agent``), beside the repository of a prepared ground if wanted."""
+    def cast(self, *agents: str, fleet: str = "", repository: bool = False) -> "ProgramSandbox":
+        """Write a fleet of these agents (see ``agent``), beside the repository of a prepared sandbox if wanted."""
         self.prepare("none", repository=repository)
         place = 'repository = "repo"' if repository else ""
         self.fleet.write_text(HEAD.format(repository=place, fleet=fleet) + "".join(agents))

@@ -1,4 +1,4 @@
-"""The ground that workplaces are tested on: a repository of the user's, and a fleet's workplace in it."""
+"""A sandbox for git: a repository of the user's, and a fleet's worktrees in it."""
 
 import os
 import shutil

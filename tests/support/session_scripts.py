@@ -1,4 +1,4 @@
-"""What the tests of sessions stand on: agents as scripts, bells that they ring, and looks at the process table."""
+"""Agents as scripts for the tests of sessions, bells that they ring, and looks at the process table."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The ground that runs of whole fleets are tested on: a repository, a fleet file, the command line."""
+"""A sandbox for runs of whole fleets: a folder with a repository, a fleet file and a log, and the command line."""
 
 import json
 import os
@@ -71,7 +71,7 @@ with count.with_name(f"{task}.spans").open("a") as file:
 
 FLEET = """
 [fleet]
-name = "ground"
+name = "sandbox"
 {repository}
 
 [fleet.retry]
@@ -104,13 +104,13 @@ verify = [["test", "-s", "{id}.txt"]]
 """
 
 
-class Ground:
+class Sandbox:
     """A folder with a repository, a fleet and a log, and the commands for it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.fleet = folder / "fleet.toml"
-        self.log = folder / ".lifefold" / "ground.db"
+        self.log = folder / ".lifefold" / "sandbox.db"
         self.runners: list[int] = []
         """The processes of runners that were started here: the words of some do not tell."""
 
@@ -121,7 +121,7 @@ class Ground:
         repository: bool = True,
         timeout: str = "60s",
         gates: Sequence[str] = (),
-    ) -> "Ground":
+    ) -> "Sandbox":
         """Write the agent, the fleet file and, unless unwanted, make a repository of one commit.
 
         ``timeout`` is for tests in which sessions hang; no session that ends by itself takes so long. ``gates`` names
@@ -162,16 +162,16 @@ class Ground:
         """Return the subjects of the merges into the fleet's branch."""
         return self.git("log", "--first-parent", "--merges", "--format=%s", "main").splitlines()
 
-    def settle(self, text: str, other: str) -> "Ground":
+    def settle(self, text: str, other: str) -> "Sandbox":
         """Write something else into the fleet file in place of a text that is there once."""
         before = self.fleet.read_text()
         assert before.count(text) == 1
         self.fleet.write_text(before.replace(text, other))
         return self
 
-    def demand(self, task: str, *lines: str) -> "Ground":
+    def demand(self, task: str, *lines: str) -> "Sandbox":
         """Write more lines to a task of the fleet file; without a name, to the fleet."""
-        head = f'id = "{task}"\n' if task else 'name = "ground"\n'
+        head = f'id = "{task}"\n' if task else 'name = "sandbox"\n'
         text = self.fleet.read_text()
         assert text.count(head) == 1
         self.fleet.write_text(text.replace(head, head + "".join(f"{line}\n" for line in lines)))
@@ -223,16 +223,16 @@ class Ground:
                 process.kill()
 
     def processes(self) -> list[str]:
-        """Return the command lines of all processes for this ground, agents and shims, that do not just end anyway."""
+        """Return the command lines of all processes for this sandbox, agents and shims, that do not just end anyway."""
         return [words for pid, words in self._processes().items() if not _ends(pid, LAST_STEPS_S)]
 
     def kill_all(self) -> None:
-        """Kill all processes that work for this ground, and wait until they are dead."""
+        """Kill all processes that work for this sandbox, and wait until they are dead."""
         for pid in self._processes():
             assert _ends(pid, HANG_S, signal.SIGKILL)
 
     def wait_for_all(self) -> None:
-        """Wait until all processes that work for this ground have ended."""
+        """Wait until all processes that work for this sandbox have ended."""
         for pid, words in self._processes().items():
             assert _ends(pid, HANG_S), words
 

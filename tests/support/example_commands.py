@@ -1,4 +1,4 @@
-"""What the tests of the examples stand on: where they are, and the command line."""
+"""The folder of the examples, and the command line, for their tests."""
 
 import subprocess
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What tests of properties share: a check that must find nothing, and machines with a mistake planted in them."""
+"""Checks for tests of properties: one that must find nothing, and mutants of machines that must break a property."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final

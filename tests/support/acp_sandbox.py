@@ -1,4 +1,4 @@
-"""The ground of fleets with agents of ``kind = "acp"``: their program is the one in ``acp_agent.py``."""
+"""A sandbox for fleets with agents of ``kind = "acp"``: their program is the one in ``acp_agent.py``."""
 
 import json
 import os
@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from program_ground import ProgramGround
+from program_sandbox import ProgramSandbox
 
 SPEAKER = Path(__file__).with_name("acp_agent.py")
 
 
-class AcpGround(ProgramGround):
-    """A ground whose agents speak the protocol; each has a task of its own name."""
+class AcpSandbox(ProgramSandbox):
+    """A sandbox whose agents speak the protocol; each has a task of its own name."""
 
     def speaker(self, name: str, *behaviours: str, lines: tuple[str, ...] = ()) -> str:
         """Return an agent with these behaviours."""

@@ -1,0 +1,99 @@
+"""Which tests are slow, by the processor time that they take, and which should be listed as such.
+
+``tests/slow.txt`` lists each function with a case of more than ``SLOW_S``. Its cases have the marker ``slow``: ``make
+test`` leaves them out, ``make test-all`` and the continuous integration run them. A run names at its end each function
+with a case of more than ``NAMED_S`` that is not listed.
+
+Processor time is that of the test's process and of the processes that it has waited for. It depends little on what else
+the machine does.
+"""
+
+import resource
+from collections.abc import Generator, Mapping
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+SLOW_S: Final = 0.5
+"""A test function with a case that takes longer, in seconds of processor time, is listed."""
+
+NAMED_S: Final = 1.5
+"""A case that takes longer and is not listed is named at the end of a run. The rest is for slower processors."""
+
+ROOT: Final = Path(__file__).parents[2]
+LIST: Final = ROOT / "tests" / "slow.txt"
+
+_PROPERTY: Final = "processor_s"
+_began: Final = pytest.StashKey[float]()
+
+
+def listed(path: Path = LIST) -> frozenset[str]:
+    """Return the listed functions: the node identifiers without parameters."""
+    return frozenset(line for line in path.read_text().splitlines() if line and not line.startswith("#"))
+
+
+def function_of(case: str) -> str:
+    """Return the function of a node identifier."""
+    return case.partition("[")[0]
+
+
+def unlisted(seconds: Mapping[str, float], known: frozenset[str], limit_s: float = NAMED_S) -> list[str]:
+    """Return a line for each function with a case over the limit that is not known as slow, the slowest first."""
+    most: dict[str, float] = {}
+    for case, took in seconds.items():
+        most[function_of(case)] = max(took, most.get(function_of(case), 0.0))
+    over = sorted((-took, name) for name, took in most.items() if took > limit_s and name not in known)
+    return [f"{-took:.1f} s  {name}" for took, name in over]
+
+
+def processor_s() -> float:
+    """Return the processor time of this process, and of the processes that it has waited for."""
+    own, others = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return own.ru_utime + own.ru_stime + others.ru_utime + others.ru_stime
+
+
+class SlowTests:
+    """Marks the listed tests, measures all, and names those that are missing in the list."""
+
+    def __init__(self, known: frozenset[str], limit_s: float = NAMED_S) -> None:
+        """Take the listed functions, and the processor time from which on another is named."""
+        self.known: Final = known
+        self.limit_s: Final = limit_s
+        self.seconds: Final[dict[str, float]] = {}
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Mark what is listed, before the markers of the command line select."""
+        for item in items:
+            if function_of(item.nodeid) in self.known:
+                item.add_marker(pytest.mark.slow)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Begin to measure."""
+        item.stash[_began] = processor_s()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Attach the time up to the end of this phase; a worker of pytest-xdist sends it along."""
+        del call
+        report = yield
+        report.user_properties = [*report.user_properties, (_PROPERTY, processor_s() - item.stash[_began])]
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note the time, in the process that reports the run."""
+        took = dict(report.user_properties).get(_PROPERTY)
+        if report.when == "teardown" and isinstance(took, float):
+            self.seconds[report.nodeid] = took
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Name the slow tests that are not listed."""
+        lines = unlisted(self.seconds, self.known, self.limit_s)
+        if lines:
+            terminalreporter.section(f"over {self.limit_s} s of processor time, and not in tests/slow.txt")
+            for line in lines:
+                terminalreporter.line(line)

@@ -1,0 +1,79 @@
+"""``tests/slow.txt`` lists tests that exist, a run names slow tests that are not there, and campaigns can be short."""
+
+import ast
+
+import pytest
+
+from campaign_share import CampaignShare
+from slow_tests import LIST, NAMED_S, ROOT, SLOW_S, SlowTests, processor_s, unlisted
+
+pytest_plugins = ("pytester",)
+
+LINES = [line for line in LIST.read_text().splitlines() if not line.startswith("#")]
+
+
+def test_the_list_is_in_order_and_names_each_function_once() -> None:
+    assert sorted(set(LINES)) == LINES
+
+
+@pytest.mark.parametrize("file", sorted({line.partition("::")[0] for line in LINES}))
+def test_each_listed_function_or_its_class_is_in_its_file(file: str) -> None:
+    """A class may inherit its tests from a kit."""
+    defined = {
+        each.name
+        for each in ast.parse((ROOT / file).read_text()).body
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    } | {each.id for each in ast.walk(ast.parse((ROOT / file).read_text())) if isinstance(each, ast.Name)}
+    assert {line.split("::")[1] for line in LINES if line.startswith(f"{file}::")} <= defined
+
+
+def test_only_functions_over_the_limit_that_are_not_listed_are_named() -> None:
+    """The slowest case of a function counts."""
+    seconds = {"a.py::test_a[1]": 9.0, "a.py::test_b[1]": 0.1, "a.py::test_b[2]": NAMED_S + 1, "a.py::test_c": SLOW_S}
+    assert unlisted(seconds, frozenset({"a.py::test_a"})) == [f"{NAMED_S + 1:.1f} s  a.py::test_b"]
+
+
+def test_a_run_marks_listed_functions_and_names_others_over_the_limit(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nmarkers = slow\n")
+    pytester.makepyfile(test_here="def test_listed(): pass\ndef test_not_listed(): pass\n")
+    known = frozenset({"test_here.py::test_listed"})
+    run = pytester.runpytest_inprocess("-p", "no:cacheprovider", plugins=[SlowTests(known, limit_s=-1.0)])
+    run.assert_outcomes(passed=2)
+    run.stdout.fnmatch_lines(
+        ["*over -1.0 s of processor time, and not in tests/slow.txt*", "0.0 s  test_here.py::test_not_listed"]
+    )
+    run.stdout.no_fnmatch_line("*s  test_here.py::test_listed")
+    run = pytester.runpytest_inprocess("-m", "not slow", plugins=[SlowTests(known)])
+    run.assert_outcomes(passed=1, deselected=1)
+
+
+def test_a_short_campaign_runs_the_first_case_of_each_function_and_each_fourth_after_it(
+    pytester: pytest.Pytester,
+) -> None:
+    """Whatever is no campaign is run as always."""
+    pytester.makeini("[pytest]\nmarkers = campaign\n")
+    pytester.makepyfile(
+        test_here="""
+        import pytest
+
+        @pytest.mark.campaign
+        @pytest.mark.parametrize("case", range(9))
+        def test_long(case):
+            assert case in {0, 4, 8}
+
+        @pytest.mark.campaign
+        def test_alone(): pass
+
+        @pytest.mark.parametrize("case", range(3))
+        def test_always(case): pass
+        """
+    )
+    run = pytester.runpytest_inprocess("-p", "no:cacheprovider", plugins=[CampaignShare(4)])
+    run.assert_outcomes(passed=3 + 1 + 3, deselected=6)
+
+
+def test_the_processor_time_includes_processes_that_have_ended(pytester: pytest.Pytester) -> None:
+    """Here a program that uses 0.2 s."""
+    before = processor_s()
+    pytester.runpython(pytester.makepyfile("import time\nwhile time.process_time() < 0.2: pass"))
+    assert processor_s() - before >= 0.2
