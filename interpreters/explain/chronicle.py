@@ -29,6 +29,7 @@ from lifefold.interpreters.explain.chronicle_words import (
     on_board,
     whole,
 )
+from lifefold.interpreters.explain.plain_reasons import in_plain_words
 from lifefold.interpreters.explain.why.event_words import OF_TASK, as_it_is
 from lifefold.interpreters.explain.why.phrases import count, duration
 
@@ -91,7 +92,7 @@ class Chronicle:
         if found is None or not found[1]:
             return None
         about, said, mood = found
-        return News(step.at_ms, about or _name(aggregate, step), said, _by(step.actor), mood)
+        return News(step.at_ms, about or _name(aggregate, step), in_plain_words(said), _by(step.actor), mood)
 
     def _of_aggregate(self, aggregate: str, reaction: Reaction, step: Transition) -> Said | None:
         match aggregate.partition("/")[0]:

@@ -53,10 +53,11 @@ def remember_merges(home: Claims, transition: Transition) -> Claims:
 class Diary(msgspec.Struct, frozen=True):
     """What a worker has been through.
 
-    An urgent message has come that no prompt had and no session was given (``urgent``); the last thing to happen was a
-    message that can wait (``patient``), and that has interrupted a session (``disturbed``); a place could not be made, and that is no error
-    yet (``unplaced``); the agent was asked to stop (``stopped``), or was sent home (``sent_home``); its session has
-    failed (``failing``), and what it worked at has not, or the other way round (``unfair``).
+    An urgent message has come that no prompt had and no session was given (``urgent``); the last thing to happen
+    was a message that can wait (``patient``), and that has interrupted a session (``disturbed``); a place could not
+    be made, and that is no error yet (``unplaced``); the agent was asked to stop (``stopped``), or was sent home
+    (``sent_home``); its session has failed (``failing``), and what it worked at has not, or the other way round
+    (``unfair``).
     """
 
     urgent: bool = False

@@ -10,7 +10,7 @@ from lifefold.core.kernel import Aggregate, Entity, Reaction, Transition, replac
 from lifefold.core.lifecycles import task
 from lifefold.core.lifecycles.session import State as SessionState
 from lifefold.interpreters.cli.account import Account
-from lifefold.interpreters.explain import task_status, words
+from lifefold.interpreters.explain import status, task_status, words
 from lifefold.interpreters.explain.timers import Timer
 from lifefold.interpreters.explain.words import OF_TASKS
 
