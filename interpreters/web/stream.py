@@ -72,11 +72,14 @@ def parse(text: str, logs: Sequence[FollowedLog], *, is_one: bool) -> dict[str, 
     A log without a position begins with its newest entry. Raises ``ValueError``.
     """
     parts = (each.rpartition(":") for each in text.split(",")) if text else ()
-    given = {unquote(key): number for key, _, number in parts}
+    given = {unquote(key): int(number) for key, _, number in parts}
+    if not is_one and "" in given:
+        message = "a position in the stream of all fleets names its fleet"
+        raise ValueError(message)
     found: dict[str, int] = {}
     for log in logs:
         number = given.get("" if is_one else log.key)
-        found[log.key] = log.now.seq if number is None else min(max(int(number), 0), log.now.seq)
+        found[log.key] = log.now.seq if number is None else min(max(number, 0), log.now.seq)
     return found
 
 
