@@ -48,6 +48,13 @@ class Pulse:
     def __init__(self) -> None:
         """Begin without news."""
         self._event = anyio.Event()
+        self.is_over = False
+        """Whether the desk ends, and all streams with it."""
+
+    def end(self) -> None:
+        """End all streams."""
+        self.is_over = True
+        self.beat()
 
     def beat(self) -> None:
         """Wake all that wait now."""
@@ -88,7 +95,7 @@ async def events(
     A log that comes later begins with its newest entry, and with the event of its runner.
     """
     seen: dict[str, tuple[bool, str]] = {}
-    while True:
+    while not pulse.is_over:
         is_behind, beat = False, pulse.next()
         try:
             shown = logs()

@@ -15,6 +15,8 @@ from web_desk import served
 
 pytestmark = pytest.mark.browser
 
+EVIL = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>"
+
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
@@ -38,3 +40,26 @@ def test_a_fleet_that_begins_appears_on_the_open_page_and_is_answered_there(
         expect(page.locator("#said")).to_contain_text("ann/Q1: approved")
         log.unlink()
         expect(page.get_by_text("No fleet runs or waits.")).to_be_visible()
+
+
+def test_an_operator_adds_a_task_that_waits_for_another_and_runs_nothing_of_its_texts(
+    browser: Browser, tmp_path: Path
+) -> None:
+    log = apart(lambda: at_work(tmp_path / "fleet.db", LEAVE)).path
+    with served([log]) as desk, window(browser, desk) as of:
+        page = of.open("/fleets/fleet/board")
+        expect(page.get_by_role("region", name="IN_PROGRESS")).to_contain_text("looked up")
+        page.get_by_text("add a task").click()
+        page.get_by_label("id", exact=True).fill("T2")
+        page.get_by_label("prompt").fill(EVIL)
+        page.get_by_label("after these tasks").fill("T1\n")
+        page.get_by_role("button", name="Add").click()
+        expect(page.locator("#said")).to_contain_text("T2: ")
+        expect(page.get_by_role("region", name="OPEN")).to_contain_text("waits for T1 IN_PROGRESS")
+        page.get_by_label("id", exact=True).fill("T2")
+        page.get_by_label("prompt").fill("again")
+        page.get_by_role("button", name="Add").click()
+        expect(page.locator("#said")).to_contain_text("--id: there is a task T2 already; accepted: another id")
+        page = of.open("/fleets/fleet/tasks/T2")
+        expect(page.get_by_text("onerror=alert(2)").first).to_be_visible()
+        expect(page.locator("main img, main script")).to_have_count(0)
