@@ -1,7 +1,7 @@
 """What every test run has in common.
 
 Properties are tried with few examples here, and with many in a campaign (`make campaigns`), where also those tests run
-that are marked as such: the longer form of one that runs always.
+that are marked as such: the longer form of one that runs always. Each test is measured (`slow_tests`).
 """
 
 import atexit
@@ -39,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
     Runners note their fleets in a folder of the tests, and not in the user's.
     """
     config.pluginmanager.register(SlowTests(listed()))
-    config.pluginmanager.register(CampaignShare(config.getoption(OPTION)))
+    config.pluginmanager.register(CampaignShare(config.option.campaign_share))
     os.environ["XDG_STATE_HOME"] = state = tempfile.mkdtemp(prefix="lifefold-state-")
     atexit.register(shutil.rmtree, state, ignore_errors=True)
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -12,13 +12,14 @@ from typing import Any, Final
 from lifefold.core.fleet import service, system
 from lifefold.core.fleet.board import fleet_task
 from lifefold.core.fleet.system import worker
-from lifefold.core.fleet.worker import desired_state
+from lifefold.core.fleet.worker import assignment, desired_state
 from lifefold.core.kernel import Reaction, Refusal, Transition, replace
 from lifefold.core.lifecycles import session, task
 from lifefold.core.lifecycles.session import Usage
 from lifefold.effects import LogFatal
 from lifefold.interpreters.engine import Ledger
 from lifefold.interpreters.explain.chronicle_words import OPERATOR
+from lifefold.interpreters.explain.plain_reasons import in_plain_words
 from lifefold.interpreters.explain.spending import Spending, spend
 from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
@@ -38,8 +39,8 @@ _AGENTS: Final = frozenset({worker.KIND, service.KIND})
 class Account:
     """Costs, the operator who paused each agent, and the message of each agent that its errors have stopped.
 
-    It also has the last session at each task. ``claims`` counts the claims of each task, if it is folded from the whole
-    log: those are transitions of the board.
+    It also has the last session at each task. ``attempts`` counts the attempts at each task: the claims, without those
+    that only verify or merge done work. The board and the worker both tell of a claim, so workers alone suffice.
     """
 
     def __init__(self) -> None:
@@ -47,7 +48,8 @@ class Account:
         self.spending = Spending()
         self.paused_by: dict[str, str] = {}
         self.stopped_by: dict[str, str] = {}
-        self.claims: Counter[str] = Counter()
+        self.attempts: Counter[str] = Counter()
+        self._epochs: dict[str, int] = {}
         self._last_sessions: dict[str, tuple[str, int]] = {}
 
     def copied(self) -> "Account":
@@ -55,7 +57,8 @@ class Account:
         copy = Account()
         copy.spending = self.spending
         copy.paused_by, copy.stopped_by = self.paused_by.copy(), self.stopped_by.copy()
-        copy.claims, copy._last_sessions = self.claims.copy(), self._last_sessions.copy()
+        copy.attempts, copy._epochs = self.attempts.copy(), self._epochs.copy()
+        copy._last_sessions = self._last_sessions.copy()
         return copy
 
     def observe(self, aggregate: str, outcome: Reaction | Refusal) -> None:
@@ -69,9 +72,9 @@ class Account:
                 brief: task.Brief = outcome.aggregate.record("assignment").brief
                 self._last_sessions[brief.task] = (outcome.aggregate.key, transition.after.record.attempt)
 
-    def claimed(self, tasks: Iterable[TaskStatus]) -> tuple[TaskStatus, ...]:
-        """Return the tasks with the number of their claims: handing done work over to be merged is no further try."""
-        return tuple(replace(each, claims=self.claims[each.id]) for each in tasks)
+    def attempted(self, tasks: Iterable[TaskStatus]) -> tuple[TaskStatus, ...]:
+        """Return the tasks with the number of their attempts: handing done work over to be merged is none."""
+        return tuple(replace(each, attempts=self.attempts[each.id]) for each in tasks)
 
     def output_of(self, task: str, folder: FleetFolder) -> str:
         """Return the file with the output of a task's last session; empty without one that this user may read."""
@@ -94,15 +97,28 @@ class Account:
 
     def _note(self, aggregate: str, transition: Transition) -> None:
         agent = aggregate.partition("/")[2]
-        if isinstance(transition.event, task.Claimed) and not isinstance(transition.event, fleet_task.Handed):
-            self.claims[transition.entity.removeprefix("task:")] += 1
+        match transition.event:
+            case fleet_task.Handed():
+                pass
+            case task.Claimed():
+                self._claim(transition.entity.removeprefix("task:"), transition.after.record.epoch)
+            case assignment.Assigned(brief=brief) if brief.stage is task.Stage.WORK:
+                self._claim(brief.task, brief.epoch)
+            case _:
+                pass
         if isinstance(transition.event, desired_state.PauseWanted):
             self.paused_by[agent] = transition.actor.removeprefix(OPERATOR)
         if transition.entity == SESSION and transition.entered is not None:
             self.stopped_by.pop(agent, None)
             for effect in transition.effects:
                 if isinstance(effect, LogFatal):
-                    self.stopped_by[agent] = effect.message
+                    self.stopped_by[agent] = in_plain_words(effect.message)
+
+    def _claim(self, name: str, epoch: int) -> None:
+        """Count an attempt, once: the epochs of a task's claims grow."""
+        if epoch > self._epochs.get(name, 0):
+            self._epochs[name] = epoch
+            self.attempts[name] += 1
 
 
 async def account_of(log: Path) -> Account:

@@ -32,6 +32,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     _ready_to_speak()
     typed = sys.argv[1:] if argv is None else argv
     whole = parser()
+    if "_ARGCOMPLETE" in os.environ:
+        from lifefold.interpreters.cli.completing import complete  # noqa: PLC0415 - only a shell needs it
+
+        complete(whole)
     if typed and not typed[0].startswith("-") and typed[0] not in whole.get_default("known"):
         return _unknown(typed[0], whole.get_default("known"))
     arguments = whole.parse_args(typed)

@@ -1,10 +1,12 @@
 """The order of agents and tasks where not all fit: final failures first, then decisions that the fleet waits for."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli.wording import NO_WORK
+from lifefold.interpreters.explain.chronicle_words import Mood
 from lifefold.interpreters.explain.status import AgentStatus
 from lifefold.interpreters.explain.task_status import TaskStatus
 
@@ -31,8 +33,37 @@ def tasks_first(tasks: Iterable[TaskStatus]) -> list[TaskStatus]:
 
 
 def _of_task(task: TaskStatus) -> int:
-    is_retried = task.state == State.FAILED and not task.settled
-    return _TASKS.index(State.ORPHANED if is_retried else State(task.state))
+    follows = task.state == State.BLOCKED and bool(task.held_up)  # by another task, which comes first
+    return _TASKS.index(State.ORPHANED if task.is_retried or follows else State(task.state))
+
+
+def in_words(tasks: Iterable[TaskStatus]) -> str:
+    """Return how many tasks are in which state: ``2 failed, 3 running, 23 not begun``; closed ones come last."""
+    return ", ".join(f"{count} {state}" for _, state, count in counts(tasks))
+
+
+def counts(tasks: Iterable[TaskStatus]) -> Iterator[tuple[Mood, str, int]]:
+    """Yield the states of tasks with what they mean, in words, and their numbers, by their need of an operator."""
+    found = Counter((mood(each), each.in_words) for each in tasks_first(tasks))
+    return ((its_mood, state, count) for (its_mood, state), count in found.items())
+
+
+def begins(tasks: Sequence[TaskStatus], room: int | None) -> tuple[list[TaskStatus], list[TaskStatus]]:
+    """Return the tasks to show in so many lines, those that need an operator first, and the rest; None is no limit."""
+    if room is None:
+        return list(tasks), []
+    first = tasks_first(tasks)
+    shown = len(first) if len(first) <= room else max(1, room - 1)
+    return first[:shown], first[shown:]
+
+
+def mood(task: TaskStatus) -> Mood:
+    """Return what the state of a task means to an operator."""
+    if task.state in {State.FAILED, State.BLOCKED, State.ORPHANED}:
+        return Mood.PLAIN if task.is_retried else Mood.FAILED
+    if task.state in {State.PENDING_APPROVAL, State.PLANNED}:
+        return Mood.WAITS
+    return Mood.DONE if task.state == State.CLOSED else Mood.PLAIN
 
 
 def agents_first(agents: Iterable[AgentStatus]) -> list[AgentStatus]:

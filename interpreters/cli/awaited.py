@@ -49,8 +49,8 @@ def lines(waiting: Sequence[Waiting], paused_by: Mapping[str, str], log: str = "
             case Awaited.TASK:
                 (name,) = each.names
                 until = f", until {moment(each.until_ms)}" if each.until_ms else ""
-                seen = as_typed(f"lifefold diff {name}{log}")
-                yield _line(f"{name} is done and waits for your approval{until}", f"approve {name}{log}, after {seen}")
+                seen = as_typed(f", after lifefold diff {name}{log}") if each.commit else ""
+                yield _line(f"{name} is done and waits for your approval{until}", f"approve {name}{log}{seen}")
             case Awaited.TRUST:
                 (name,) = each.names
                 yield _line(f"{name} {each.reason}", f'{each.command} --reason "..."{log}')

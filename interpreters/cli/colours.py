@@ -24,3 +24,8 @@ def painted(text: str, mood: Mood, *, colours: bool) -> str:
 
 def _has_many() -> bool:
     return "256" in os.environ.get("TERM", "") or bool(os.environ.get("COLORTERM"))
+
+
+def style_of(mood: Mood) -> str:
+    """Return the style of a mood in a picture that ``rich`` draws, which leaves colours out where there are none."""
+    return f"color({OF_MOODS[mood]})" if mood in OF_MOODS else ""

@@ -21,7 +21,7 @@ def sentence(lost: Displaced, run: str) -> str:
     )
 
 
-def must_not_begin_anew(log: Path, run: str) -> None:
+def must_not_restart(log: Path, run: str) -> None:
     """Raise ``BadInput`` if a log is gone and has a recovered copy: a new log would repeat all tasks."""
     found = [] if log.exists() else copies(log)
     if found:

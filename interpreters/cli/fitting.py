@@ -24,10 +24,20 @@ def terminal_width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
+def terminal_height() -> int | None:
+    """Return the lines of the terminal of the output, without the one of the next prompt; None if it is no terminal."""
+    return shutil.get_terminal_size().lines - 1 if sys.stdout.isatty() else None
+
+
 def fitted(
-    rows: Sequence[tuple[str, ...]], width: int | None, *, first_out: Sequence[str], shortened: Sequence[str]
+    rows: Sequence[tuple[str, ...]],
+    width: int | None,
+    *,
+    first_out: Sequence[str],
+    shortened: Sequence[str],
+    note: bool = True,
 ) -> str:
-    """Return a table of at most ``width`` characters, the head first, with a line about the columns left out.
+    """Return a table of at most ``width`` characters, the head first, with a ``note`` about the columns left out.
 
     The columns ``first_out`` are left out one after the other while the table is too wide. Then the cells of the
     columns ``shortened`` are cut, again in their order. A table that is still too wide keeps what is left.
@@ -49,8 +59,8 @@ def fitted(
             longest = max(len(row[place]) for row in kept)
             room = max(NAME_CHARACTERS, longest - over)
             kept = [(*row[:place], cut_in_the_middle(row[place], room), *row[place + 1 :]) for row in kept]
-    note = [f"left out here: {', '.join(left_out)}"] if left_out else []
-    return "\n".join((columns(kept), *note))
+    about = [f"left out here: {', '.join(left_out)}"] if left_out and note else []
+    return "\n".join((columns(kept), *about))
 
 
 def wrapped(line: str, width: int | None) -> list[str]:

@@ -17,7 +17,7 @@ from lifefold.interpreters.cli.grammar_of_operators import (
     add_telling,
     add_trusting,
 )
-from lifefold.interpreters.cli.grammar_of_tasks import add_editing
+from lifefold.interpreters.cli.grammar_of_tasks import add_cleaning, add_editing
 from lifefold.interpreters.cli.grammar_parts import Commands, add_command, live_option, log_option, natural, rest_option
 
 
@@ -31,7 +31,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action=_ShowVersion, nargs=0, help="print the version")
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
-    acting = (add_telling, add_trusting, add_deciding, add_budget, add_giving, add_editing, add_more)
+    acting = (add_telling, add_trusting, add_deciding, add_budget, add_giving, add_editing, add_more, add_cleaning)
     reading = (_add_desk, _add_asking, add_reading)
     for add in (_add_running, _add_beginning, *reading, *acting, add_check, add_simulate, add_showing):
         add(commands)
@@ -106,6 +106,10 @@ def _add_beginning(commands: Commands) -> None:
     unit.add_argument("--watch", action="store_true", help="run with --watch")
     unit.add_argument("--serve", metavar="PORT", type=natural, nargs="?", const=8765, help="run with --serve")
     log_option(unit, "run with this log (default: the latest .lifefold/NAME.db beside the fleet file)")
+    completion = add_command(
+        commands, "completion", "completing:completion", "print the script by which a shell completes lifefold"
+    )
+    completion.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell")
     add_command(commands, "schema", "describing:schema", "print the JSON Schema of a fleet file, for editors")
 
 
@@ -132,14 +136,16 @@ def _add_desk(commands: Commands) -> None:
 
 
 def _add_asking(commands: Commands) -> None:
-    for name, about in (
-        ("status", "show the agents: desired state, state in the log, and process"),
-        ("tasks", "show the tasks: states, owners, and reasons of failures"),
-        ("log", "tell what has happened; --all has every transition"),
+    for name, module, about in (
+        ("status", "asking", "show the agents: desired state, state in the log, and process"),
+        ("tasks", "listing_tasks", "show the tasks: states, owners, and reasons of failures"),
+        ("log", "telling_log", "tell what has happened; --all has every transition"),
     ):
-        command = add_command(commands, name, f"{'telling_log' if name == 'log' else 'asking'}:{name}", about)
+        command = add_command(commands, name, f"{module}:{name}", about)
         log_option(command)
         command.add_argument("--json", action="store_true", help="print JSON")
+        if name == "tasks":
+            command.add_argument("--all", action="store_true", help="all tasks, in the order of the plan")
         if name == "log":
             _add_choosing(command)
 

@@ -66,6 +66,14 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "abort": (("abort notes --scope session --because wrong", "the task, with its parts"),),
     "branch": (("branch --accept", "merge into the branch as it is"),),
     "retry": (("retry notes", "once more, at once"),),
+    "clean": (
+        ("clean fleet.toml", "its logs, worktrees and merged branches, after a question"),
+        ("clean .lifefold/notes.db --unmerged --yes", "all of it, also work that is not merged"),
+    ),
+    "completion": (
+        ("completion bash >> ~/.bashrc", "for every new bash"),
+        ("completion fish > ~/.config/fish/completions/lifefold.fish", "for fish"),
+    ),
     "edit": (
         ("edit notes --editor", "its prompt, in your editor"),
         ("edit notes --verify 'test -s notes.txt' --yes", "its verification"),

@@ -1,4 +1,4 @@
-"""The grammar of the command that changes one task of a living fleet."""
+"""The grammar of the commands that change one task of a living fleet, and that remove a fleet that is over."""
 
 from lifefold.interpreters.cli.grammar_parts import Commands, add_command, answers_option, log_option
 
@@ -25,3 +25,14 @@ def add_editing(commands: Commands) -> None:
     edit.add_argument("--yes", action="store_true", help="do not ask")
     log_option(edit)
     answers_option(edit, "edit")
+
+
+def add_cleaning(commands: Commands) -> None:
+    """Add ``clean``."""
+    clean = add_command(
+        commands, "clean", "cleaning:clean", "remove what a fleet that is over has left: logs, worktrees, branches"
+    )
+    about = "a log, or a fleet file for its latest log (default: the one in .lifefold/); the runs before it, too"
+    clean.add_argument("log", metavar="LOG|FLEET.toml", nargs="?", help=about)
+    clean.add_argument("--unmerged", action="store_true", help="remove work that is not merged, too")
+    clean.add_argument("--yes", action="store_true", help="do not ask")

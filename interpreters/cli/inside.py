@@ -52,6 +52,7 @@ _OF_OPERATORS: Final = frozenset(
         "attaching",
         "branching",
         "browsing",
+        "cleaning",
         "deciding",
         "editing",
         "releasing",

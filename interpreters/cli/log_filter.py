@@ -106,7 +106,7 @@ def _assigned(reaction: Reaction) -> Iterator[str]:
     if reaction.aggregate.kind == worker.KIND:
         steps = (each for each in reaction.transitions if each.entity == "assignment")
         assigned = (record for each in steps for record in _records(each))
-        yield from map(status.task_in_hand, (reaction.aggregate.record("assignment"), *assigned))
+        yield from map(status.assigned_task, (reaction.aggregate.record("assignment"), *assigned))
 
 
 def _records(step: Transition) -> Iterator[Any]:

@@ -13,25 +13,27 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from lifefold.core.kernel import Reaction, Refusal, replace
+from lifefold.core.kernel import Reaction, Refusal
 from lifefold.core.lifecycles.session import Usage
-from lifefold.interpreters.cli import awaited, logs
+from lifefold.interpreters.cli import awaited, concerns, logs
 from lifefold.interpreters.cli.account import Account
-from lifefold.interpreters.cli.attention import agents_first, tasks_first
-from lifefold.interpreters.cli.story import Happening, moves
+from lifefold.interpreters.cli.attention import agents_first, counts, in_words, mood, tasks_first
+from lifefold.interpreters.cli.colours import style_of
+from lifefold.interpreters.cli.story_lines import short_line
 from lifefold.interpreters.cli.watched import Watched
 from lifefold.interpreters.cli.wording import (
     age,
     as_typed,
     by_number,
-    by_state,
     coming,
     cost,
     cut_in_the_middle,
     next_of,
     work_of,
 )
-from lifefold.interpreters.explain import status, task_status
+from lifefold.interpreters.explain import status, task_status, words
+from lifefold.interpreters.explain.chronicle import Chronicle, News
+from lifefold.interpreters.explain.chronicle_words import Mood
 from lifefold.interpreters.explain.pending import Waiting
 from lifefold.interpreters.explain.status import AgentStatus
 from lifefold.interpreters.explain.task_status import TaskStatus
@@ -39,31 +41,17 @@ from lifefold.interpreters.fleet_runner.agent_looks import Looks, looks, style
 from lifefold.interpreters.fleet_runner.process_evidence import Evidence, look
 
 STYLES: Final = {
-    "Running": "green",
-    "Spawning": "yellow",
-    "Interrupting": "yellow",
-    "CoolingDown": "red",
+    "CoolingDown": style_of(Mood.FAILED),
     "Stopped": "dim",
-    "running": "green",
-    "awaiting": "green",
-    "suspended": "yellow",
+    "suspended": style_of(Mood.WAITS),
     "stopped": "dim",
-    "failed": "red",
-    "CLOSED": "green",
-    "FAILED": "red",
-    "BLOCKED": "red",
-    "CANCELLED": "dim",
-    "CLAIMED": "cyan",
-    "IN_PROGRESS": "cyan",
-    "DONE": "blue",
-    "PLANNED": "yellow",
-    "PENDING_APPROVAL": "yellow",
-    "ORPHANED": "red",
+    "failed": style_of(Mood.FAILED),
 }
+"""The styles of agents and services by their state, where it needs attention or is over."""
 
-COLUMNS: Final = ("AGENT", "STATE", "FOR", "TASK", "SESSION", "ATTEMPT", "PROCESS", "NEXT")
+COLUMNS: Final = ("AGENT", "STATE", "FOR", "TASK", "ATTEMPT", "PROCESS", "NEXT")
 WIDE_CHARACTERS: Final = 100
-NARROW: Final = (0, 1, 2, 3, 7)
+NARROW: Final = (0, 1, 2, 3, 6)
 """The columns on a narrower terminal: agent, state, time in the state, task, next step."""
 NARROWEST_CHARACTERS: Final = 60
 """Below this width the column NEXT is left out."""
@@ -89,24 +77,26 @@ class Picture:
         self._of = of
         self._account = account
         self._log = logs.option(of.folder.log)
-        self._news: deque[Happening] = deque(maxlen=NEWS_KEPT)
+        self._news: deque[News] = deque(maxlen=NEWS_KEPT)
+        self._chronicle = Chronicle(account.attempts)
         self._known: _Known | None = None
         self._evidence: dict[str, tuple[int, Evidence | None]] = {}
         of.observers.append(self._observe)
 
     def _observe(self, aggregate: str, outcome: Reaction | Refusal) -> None:
         if isinstance(outcome, Reaction):
-            self._news += moves(aggregate, outcome)
+            self._news += (news for news, _ in self._chronicle.told(aggregate, outcome))
 
     def _now(self) -> "_Known":
         """Return the state of the fleet, cached until the next entry."""
         there = self._of.aggregates
         entries = sum(each.version for each in there.values())
         if self._known is None or self._known.entries != entries:
-            agents = sorted(status.agents(there), key=lambda agent: by_number(agent.name))
-            tasks = task_status.counted(self._account.claimed(task_status.tasks(there)))
+            tasks = task_status.counted(self._account.attempted(task_status.tasks(there)))
             if not awaited.goes_on(there):
-                tasks = tuple(replace(each, timer=None) for each in tasks)
+                tasks = task_status.at_rest(tasks)
+            found = status.at_attempts(status.agents(there), tasks)
+            agents = sorted(found, key=lambda agent: by_number(agent.name))
             self._known = _Known(entries, tasks, agents, awaited.waiting(there))
         return self._known
 
@@ -119,6 +109,7 @@ class Picture:
             *in_width(self._headline(tasks, width), width),
             *self._leaving(width),
             *self._awaited(width, max(1, height // 4)),
+            *self._failed(width, max(1, height // 5)),
             *self._notices(width, height // 2),
         ]
         room = height - len(top) - 3  # two empty lines, and one for the cursor at the end
@@ -126,18 +117,17 @@ class Picture:
         task_lines = _tasks(tasks, width, max(1, room // 4), self._of.now_ms())
         agents, agent_lines = self._agents(width, max(2, room - news - len(task_lines)))
         left = max(0, room - len(task_lines) - agent_lines)
-        return Group(*top, agents, Text(""), *task_lines, Text(""), *self._told(width, left))
+        return Group(*top, agents, Text(""), *task_lines, Text(""), *self._told(left))
 
     def _headline(self, tasks: Sequence[TaskStatus], width: int) -> Text:
-        counts = dict(by_state(tasks))
-        closed = counts.pop("CLOSED", 0)
+        closed = sum(each.state == "CLOSED" for each in tasks)
         cells = 24 if width >= WIDE_CHARACTERS else 8
         bar = "█" * round(cells * closed / len(tasks)) if tasks else ""
         text = Text.assemble(
             (f"fleet {self._of.name}  ", "bold"), f"{bar:░<{cells}} {closed}/{len(tasks)} tasks closed"
         )
-        for state, count in counts.items():
-            text.append(f" · {count} {_low(state)}", STYLES.get(state, ""))
+        for its_mood, state, count in counts(each for each in tasks if each.state != "CLOSED"):
+            text.append(f" · {count} {state}", style_of(its_mood))
         total = self._account.spending.total
         return text.append(f" · {cost(total)} spent") if total != Usage() else text
 
@@ -154,7 +144,7 @@ class Picture:
                 words = "leaving: no session runs any more; Ctrl-C again to wait for nothing else"
             case _:
                 words = "leaving at once"
-        return in_width(Text(words, "bold yellow"), width)
+        return in_width(Text(words, f"bold {style_of(Mood.WAITS)}"), width)
 
     def _awaited(self, width: int, lines: int) -> list[Text]:
         """Return the decisions that fit in ``lines``, at least the first, and the number of the others."""
@@ -162,15 +152,20 @@ class Picture:
             return []
         waiting = self._now().waiting
         words = [f"! {line}" for line in awaited.lines(waiting, self._account.paused_by, self._log)]
-        wrapped = [in_width(Text(each, "bold yellow"), width) for each in words]
+        wrapped = [in_width(Text(each, f"bold {style_of(Mood.WAITS)}"), width) for each in words]
         fitting = max(1, sum(end <= lines for end in accumulate(len(each) for each in wrapped)))
         found = [line for each in wrapped[:fitting] for line in each]
         more = len(wrapped) - fitting
         return (
-            [*found, Text(as_typed(f"! and {more} more: lifefold status{self._log}"), "bold yellow")]
+            [*found, Text(as_typed(f"! and {more} more: lifefold status{self._log}"), f"bold {style_of(Mood.WAITS)}")]
             if more > 0
             else found
         )
+
+    def _failed(self, width: int, lines: int) -> list[Text]:
+        """Return the tasks that have failed for good, each with its reason, in at most ``lines`` lines."""
+        every = list(concerns.failed_briefly(self._now().tasks, width))
+        return [Text(line, style_of(Mood.FAILED)) for line in concerns.lines(every, width, lines, colours=False)]
 
     def _notices(self, width: int, lines: int) -> list[Text]:
         """Return the latest notices that still hold, in full: as many as fit in ``lines``, at least one."""
@@ -178,7 +173,7 @@ class Picture:
         now_ms = self._of.now_ms()
         for agent, message, at_ms in reversed(self._of.standing()[-NOTICES:]):
             ago = f" ({age(now_ms - at_ms)} ago)" if now_ms - at_ms >= OLD_MS else ""
-            wrapped = in_width(Text(as_typed(f"! {agent}: {message}{ago}"), "bold red"), width)
+            wrapped = in_width(Text(as_typed(f"! {agent}: {message}{ago}"), f"bold {style_of(Mood.FAILED)}"), width)
             if found and len(found) + len(wrapped) > lines:
                 break
             found = wrapped + found
@@ -224,10 +219,10 @@ class Picture:
             self._evidence[agent.name] = (now_ms, evidence)
         return looks(agent, evidence if agent.processes else None, now_ms, runs=True)
 
-    def _told(self, width: int, lines: int) -> Iterator[Text]:
+    def _told(self, lines: int) -> Iterator[Text]:
         for each in list(self._news)[-lines:] if lines else ():
-            line = each.line() if width >= WIDE_CHARACTERS else each.short_line()
-            yield Text(line, style="dim", no_wrap=True, overflow="ellipsis")
+            style = style_of(Mood.FAILED) if each.mood is Mood.FAILED else "dim"
+            yield Text(short_line(each), style=style, no_wrap=True, overflow="ellipsis")
 
 
 class _Known(NamedTuple):
@@ -273,8 +268,7 @@ def _cells(agent: AgentStatus, of: Looks | None, pid: int | None, now_ms: int, *
     yield _state(agent, of, now_ms, wide=wide)
     yield Text(age(now_ms - agent.since_ms))
     yield Text(work_of(agent), no_wrap=True, overflow="ellipsis")
-    yield Text(str(agent.session_seq))
-    yield Text(str(agent.attempt))
+    yield Text(str(agent.attempt or "-"))
     yield Text("-" if pid is None else str(pid))
     yield Text(next_of(agent, now_ms))
 
@@ -287,19 +281,19 @@ def _state(agent: AgentStatus, of: Looks | None, now_ms: int, *, wide: bool) -> 
 
 def _said(agent: AgentStatus, now_ms: int, *, wide: bool) -> Text:
     """Return the state of an agent, in its colour; unless ``wide``, only its most important part."""
-    doing = agent.state
+    state = doing = words.of_agent(agent.state, agent.task, agent.desired_state)
     if agent.doing in {"Preparing", "Verifying", "Merging", "Disputed"}:
-        doing = f"{agent.state} · {agent.doing}" if wide else agent.doing
+        doing = f"{state} · {agent.doing.lower()}" if wide else agent.doing.lower()
     asks = agent.turn is not None and bool(agent.turn.questions)
     if agent.state == "Running" and agent.turn is not None and (asks or agent.turn.state in _SHOWN):
-        doing = f"{agent.state} · {agent.turn.in_words()}" if wide else "asks" if asks else agent.turn.state
+        doing = f"{state} · {agent.turn.in_words()}" if wide else "asks" if asks else agent.turn.state
     if agent.silent_since_ms:
-        doing = f"{agent.state} · silent {age(now_ms - agent.silent_since_ms)}" if wide else "silent"
+        doing = f"{state} · silent {age(now_ms - agent.silent_since_ms)}" if wide else "silent"
     ending = " (ending)" if agent.state == "Stopped" and agent.processes else ""
     rests = _RESTS.get(agent.desired_state, "preempted" if agent.preempted_for else "")
     if rests:
-        return Text(f"{doing} · {rests}" if wide else rests, "yellow")
-    return Text(doing + ending, "yellow" if agent.silent_since_ms or asks else STYLES.get(agent.state, ""))
+        return Text(f"{doing} · {rests}" if wide else rests, style_of(Mood.WAITS))
+    return Text(doing + ending, style_of(Mood.WAITS) if agent.silent_since_ms or asks else STYLES.get(agent.state, ""))
 
 
 _SHOWN: Final = {"TOOL_USE", "COMPACTING"}
@@ -312,20 +306,37 @@ _RESTS: Final = {"Pause": "paused", "Hold": "held", "Drain": "draining"}
 def _tasks(tasks: Sequence[TaskStatus], width: int, lines: int, now_ms: int) -> list[Text]:
     """Return the tasks, each in the colour of its state.
 
-    If not all fit, tasks that need an operator come first, and closed tasks are left out.
+    If not all fit, those that need an operator come first, then those at work, and all others are counted.
     """
-    words = [_task(task, now_ms) for task in tasks]
-    if _fitting(words, width, lines) < len(words):
-        words = [_task(task, now_ms) for task in tasks_first(tasks) if task.state != "CLOSED"]
-    return _in_lines("TASKS", words, width, lines)
+    every = [_task(task, now_ms) for task in tasks]
+    if _fitting(every, width, lines) == len(every):
+        found = in_width(_listed("TASKS", every, ""), width)
+        if len(found) <= lines:
+            return found
+    first = tasks_first(tasks)
+    named = [_task(task, now_ms) for task in first if task.state not in _COUNTED]
+    fitting = _fitting(named, width, lines)
+    while True:
+        rest = [*first[fitting:]] if fitting < len(named) else [each for each in first if each.state in _COUNTED]
+        found = in_width(_listed("TASKS", named[:fitting], f"and {in_words(rest)}" if rest else ""), width)
+        if len(found) <= lines or not fitting:
+            return found[:lines]
+        fitting -= 1
+
+
+_COUNTED: Final = frozenset({"OPEN", "CANCELLED", "CLOSED"})
+"""The states whose tasks are only counted if not all tasks fit."""
 
 
 def _in_lines(head: str, words: Sequence[Text], width: int, lines: int) -> list[Text]:
     """Return the words that fit in ``lines`` after a head, and the number of the others."""
     fitting = _fitting(words, width, lines)
-    while len(wrapped := in_width(_listed(head, words[:fitting], len(words) - fitting), width)) > lines and fitting:
+    while True:
+        more = f"and {len(words) - fitting} more" if fitting < len(words) else ""
+        found = in_width(_listed(head, words[:fitting], more), width)
+        if len(found) <= lines or not fitting:
+            return found[:lines]
         fitting -= 1
-    return wrapped[:lines]
 
 
 def _fitting(words: Sequence[Text], width: int, lines: int) -> int:
@@ -334,17 +345,14 @@ def _fitting(words: Sequence[Text], width: int, lines: int) -> int:
 
 
 def _task(task: TaskStatus, now_ms: int) -> Text:
-    claims = f"{task.claims} claims" if task.claims > 1 else ""
-    more = ", ".join(filter(None, (claims, coming(task.timer, now_ms) if task.timer else "")))
-    return Text(f"{task.id}:{_low(task.state)}{f' ({more})' if more else ''}  ", STYLES.get(task.state, ""))
+    attempt = f"attempt {task.attempts}" if task.attempts > 1 else ""
+    more = ", ".join(filter(None, (attempt, coming(task.timer, now_ms) if task.timer else "")))
+    state = task.in_words
+    return Text(f"{task.id}:{state}{f' ({more})' if more else ''}  ", style_of(mood(task)))
 
 
-def _listed(head: str, words: Sequence[Text], more: int) -> Text:
-    return Text.assemble((f"{head}  ", "bold"), *words, f"and {more} more" if more else "")
-
-
-def _low(state: str) -> str:
-    return state.lower().replace("_", " ")
+def _listed(head: str, words: Sequence[Text], more: str) -> Text:
+    return Text.assemble((f"{head}  ", "bold"), *words, more)
 
 
 def in_width(text: Text, width: int) -> list[Text]:

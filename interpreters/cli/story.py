@@ -14,9 +14,10 @@ from lifefold.core.fleet.worker import assignment, desired_state, mailbox, outpu
 from lifefold.core.kernel import Event, LifecycleEvent, Reaction, describe, journal, replace
 from lifefold.core.lifecycles import session, session_limits, task
 from lifefold.core.policy.reasons import AbortReason
-from lifefold.interpreters.cli.wording import clock_time, cut_in_the_middle, moment, spent
+from lifefold.interpreters.cli.wording import clock_time, moment, spent
 from lifefold.interpreters.explain import questions
 from lifefold.interpreters.explain.chronicle_words import OPERATOR, SESSION
+from lifefold.interpreters.explain.plain_reasons import in_plain_words
 from lifefold.interpreters.explain.why.phrases import because
 from lifefold.interpreters.processes.command import plain
 
@@ -25,16 +26,12 @@ SHOWN: Final = ("session", "task", "invocation")
 
 LEAVING: Final = "asked to leave"
 
-_NAME_CHARACTERS: Final = 20
-"""The length of a name in a short line."""
-
 
 class Happening(msgspec.Struct, frozen=True):
-    """A transition of the journal with its cause in words; ``brief`` is the most important part of the cause."""
+    """A transition of the journal with its cause in words."""
 
     event: LifecycleEvent
     cause: str
-    brief: str
     is_move: bool
 
     def line(self) -> str:
@@ -45,13 +42,6 @@ class Happening(msgspec.Struct, frozen=True):
         by = f" (by {event.actor})" if event.actor.startswith((OPERATOR, SESSION)) else ""
         return plain(f"{clock_time(event.timestamp)}  {name:<24} {moved:<34} {self.cause}{by}".encode())
 
-    def short_line(self) -> str:
-        """Return the transition as a short line: time, entity, new state, cause."""
-        event = self.event
-        time_of_day = clock_time(event.timestamp).rpartition(".")[0]
-        name = cut_in_the_middle(event.entity_id, _NAME_CHARACTERS)
-        return plain(f"{time_of_day} {name} -> {event.to_status}: {self.brief}".encode())
-
 
 def happenings(aggregate: str, reaction: Reaction) -> Iterator[Happening]:
     """Yield the transitions of one input."""
@@ -59,7 +49,7 @@ def happenings(aggregate: str, reaction: Reaction) -> Iterator[Happening]:
         event = journal(aggregate, transition)
         is_move = transition.before is not None and transition.entered is not None
         cause = _reason(transition.event, reaction) or _cause(transition.event, event)
-        yield Happening(event, cause, _brief(transition.event) or cause, is_move)
+        yield Happening(event, in_plain_words(cause), is_move)
 
 
 def moves(aggregate: str, reaction: Reaction) -> Iterator[Happening]:
@@ -139,9 +129,9 @@ def _of_program(
 
 def _exited(event: session.SessionExited) -> str:
     """Return the end of a session, with its conversation and its cost, or the total of the conversation."""
-    bare = replace(event, usage=session.Usage(), conversation="", is_total=False)
+    bare = replace(event, usage=session.Usage(), conversation="", is_total=False, messages=0)
     outcome = event.outcome
-    ended = _limited(outcome) if isinstance(outcome, session.Limited) else _without("is_total False", describe(bare))
+    ended = _limited(outcome) if isinstance(outcome, session.Limited) else _bare(describe(bare))
     total = " in the whole conversation" if event.is_total else ""
     parts = (
         ended,
@@ -149,6 +139,11 @@ def _exited(event: session.SessionExited) -> str:
         f"{spent(event.usage)}{total}" if event.usage != session.Usage() else "",
     )
     return ", ".join(filter(None, parts))
+
+
+def _bare(says: str) -> str:
+    """Return an end without the fields that have their usual values."""
+    return _without("is_total False", _without("messages 0", says))
 
 
 def _limited(outcome: session.Limited) -> str:
@@ -165,13 +160,3 @@ def _work(of: output.Doing) -> str:
 def _without(last: str, says: str) -> str:
     """Return the fields of an event without the last one, which has its usual value."""
     return "" if says == last else says.removesuffix(f", {last}")
-
-
-def _brief(event: Event) -> str:
-    match event:
-        case session.SessionExited(outcome=outcome):
-            return session.describe(outcome)
-        case task.Failed(reason=reason) | task.Rejected(reason=reason) | task.Released(reason=reason):
-            return reason
-        case _:
-            return ""

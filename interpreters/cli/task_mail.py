@@ -56,6 +56,6 @@ def naming_task(there: Mapping[str, Aggregate], said: Said | Refused, *, urgent:
     of = there.get(said.to) if isinstance(said, Said) else None
     if not isinstance(said, Said) or of is None or of.kind != worker.KIND:
         return said
-    name = status.task_in_hand(of.record("assignment"))
+    name = status.assigned_task(of.record("assignment"))
     done = "accepted; its running session gets it" if steering.reaches(of, urgent=urgent) else said.done
     return replace(said, done=f"{done}, at the task {name}" if name else done)

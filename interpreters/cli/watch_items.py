@@ -3,6 +3,7 @@
 An item knows the keys that apply to it, each with the command that it stands for.
 """
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -12,15 +13,18 @@ from lifefold.core.kernel import Aggregate
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli import awaited
 from lifefold.interpreters.cli.attention import agents_first, tasks_first
+from lifefold.interpreters.cli.colours import style_of
 from lifefold.interpreters.cli.wording import moment
 from lifefold.interpreters.explain import status
+from lifefold.interpreters.explain.chronicle_words import Mood
 from lifefold.interpreters.explain.pending import Awaited, Waiting
 from lifefold.interpreters.explain.status import AgentStatus
 from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.explain.why.phrases import brief, count, enumerated
+from lifefold.interpreters.explain.words import unwrapped
 
-WAITS: Final = "yellow"
-FAILED: Final = "red"
+WAITS: Final = style_of(Mood.WAITS)
+FAILED: Final = style_of(Mood.FAILED)
 
 
 class Key(msgspec.Struct, frozen=True):
@@ -57,13 +61,13 @@ def items(there: Mapping[str, Aggregate], tasks: Sequence[TaskStatus]) -> tuple[
     named = {each.id for each in needy}
     first = [each for each in tasks_first(tasks) if f"task {each.id}" not in named]
     broken = [each for each in first if _is_broken(each)]
-    agents = [_agent(each) for each in agents_first(status.agents(there))]
+    agents = [_agent(each) for each in agents_first(status.at_attempts(status.agents(there), tasks))]
     rest = [_task(each) for each in first if not _is_broken(each)]
     return tuple(each for part in (needy, [*map(_task, broken)], agents, rest) for each in part)
 
 
 def _is_broken(task: TaskStatus) -> bool:
-    return task.state == State.BLOCKED or (task.state == State.FAILED and task.settled)
+    return task.state == State.BLOCKED or (task.state == State.FAILED and not task.is_retried)
 
 
 def decision(of: Waiting) -> Item:
@@ -84,8 +88,8 @@ def _question(of: Waiting, name: str) -> Item:
 
 
 def _approval(of: Waiting, name: str) -> Item:
-    approve = Key("a", "approve", ("approve", name), f"approve {name}, so that it is merged")
-    keys = (approve, _reject(name), *_looks(name))
+    approve = Key("a", "approve", ("approve", name), f"approve {name}{', so that it is merged' if of.commit else ''}")
+    keys = (approve, _reject(name), *_looks(name, has_diff=bool(of.commit)))
     return Item(f"task {name}", "!", name, f"is done and waits for your approval{_until(of)}", WAITS, keys)
 
 
@@ -110,11 +114,20 @@ def _more_tasks(_of: Waiting, _name: str) -> Item:
     return Item("tasks", "!", "all tasks", "are settled, and more may come", WAITS, (finish,))
 
 
-def _by_hand(of: Waiting, name: str) -> Item:
-    """Return a decision whose command has arguments to choose: a budget to raise, an agent to promote."""
-    keys = _looks(name) if of.about is Awaited.TRUST else ()
-    text = f"{of.reason}: lifefold {of.command}"
-    return Item(f"{of.about} {name}", "!", brief(enumerated(of.names)), text, WAITS, keys)
+def _budget(of: Waiting, _name: str) -> Item:
+    """Return a spent budget; what is typed is the amount by which it is raised, after the least that helps."""
+    *words, least = shlex.split(of.command)
+    option = words[-1].removeprefix("--add-")
+    ask = Key("b", "raise", tuple(words), f"raise by how many {option} (at least {least})", takes_text=True)
+    return Item(f"{of.about} {','.join(of.names)}", "!", brief(enumerated(of.names)), of.reason, WAITS, (ask,))
+
+
+def _trust(of: Waiting, name: str) -> Item:
+    """Return a task above the trust of every agent, with the promotion of the nearest one."""
+    _, *agent = shlex.split(of.command)  # no agent can be promoted so far
+    words = ("trust", *agent, "--reason")
+    promote = (Key("u", "promote", words, f"promote {agent[0]}: reason", takes_text=True),) if agent else ()
+    return Item(f"{of.about} {name}", "!", name, of.reason, WAITS, (*promote, *_looks(name)))
 
 
 _WAITING: Final[Mapping[Awaited, Callable[[Waiting, str], Item]]] = {
@@ -124,8 +137,8 @@ _WAITING: Final[Mapping[Awaited, Callable[[Waiting, str], Item]]] = {
     Awaited.AGENT: _paused,
     Awaited.ACCOUNT: _account,
     Awaited.TASKS: _more_tasks,
-    Awaited.BUDGET: _by_hand,
-    Awaited.TRUST: _by_hand,
+    Awaited.BUDGET: _budget,
+    Awaited.TRUST: _trust,
 }
 
 
@@ -141,26 +154,28 @@ def _resume(name: str) -> Key:
     return Key("p", "resume", ("resume", name))
 
 
-def _looks(name: str, *, is_task: bool = True) -> tuple[Key, ...]:
+def _looks(name: str, *, is_task: bool = True, has_diff: bool = True) -> tuple[Key, ...]:
     """Return the keys that show more of a task or an agent."""
     kind = "task" if is_task else "agent"
-    diff = (Key("d", "diff", ("diff", name), shows=True),) if is_task else ()
+    diff = (Key("d", "diff", ("diff", name), shows=True),) if is_task and has_diff else ()
     output = Key("o", "output", ("output", f"{kind}:{name}", "--follow", "--last", "200"), shows=True)
     return (*diff, output, Key("s", "show", ("show", f"{kind}:{name}"), shows=True))
 
 
 def _task(of: TaskStatus) -> Item:
     is_broken = _is_broken(of)
-    state = of.state.lower().replace("_", " ")
+    state = of.in_words
     owner = f" with {of.owner}" if of.owner else ""
-    claims = f", claim {of.claims}" if of.claims > 1 else ""
-    reason = f": {' '.join(of.reason.split())}" if of.reason else ""
+    attempt = f", attempt {of.attempts}" if of.attempts > 1 else ""
+    reason = unwrapped(of.held_up.removeprefix(f"{state} by ") or of.reason)
+    because = f"{' by ' if of.held_up.startswith(state) else ': '}{reason}" if reason else ""
     keys = (*_looks(of.id), Key("y", "why", ("why", of.id), shows=True))
-    if of.state == State.FAILED and is_broken:
+    if is_broken and not of.held_up:  # a task that another one blocks goes on with that one
         retry = Key("t", "retry", ("retry", of.id), f"retry {of.id} once more")
-        return Item(f"task {of.id}", "x", of.id, f"has failed for good{reason}", FAILED, (retry, *keys))
+        said = f"has failed for good{because}" if of.state == State.FAILED else f"{state}{because}"
+        return Item(f"task {of.id}", "x", of.id, said, FAILED, (retry, *keys))
     style = FAILED if is_broken else ""
-    return Item(f"task {of.id}", "x" if is_broken else " ", of.id, f"{state}{owner}{claims}{reason}", style, keys)
+    return Item(f"task {of.id}", "x" if is_broken else " ", of.id, f"{state}{owner}{attempt}{because}", style, keys)
 
 
 def _agent(of: AgentStatus) -> Item:

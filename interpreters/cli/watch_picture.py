@@ -9,10 +9,11 @@ from rich.text import Text
 from lifefold.core.fleet.system.rerun import is_over
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.picture import STYLES, Picture, in_width
-from lifefold.interpreters.cli.watch_items import Item, items, readable
+from lifefold.interpreters.cli.watch_items import FAILED, Item, items, readable
 from lifefold.interpreters.cli.watch_keys import Screen, question
 from lifefold.interpreters.cli.watched import Followed
 from lifefold.interpreters.cli.wording import age, as_typed, cut_in_the_middle, next_of, work_of
+from lifefold.interpreters.explain import words
 from lifefold.interpreters.explain.status import AgentStatus
 from lifefold.interpreters.fleet_runner.agent_looks import style
 
@@ -59,13 +60,13 @@ class WatchPicture(Picture):
         if is_over(self._of.aggregates):
             head.append(_OVER, "bold")
         elif not self._followed.runs:
-            head.append(_GONE, "bold red")
+            head.append(_GONE, f"bold {FAILED}")
         top = [*in_width(head, width), *self._notices(width, NOTICE_LINES)]
         foot = self._foot(screen, every, width)
         room = max(1, height - len(top) - len(foot))
         rows = self._rows(screen, every, width, room)
         left = room - len(rows)
-        news = list(self._told(width, min(NEWS_LINES, left - 1))) if left > 1 else []
+        news = list(self._told(min(NEWS_LINES, left - 1))) if left > 1 else []
         return Group(*top, *rows, *(Text("") for _ in range(left - len(news))), *news, *foot)
 
     def _rows(self, screen: Screen, every: Sequence[Item], width: int, room: int) -> list[Text]:
@@ -102,11 +103,11 @@ class WatchPicture(Picture):
         found = self._looks(agent, now_ms)
         mark = (" ", "") if found is None else (found.indicator, style(found))
         rests = {"Pause": " (paused)", "Hold": " (held)", "Drain": " (draining)"}.get(agent.desired_state, "")
-        doing = "idle" if agent.state in {"BuildingPrompt", "Initializing"} and not agent.task else agent.state
-        words = f"{doing}{rests} {age(now_ms - agent.since_ms)}"
+        doing = words.of_agent(agent.state, agent.task, agent.desired_state)
+        state = f"{doing}{rests} {age(now_ms - agent.since_ms)}"
         work, next_step = work_of(agent), next_of(agent, now_ms)
         more = "  ".join(each for each in (work, next_step) if each != "-")
-        return Text.assemble(mark, f" {name}  ", (f"{words:<18}", STYLES.get(agent.state, "")), f"  {more}")
+        return Text.assemble(mark, f" {name}  ", (f"{state:<18}", STYLES.get(agent.state, "")), f"  {more}")
 
     def _foot(self, screen: Screen, every: Sequence[Item], width: int) -> list[Text]:
         """Return the question under way, or the last answer, and the keys of the chosen item."""

@@ -4,8 +4,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -13,9 +12,8 @@ from typing import Final
 from lifefold.core.fleet.worker import assignment, desired_state
 from lifefold.core.lifecycles import session
 from lifefold.core.lifecycles.session import Usage
-from lifefold.core.lifecycles.task import State
+from lifefold.interpreters.explain import words
 from lifefold.interpreters.explain.status import AgentStatus
-from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.explain.timers import Timer
 from lifefold.interpreters.fleet_runner.process_evidence import Evidence
 from lifefold.interpreters.processes.command import plain
@@ -78,29 +76,6 @@ def next_of(agent: AgentStatus, now_ms: int, *, is_gone: bool = False) -> str:
     )
     wanted = f"{agent.lacks} budget" if agent.lacks else "a task"
     return f"waits for {wanted}" if waits else coming(agent.timer, now_ms)
-
-
-def by_state(tasks: Iterable[TaskStatus]) -> Iterator[tuple[str, int]]:
-    """Yield each state with the number of its tasks, in the order in which a task passes the states."""
-    counts = Counter(task.state for task in tasks)
-    return ((state, counts[state]) for state in _ORDER if counts[state])
-
-
-_ORDER: Final = (
-    State.CLOSED,
-    State.DONE,
-    State.IN_PROGRESS,
-    State.CLAIMED,
-    State.WAITING_FOR_SUBTASKS,
-    State.OPEN,
-    State.PLANNED,
-    State.PENDING_APPROVAL,
-    State.ORPHANED,
-    State.BLOCKED,
-    State.FAILED,
-    State.CANCELLED,
-)
-"""Finished states first, then states to come, then states that need an operator."""
 
 
 def money(microusd: int) -> str:
@@ -223,21 +198,22 @@ def plain_state(agent: AgentStatus, evidence: Evidence | None, *, runs: bool) ->
 
     A session that the stall detector has warned of is shown with the length of its silence.
     """
+    state = words.of_agent(agent.state, agent.task, agent.desired_state)
     if is_missing(agent, evidence, runs=runs):
-        return f"{agent.state}? no process"
+        return f"{state}? no process"
     if agent.state == "Stopped" and agent.processes:
-        return "Stopped, ending"
+        return "stopped, ending"
     if agent.silent_since_ms and evidence is not None and evidence.silent_ms is not None:
-        return f"{agent.state}, silent for {age(evidence.silent_ms)}"
-    return _DOWN.get(agent.supervisor, agent.state)
+        return f"{state}, silent for {age(evidence.silent_ms)}"
+    return _DOWN.get(agent.supervisor, state)
 
 
-_DOWN: Final = {"Asking": "Stopped, restarting", "Resting": "Stopped, restarting", "Quarantined": "Quarantined"}
+_DOWN: Final = {"Asking": "stopped, restarting", "Resting": "stopped, restarting", "Quarantined": "quarantined"}
 """The state of an agent that its errors have stopped, by its supervisor, in a fleet that restarts agents."""
 
 
 COMMANDS: Final = (
-    "abort|answer|approve|attach|branch|budget|cancel|check|demo|diagram|diff|doctor|edit|finish|fleets|init|log|machines"
+    "abort|answer|approve|attach|branch|budget|cancel|check|clean|completion|demo|diagram|diff|doctor|edit|finish|fleets|init|log|machines"
     "|mcp|output|pause|plan|reject|release|resume|retry|run|schema|send|serve|show|simulate|split|status|stop"
     "|table|task|tasks|trust|unit|watch|why"
 )

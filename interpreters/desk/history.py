@@ -8,6 +8,7 @@ from lifefold.core.fleet.board import fleet_task
 from lifefold.core.fleet.system import board, worker
 from lifefold.core.kernel import Reaction, Refusal, Transition, replace
 from lifefold.core.lifecycles import session, task
+from lifefold.interpreters.explain.plain_reasons import in_plain_words
 
 TASK: Final = "task:"
 """The prefix of a task's entity on the board."""
@@ -102,7 +103,9 @@ class History:
             claims.append(ClaimRecord(record.epoch, event.owner, transition.at_ms, handed=handed))
         elif claims and not claims[-1].ended_ms and (not record.owner or record.state in _ENDS):
             reason = record.reason or (record.failure if record.state is task.State.FAILED else "")
-            claims[-1] = replace(claims[-1], ended_ms=transition.at_ms, outcome=str(record.state), reason=reason)
+            claims[-1] = replace(
+                claims[-1], ended_ms=transition.at_ms, outcome=str(record.state), reason=in_plain_words(reason)
+            )
 
 
 _ENDS: Final = frozenset({task.State.CLOSED, task.State.CANCELLED, task.State.FAILED})

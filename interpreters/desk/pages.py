@@ -12,6 +12,7 @@ from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.fleet.dispatch import accounts
 from lifefold.core.fleet.system import board, worker
 from lifefold.core.fleet.worker import desired_state, mailbox
+from lifefold.core.kernel import replace
 from lifefold.core.lifecycles.session import Usage
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.desk.changes import Changes, NoChangesError, Repository
@@ -119,7 +120,8 @@ async def agent_page(seen: Seen, name: str) -> AgentPage:
     """Return the page of an agent or a service that the log has."""
     there, now_ms = seen.ledger.aggregates, time.time_ns() // 1_000_000
     of = there.get(f"{worker.KIND}/{name}") or there[f"{service.KIND}/{name}"]
-    agent = next(each for each in status.agents(there) if each.name == name)
+    found = next(each for each in status.agents(there) if each.name == name)
+    agent = replace(found, attempt=sum(not each.handed for each in seen.history.claims(found.task)))
     evidence = look(seen.folder, agent)
     secrets, sessions = secrets_of_log(seen.store), seen.history.sessions(agent=name)
     output, path = _last(seen, sessions, secrets)

@@ -16,18 +16,20 @@ from lifefold.core.fleet.dispatch.task_index import work_of
 from lifefold.core.fleet.system import board, plan_change, worker
 from lifefold.core.fleet.worker import desired_state
 from lifefold.core.kernel import Created, Reaction, RunnerRecovered, Transition
-from lifefold.core.lifecycles import task
+from lifefold.core.lifecycles import approval, task
 from lifefold.interpreters.explain.chronicle_words import (
     OPERATOR,
     SESSION,
     Mood,
     Said,
+    colon,
     of_kernel,
     of_service,
     of_worker,
     on_board,
     whole,
 )
+from lifefold.interpreters.explain.plain_reasons import in_plain_words
 from lifefold.interpreters.explain.why.event_words import OF_TASK, as_it_is
 from lifefold.interpreters.explain.why.phrases import count, duration
 
@@ -90,7 +92,7 @@ class Chronicle:
         if found is None or not found[1]:
             return None
         about, said, mood = found
-        return News(step.at_ms, about or _name(aggregate, step), said, _by(step.actor), mood)
+        return News(step.at_ms, about or _name(aggregate, step), in_plain_words(said), _by(step.actor), mood)
 
     def _of_aggregate(self, aggregate: str, reaction: Reaction, step: Transition) -> Said | None:
         match aggregate.partition("/")[0]:
@@ -121,23 +123,11 @@ class Chronicle:
         if isinstance(event, task.Claimed) and not isinstance(event, fleet_task.Handed):
             self._attempts[record.id] += 1
         number = self._attempts[record.id]
-        at = f"attempt {number} " if number else ""
-        match event:
-            case task.Claimed():
-                words = whole(OF_TASK.get(type(event), as_it_is), event, step)
-                again = f", attempt {number}" if number > 1 and not isinstance(event, fleet_task.Handed) else ""
-                begun = f"begun by {event.owner}" if words == "given to" else f"{words} {event.owner}"
-                return record.id, f"{begun}{again}", Mood.PLAIN
-            case task.Failed() | task.Rejected() | fleet_task.NothingDone() | task.Orphaned():
-                said = f"{at}{whole(OF_TASK.get(type(event), as_it_is), event, step)}"
-                return record.id, f"{said}{' (it is not tried again)' if record.exhausted else ''}", Mood.FAILED
-            case task.Retried() if step.actor.startswith(OPERATOR):
-                return record.id, "is to be tried again", Mood.PLAIN
-            case task.Retried() | fleet_task.Rested() | fleet_task.ConversationKept() | fleet_task.Returned():
-                return record.id, "", Mood.PLAIN
-            case _:
-                mood = _MOODS.get(step.entered, Mood.PLAIN) if step.entered is not None else Mood.PLAIN
-                return record.id, whole(OF_TASK.get(type(event), as_it_is), event, step), mood
+        if isinstance(event, task.Claimed):
+            words = whole(OF_TASK.get(type(event), as_it_is), event, step)
+            again = f", attempt {number}" if number > 1 and not isinstance(event, fleet_task.Handed) else ""
+            return record.id, f"{'begun by' if words == 'given to' else words} {event.owner}{again}", Mood.PLAIN
+        return record.id, *_of_task(f"attempt {number} " if number else "", step)
 
     def _end(self, aggregate: str, reaction: Reaction) -> News | None:
         """Tell once that the fleet is over."""
@@ -162,6 +152,26 @@ _MOODS: Final[Mapping[object, Mood]] = {
     task.State.BLOCKED: Mood.FAILED,
     task.State.PENDING_APPROVAL: Mood.WAITS,
 }
+
+
+def _of_task(attempt: str, step: Transition) -> tuple[str, Mood]:
+    """Return what has happened to a task, and what it means; retries by the fleet are told by the next attempt."""
+    event, record = step.event, step.after.record
+    words = whole(OF_TASK.get(type(event), as_it_is), event, step)
+    match event:
+        case approval.ApprovalRefused(reason=reason):
+            return f"{attempt}was rejected{colon(reason)}", Mood.FAILED
+        case approval.ApprovalExpired():
+            return f"{attempt}was not approved in time", Mood.FAILED
+        case task.Failed() | task.Rejected() | task.Orphaned():
+            return f"{attempt}{words}{' (it is not tried again)' if record.exhausted else ''}", Mood.FAILED
+        case fleet_task.Parked():
+            return "is done and verified, and waits for your approval", Mood.WAITS
+        case task.Retried() | fleet_task.Rested() | fleet_task.ConversationKept() | fleet_task.Returned():
+            return "is to be tried again" if step.actor.startswith(OPERATOR) else "", Mood.PLAIN
+        case _:
+            return words, _MOODS.get(step.entered, Mood.PLAIN) if step.entered is not None else Mood.PLAIN
+
 
 _TOLD_ELSEWHERE: Final = frozenset({Created, plan_change.ChangeAccepted, fleet_task.Replanned})
 """Events of operators whose consequences are told."""

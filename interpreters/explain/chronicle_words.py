@@ -3,7 +3,6 @@
 Tasks are told in the words of ``why``; here is what else an operator calls an event.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Final
@@ -19,6 +18,7 @@ from lifefold.core.lifecycles import process, session
 from lifefold.effects import LogFatal
 from lifefold.interpreters.explain.why.event_words import OF_OWNER, Words, untold
 from lifefold.interpreters.explain.why.phrases import duration
+from lifefold.interpreters.explain.words import unwrapped
 
 OPERATOR: Final = "operator:"
 """The prefix of the actor of an operator's command; the login name follows."""
@@ -58,24 +58,15 @@ def of_kernel(step: Transition) -> Said | None:
     """Tell of a quarantine, of whichever entity."""
     match step.event:
         case EntityQuarantined(reason=reason):
-            return "", f"its {step.machine} is quarantined{_colon(reason)}", Mood.FAILED
+            return "", f"its {step.machine} is quarantined{colon(reason)}", Mood.FAILED
         case EntityReleased():
             return "", f"its {step.machine} is released from quarantine", Mood.PLAIN
         case _:
             return None
 
 
-def unwrapped(reason: str) -> str:
-    """Return a reason in one line; the end of a session is told without the name of its kind around it."""
-    text = " ".join(reason.split())
-    found = _END.fullmatch(text)
-    return found[1] if found else text
-
-
-_END: Final = re.compile(r"(?:Error|Timeout)\((.+)\)")
-
-
-def _colon(reason: str) -> str:
+def colon(reason: str) -> str:
+    """Return a colon and the whole reason, to follow a statement; nothing without a reason."""
     text = unwrapped(reason)
     return f": {text}" if text else ""
 
@@ -115,9 +106,9 @@ def _of_plan(_reaction: Reaction, step: Transition) -> Said | None:
         case Created():
             return "the plan", "waits for your approval", Mood.WAITS
         case plan_approval.PlanApproved(reason=reason):
-            return "the plan", f"is approved{_colon(reason)}", Mood.PLAIN
+            return "the plan", f"is approved{colon(reason)}", Mood.PLAIN
         case plan_approval.PlanDeclined(reason=reason):
-            return "the plan", f"is declined{_colon(reason)}", Mood.PLAIN
+            return "the plan", f"is declined{colon(reason)}", Mood.PLAIN
         case _:
             return None
 
@@ -132,14 +123,14 @@ def _of_change(_reaction: Reaction, step: Transition) -> Said | None:
         case plan_change.ChangeEnforced():
             return f"plan change {_name(step)}", "is in force", Mood.PLAIN
         case plan_change.ChangeRefused(reasons=reasons):
-            return f"plan change {_name(step)}", f"is refused{_colon('; '.join(reasons))}", Mood.FAILED
+            return f"plan change {_name(step)}", f"is refused{colon('; '.join(reasons))}", Mood.FAILED
         case _:
             return None
 
 
 def _of_slot(reaction: Reaction, step: Transition) -> Said | None:
     is_gone = step.entered is worker_slot.State.GONE and work_of(reaction.aggregate).unsettled
-    return (_name(step), f"has stopped{_colon(step.after.record.reason)}", Mood.PLAIN) if is_gone else None
+    return (_name(step), f"has stopped{colon(step.after.record.reason)}", Mood.PLAIN) if is_gone else None
 
 
 def _of_mailbox(_reaction: Reaction, step: Transition) -> Said | None:
@@ -150,7 +141,7 @@ def _of_mailbox(_reaction: Reaction, step: Transition) -> Said | None:
 def _message(event: Event) -> Said | None:
     if not isinstance(event, mailbox.OperatorMessageArrived):
         return None
-    return "", f"got {'an urgent' if event.urgent else 'a'} message{_colon(event.text)}", Mood.PLAIN
+    return "", f"got {'an urgent' if event.urgent else 'a'} message{colon(event.text)}", Mood.PLAIN
 
 
 _ON_BOARD: Final[Mapping[str, Callable[[Reaction, Transition], Said | None]]] = {
@@ -168,7 +159,7 @@ def of_worker(reaction: Reaction, step: Transition) -> Said | None:
     """Tell of an agent: its questions, limits and messages, its progress, and what operators asked of it."""
     for each in step.effects:
         if isinstance(each, LogFatal):
-            return "", f"has stopped because of errors{_colon(each.message)}", Mood.FAILED
+            return "", f"has stopped because of errors{colon(each.message)}", Mood.FAILED
     match step.event:
         case mailbox.OperatorMessageArrived():
             return _message(step.event)
@@ -198,7 +189,7 @@ def _silent(step: Transition, silent: str) -> Said | None:
 def _restarted(event: supervisor.Granted | supervisor.Refused) -> Said:
     if isinstance(event, supervisor.Granted):
         return "", "is to be restarted", Mood.PLAIN
-    return "", f"is not restarted{_colon(event.reason)}", Mood.FAILED
+    return "", f"is not restarted{colon(event.reason)}", Mood.FAILED
 
 
 def of_command(event: Event, step: Transition) -> Said | None:
@@ -206,7 +197,7 @@ def of_command(event: Event, step: Transition) -> Said | None:
     kind = type(event)
     if kind in _COMMANDS:
         is_told = step.actor.startswith((OPERATOR, SESSION))
-        return "", f"{_COMMANDS[kind]}{_colon(getattr(event, 'reason', ''))}" if is_told else "", Mood.PLAIN
+        return "", f"{_COMMANDS[kind]}{colon(getattr(event, 'reason', ''))}" if is_told else "", Mood.PLAIN
     if kind in _OF_AGENT:
         return "", whole(OF_OWNER.get(kind, untold), event, step), _OF_AGENT[kind]
     return None
@@ -239,12 +230,12 @@ def of_service(step: Transition) -> Said | None:
     """Tell of a service: its runs that failed, its crashes, and what reached it."""
     match step.event:
         case process.RunFailed(reason=reason):
-            return "", f"a run failed{_colon(reason)}", Mood.FAILED
+            return "", f"a run failed{colon(reason)}", Mood.FAILED
         case process.Crashed(reason=reason) | process.StartFailed(reason=reason):
-            return "", f"failed{_colon(reason)}", Mood.FAILED
+            return "", f"failed{colon(reason)}", Mood.FAILED
         case inbox.Fired(source=source):
             return "", f"was triggered by {source}", Mood.PLAIN
         case inbox.MessageArrived(text=text):
-            return "", f"got a message{_colon(text)}", Mood.PLAIN
+            return "", f"got a message{colon(text)}", Mood.PLAIN
         case _:
             return of_command(step.event, step)

@@ -8,6 +8,7 @@ from lifefold.core.fleet.board import notifier
 from lifefold.core.fleet.dispatch import notifications
 from lifefold.core.fleet.system import board
 from lifefold.core.kernel import Aggregate, Entity
+from lifefold.interpreters.explain.plain_reasons import in_plain_words
 
 
 class Undelivered(msgspec.Struct, frozen=True):
@@ -56,7 +57,9 @@ def _status(entity: Entity[notifier.Notifier]) -> NotifierStatus:
         n.tries,
         due.deadline_ms if due is not None and due.deadline_ms else 0,
         tuple(
-            Undelivered(str(each.notification.kind), each.notification.task, each.notification.text, each.reason)
+            Undelivered(
+                str(each.notification.kind), each.notification.task, in_plain_words(each.notification.text), each.reason
+            )
             for each in n.failures
         ),
     )

@@ -37,7 +37,9 @@ class Waiting(msgspec.Struct, frozen=True):
     ``names`` has a question, the tasks of an undecided plan, a task that needs approval, or a paused agent. For a spent
     budget, it has the blocked tasks or the agent; for trust, a task above every agent's level. For a limit, it has the
     account that rests until ``until_ms`` at the latest, also without an operator. It is empty for a finished fleet with
-    an open intake. ``reason`` says why it waits. Else silence becomes a refusal at ``until_ms``; 0 is never. Times are
+    an open intake. ``commit`` is the commit that an approval merges; empty without a change or a repository.
+
+    ``reason`` says why it waits. Else silence becomes a refusal at ``until_ms``; 0 is never. Times are
     Unix time in milliseconds.
     """
 
@@ -47,6 +49,7 @@ class Waiting(msgspec.Struct, frozen=True):
     since_ms: int
     until_ms: int = 0
     reason: str = ""
+    commit: str = ""
 
 
 def waiting(aggregates: Mapping[str, Aggregate]) -> tuple[Waiting, ...]:
@@ -82,7 +85,8 @@ def _to_be_approved(aggregate: Aggregate, every: tuple[TaskStatus, ...]) -> Iter
     for each in every:
         if each.state == task.State.PENDING_APPROVAL:
             until_ms = each.timer.deadline_ms if each.timer else 0
-            yield Waiting(Awaited.TASK, (each.id,), "approve", each.since_ms, until_ms)
+            commit = aggregate.record(f"task:{each.id}").collected
+            yield Waiting(Awaited.TASK, (each.id,), "approve", each.since_ms, until_ms, commit=commit)
         if each.id in work_of(aggregate).distrusted:
             yield Waiting(Awaited.TRUST, (each.id,), "trust", each.since_ms, reason=each.reason)
 

@@ -6,7 +6,7 @@ operators asked for. The three are never mixed.
 ``task_status`` has the tasks, and ``pending`` what waits for an operator.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -24,6 +24,8 @@ from lifefold.core.lifecycles import process, session
 from lifefold.effects.service import Source
 from lifefold.effects.session import RunSession
 from lifefold.interpreters.explain.conversing import conversing
+from lifefold.interpreters.explain.plain_reasons import in_plain_words
+from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.explain.timers import Timer, next_timer
 from lifefold.interpreters.explain.turn_status import TurnStatus, turn_status
 
@@ -34,8 +36,9 @@ class AgentStatus(msgspec.Struct, frozen=True):
     ``desired_state`` is what operators asked for. ``doing`` is the state of its assignment. ``messages`` counts the
     operator messages that no session has succeeded with yet, ``prompted`` those of them that the prompt of the running
     session has. ``undelivered`` counts those of an agent that has stopped for good. ``processes`` counts the sessions
-    that run or are ending. ``level`` is its trust level, empty without trust gates; ``successes`` and ``violations``
-    are its track record.
+    that run or are ending. ``sessions`` counts those that it has begun; the last one has this number. ``attempt``
+    counts the attempts at its task, this one included; ``at_attempts`` fills it, and it is 0 without a task.
+    ``level`` is its trust level, empty without trust gates; ``successes`` and ``violations`` are its track record.
 
     ``stall_detector`` is the progress of its session, empty without a stall detector. ``silent_since_ms`` is the
     approximate time of the last progress of a session on the ladder, otherwise 0. ``supervisor`` is the state of its
@@ -60,7 +63,7 @@ class AgentStatus(msgspec.Struct, frozen=True):
     task: str
     doing: str
     session_seq: int
-    attempt: int
+    sessions: int
     consecutive_errors: int
     total_errors: int
     messages: int
@@ -83,6 +86,7 @@ class AgentStatus(msgspec.Struct, frozen=True):
     conversation: str = ""
     appearance: Appearance | None = None
     turn: TurnStatus | None = None
+    attempt: int = 0
 
 
 class TriggerStatus(msgspec.Struct, frozen=True):
@@ -105,28 +109,28 @@ def agent_status(of: Aggregate) -> AgentStatus:
         desired_state=wanted.state,
         state=record.state,
         since_ms=entity.entered_ms,
-        task=task_in_hand(assigned),
+        task=assigned_task(assigned),
         doing=assigned.state,
         session_seq=record.session_seq,
-        attempt=record.attempt,
+        sessions=record.attempt,
         consecutive_errors=record.consecutive_errors,
         total_errors=record.total_errors,
         messages=len(box.messages) - undelivered,
         processes=_processes(entity),
         timer=_session_timer(entity, was_held=_was_held(of)) or (next_timer(supervised) if supervised else None),
-        reason=(supervised.record.why_quarantined if supervised else "") or wanted.reason,
+        reason=in_plain_words((supervised.record.why_quarantined if supervised else "") or wanted.reason),
         stall_detector=of.record(stall_detector.REF).state if stall_detector.REF in of.entities else "",
         silent_since_ms=_silent_since_ms(of.entities.get(stall_detector.REF)),
         supervisor=supervised.state if supervised else "",
         undelivered=undelivered,
         prompted=box.taken if record.state in session.SESSION_LIVES else 0,
-        conversation=conversing(of) if task_in_hand(assigned) else "",
+        conversation=conversing(of) if assigned_task(assigned) else "",
         appearance=appearance(of),
         turn=turn_status(of),
     )
 
 
-def task_in_hand(assigned: assignment.Assignment) -> str:
+def assigned_task(assigned: assignment.Assignment) -> str:
     """Return the task of a worker; empty if it has none."""
     return "" if assigned.state in {assignment.State.IDLE, assignment.State.WANTING} else assigned.brief.task
 
@@ -147,13 +151,13 @@ def service_status(of: Aggregate) -> AgentStatus:
         task="",
         doing="" if waits.in_hand is None else waits.in_hand.text,
         session_seq=runs.record.session_seq,
-        attempt=runs.record.attempt,
+        sessions=runs.record.attempt,
         consecutive_errors=of_process.consecutive_failures,
         total_errors=of_process.restart_count,
         messages=len(waits.messages),
         processes=_processes(runs),
         timer=next_timer(life),
-        reason=down or wanted.reason or of_process.failure,
+        reason=in_plain_words(down or wanted.reason or of_process.failure),
         kind=service.KIND,
         waiting=len(waits.items),
         triggers=tuple(TriggerStatus(each.source, each.last_ms) for each in watched),
@@ -199,6 +203,12 @@ def agents(aggregates: Mapping[str, Aggregate]) -> tuple[AgentStatus, ...]:
     every = [aggregates[name] for name in sorted(aggregates)]
     workers = (_on_board(agent_status(each), aggregates[board.NAME]) for each in every if each.kind == worker.KIND)
     return (*workers, *(service_status(each) for each in every if each.kind == service.KIND))
+
+
+def at_attempts(agents: Iterable[AgentStatus], tasks: Iterable[TaskStatus]) -> tuple[AgentStatus, ...]:
+    """Return the agents with the numbers of their attempts, which the tasks have."""
+    attempts = {each.id: each.attempts for each in tasks}
+    return tuple(replace(each, attempt=attempts.get(each.task, 0)) for each in agents)
 
 
 def _on_board(agent: AgentStatus, aggregate: Aggregate) -> AgentStatus:

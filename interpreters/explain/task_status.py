@@ -9,11 +9,15 @@ from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.fleet.system import board, plan_change
 from lifefold.core.kernel import Aggregate, Entity, replace
 from lifefold.core.lifecycles import task
+from lifefold.interpreters.explain import words
+from lifefold.interpreters.explain.plain_reasons import in_plain_words
 from lifefold.interpreters.explain.timers import Timer, next_timer
 
 
 class TaskStatus(msgspec.Struct, frozen=True):
     """The status of a task. ``reason`` says why it failed, is blocked, or was given back; otherwise it is empty.
+
+    ``attempts`` counts the attempts at it. ``held_up`` says which tasks it waits for or is blocked by, and why.
 
     ``timer`` is its next timer: a retry, or the end of the wait for an approval or for subtasks. It is a part of
     ``parent``, and blocked by ``blocked_by``. An agent needs the trust ``level`` to take it, and ``merges`` to merge it
@@ -29,7 +33,7 @@ class TaskStatus(msgspec.Struct, frozen=True):
     depends_on: tuple[str, ...]
     retries: int
     max_retries: int
-    claims: int
+    attempts: int
     reason: str
     commit: str
     since_ms: int
@@ -42,6 +46,17 @@ class TaskStatus(msgspec.Struct, frozen=True):
     merges: str
     needs_approval: bool
     removed: bool = False
+    held_up: str = ""
+
+    @property
+    def is_retried(self) -> bool:
+        """Whether it has failed, and the fleet itself will try it again."""
+        return self.state == task.State.FAILED and not self.settled and self.timer is not None
+
+    @property
+    def in_words(self) -> str:
+        """Its state in the words of the screens."""
+        return words.of_task(self.state, retried=self.is_retried)
 
 
 def task_status(entity: Entity[FleetTask]) -> TaskStatus:
@@ -56,7 +71,7 @@ def task_status(entity: Entity[FleetTask]) -> TaskStatus:
         depends_on=record.depends_on,
         retries=record.retries,
         max_retries=record.max_retries,
-        claims=record.epoch,
+        attempts=record.epoch,
         reason=_reason_of(record),
         commit=record.commit,
         since_ms=entity.entered_ms,
@@ -75,7 +90,7 @@ def _reason_of(of: FleetTask) -> str:
     """Return why a task is in its state. Verified work does not have the reason of an earlier failure."""
     is_given_back = of.state is task.State.DONE and not of.owner
     reason = of.reason if is_given_back or of.state in _REASONED else ""
-    return _joined(reason, fleet_task.NOT_IN_THE_PLAN if of.removed else "")
+    return _joined(in_plain_words(reason), fleet_task.NOT_IN_THE_PLAN if of.removed else "")
 
 
 def _joined(*reasons: str) -> str:
@@ -95,13 +110,39 @@ def tasks(aggregates: Mapping[str, Aggregate]) -> tuple[TaskStatus, ...]:
     gone = plan_change.removed(aggregate)
     entities = [each for ref, each in aggregate.entities.items() if ref.startswith("task:")]
     found = [task_status(each) for each in sorted(entities, key=lambda each: (each.record.ordinal, each.record.id))]
-    return tuple(_removed(each) if each.id in gone else each for each in found)
+    found = [_removed(each) if each.id in gone else each for each in found]
+    every = {each.id: each for each in found}
+    return tuple(replace(each, held_up=_held_up(each, every)) for each in found)
+
+
+def _held_up(of: TaskStatus, every: Mapping[str, TaskStatus]) -> str:
+    """Return the tasks that a task waits for, or the failed task that blocks it in the end, with the reason."""
+    if of.state == task.State.BLOCKED and of.blocked_by in every:
+        cause, passed = every[of.blocked_by], {of.id}
+        while cause.blocked_by in every and cause.id not in passed:
+            passed.add(cause.id)
+            cause = every[cause.blocked_by]
+        through = "" if cause.id == of.blocked_by else f"{of.blocked_by}, and that by "
+        why = f": {words.unwrapped(cause.reason)}" if cause.reason else ""
+        return f"blocked by {through}{_standing(cause)}{why}"
+    waits = of.state in {task.State.OPEN, task.State.PLANNED}
+    missing = [each for each in of.depends_on if each in every and every[each].state != task.State.CLOSED]
+    return f"waits for {', '.join(_standing(every[each]) for each in missing)}" if waits and missing else ""
+
+
+def _standing(of: TaskStatus) -> str:
+    return f"{of.id} ({of.in_words})"
 
 
 def _removed(of: TaskStatus) -> TaskStatus:
     """Return the status of a task that is no longer in the plan, whatever its state."""
     reason = of.reason if fleet_task.NOT_IN_THE_PLAN in of.reason else _joined(of.reason, fleet_task.NOT_IN_THE_PLAN)
     return replace(of, removed=of.state != task.State.CLOSED, reason=reason)
+
+
+def at_rest(every: Sequence[TaskStatus]) -> tuple[TaskStatus, ...]:
+    """Return the tasks of a fleet that does not go on: their timers bring nothing any more."""
+    return tuple(replace(each, timer=None) for each in every)
 
 
 def counted(every: Sequence[TaskStatus]) -> tuple[TaskStatus, ...]:

@@ -6,6 +6,7 @@ from lifefold.core.fleet.worker import output, turns
 from lifefold.core.kernel import Aggregate
 from lifefold.core.lifecycles import turn
 from lifefold.interpreters.explain import questions
+from lifefold.interpreters.explain.plain_reasons import in_plain_words
 
 
 class TurnStatus(msgspec.Struct, frozen=True):
@@ -74,7 +75,7 @@ def turn_status(of: Aggregate) -> TurnStatus | None:
         seen.tools,
         seen.condensed,
         seen.conversation,
-        t.reason,
+        in_plain_words(t.reason),
         t.transition_reason or "",
         t.abort_reason or "",
     )

@@ -79,7 +79,8 @@ def _with_lines(text: str, place: int, new: Mapping[str, object]) -> str:
     lines = text.splitlines(keepends=True)
     end = "\r\n" if lines[line - 1].endswith("\r\n") else "\n"
     lines[line - 1] = f"{lines[line - 1].rstrip()}{end}"
-    lines[line:line] = [f"{key} = {tomlkit.item(_written(value)).as_string()}{end}" for key, value in new.items()]
+    items: dict[str, Any] = {key: tomlkit.item(_written(value)) for key, value in new.items()}
+    lines[line:line] = [f"{key} = {item.as_string()}{end}" for key, item in items.items()]
     return "".join(lines)
 
 

@@ -23,6 +23,7 @@ from lifefold.effects import (
     VerifyWork,
 )
 from lifefold.interpreters.engine import ActivityContext, Clock, EffectContext, Interpreter, WallClock
+from lifefold.interpreters.explain.plain_reasons import in_plain_words
 from lifefold.interpreters.fleet_file import Agent, Fleet
 from lifefold.interpreters.fleet_runner.blocked_merges import Waits
 from lifefold.interpreters.fleet_runner.file_variables import FileVariables, changed_names
@@ -129,7 +130,7 @@ class Handlers:
 
     async def log_fatal(self, effect: LogFatal, context: EffectContext) -> None:
         """Show the operator a notice while the agent is down."""
-        self.operator.tell_while(About.DOWN, context.within.key, effect.message)
+        self.operator.tell_while(About.DOWN, context.within.key, in_plain_words(effect.message))
 
     async def increment_session(self, effect: IncrementSession, context: EffectContext) -> None:
         """Do nothing: the reducer counts, and the journal has the number."""

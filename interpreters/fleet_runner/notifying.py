@@ -23,6 +23,7 @@ from anyio import to_thread
 from lifefold.core.fleet.board import notifier
 from lifefold.effects import DeliverNotification
 from lifefold.interpreters.engine import ActivityContext, handles
+from lifefold.interpreters.explain.plain_reasons import in_plain_words
 from lifefold.interpreters.fleet_file import Fleet
 from lifefold.interpreters.fleet_file.command import filled
 from lifefold.interpreters.fleet_file.notify import Notifier
@@ -101,7 +102,7 @@ class Notifying:
             "fleet": fleet,
             "task": notification.task,
             "agent": notification.agent,
-            "text": notification.text,
+            "text": in_plain_words(notification.text),
             "log": str(self._folder.log),
         }
         return {name: self._secrets.hidden(value) for name, value in facts.items()}

@@ -24,8 +24,11 @@ class Evidence(msgspec.Struct, frozen=True):
 def look(folder: FleetFolder, agent: AgentStatus) -> Evidence | None:
     """Observe the process of an agent's last session; None without one, or if its folder is unreadable."""
     try:
-        directory = folder.last_start(agent.name, agent.attempt)
-        start, last_ms = read_start(directory), last_progress_ms(directory, folder.heartbeat(agent.name, agent.attempt))
+        directory = folder.last_start(agent.name, agent.sessions)
+        start, last_ms = (
+            read_start(directory),
+            last_progress_ms(directory, folder.heartbeat(agent.name, agent.sessions)),
+        )
     except (SessionError, OSError):
         return None
     if start is None or last_ms is None:

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple, Self, overload
 
 from lifefold.core.kernel import Envelope, Refusal, State, System, SystemStep, Transition, describe
 from lifefold.interpreters.engine import Decision, Ledger
+from lifefold.interpreters.explain.plain_reasons import in_plain_words
 from lifefold.interpreters.store import Entry
 
 
@@ -135,7 +136,7 @@ def _wire(line: Any) -> bytes:
 
 def _stop(number: int, decision: Decision, step: Transition, begin_ms: int) -> Stop:
     before = None if step.before is None else step.before.state
-    said = describe(step.event)
+    said = in_plain_words(describe(step.event))
     words = f"{type(step.event).__name__}: {said}" if said else type(step.event).__name__
     after_ms = decision.envelope.at_ms - begin_ms
     return Stop(number, after_ms, f"{decision.entry.stream} {step.entity}", before, step.after.state, words)

@@ -65,7 +65,7 @@ def one_message(i: inbox.Inbox) -> bool:
     return len(i.messages) <= 1
 
 
-def one_letter(box: Mailbox) -> bool:
+def one_undelivered(box: Mailbox) -> bool:
     """Tell whether a mailbox has at most one operator message."""
     return len(box.messages) <= 1
 

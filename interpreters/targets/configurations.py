@@ -39,10 +39,10 @@ from lifefold.interpreters.targets.bounded import (
     little_spent,
     no_drain,
     no_kill,
-    one_letter,
     one_message,
     one_question,
     one_section,
+    one_undelivered,
     short_record,
 )
 from lifefold.interpreters.targets.openings import LADDER, TERMS
@@ -121,7 +121,11 @@ def _renewed() -> budget.Budget:
 
 def _usual(commands: int, **within: Callable[[Any], bool]) -> Bounds:
     """Return the usual bounds of a fleet: one message, no drain, few retries, this number of commands, and others."""
-    usual: Mapping[str, Callable[[Any], bool]] = {"mailbox": one_letter, "desired_state": no_drain, "task": few_retries}
+    usual: Mapping[str, Callable[[Any], bool]] = {
+        "mailbox": one_undelivered,
+        "desired_state": no_drain,
+        "task": few_retries,
+    }
     return Bounds(within={**usual, **within}, commands=commands)
 
 
@@ -183,7 +187,7 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
     ),
     "fleet-drained": CheckConfiguration(
         opening=openings.small(1, 1, retries=0),
-        bounds=Bounds(within={"mailbox": one_letter, "task": few_retries}, commands=3),
+        bounds=Bounds(within={"mailbox": one_undelivered, "task": few_retries}, commands=3),
         crashes=_ONE_INPUT,
         of="fleet",
     ),
@@ -230,7 +234,7 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
     "steering": CheckConfiguration(bounds=Bounds(within={"steering": few_posted})),
     "fleet-2x3": CheckConfiguration(
         opening=openings.small(2, 3, retries=0, errors=1),
-        bounds=Bounds(within={"mailbox": one_letter, "desired_state": no_drain}, commands=1, states=20_000_000),
+        bounds=Bounds(within={"mailbox": one_undelivered, "desired_state": no_drain}, commands=1, states=20_000_000),
         crashes=_ONE_INPUT_LARGE,
         of="fleet",
     ),
@@ -280,7 +284,7 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
     ),
     "fleet-2x2": CheckConfiguration(
         opening=openings.small(2, 2, retries=0),
-        bounds=Bounds(within={"mailbox": one_letter, "desired_state": no_drain}, commands=1, states=20_000_000),
+        bounds=Bounds(within={"mailbox": one_undelivered, "desired_state": no_drain}, commands=1, states=20_000_000),
         crashes=_ONE_INPUT_LARGE,
         of="fleet",
     ),

@@ -293,7 +293,7 @@ def mixed_plan(agents: int, tasks: int) -> fleet.Plan:
     of = plain
     for features in (
         *(governed_plan, trusted_plan, renewed_plan, stalling_plan, restarted_plan, orphans_plan),
-        *(aborts_plan, serving_plan, preempting_plan, quota_plan, turns_plan, asking_plan, talking_plan),
+        *(aborts_plan, serving_plan, preempting_plan, quota_plan, turns_plan, asking_plan, talking_plan, notified_plan),
     ):
         of = _with(of, features(agents, tasks), plain)
     adaptive = cycle((True, False))
@@ -308,11 +308,16 @@ def telling_plan(agents: int, tasks: int) -> fleet.Plan:
     of = plain
     for features in (asking_plan, governed_plan, limited_plan, quota_plan, serving_plan):
         of = _with(of, features(agents, tasks), plain)
+    return msgspec.structs.replace(of, name=f"telling-{agents}x{tasks}", notify=notified_plan(agents, tasks).notify)
+
+
+def notified_plan(agents: int, tasks: int) -> fleet.Plan:
+    """Return a plan with two notifiers: of everything, and of closed tasks."""
     notify = (
         fleet.NotifierPlan("all", tuple(NotificationKind)),
         fleet.NotifierPlan("closed", (NotificationKind.CLOSED,), retries=1),
     )
-    return msgspec.structs.replace(of, name=f"telling-{agents}x{tasks}", notify=notify)
+    return msgspec.structs.replace(plan(agents, tasks), notify=notify)
 
 
 def _with(of: S, other: S, plain: S) -> S:

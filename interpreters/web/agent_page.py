@@ -36,7 +36,7 @@ def agent_page(view: View, name: str, session: int = 0) -> AgentPage:
     is_service = found.status.kind == service.KIND
     of = view.there[f"{service.KIND if is_service else worker.KIND}/{name}"]
     is_now = view.moment.is_now
-    sessions = tuple(each for each in sessions_of(view.folder, name) if is_now or each <= found.status.attempt)
+    sessions = tuple(each for each in sessions_of(view.folder, name) if is_now or each <= found.status.sessions)
     shown = session if session in sessions else sessions[-1] if sessions else 0
     printed, is_cut = printed_by(view.folder, name, shown, view.secrets) if shown and is_now else ((), False)
     return AgentPage(
@@ -78,5 +78,8 @@ def _actions(agent: Agent) -> Iterator[Action]:
     else:
         yield Action("Pause", {"command": "pause", "names": [name]}, "its session is interrupted", "reason")
     if agent.status.kind != service.KIND:
+        if agent.status.level:
+            command = {"command": "trust", "name": name, "move": "promote"}
+            yield Action("Promote", command, "it may do what the next level may", "reason", is_optional=False)
         yield Action("Drain", {"command": "stop", "names": [name], "how": "drain"}, "it stops after its task")
     yield Action("Stop", {"command": "stop", "names": [name]}, "it stops for good")

@@ -4,6 +4,7 @@ A page is made in a thread, of one moment of its log.
 """
 
 import re
+import shutil
 import time
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import asynccontextmanager
@@ -16,9 +17,10 @@ import msgspec
 from anyio import to_thread
 from sse_starlette import EventSourceResponse
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
@@ -26,15 +28,18 @@ from lifefold.interpreters.store import StoreError
 from lifefold.interpreters.web.agent_page import UnknownName
 from lifefold.interpreters.web.commands import Command, Given
 from lifefold.interpreters.web.followed_log import UnknownPosition
+from lifefold.interpreters.web.fork import forked
 from lifefold.interpreters.web.guards import LOGIN, NEEDS_LOGIN, Guards
 from lifefold.interpreters.web.log_page import download
 from lifefold.interpreters.web.openapi import (
     COMMANDS,
     DOWNLOAD,
     EVENTS,
+    FORK,
     KEY_CHARACTERS,
     KEY_HEADER,
     KEY_PATTERN,
+    SQLITE,
     description,
 )
 from lifefold.interpreters.web.pages import JSON_PATHS, PAGES, BadParameter, Page, choice, view
@@ -72,6 +77,7 @@ def application(shelf: Shelf, token: Token, hosts: Collection[str]) -> ASGIApp:
     pages += [Route(page.path, partial(of.page, page, is_json=False)) for page in PAGES]
     routes = [
         Route(DOWNLOAD, of.download),
+        Route(FORK, of.fork),
         *sorted(pages, key=lambda route: -len(route.path)),
         Route(COMMANDS, of.give, methods=["POST"]),
         Route(EVENTS, of.events),
@@ -90,7 +96,6 @@ class _Application:
     def __init__(self, shelf: Shelf, token: Token) -> None:
         self._shelf = shelf
         self._token = token
-        self._over = anyio.Event()
 
     @asynccontextmanager
     async def lifespan(self, _app: Starlette) -> AsyncGenerator[None]:
@@ -149,6 +154,13 @@ class _Application:
         name = f'attachment; filename="{re.sub(r"[^A-Za-z0-9._-]", "_", found.log.key)}.ndjson"'
         headers = {"content-disposition": name}
         return StreamingResponse(download(found, choice(request)), media_type="application/x-ndjson", headers=headers)
+
+    async def fork(self, request: Request) -> Response:
+        """Return a log of its own with the entries up to a position."""
+        found = await to_thread.run_sync(view, self._shelf, request)
+        path = await to_thread.run_sync(forked, found)
+        removed = BackgroundTask(shutil.rmtree, path.parent, ignore_errors=True)
+        return FileResponse(path, media_type=SQLITE, filename=path.name, background=removed)
 
     async def openapi(self, _request: Request) -> Response:
         """Return the description for programs."""

@@ -37,7 +37,7 @@ class Words(msgspec.Struct, frozen=True):
     """A command that knows its words on the command line."""
 
     def words(self) -> list[str]:
-        """Return the words of the command line, without the log."""
+        """Return the words of the command line, without the log; the first text is its verb, of one word or two."""
         raise NotImplementedError
 
 
@@ -217,6 +217,38 @@ class Finish(Words, frozen=True, tag_field="command", tag="finish"):
         return ["finish", f"--reason={self.reason}"]
 
 
+class AddTask(Words, frozen=True, tag_field="command", tag="add-task"):
+    """Add a task; ``verify`` are command lines, and ``merge`` as ``approval`` lets its work wait for an operator."""
+
+    id: Name
+    prompt: Text
+    depends_on: Annotated[tuple[Name, ...], Meta(max_length=1_000)] = ()
+    verify: Annotated[tuple[Text, ...], Meta(max_length=100)] = ()
+    priority: Annotated[int, Meta(ge=0, le=1_000)] | None = None
+    role: Annotated[str, Meta(max_length=200)] = ""
+    approval: Literal["none", "merge"] = "none"
+
+    def words(self) -> list[str]:
+        """Return the words of the command line, without the log."""
+        several = {"depends-on": self.depends_on, "verify": self.verify}
+        options = [f"--{name}={each}" for name, values in several.items() for each in values]
+        options += [] if self.priority is None else [f"--priority={self.priority}"]
+        plain = {"id": self.id, "prompt": self.prompt, "role": self.role, "approval": self.approval}
+        return ["task add", *(f"--{name}={value}" for name, value in plain.items()), *options]
+
+
+class Abort(Words, frozen=True, tag_field="command", tag="abort"):
+    """Abort a task with its parts (``session``), or the other parts of its parent with theirs (``sibling``)."""
+
+    name: Name
+    scope: Literal["session", "sibling"] = "session"
+    reason: Reason = ""
+
+    def words(self) -> list[str]:
+        """Return the words of the command line, without the log."""
+        return ["abort", f"--scope={self.scope}", f"--because={self.reason}", "--", self.name]
+
+
 Command = (
     Approve
     | Reject
@@ -233,6 +265,8 @@ Command = (
     | Raise
     | AcceptBranch
     | Finish
+    | AddTask
+    | Abort
 )
 """Any command, told apart by its field ``command``."""
 
@@ -318,7 +352,7 @@ def _give(log: Path, command: Command, key: str) -> Given:
     lines: list[AnswerLine] = []
     DELIVERY.set(Delivery(key, lambda given: lines.append(AnswerLine(given.line, given.is_accepted))))
     verb, *rest = command.words()
-    arguments = parser().parse_args([verb, f"--db={log}", *rest])
+    arguments = parser().parse_args([*verb.split(), f"--db={log}", *rest])
     module, _, function = arguments.command.partition(":")
     try:
         inside.must_be_permitted(arguments)

@@ -1,14 +1,14 @@
 """The pages of a whole fleet: what waits and who works, and the board with a column a state."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli import awaited
-from lifefold.interpreters.cli.wording import by_state
 from lifefold.interpreters.explain import task_status
 from lifefold.interpreters.explain.accounts import balances
+from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.fleet_runner import quarantines
 from lifefold.interpreters.fleet_runner.blocked_merges import read_waits
 from lifefold.interpreters.web.journal import Choice
@@ -53,7 +53,7 @@ def fleet_page(view: View) -> FleetPage:
         view.waits,
         tuple(_troubles(view)),
         tuple(view.task(each) for each in counted if each.state in _FAILED)[:MOST_FAILED],
-        dict(by_state(counted)),
+        dict(Counter(each.state for each in counted)),
         sum(each.state == State.CLOSED for each in counted),
         len(counted),
         view.agents(),
@@ -85,4 +85,19 @@ def board_page(view: View) -> BoardPage:
             shown = tuple(map(view.task, newest[:MOST_CARDS]))
             columns.append(Column(state, shown, counts[state] - len(shown)))
     evidence = {each.status.name: each.evident for each in view.agents() if each.status.task}
-    return BoardPage(view.at(), tuple(columns), evidence)
+    return BoardPage(view.at(), tuple(columns), evidence, _waits_for(tasks, columns))
+
+
+def _waits_for(tasks: Iterable[TaskStatus], columns: Iterable[Column]) -> dict[str, dict[str, str]]:
+    """Return the open dependencies of the tasks on the cards, with their states."""
+    states = {each.id: str(each.state) for each in tasks}
+    cards = (card.status for column in columns if column.state in _WAITING for card in column.tasks)
+    found = {
+        card.id: {name: states[name] for name in card.depends_on if states.get(name, State.CLOSED) != State.CLOSED}
+        for card in cards
+    }
+    return {name: open_ones for name, open_ones in found.items() if open_ones}
+
+
+_WAITING: Final = frozenset({State.PLANNED, State.OPEN, State.BLOCKED})
+"""The states in which a task waits for its dependencies."""

@@ -70,7 +70,7 @@ class View:
     @cached_property
     def tasks(self) -> tuple[TaskStatus, ...]:
         """The status of every task, with the number of its claims."""
-        return self.moment.account.claimed(task_status.tasks(self.there)) if self.has_board else ()
+        return self.moment.account.attempted(task_status.tasks(self.there)) if self.has_board else ()
 
     def task(self, of: TaskStatus) -> Task:
         """Return a task with its costs."""
@@ -80,7 +80,7 @@ class View:
 
     def agents(self) -> tuple[Agent, ...]:
         """Return all agents and services by name."""
-        found = status.agents(self.there) if self.has_board else ()
+        found = status.at_attempts(status.agents(self.there), self.tasks) if self.has_board else ()
         return tuple(map(self.agent, sorted(found, key=lambda each: by_number(each.name))))
 
     def agent(self, of: AgentStatus) -> Agent:

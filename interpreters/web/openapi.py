@@ -21,7 +21,11 @@ KEY_PATTERN: Final = r"^[A-Za-z0-9._:-]+$"
 
 COMMANDS: Final = "/fleets/{key}/commands"
 DOWNLOAD: Final = "/fleets/{key}/log.ndjson"
+FORK: Final = "/fleets/{key}/fork"
 EVENTS: Final = "/events"
+
+SQLITE: Final = "application/vnd.sqlite3"
+"""The type of a log."""
 
 _REFUSALS: Final = {
     "400": "a parameter is not accepted",
@@ -59,6 +63,7 @@ def description() -> dict[str, Any]:
             **pages,
             COMMANDS: {"post": _commands(command, given, problem)},
             DOWNLOAD: {"get": _text("application/x-ndjson", "every transition as a line of JSON", (AT, *CHOICE), _KEY)},
+            FORK: {"get": _text(SQLITE, "a log of its own with the entries up to a position", (AT,), _KEY)},
             EVENTS: {"get": _text("text/event-stream", _STREAM, (_FLEET, _AFTER))},
         },
         "components": {

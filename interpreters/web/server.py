@@ -13,6 +13,7 @@ import uvicorn
 from lifefold.interpreters.web.app import application
 from lifefold.interpreters.web.guards import LOGIN
 from lifefold.interpreters.web.shelf import Finder, Shelf
+from lifefold.interpreters.web.stream import Pulse
 from lifefold.interpreters.web.token import Token, default_folder
 
 HOST: Final = "127.0.0.1"
@@ -38,6 +39,18 @@ def is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+class _Server(uvicorn.Server):
+    """A server whose streams end by themselves when it ends."""
+
+    def __init__(self, config: uvicorn.Config, pulse: Pulse) -> None:
+        super().__init__(config)
+        self._pulse: Final = pulse
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._pulse.end()
+        await super().shutdown(sockets)
 
 
 class Opened(msgspec.Struct, frozen=True):
@@ -84,7 +97,7 @@ def opened(
             timeout_graceful_shutdown=LEAVE_S,
         )
         try:
-            yield Opened(uvicorn.Server(config), bound, token, f"http://{hosts[0]}{LOGIN}?token={token.secret}")
+            yield Opened(_Server(config, shelf.pulse), bound, token, f"http://{hosts[0]}{LOGIN}?token={token.secret}")
         finally:
             token.remove()
 
@@ -103,6 +116,7 @@ def _bound(host: str, port: int) -> socket.socket:
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind((host, port))
+        bound.listen()  # from now on connections wait: the address is printed before the server runs
     except (OSError, OverflowError) as error:
         bound.close()
         message = f"{host}:{port} cannot be used ({error}); choose another: --port N, where 0 is any free one"

@@ -48,6 +48,13 @@ class Pulse:
     def __init__(self) -> None:
         """Begin without news."""
         self._event = anyio.Event()
+        self.is_over = False
+        """Whether the desk ends, and all streams with it."""
+
+    def end(self) -> None:
+        """End all streams."""
+        self.is_over = True
+        self.beat()
 
     def beat(self) -> None:
         """Wake all that wait now."""
@@ -65,11 +72,14 @@ def parse(text: str, logs: Sequence[FollowedLog], *, is_one: bool) -> dict[str, 
     A log without a position begins with its newest entry. Raises ``ValueError``.
     """
     parts = (each.rpartition(":") for each in text.split(",")) if text else ()
-    given = {unquote(key): number for key, _, number in parts}
+    given = {unquote(key): int(number) for key, _, number in parts}
+    if not is_one and "" in given:
+        message = "a position in the stream of all fleets names its fleet"
+        raise ValueError(message)
     found: dict[str, int] = {}
     for log in logs:
         number = given.get("" if is_one else log.key)
-        found[log.key] = log.now.seq if number is None else min(max(int(number), 0), log.now.seq)
+        found[log.key] = log.now.seq if number is None else min(max(number, 0), log.now.seq)
     return found
 
 
@@ -88,7 +98,7 @@ async def events(
     A log that comes later begins with its newest entry, and with the event of its runner.
     """
     seen: dict[str, tuple[bool, str]] = {}
-    while True:
+    while not pulse.is_over:
         is_behind, beat = False, pulse.next()
         try:
             shown = logs()

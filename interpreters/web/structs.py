@@ -130,11 +130,15 @@ class Column(msgspec.Struct, frozen=True):
 
 
 class BoardPage(msgspec.Struct, frozen=True):
-    """The board: a column a state. ``evidence`` has the age of the last sign of life of an agent at work, in words."""
+    """The board: a column a state. ``evidence`` has the age of the last sign of life of an agent at work, in words.
+
+    ``waits_for`` has, for each task on a card, the tasks that it waits for, with their states.
+    """
 
     at: At
     columns: tuple[Column, ...]
     evidence: dict[str, str]
+    waits_for: dict[str, dict[str, str]]
 
 
 class Mark(msgspec.Struct, frozen=True):

@@ -53,7 +53,7 @@ def task_page(view: View, name: str) -> TaskPage:
         ),
         tuple(_doubts(view, found.settled)),
         waits,
-        tuple(_actions(name, said.options, found.state)) if is_now else (),
+        tuple(_actions(record, said.options)) if is_now else (),
         tuple(_claims(view, name))[-MOST_CLAIMS:],
         verifications_of(view, record) if is_now else (),
         tuple(transitions)[::-1],
@@ -87,8 +87,9 @@ def _doubts(view: View, settled: bool) -> Iterator[str]:  # noqa: FBT001 - the s
         yield "no runner is at work, so nothing happens by itself"
 
 
-def _actions(name: str, options: Iterable[why.Option], state: str) -> Iterator[Action]:
-    """Yield the commands that ``why`` names, a message for the task, and the command that cancels it."""
+def _actions(of: FleetTask, options: Iterable[why.Option]) -> Iterator[Action]:
+    """Yield the commands that ``why`` names, a message for the task, and the commands that end it."""
+    name, state = of.id, of.state
     for each in options:
         yield from _action(each)
     if state not in {State.CLOSED, State.CANCELLED}:
@@ -97,6 +98,9 @@ def _actions(name: str, options: Iterable[why.Option], state: str) -> Iterator[A
     if state in _CANCELLED_FROM:
         about = "its session ends, and tasks that depend on it are blocked"
         yield Action(f"Cancel {name}", {"command": "cancel", "names": [name]}, about, "reason")
+    if of.fate is not None and state in _CANCELLED_FROM:
+        about = "its session ends, and those of its parts"
+        yield Action(f"Abort {name}", {"command": "abort", "name": name}, about, "reason")
 
 
 _CANCELLED_FROM: Final = frozenset(

@@ -18,26 +18,26 @@ _TASK: Final = "task:"
 
 
 class Trail:
-    """The story of one task, and its length, owner and sessions at each position at which it has changed."""
+    """The story of one task, and its length, owner, sessions and attempts at each position at which it has changed."""
 
     def __init__(self, task: str) -> None:
         """Begin an empty trail."""
         self.story = why.Story(task)
-        self._marks: Final[list[tuple[int, int, str, int]]] = []
+        self._marks: Final[list[tuple[int, int, str, int, int]]] = []
 
     def becomes(self, seq: int, story: why.Story) -> None:
         """Note the story at a position."""
         if story is not self.story:
             self.story = story
-            self._marks.append((seq, len(story.lines), story.owner, story.sessions))
+            self._marks.append((seq, len(story.lines), story.owner, story.sessions, story.attempts))
 
     def at(self, seq: int) -> why.Story:
         """Return the story at a position."""
         found = bisect_right(self._marks, seq, key=lambda mark: mark[0])
         if not found:
             return why.Story(self.story.task)
-        _, length, owner, sessions = self._marks[found - 1]
-        return why.Story(self.story.task, self.story.lines[:length], owner, sessions)
+        _, length, owner, sessions, attempts = self._marks[found - 1]
+        return why.Story(self.story.task, self.story.lines[:length], owner, sessions, attempts)
 
 
 class Trails:

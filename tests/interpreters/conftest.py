@@ -1,10 +1,11 @@
-"""Repositories for the tests of workplaces."""
+"""Repositories for the tests of worktrees, and sandboxes for those of whole fleets."""
 
 import os
 from pathlib import Path
 
 import pytest
 
+from fleet_sandbox import Sandbox
 from git_faults import Faults
 from git_sandbox import GitScene, new_repository
 
@@ -33,3 +34,8 @@ def scene(tmp_path: Path, template: Path, no_configuration: None) -> GitScene:
 @pytest.fixture
 def faults(monkeypatch: pytest.MonkeyPatch) -> Faults:
     return Faults(monkeypatch)
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Sandbox:
+    return Sandbox(tmp_path)

@@ -39,13 +39,13 @@ def test_a_claim_that_is_told_twice_is_one() -> None:
     assert ["TaskClaimed(turn=1, id='x'" in line for line in trace] == [True, True]
 
 
-def _by_anybody(t: Task, _e: Completed) -> Step[Task, Any]:
+def _by_any_claim(t: Task, _e: Completed) -> Step[Task, Any]:
     return Step(replace(t, owner=""))
 
 
 def test_only_the_present_owner_completes_a_task() -> None:
     """camunda/camunda#57335: a worker with an expired lease completes the job of another worker."""
-    trace = way_to(FENCE, _unfenced(row(State.IN_PROGRESS, Completed, DONE, _by_anybody)))
+    trace = way_to(FENCE, _unfenced(row(State.IN_PROGRESS, Completed, DONE, _by_any_claim)))
     assert "Completed(epoch=1)" not in trace[-1]
     assert "IN_PROGRESS → DONE" in trace[-1]
 

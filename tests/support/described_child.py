@@ -1,4 +1,4 @@
-"""Ask a desk for what Schemathesis makes of its description: ``described_child.py BASE SECRET PATH EXAMPLES``.
+"""Ask a desk for what Schemathesis makes of its description: ``described_child.py BASE SECRET EXAMPLES PATH...``.
 
 Standard input has the description.
 Schemathesis replaces parts of Hypothesis when it is imported, so it runs in a process of its own.
@@ -22,10 +22,17 @@ CHECKS: Final[list[Any]] = [
 HEALTH: Final = (HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large)
 
 
-def main(base: str, secret: str, path: str, examples: int) -> None:
-    """Try so many requests that fit the description, for one path."""
+def main(base: str, secret: str, examples: int, paths: list[str]) -> None:
+    """Try so many requests that fit the description, for each path."""
     schema = schemathesis.openapi.from_dict(json.load(sys.stdin))
     schema.config.update(base_url=base)
+    for path in paths:
+        ask(schema, path, secret, examples)
+    sys.stdout.write("done")
+
+
+def ask(schema: Any, path: str, secret: str, examples: int) -> None:
+    """Try so many requests for one path."""
     (found,) = schema.include(path=path).get_all_operations()
     headers = {"authorization": f"Bearer {secret}", "x-lifefold": "test"}
 
@@ -37,8 +44,7 @@ def main(base: str, secret: str, path: str, examples: int) -> None:
         case.call_and_validate(headers=headers, checks=CHECKS)
 
     check()
-    sys.stdout.write("done")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4:])

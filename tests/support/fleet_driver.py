@@ -249,8 +249,8 @@ class Driver:
         worker = f"worker/{agent}"
         match self.choose(24):
             case 1 | 2:
-                letter = mailbox.OperatorMessageArrived(f"look at {self._count}", urgent=self.choose(2) == 0)
-                self.post(worker, "mailbox", letter, self.delay_ms())
+                message = mailbox.OperatorMessageArrived(f"look at {self._count}", urgent=self.choose(2) == 0)
+                self.post(worker, "mailbox", message, self.delay_ms())
             case 3:
                 self.post(worker, "desired_state", desired_state.HoldWanted(), self.delay_ms())
                 self.post(worker, "desired_state", desired_state.RunWanted(), 80_000 + self.delay_ms())

@@ -252,9 +252,9 @@ class Hands:
 
     async def _urge(self) -> None:
         """Have somebody say something that cannot wait, and rely on its being kept once it was accepted."""
-        letter = Envelope("mailbox", mailbox.OperatorMessageArrived("hurry"), self.engine.clock.now_ms())
-        if isinstance(await self.engine.send("worker/ann", letter), Reaction):
-            self.do("letter")
+        message = Envelope("mailbox", mailbox.OperatorMessageArrived("hurry"), self.engine.clock.now_ms())
+        if isinstance(await self.engine.send("worker/ann", message), Reaction):
+            self.do("message")
 
     async def _work(self, process: tuple[str, str]) -> None:
         for _ in range(20):
@@ -404,4 +404,4 @@ def _must_be_ended(asked: Sequence[tuple[str, int, int, RequestedEffect]], world
 def _must_be_kept(decisions: Sequence[tuple[str, Envelope, Reaction]], world: World) -> None:
     """Every message whose sender was told that it is accepted is in the log."""
     messages = sum(isinstance(envelope.event, mailbox.OperatorMessageArrived) for _, envelope, _ in decisions)
-    assert messages >= sum(deed == ("letter",) for deed in world.deeds)
+    assert messages >= sum(deed == ("message",) for deed in world.deeds)

@@ -15,7 +15,7 @@ from lifefold.core.fleet import service, system
 from lifefold.core.fleet.board import budget, fleet_task, intake, worker_slot
 from lifefold.core.fleet.dispatch.task_index import tasks_of, work_of
 from lifefold.core.fleet.system import board, board_properties, fleet_properties, worker, worker_properties
-from lifefold.core.fleet.worker import assignment, desired_state, mailbox, orphans, supervisor
+from lifefold.core.fleet.worker import assignment, desired_state, mailbox, orphans, steering, supervisor
 from lifefold.core.kernel import (
     Aggregate,
     AggregateType,
@@ -33,6 +33,7 @@ from lifefold.core.kernel import (
     replace,
 )
 from lifefold.core.lifecycles import session, session_profiles, task
+from lifefold.core.lifecycles.session_limits import LimitReached
 from service_conduct import Runs, accompany
 from talk_conduct import TalkConduct, is_fair, overhear
 from worker_conduct import Conduct, observe
@@ -52,10 +53,11 @@ def remember_merges(home: Claims, transition: Transition) -> Claims:
 class Diary(msgspec.Struct, frozen=True):
     """What a worker has been through.
 
-    An urgent message has come that no prompt had (``urgent``); the last thing to happen was a message that can wait
-    (``patient``), and that has interrupted a session (``disturbed``); a place could not be made, and that is no error
-    yet (``unplaced``); the agent was asked to stop (``stopped``), or was sent home (``sent_home``); its session has
-    failed (``failing``), and what it worked at has not, or the other way round (``unfair``).
+    An urgent message has come that no prompt had and no session was given (``urgent``); the last thing to happen
+    was a message that can wait (``patient``), and that has interrupted a session (``disturbed``); a place could not
+    be made, and that is no error yet (``unplaced``); the agent was asked to stop (``stopped``), or was sent home
+    (``sent_home``); its session has failed (``failing``), and what it worked at has not, or the other way round
+    (``unfair``).
     """
 
     urgent: bool = False
@@ -77,6 +79,8 @@ def remember(diary: Diary, transition: Transition) -> Diary:
             now = replace(now, urgent=now.urgent or urgent, patient=not urgent)
         case mailbox.MessagesTaken() | mailbox.MailboxClosed():
             now = replace(now, urgent=False)
+        case steering.MessagePosted(urgent=urgent):
+            now = replace(now, urgent=now.urgent and not urgent)
         case assignment.CheckoutFailed() | session_profiles.PromptFailed():
             now = replace(now, unplaced=transition.machine == assignment.machine.name)
         case desired_state.StopWanted():
@@ -250,7 +254,7 @@ def waits_for_more(of: Aggregate) -> Left | bool:
     return Left(intake.are_open(of) or is_left, spent, work_of(of).present > 0)
 
 
-def nobody_is_sent_home(fleet: Projection) -> bool:
+def no_worker_stops_early(fleet: Projection) -> bool:
     """Tell whether all who have something left to spend are there as long as something is left to do, or may come."""
     left: Left = fleet.aggregates[board.NAME]
     serves = f"{service.KIND}/"
@@ -296,8 +300,9 @@ def is_made_before_it_is_used(step: Transition) -> bool:
 
 
 def is_interrupted_once(of: Aggregate) -> bool:
-    """Tell whether no second interruption waits for a session that does not run yet."""
-    return len(of.entities["session"].postponed) <= 1
+    """Tell whether no second interruption waits for a session that does not run yet; its own limit is none."""
+    waits = [each for each in of.entities["session"].postponed if not isinstance(each.event, LimitReached)]
+    return len(waits) <= 1
 
 
 OUTCOME: Final = "a claim is taken for what came of it"
@@ -367,7 +372,7 @@ OF_ALL: Final[tuple[Property[SystemState], ...]] = (
     ),
     *projected(brought_home, always(MERGED, closed_is_merged)),
     *projected(runs, always("nothing is in progress that no session has run at", in_progress_is_run)),
-    *projected(waits_for_more, always("nobody is sent home while something is left to do", nobody_is_sent_home)),
+    *projected(waits_for_more, always("no worker is stopped while something is left to do", no_worker_stops_early)),
     *projected(outcomes, always(OUTCOME, taken_for_what_came)),
 )
 OF: Final[Mapping[str, tuple[Property[Aggregate], ...]]] = {

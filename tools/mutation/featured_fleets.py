@@ -19,7 +19,7 @@ from lifefold.core.fleet.board import budget, intake, worker_slot
 from lifefold.core.fleet.dispatch import plan_approval
 from lifefold.core.fleet.service import inbox
 from lifefold.core.fleet.system.plan import fleet_task_of
-from lifefold.core.fleet.worker import desired_state, question, stall_detector
+from lifefold.core.fleet.worker import desired_state, mailbox, question, stall_detector
 from lifefold.core.kernel import replace
 from lifefold.core.lifecycles import approval, process, task
 from lifefold.core.lifecycles.budget.amounts import Amounts
@@ -29,7 +29,15 @@ from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.policy.standing import StandingAnswer
 from lifefold.effects import Every, NotificationKind
-from lifefold.interpreters.targets.bounded import few_questions, few_uses, little_left, one_message
+from lifefold.interpreters.targets.bounded import (
+    few_letters,
+    few_posted,
+    few_questions,
+    few_uses,
+    little_left,
+    one_message,
+    one_question,
+)
 from small_fleets import ONE_MESSAGE, Small
 
 _NO_CAPS: Final = Caps()
@@ -129,6 +137,7 @@ ASKING: Final[Mapping[str, Small]] = {
     ),
 }
 
+_LIFE: Final = process.Limits(restart_policy="on_failure", max_restarts=1, max_consecutive_failures=1)
 _EVERYTHING: Final = (NotifierPlan("all", tuple(NotificationKind), retries=0),)
 
 TELLING: Final[Mapping[str, Small]] = {
@@ -142,6 +151,30 @@ TELLING: Final[Mapping[str, Small]] = {
             notify=_EVERYTHING,
         ),
         {"task": (approval.ApprovalGranted,), "plan": _APPROVAL, "desired_state": _STOP},
+        commands=2,
+    ),
+    "one agent with an account, and a notifier": Small(
+        Plan(
+            "small",
+            (AgentPlan("a0", _agents(1)[0].limits, account="left"),),
+            (_task(0),),
+            budget=Budget(Caps(sessions=1)),
+            notify=(NotifierPlan("all", (NotificationKind.LIMIT, NotificationKind.OVER), retries=0),),
+        ),
+        {"desired_state": _STOP},
+        commands=1,
+        within={**ONE_MESSAGE, "budget": little_left},
+    ),
+    "one service that fails, and a notifier": Small(
+        Plan(
+            "small",
+            (),
+            (),
+            watch=True,
+            services=(ServicePlan("web", _LIFE, triggers=(Every(1),)),),
+            notify=(NotifierPlan("all", (NotificationKind.SERVICE, NotificationKind.OVER), retries=0),),
+        ),
+        {"intake": (intake.LastTaskIn,), "desired_state": _STOP},
         commands=2,
     ),
 }
@@ -254,6 +287,20 @@ TALKING: Final[Mapping[str, Small]] = {
     ),
 }
 
+STEERING: Final[Mapping[str, Small]] = {
+    "one agent whose running session takes messages": Small(
+        Plan(
+            "small",
+            (AgentPlan("a0", _agents(1, 2)[0].limits, follows=True, steers=True),),
+            (_task(0),),
+            questions=question.Terms(),
+        ),
+        {"mailbox": (mailbox.OperatorMessageArrived,), "questions": (question.QuestionAsked,)},
+        commands=3,
+        within={"mailbox": few_letters, "questions": one_question, "steering": few_posted},
+    ),
+}
+
 TRUSTED: Final[Mapping[str, Small]] = {
     "one agent that is not trusted": Small(
         Plan(
@@ -278,7 +325,6 @@ TRUSTED: Final[Mapping[str, Small]] = {
     ),
 }
 
-_LIFE: Final = process.Limits(restart_policy="on_failure", max_restarts=1, max_consecutive_failures=1)
 _SERVICE: Final = ServicePlan("web", _LIFE, triggers=(Every(1),), takes_messages=True)
 
 SERVING: Final[Mapping[str, Small]] = {
@@ -318,6 +364,7 @@ FEATURED: Final[Mapping[str, Small]] = {
     **RESTARTED,
     **LIMITED,
     **TALKING,
+    **STEERING,
     **TRUSTED,
     **SERVING,
 }

@@ -206,6 +206,10 @@ def reason(mutant: str) -> str:
 _GONE: Final = (
     "a worker that gives a task back has stopped, and reports it next: the board then takes the task back by itself"
 )
+_REPEATED: Final = (
+    "a message that does not count as taken is in the next prompt again, as a message may be; the tests of the rules"
+    " find it"
+)
 _TEXT: Final = "only a text for operators differs"
 _ENDLESS: Final = (
     "every session reports it again, and each repetition is refused; the messages in flight have no bound,"
@@ -228,13 +232,19 @@ EXPLAINED: Final[Mapping[str, str]] = {
         (
             "notifications: announce_task: ",
             "notifications: announce_plan",
+            "notifications: announce_limit",
             "notifications: announce_budget: ",
             "notifications: announce_stop",
+            "notifications: announce_service: ",
             "notifications: _announce_end: ",
             "notifications: _is_news: ",
+            "announcer: note_question: ",
+            "announcer: pass_on: ",
         ),
-        "it tells more, or with other names; a property only counts kinds, and the tests of the rules find it",
+        "it tells more, in another order or with other names; a property only counts kinds, and the tests of the rules"
+        " find it",
     ),
+    "notifications: tell_workers on account: comes after announce_limit": _ORDER,
     "worker: leave: `worker.record('desired_state').reason or ": _TEXT,
     "does not ask `work.sessions == 1`": _ENDLESS,
     "work_begins: `work.state is assignment.State.WORKING and work.sessions == 1` has the other junction": _ENDLESS,
@@ -281,6 +291,7 @@ EXPLAINED: Final[Mapping[str, str]] = {
     "restart_agent: `yield Tell('board', f'worker_slot:{worker.key}', worker_slot.RestartDone())` is asked for twice": (
         "the board gets it again before any other message, when no permit is held; the tests of the rules find it"
     ),
+    **dict.fromkeys(("steering: mark_taken", "steering: _taken: ", "steering: taken_by: "), _REPEATED),
     "conversations: choose": "which identifier is chosen decides nothing; the tests of the rules find it",
     "_overlapping: `(path, *folders(path))` begins with the other one": "the order has no meaning",
     "folders: `yield path` is asked for twice": "a worker that is found twice counts once",

@@ -26,6 +26,7 @@ from lifefold.core.fleet.worker import (
     question,
     shutdown,
     stall_detector,
+    steering,
     turns,
     usage,
 )
@@ -104,8 +105,8 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         name="notifications",
         changed=(notifications,),
         names=(
-            "notifiers _announce announce_task announce_plan announce_budget announce_stop _announce_end _is_over"
-            " _is_news"
+            "notifiers _announce announce_task announce_plan announce_limit announce_budget announce_stop"
+            " announce_service _announce_end _is_over _is_news"
         ).split(),
     ): featured_fleets.TELLING,
     Source(
@@ -145,6 +146,14 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         changed=(conversations,),
         names="take_up choose listen keep _kept replaces_lost_conversation _ended".split(),
     ): featured_fleets.TALKING,
+    Source(
+        *(steering, worker),
+        name="steering",
+        changed=(steering,),
+        names=(
+            "open_steering close_steering post_message reaches mark_taken mark_taken_at_the_end _taken taken_by"
+        ).split(),
+    ): featured_fleets.STEERING,
     Source(
         *(task_index, claims, dependencies, trust, board),
         name="trust",

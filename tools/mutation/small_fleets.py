@@ -12,9 +12,9 @@ from lifefold.core.kernel import Envelope, Event, Opened, replace
 from lifefold.core.lifecycles import approval, task
 from lifefold.core.lifecycles.session import Limits
 from lifefold.core.policy.retry import RetryPolicy
-from lifefold.interpreters.targets.bounded import one_letter
+from lifefold.interpreters.targets.bounded import one_undelivered
 
-ONE_MESSAGE: Final[Mapping[str, Callable[[Any], bool]]] = {"mailbox": one_letter}
+ONE_MESSAGE: Final[Mapping[str, Callable[[Any], bool]]] = {"mailbox": one_undelivered}
 """The bound of every fleet: at most one operator message waits."""
 
 

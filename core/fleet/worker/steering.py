@@ -190,7 +190,7 @@ def mark_taken(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 
 def mark_taken_at_the_end(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """Count the messages that a session had taken when it ended: nobody reads its output any more."""
+    """Count the messages that a session had taken when it ended: its output is not followed any more."""
     yield from _taken(worker, cast("session.SessionExited", transition.event).messages)
 
 

@@ -59,7 +59,8 @@ def _told(each: Waiting) -> str:
         case Awaited.PLAN:
             return f"the plan, with {count(len(each.names), 'task')}: {enumerated(each.names)}"
         case Awaited.TASK:
-            return f"the work of {each.names[0]}, which is merged then (lifefold diff {each.names[0]})"
+            seen = f", which is merged then (lifefold diff {each.names[0]})" if each.commit else ""
+            return f"the work of {each.names[0]}{seen}"
         case _:
             return each.reason
 

@@ -1,9 +1,9 @@
-"""The commands ``status`` and ``tasks``: they read the log, with or without a runner."""
+"""The command ``status``: it reads the log, with or without a runner, and looks at the processes."""
 
 import json
 import time
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
@@ -11,20 +11,20 @@ import msgspec
 from lifefold.core.fleet.system import board, plan_change
 from lifefold.core.fleet.system.rerun import is_over
 from lifefold.core.fleet.worker import turns
-from lifefold.core.lifecycles.session import Usage
 from lifefold.core.lifecycles.task import State
-from lifefold.interpreters.cli import awaited, logs
+from lifefold.interpreters.cli import awaited, concerns, logs
 from lifefold.interpreters.cli.account import Account, usage_json
-from lifefold.interpreters.cli.fitting import fitted, terminal_width
+from lifefold.interpreters.cli.attention import agents_first, in_words
+from lifefold.interpreters.cli.concerns import Concern
+from lifefold.interpreters.cli.fitting import fitted, terminal_height, terminal_width, wrapped
+from lifefold.interpreters.cli.pager import is_coloured
+from lifefold.interpreters.cli.table_columns import with_column, with_cost
 from lifefold.interpreters.cli.wording import (
     age,
     as_typed,
     asked,
     by_number,
-    by_state,
     clock_time,
-    coming,
-    cost,
     is_missing,
     next_of,
     plain_state,
@@ -87,9 +87,10 @@ def status(arguments: Namespace) -> None:
 def _look(store: SqliteStore) -> _Seen:
     ledger, account = logs.fold_with_account(store)
     runs, folder, there = store.is_written(), FleetFolder(store.path), ledger.aggregates
-    agents = sorted(projection.agents(there), key=lambda agent: by_number(agent.name))
-    found = [(agent, look(folder, agent)) for agent in agents]
-    tasks = account.claimed(task_status.tasks(there)) if there else ()
+    tasks = account.attempted(task_status.tasks(there)) if there else ()
+    tasks = tasks if awaited.goes_on(there) else task_status.at_rest(tasks)
+    agents = projection.at_attempts(projection.agents(there), tasks)
+    found = [(agent, look(folder, agent)) for agent in sorted(agents, key=lambda agent: by_number(agent.name))]
     in_the_way = read_waits(folder.waits) if awaited.goes_on(there) else ()
     return _Seen(
         store,
@@ -156,28 +157,62 @@ def _open(seen: _Seen) -> list[str]:
 
 
 def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
-    """Yield the lines of a status: progress, decisions that the fleet waits for, failures, agents."""
+    """Yield the lines of a status: progress, what waits for an operator, what has failed, the agents.
+
+    A terminal gets as many as it has lines, those that need an operator first; a pipe gets all.
+    """
+    width, height, colours = terminal_width(), terminal_height(), is_coloured()
+    head = [line for each in _headline(seen) for line in wrapped(each, width)]
+    agents = _agent_lines(seen, width, None if height is None else max(FEWEST_AGENTS, height // 2 - len(head)))
+    room = None if height is None else max(1, height - len(head) - len(agents))
+    yield from head
+    yield from concerns.lines(list(_concerns(seen, log, width)), width, room, colours=colours)
+    yield from agents
+
+
+FEWEST_AGENTS: Final = 5
+"""The fewest lines of the table of agents on a terminal."""
+
+
+def _headline(seen: _Seen) -> Iterator[str]:
+    """Yield how far the fleet is, and which plan change is in force."""
     tasks = task_status.counted(seen.tasks)
-    closed = sum(1 for task in tasks if task.state == State.CLOSED)
-    others = [f"{count} {state}" for state, count in by_state(tasks) if state != State.CLOSED]
-    others += [f"{len(seen.tasks) - len(tasks)} removed"] if len(seen.tasks) > len(tasks) else []
-    spending = seen.account.spending
-    total = spent(spending.total)
+    others = [each for each in tasks if each.state != State.CLOSED]
+    removed = f"{len(seen.tasks) - len(tasks)} removed" if len(seen.tasks) > len(tasks) else ""
+    total = spent(seen.account.spending.total)
     runner = "a runner is at work" if seen.runs else "it is over" if seen.is_over else "no runner"
-    far = ", ".join((f"{closed} of {len(tasks)} tasks closed", *others))
+    closed = f"{len(tasks) - len(others)} of {len(tasks)} tasks closed"
+    far = ", ".join(filter(None, (closed, in_words(others), removed)))
     yield f"fleet {seen.store.meta('fleet')}: {runner}; {far}{f'; spent {total}' if total else ''}"
-    now_ms = time.time_ns() // 1_000_000
     number, since_ms = seen.changed
     if number:
         yield f"plan change {number} is in force since {clock_time(since_ms / 1_000)}"
-    yield from (f"! {line}" for line in awaited.quarantined(seen.quarantined, log))
-    yield from (f"! {line}" for line in awaited.lines(seen.waiting, seen.account.paused_by, log))
-    yield from (f"! {line}" for line in awaited.in_the_way(seen.in_the_way, now_ms))
-    yield from (f"! {plain(line.encode())}" for line in seen.untold)
-    yield from (f"! {line}" for line in awaited.fallen(seen.account.stopped_by))
-    yield from (f"! {as_typed(line)}" for line in seen.account.outputs(tasks, FleetFolder(seen.store.path), log))
-    yield from (f"! {line}" for line in seen.unmerged.lines(_open(seen)))
-    rows: list[tuple[str, ...]] = [("AGENT", "ASKED", "STATE", "FOR", "TASK", "SESSION", "ATTEMPT", "PROCESS", "NEXT")]
+
+
+def _concerns(seen: _Seen, log: str, width: int | None) -> Iterator[Concern]:
+    """Yield what waits for an operator, and what has failed."""
+    tasks, now_ms = task_status.counted(seen.tasks), time.time_ns() // 1_000_000
+    folder = FleetFolder(seen.store.path)
+    yield from concerns.waiting(awaited.quarantined(seen.quarantined, log))
+    yield from concerns.waiting(awaited.lines(seen.waiting, seen.account.paused_by, log))
+    yield from concerns.failed(tasks, log, None if width is None else concerns.REASON_LINES * width)
+    yield from concerns.failing(awaited.in_the_way(seen.in_the_way, now_ms))
+    yield from concerns.failing(plain(line.encode()) for line in seen.untold)
+    yield from concerns.failing(awaited.fallen(seen.account.stopped_by))
+    if width is None:  # a page has them for a person: lifefold output, lifefold show
+        yield from concerns.failing(as_typed(line) for line in seen.account.outputs(tasks, folder, log))
+    yield from concerns.failing(seen.unmerged.lines(_open(seen)))
+
+
+def _agent_lines(seen: _Seen, width: int | None, room: int | None) -> list[str]:
+    """Return the table of agents in at most ``room`` lines: those that need an operator come first then."""
+    now_ms, spending = time.time_ns() // 1_000_000, seen.account.spending
+    agents = seen.agents
+    if room is not None and len(agents) >= room:
+        evidence = {agent.name: found for agent, found in agents}
+        first = agents_first(agent for agent, _ in agents)[: max(1, room - 2)]
+        agents = [(agent, evidence[agent.name]) for agent in first]
+    rows: list[tuple[str, ...]] = [("AGENT", "ASKED", "STATE", "FOR", "TASK", "ATTEMPT", "PROCESS", "NEXT")]
     rows += [
         (
             agent.name,
@@ -185,23 +220,22 @@ def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
             marked(_looks(seen, agent, evidence), plain_state(agent, evidence, runs=seen.runs)),
             age(now_ms - agent.since_ms),
             work_of(agent),
-            str(agent.session_seq),
-            str(agent.attempt),
+            str(agent.attempt or "-"),
             _process(agent, evidence),
             next_of(agent, now_ms, is_gone=is_missing(agent, evidence, runs=seen.runs)),
         )
-        for agent, evidence in seen.agents
+        for agent, evidence in agents
     ]
-    trust = [agent.level or "-" for agent, _ in seen.agents]
-    rows = _with(rows, "TRUST", trust, rows[0].index("TASK"))
-    rows = _with(rows, "CONVERSATION", [agent.conversation or "-" for agent, _ in seen.agents], rows[0].index("NEXT"))
-    phases = [_turn(agent) or "-" for agent, _ in seen.agents]
-    rows = _with(rows, "TURN", phases, rows[0].index("SESSION"))
-    rows = _with_cost(rows, [spending.of_agent(agent.name) for agent, _ in seen.agents], len(rows[0]))
-    yield fitted(rows, terminal_width(), first_out=_FIRST_OUT, shortened=("TASK", "AGENT", "STATE", "NEXT"))
+    rows = with_column(rows, "TRUST", [agent.level or "-" for agent, _ in agents], rows[0].index("TASK"))
+    rows = with_column(rows, "CONVERSATION", [agent.conversation or "-" for agent, _ in agents], rows[0].index("NEXT"))
+    rows = with_column(rows, "TURN", [_turn(agent) or "-" for agent, _ in agents], rows[0].index("ATTEMPT"))
+    rows = with_cost(rows, [spending.of_agent(agent.name) for agent, _ in agents], len(rows[0]))
+    table = fitted(rows, width, first_out=_FIRST_OUT, shortened=("TASK", "AGENT", "STATE", "NEXT"), note=width is None)
+    more = len(seen.agents) - len(agents)
+    return [*table.splitlines(), *([f"and {more} more agents"] if more else [])]
 
 
-_FIRST_OUT: Final = ("CONVERSATION", "SESSION", "ATTEMPT", "PROCESS", "TRUST", "TURN", "ASKED", "COST")
+_FIRST_OUT: Final = ("CONVERSATION", "PROCESS", "TRUST", "TURN", "ASKED", "COST", "ATTEMPT")
 """The columns of agents that a narrow terminal leaves out first, in this order."""
 
 
@@ -212,55 +246,8 @@ def _turn(agent: AgentStatus) -> str:
     return "between sessions" if works and not agent.processes else words
 
 
-def _with_cost(rows: Sequence[tuple[str, ...]], usages: Sequence[Usage], place: int) -> list[tuple[str, ...]]:
-    """Return rows, the first of them the head, with a column COST; without it if no cost is known."""
-    known = any(usage != Usage() for usage in usages)
-    return _with(rows, "COST", [cost(usage) for usage in usages] if known else ["-"] * len(usages), place)
-
-
-def _with(rows: Sequence[tuple[str, ...]], head: str, cells: Sequence[str], place: int) -> list[tuple[str, ...]]:
-    """Return rows with one more column; without it if all its cells are hyphens."""
-    if all(cell == "-" for cell in cells):
-        return list(rows)
-    return [(*row[:place], cell, *row[place:]) for row, cell in zip(rows, (head, *cells), strict=True)]
-
-
 def _process(agent: AgentStatus, evidence: Evidence | None) -> str:
     """Return the process of a session; a gone process is shown only if the log believes it alive."""
     if evidence is None or not (evidence.alive or agent.processes):
         return "-"
     return f"{evidence.pid} {'alive' if evidence.alive else 'gone'}"
-
-
-def tasks(arguments: Namespace) -> None:
-    """Print the tasks."""
-    with logs.peek(arguments.db) as store:
-        ledger, account = logs.fold_with_account(store)
-    there = ledger.aggregates
-    found = account.claimed(task_status.tasks(there)) if there else ()
-    usages = [account.spending.of_task(task.id) for task in found]
-    if arguments.json:
-        pairs = zip(found, usages, strict=True)
-        print(json.dumps([{**msgspec.to_builtins(task), **usage_json(usage)} for task, usage in pairs], indent=2))
-        return
-    now_ms = time.time_ns() // 1_000_000
-    goes_on = awaited.goes_on(there)
-    rows: list[tuple[str, ...]] = [("TASK", "STATE", "OWNER", "CLAIMS", "RETRIES", "AFTER", "COMMIT", "NEXT", "REASON")]
-    rows += [
-        (
-            task.id,
-            task.state,
-            task.owner or "-",
-            str(task.claims),
-            f"{task.retries}/{task.max_retries}",
-            ",".join(task.depends_on) or "-",
-            task.commit[:10] or "-",
-            coming(task.timer if goes_on else None, now_ms),
-            " ".join(task.reason.split()) or "-",
-        )
-        for task in found
-    ]
-    rows = _with(rows, "TRUST", [task.level or "-" for task in found], rows[0].index("AFTER"))
-    rows = _with_cost(rows, usages, rows[0].index("COMMIT"))
-    first_out = ("COMMIT", "AFTER", "CLAIMS", "TRUST", "COST", "RETRIES")
-    print(fitted(rows, terminal_width(), first_out=first_out, shortened=("REASON", "TASK", "OWNER")))

@@ -120,7 +120,7 @@ def must_have_conversation(of: Aggregate) -> Conversation:
     found, work = conversations.of(of), of.record("assignment")
     if found is None:
         raise BadInput(f"{of.key} is no agent program with conversations; {_ACCEPTED}")
-    task = status.task_in_hand(work)
+    task = status.assigned_task(work)
     if not task:
         raise BadInput(f"{of.key} has no task now, and no conversation about one; {_ACCEPTED}")
     if not found.is_begun or not work.sessions:
@@ -163,7 +163,7 @@ def _still_attached(store: SqliteStore, of: Aggregate) -> Attached:
 def _attached(store: SqliteStore, of: Aggregate) -> Attached:
     """Return the command for the conversation of a worker. Raises ``BadInput`` if there is none."""
     conversation = must_have_conversation(of)
-    directory = FleetFolder(store.path).last_start(of.key, status.agent_status(of).attempt)
+    directory = FleetFolder(store.path).last_start(of.key, status.agent_status(of).sessions)
     order, adapter = read_order(directory), adapter_of_start(directory)
     if order is None:
         raise BadInput(f"{of.key}: the program of its last session is unknown: {directory} has no readable order")

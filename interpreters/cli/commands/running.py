@@ -72,7 +72,7 @@ def run(arguments: Namespace) -> int:
             must_keep_its_name(fleet, log)
         if arguments.dry_run:
             return dry_run(fleet, *_before(fleet, log, is_again=arguments.again))
-        displaced.must_not_begin_anew(log, _this_run(fleet, log))
+        displaced.must_not_restart(log, _this_run(fleet, log))
         busy.wait_until_readable(log)
         before = NONE_BEFORE
         if arguments.again:
@@ -124,7 +124,7 @@ def _stage(recap: Recap, runner: Runner) -> None:
 def _next_steps(lifefold: str) -> list[tuple[str, str]]:
     return [
         ("  git log --oneline --graph", "what the agents have done"),
-        (f"  {lifefold} tasks", "the outcome of each task, and the number of its claims"),
+        (f"  {lifefold} tasks", "the outcome of each task, and the number of its attempts"),
         (f"  {lifefold} log", "what has happened, and how each attempt ended"),
         (f"  {lifefold} table session", "the lifecycle of every session"),
         (f"  {lifefold} init ~/my-fleet", "a fleet of your own"),

@@ -7,6 +7,7 @@ import textwrap
 import time
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any, Final
 
 import anyio
@@ -69,6 +70,7 @@ def _task(page: TaskPage, store: SqliteStore, width: int) -> Iterator[str]:
     yield from _field("next", coming(of.timer, now_ms) if of.timer else "", width)
     yield from _field("prompt", page.prompt, width, most=MOST_PROMPT)
     yield from _field("after", ", ".join(of.depends_on), width)
+    yield from _field("held up", of.held_up, width)
     yield from _field("needed by", ", ".join(page.needed_by), width)
     yield from _field("part of", of.parent, width)
     yield from _field("role, files", ", ".join(filter(None, (of.role, *of.files))), width)
@@ -77,7 +79,9 @@ def _task(page: TaskPage, store: SqliteStore, width: int) -> Iterator[str]:
     yield from _field("conversation", page.conversation, width)
     yield from _field("cost", spent(page.cost), width)
     yield from _field("time at work", age(page.duration_ms) if page.sessions else "", width)
-    yield from _list("claims", [_claim(each, page.sessions, now_ms) for each in page.claims], width)
+    attempts = accumulate(not each.handed for each in page.claims)
+    claims = zip(page.claims, attempts, strict=True)
+    yield from _list("attempts", [_claim(each, number, page.sessions, now_ms) for each, number in claims], width)
     yield from _work(page, width)
     yield from _output(page.output, page.output_path, width)
     if page.verifications:
@@ -99,14 +103,14 @@ def _work(page: TaskPage, width: int) -> Iterator[str]:
     yield from _field("verified by", "; ".join(map(shlex.join, page.verify)), width)
 
 
-def _claim(of: ClaimRecord, sessions: Sequence[SessionRecord], now_ms: int) -> str:
-    """Return a claim in a line: when, by which agent, how it ended, and its sessions if they are not one success."""
+def _claim(of: ClaimRecord, number: int, sessions: Sequence[SessionRecord], now_ms: int) -> str:
+    """Return a claim in a line: its attempt, when, by which agent, how it ended, and its sessions."""
     took = age((of.ended_ms or now_ms) - of.began_ms)
     what = " to verify or merge" if of.handed else ""
     ended = f"{of.outcome}{f': {of.reason}' if of.reason else ''}" if of.ended_ms else "goes on"
     mine = [each for each in sessions if each.claim == of.number]
     counted = f"; sessions: {', '.join(f'{each.number} {each.outcome}' for each in mine)}" if mine else ""
-    return f"{of.number}  {moment(of.began_ms)}  {of.agent}{what}, {took}: {' '.join(ended.split())}{counted}"
+    return f"{number}  {moment(of.began_ms)}  {of.agent}{what}, {took}: {' '.join(ended.split())}{counted}"
 
 
 def _agent(page: AgentPage, width: int, *, runs: bool) -> Iterator[str]:

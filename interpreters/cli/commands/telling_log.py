@@ -5,8 +5,6 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
-from textwrap import wrap
-from typing import Final
 
 import msgspec
 
@@ -22,16 +20,9 @@ from lifefold.interpreters.cli.fitting import terminal_width
 from lifefold.interpreters.cli.log_filter import Chosen, since
 from lifefold.interpreters.cli.pager import is_coloured
 from lifefold.interpreters.cli.story import happenings
-from lifefold.interpreters.cli.wording import as_typed, cut_in_the_middle, moment
+from lifefold.interpreters.cli.story_lines import story_lines
 from lifefold.interpreters.engine import Decision, Ledger
-from lifefold.interpreters.explain.chronicle import Chronicle, News
-from lifefold.interpreters.processes.command import plain
-
-NAME_CHARACTERS: Final = 14
-"""The width of the column of names; a longer name moves its sentence to the right."""
-
-NARROWEST: Final = 40
-"""The fewest characters of a line: on a narrower terminal the terminal itself breaks it."""
+from lifefold.interpreters.explain.chronicle import Chronicle
 
 Lines = Callable[[Decision], Iterator[str]]
 
@@ -105,18 +96,6 @@ def _story(
     for news, steps in chronicle.told(name, reaction):
         if any(chosen.accepts(name, reaction, step) for step in steps):
             yield from (painted(line, news.mood, colours=colours) for line in story_lines(news, width))
-
-
-def story_lines(news: News, width: int | None) -> list[str]:
-    """Return what has happened as lines of at most ``width`` characters, cut between words."""
-    by = f" (by {news.by})" if news.by else ""
-    head = f"{moment(news.at_ms)}  "
-    name = news.about if width is None else cut_in_the_middle(news.about, max(NAME_CHARACTERS, width // 4))
-    line = plain(f"{head}{name:<{NAME_CHARACTERS}}  {as_typed(news.said)}{by}".encode("utf-8", "surrogateescape"))
-    if width is None or len(line) <= width:
-        return [line]
-    indent = " " * (len(head) + (NAME_CHARACTERS + 2 if width >= 2 * NARROWEST else 2))
-    return wrap(line, max(width, NARROWEST), subsequent_indent=indent, break_on_hyphens=False)
 
 
 def _warn_or_refuse(missing: Iterable[str], *, may_come: bool) -> None:

@@ -12,6 +12,7 @@ from lifefold.core.policy.abort import AbortScope
 from lifefold.core.policy.ends import Trouble
 from lifefold.core.policy.reasons import AbortReason, TransitionReason
 from lifefold.interpreters.explain import questions
+from lifefold.interpreters.explain.plain_reasons import in_plain_words
 from lifefold.interpreters.explain.why.phrases import because, count, enumerated, in_brackets
 
 Words = Callable[[Any, Transition], str]
@@ -19,7 +20,7 @@ Words = Callable[[Any, Transition], str]
 
 def as_it_is(event: Event, _transition: Transition) -> str:
     """Return the name of an event with its fields."""
-    says = describe(event)
+    says = in_plain_words(describe(event))
     return f"{type(event).__name__}: {says}" if says else type(event).__name__
 
 

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from lifefold.interpreters.explain.plain_reasons import in_plain_words
 from lifefold.interpreters.explain.turn_status import TurnStatus
 from lifefold.interpreters.explain.why.chain import Link, chain
 from lifefold.interpreters.explain.why.fleet_view import FleetView
@@ -41,14 +42,14 @@ class Explanation(msgspec.Struct, frozen=True):
 
 def explain(view: FleetView, story: Story) -> Explanation:
     """Explain the task of a view, with its story."""
-    now = msgspec.structs.replace(view, sessions=story.sessions)
+    now = msgspec.structs.replace(view, sessions=story.sessions, attempts=story.attempts)
     return Explanation(
         task=now.name,
         state=now.task.state,
         since_ms=now.entity.entered_ms,
         owner=now.task.owner,
         sentence=sentence(now),
-        reason=now.task.reason or now.task.failure,
+        reason=in_plain_words(now.task.reason or now.task.failure),
         causes=tuple(_cause(now, link) for link in chain(now)),
         story=chapters(story.lines),
         onward=onward(now),

@@ -21,7 +21,7 @@ from lifefold.interpreters.explain.turn_status import TurnStatus, turn_status
 class FleetView(msgspec.Struct, frozen=True):
     """The aggregates, the name of the task, the time. ``tasks`` has all tasks in the order of dispatch.
 
-    ``sessions`` counts the sessions of the task's current claim.
+    ``sessions`` counts the sessions of the task's current attempt, ``attempts`` the attempts at it.
     """
 
     aggregates: Mapping[str, Aggregate]
@@ -30,6 +30,7 @@ class FleetView(msgspec.Struct, frozen=True):
     tasks: Mapping[str, FleetTask]
     worker_slots: Mapping[str, worker_slot.WorkerSlot]
     sessions: int = 0
+    attempts: int = 0
 
     @property
     def entity(self) -> Entity[FleetTask]:
@@ -58,7 +59,7 @@ class FleetView(msgspec.Struct, frozen=True):
 
     def about(self, name: str) -> "FleetView":
         """Return the view of another task at the same moment."""
-        return replace(self, name=name, sessions=0)
+        return replace(self, name=name, sessions=0, attempts=0)
 
     def assignment(self, agent: str) -> assignment.Assignment:
         """Return the assignment of an agent."""

@@ -119,13 +119,18 @@ def _money(view: FleetView) -> str:
 
 
 def _claimed(view: FleetView) -> str:
-    return f"is CLAIMED: {view.task.owner} has had it for {_age(view)}, under claim {view.task.epoch}{_at(view)}"
+    return f"is CLAIMED: {view.task.owner} has had it for {_age(view)}{_attempt(view)}{_at(view)}"
 
 
 def _in_progress(view: FleetView) -> str:
-    sessions = f"in session {view.sessions} of claim" if view.sessions else "under claim"
     worked = f"{view.task.owner} began with it {_age(view)} ago"
-    return f"is IN_PROGRESS: {worked}, {sessions} {view.task.epoch}{_at(view)}"
+    return f"is IN_PROGRESS: {worked}{_attempt(view)}{_at(view)}"
+
+
+def _attempt(view: FleetView) -> str:
+    """Return the number of the attempt, and that of its session after the first one."""
+    session = f"session {view.sessions} of " if view.sessions > 1 else ""
+    return f", in {session}attempt {view.attempts}" if view.attempts else ""
 
 
 def _age(view: FleetView) -> str:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
+from lifefold.interpreters.explain.plain_reasons import in_plain_words
+
 REASON_CHARACTERS: Final = 200
 """The longest reason within a sentence; the record has all of it."""
 
@@ -52,7 +54,7 @@ def enumerated(things: Sequence[str], word: str = "and") -> str:
 
 def brief(reason: str) -> str:
     """Return a reason in one line, without its full stop, shortened to ``REASON_CHARACTERS``."""
-    line = " ".join(reason.split())
+    line = " ".join(in_plain_words(reason).split())
     return (line if len(line) <= REASON_CHARACTERS else f"{line[: REASON_CHARACTERS - 1]}…").rstrip(".")
 
 

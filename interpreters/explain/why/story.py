@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from lifefold.core.fleet.board import fleet_task
 from lifefold.core.fleet.dispatch.task_messages import MAILBOX
 from lifefold.core.fleet.system import board
 from lifefold.core.fleet.worker import assignment, desired_state, mailbox, question
@@ -41,12 +42,16 @@ class Chapter(msgspec.Struct, frozen=True):
 
 
 class Story(msgspec.Struct, frozen=True):
-    """The history of a task. ``owner`` is the worker that has it; ``sessions`` counts those of its current claim."""
+    """The history of a task. ``owner`` is the worker that has it; ``sessions`` counts those of its current claim.
+
+    ``attempts`` counts the claims, without those that only verify or merge done work.
+    """
 
     task: str
     lines: tuple[Line, ...] = ()
     owner: str = ""
     sessions: int = 0
+    attempts: int = 0
 
 
 def tell(story: Story, aggregate: str, transition: Transition) -> Story:
@@ -79,7 +84,8 @@ def resumed(story: Story, at_ms: int) -> Story:
 def _of_task(story: Story, transition: Transition) -> Story:
     event = transition.event
     if isinstance(event, task.Claimed):
-        story = replace(story, sessions=0)
+        is_attempt = not isinstance(event, fleet_task.Handed)
+        story = replace(story, sessions=0, attempts=story.attempts + is_attempt)
     words = OF_TASK.get(type(event), as_it_is)(event, transition)
     to = event.owner if isinstance(event, task.Claimed) else ""
     return _told(story, Line(transition.at_ms, who(transition.actor), words, to)) if words else story

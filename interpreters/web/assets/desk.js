@@ -3,6 +3,7 @@
 "use strict";
 const PAUSE_MS = 400; // between two looks at a page whose fleet writes all the time
 const RETRY_MS = 1000;
+const LOOK_MS = 10000; // between two looks at processes, which no event tells of
 const body = document.body;
 const said = document.getElementById("said");
 let [isStale, isLoading] = [false, false];
@@ -20,7 +21,7 @@ async function pageAt(address) {
 // What an operator has done to the page is kept: open details, scrolled parts, and a text that is being typed.
 function isBusy() {
   const active = document.activeElement;
-  return Boolean(active && active.matches("main input") && active.value !== active.defaultValue);
+  return Boolean(active && active.matches("main input, main textarea") && active.value !== active.defaultValue);
 }
 
 function replaceMain(fresh) {
@@ -81,13 +82,19 @@ function listen() {
   const fleet = body.dataset.fleet ? `?fleet=${encodeURIComponent(body.dataset.fleet)}&after=${body.dataset.seq}` : "";
   const events = new EventSource(`/events${fleet}`);
   for (const name of ["entries", "runner", "gone"]) events.addEventListener(name, refresh);
+  setInterval(() => document.hidden || body.classList.contains("lost") || refresh(), LOOK_MS);
   events.addEventListener("open", () => body.classList.remove("lost"));
   events.addEventListener("error", () => body.classList.add("lost"));
 }
 
 async function send(form) {
   const command = JSON.parse(form.dataset.command);
-  for (const [name, value] of new FormData(form)) if (value !== "") command[name] = value;
+  for (const [name, value] of new FormData(form)) {
+    const { dataset } = form.elements[name];
+    if (value === "") continue;
+    if ("fields" in dataset) Object.assign(command, JSON.parse(value));
+    else command[name] = "lines" in dataset ? value.split("\n").map((line) => line.trim()).filter(Boolean) : value;
+  }
   form.dataset.key ||= Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
   const headers = { "Content-Type": "application/json", "X-Lifefold": "desk", "Idempotency-Key": form.dataset.key };
   form.querySelector("button").disabled = true;

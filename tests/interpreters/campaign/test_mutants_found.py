@@ -27,6 +27,8 @@ NOT_SEEN = {
     "continue_with_new_terms": "the same",
     "gain_role": "the same, and in a check no change adds an agent; tests/core/fleet/test_changing.py finds it",
     "listen": "worker and board agree that nothing is charged; tests/core/fleet/worker/test_conversation.py finds it",
+    "mark_taken": "a message is in the next prompt again; tests/core/fleet/worker/test_steering.py finds it",
+    "mark_taken_at_the_end": "the same",
     "interrupt_at_a_limit": "a session may wait long at its limit; tests/core/fleet/worker/test_output.py finds it",
 }
 """Rules without which the fleet keeps what it promises."""
@@ -94,6 +96,9 @@ OF_TURNS = frozenset(
 )
 """Rules of a fleet that follows the output of its sessions."""
 
+OF_STEERING = frozenset({"open_steering", "close_steering", "post_message", "mark_taken", "mark_taken_at_the_end"})
+"""Rules of a fleet whose running sessions take messages."""
+
 TAKE_LONG = frozenset(
     {
         *("recall", "release", "abandon", "retry_granted", "divide", "gather", "look_again", "lose_role"),
@@ -134,7 +139,7 @@ def concerned(name: str) -> Target:
     kinds |= {**dict.fromkeys(OF_ORPHANS, "orphans-"), **dict.fromkeys(OF_ACCOUNTS, "quota-")}
     kinds |= {**dict.fromkeys(OF_CONVERSATIONS, "talking-"), **dict.fromkeys(OF_QUESTIONS, "asking-")}
     kinds |= {**dict.fromkeys(OF_TURNS, "turns-"), **dict.fromkeys(OF_MESSAGES, "messages-")}
-    kinds |= dict.fromkeys(OF_NOTIFICATIONS, "telling-")
+    kinds |= {**dict.fromkeys(OF_NOTIFICATIONS, "telling-"), **dict.fromkeys(OF_STEERING, "steering-")}
     return named(f"fleet-{kinds.get(name, '')}2x3")
 
 
@@ -150,9 +155,13 @@ def first(name: str, target: Target) -> tuple[int, Run]:
     return next((seed, run) for seed, run in runs if run.found is not None)
 
 
+SHRINKABLE = [each for each in (*BOARD, *WORKER) if each not in TAKE_LONG and each not in NOT_SEEN]
+SHRUNK = SHRINKABLE[::6]
+"""Without which rules a run is always shrunk: how that is done depends on no rule. Campaigns shrink all of them."""
+
+
 @pytest.mark.parametrize(
-    "name",
-    [each for each in (*BOARD, *WORKER) if each not in TAKE_LONG and each not in NOT_SEEN],
+    "name", [pytest.param(each, marks=() if each in SHRUNK else pytest.mark.campaign) for each in SHRINKABLE]
 )
 def test_a_rule_that_is_lost_is_found_and_made_small(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Within a thousand seeds; what shows it is short, and fails as a test as long as it is lost."""
@@ -174,7 +183,7 @@ def test_a_rule_that_is_lost_is_found_and_made_small(name: str, monkeypatch: pyt
     test()
 
 
-@pytest.mark.parametrize("name", sorted(TAKE_LONG))
+@pytest.mark.parametrize("name", sorted(TAKE_LONG.union(SHRINKABLE).difference(SHRUNK)))
 def test_a_rule_that_is_lost_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a seed, also where its run is not shrunk here; with the rule that seed finds nothing."""
     monkeypatch.setattr(fleet, "system", without(name))

@@ -320,7 +320,7 @@ def test_a_certificate_of_another_format_is_refused(folder: Path) -> None:
     """It says which one this version reads."""
     path = folder / "x.json"
     path.write_bytes(msgspec.structs.replace(_certificate(), format=0).encode())
-    with pytest.raises(UnreadableCertificate, match="has format 0; this version of lifefold reads 4"):
+    with pytest.raises(UnreadableCertificate, match="has format 0; this version of lifefold reads 5"):
         read(path)
 
 

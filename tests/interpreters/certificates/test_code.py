@@ -67,7 +67,7 @@ def test_the_checker_is_known_by_its_search_and_not_by_what_it_checks() -> None:
     assert not any("interpreters" in name for name in code_of(named("turn")))
 
 
-def test_who_only_imports_a_machine_may_change_without_its_certificate() -> None:
+def test_a_module_that_only_imports_a_machine_is_not_in_its_certificate() -> None:
     """The profiles of a session have names for it, and are none of its code."""
     assert "lifefold.core.lifecycles.session_profiles" not in code_of(named("session"))
     assert "lifefold.core.lifecycles.session_windowed" in code_of(named("session-windowed"))

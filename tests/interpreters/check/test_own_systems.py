@@ -183,7 +183,7 @@ def test_what_is_refused_is_not_in_vain_if_not_everything_was_looked_at() -> Non
     assert len(looked(serve=Tell("waiter", "table", Served()), bounds=unread).messages) == 1
 
 
-def test_who_may_say_nothing_any_more_is_not_shown_saying_it() -> None:
+def test_an_exhausted_command_is_not_part_of_a_trace() -> None:
     """The way keeps to the bounds; what none of them leads to is told without a way."""
     silent = looked(cook=Tell("waiter", "stove", Cook()), bounds=Bounds(commands=0))
     assert [message.trace for message in silent.messages] == [None]

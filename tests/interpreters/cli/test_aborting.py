@@ -69,7 +69,7 @@ def test_an_agent_says_with_its_environment_that_a_tool_was_aborted(
         (AbortPolicy(), "T1+1 --scope session", ["T1+1"]),
     ],
 )
-def test_it_is_said_who_is_aborted_and_that_is_so(tell: Told, policy: AbortPolicy, words: str, ends: list[str]) -> None:
+def test_the_announced_tasks_are_the_aborted_ones(tell: Told, policy: AbortPolicy, words: str, ends: list[str]) -> None:
     """By the same formulas as on the board (E36, E37)."""
     family(tell.log, policy)
     assert f"aborted: {' '.join(ends)}; the next run acts on it\n" in tell(words)

@@ -1,17 +1,8 @@
 """The account of a log: the tries at a task, and where the output of its last session is."""
 
-from pathlib import Path
-
-import pytest
-
 from fleet_sandbox import Sandbox
 from lifefold.interpreters.cli.account import MOST_OUTPUTS
 from lifefold.interpreters.cli.commands.running import strange
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
 
 
 def test_work_that_is_handed_over_to_be_merged_counts_as_one_claim(sandbox: Sandbox) -> None:
@@ -22,7 +13,7 @@ def test_work_that_is_handed_over_to_be_merged_counts_as_one_claim(sandbox: Sand
         run.until("plain-1 is done and waits for your approval")
         sandbox.call("approve", "plain-1")
         run.rest()
-    assert {each["id"]: each["claims"] for each in sandbox.json("tasks")} == {"plain-1": 1, "plain-2": 1}
+    assert {each["id"]: each["attempts"] for each in sandbox.json("tasks")} == {"plain-1": 1, "plain-2": 1}
     log = [each for each in sandbox.json("log") if each["entity_id"] == "plain-1"]
     assert any(each["metadata"]["event"] == "Handed" for each in log)
 

@@ -1,7 +1,5 @@
 """People and agents act on fleets that really run: everything goes through the log, and the runner obeys."""
 
-from pathlib import Path
-
 import pytest
 
 from fleet_log import ME
@@ -23,11 +21,6 @@ if "PLAIN" in prompt.upper():
 else:
     pathlib.Path(prompt.split()[1] + ".txt").write_text(prompt)
 """
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
 
 
 def _say_of(sandbox: Sandbox, task: str, *lines: str) -> None:

@@ -17,6 +17,7 @@ from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.fleet_file.budget import TaskBudgetKeys
 from lifefold.interpreters.fleet_file.keys import keys_of
 from lifefold.interpreters.fleet_file.tasks import TaskKeys
+from printed_commands import tell
 
 T1 = TaskPlan("T1", "do it", max_retries=0, most_subtasks=3)
 T2 = TaskPlan("T2", "do that")
@@ -26,13 +27,6 @@ POLICY = RetryPolicy(backoff_base_ms=7)
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     return tmp_path / "fleet.db"
-
-
-def tell(log: Path, capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
-    """Give a command; return what it prints, its complaint included."""
-    assert main([*words, "--db", str(log)]) == code
-    printed = capsys.readouterr()
-    return printed.out + printed.err
 
 
 def test_a_task_that_is_added_is_as_one_of_the_fleet_file(log: Path, capsys: pytest.CaptureFixture[str]) -> None:

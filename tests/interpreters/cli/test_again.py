@@ -1,15 +1,6 @@
 """What a fleet that is over has left undone is done in a new log, and nothing that is closed is done twice."""
 
-from pathlib import Path
-
-import pytest
-
 from fleet_sandbox import Sandbox
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
 
 
 def _again(sandbox: Sandbox, code: int = 0) -> str:

@@ -67,13 +67,17 @@ def test_a_log_accepts_a_key_once(log: Path, capsys: pytest.CaptureFixture[str])
     assert len(said(log)) == 1
 
 
+def _is_written(_store: SqliteStore) -> bool:
+    return True
+
+
 def test_without_an_answer_of_the_runner_a_command_is_sent(
     log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It stays in the log, so it is accepted, and not yet applied."""
     FleetLog(log, T1)
     monkeypatch.setattr("lifefold.interpreters.cli.operator_commands.ANSWER_TIMEOUT_S", 0)
-    monkeypatch.setattr(SqliteStore, "is_written", lambda _store: True)
+    monkeypatch.setattr(SqliteStore, "is_written", _is_written)
     (given,) = answers(log, capsys, "pause", "ann")
     assert (given["target"], given["outcome"]) == ("ann", "sent")
 

@@ -11,7 +11,7 @@ from lifefold.core.fleet.board import fleet_task
 from lifefold.core.fleet.worker import desired_state
 from lifefold.core.lifecycles import task
 from lifefold.interpreters.cli import confirming
-from lifefold.interpreters.cli.app import main
+from printed_commands import tell
 
 T1 = TaskPlan("T1", "do it", needs_approval=True)
 T2 = TaskPlan("T2", "do that")
@@ -20,13 +20,6 @@ T2 = TaskPlan("T2", "do that")
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     return tmp_path / "fleet.db"
-
-
-def tell(log: Path, capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
-    """Give a command; return what it prints, its complaint included."""
-    assert main([*words, "--db", str(log)]) == code
-    printed = capsys.readouterr()
-    return printed.out + printed.err
 
 
 def at_a_terminal(monkeypatch: pytest.MonkeyPatch, answer: str) -> list[str]:
@@ -91,7 +84,7 @@ def test_without_a_terminal_all_needs_yes(log: Path, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("mode", [(), ("--drain",), ("--kill",)], ids=["grace", "drain", "kill"])
-def test_stop_without_names_asks_and_says_whom_it_means(
+def test_stop_without_names_asks_with_the_names_of_all_agents(
     log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, mode: tuple[str, ...]
 ) -> None:
     """A stop is final. Without a terminal it is refused, unless it names agents or says ``--all`` or ``--yes``."""

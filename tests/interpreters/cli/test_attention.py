@@ -6,19 +6,24 @@ from typing import Any
 import pytest
 
 from lifefold.core.fleet.board.fleet_task import FleetTask
-from lifefold.core.kernel import Entity
+from lifefold.core.kernel import Entity, replace
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli.attention import agents_first, tasks_first
 from lifefold.interpreters.explain.status import AgentStatus
 from lifefold.interpreters.explain.task_status import TaskStatus, task_status
+from lifefold.interpreters.explain.timers import Timer
 
 
 def a_task(state: State, name: str = "", *, retries: int = 0) -> TaskStatus:
-    return task_status(Entity("task:x", FleetTask(state=state, id=name or str(state), max_retries=retries)))
+    """Return a task in a state; one with retries left is about to be retried, as its timer says."""
+    found = task_status(Entity("task:x", FleetTask(state=state, id=name or str(state), max_retries=retries)))
+    return replace(found, timer=Timer("Rested", 1)) if retries else found
 
 
 def an_agent(name: str, **fields: Any) -> AgentStatus:
-    counts = dict.fromkeys(("session_seq", "attempt", "consecutive_errors", "total_errors", "messages", "processes"), 0)
+    counts = dict.fromkeys(
+        ("session_seq", "sessions", "consecutive_errors", "total_errors", "messages", "processes"), 0
+    )
     texts = {"name": name, "desired_state": "Run", "state": "Running", "task": "", "doing": "", "reason": ""}
     given: dict[str, Any] = {**texts, "since_ms": 0, "timer": None, **counts, **fields}
     return AgentStatus(**given)

@@ -19,11 +19,6 @@ NAME = ME.removeprefix("operator:")
 T1 = TaskPlan("T1", "do it")
 
 
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
-
-
 def paused(name: str, reason: str = "") -> Waiting:
     """Return that an agent is paused."""
     return Waiting(Awaited.AGENT, (name,), "resume", 0, reason=reason)
@@ -51,9 +46,15 @@ def test_a_task_that_waits_says_until_when() -> None:
     """With the date, unless that is today's."""
     (line,) = lines([Waiting(Awaited.TASK, ("T3",), "approve", 0, 1_000)], {})
     assert line.startswith("T3 is done and waits for your approval, until 19")
-    assert line.endswith(":01: lifefold approve T3, after lifefold diff T3")
+    assert line.endswith(":01: lifefold approve T3")
+
+
+def test_a_diff_is_named_only_where_an_approval_merges_a_commit() -> None:
+    """A fleet without a repository has no difference to show."""
+    (line,) = lines([Waiting(Awaited.TASK, ("T3",), "approve", 0, commit="c0ffee")], {}, " --db x")
+    assert line.endswith(": lifefold approve T3 --db x, after lifefold diff T3 --db x")
     (line,) = lines([Waiting(Awaited.TASK, ("T3",), "approve", 0)], {})
-    assert line == "T3 is done and waits for your approval: lifefold approve T3, after lifefold diff T3"
+    assert line == "T3 is done and waits for your approval: lifefold approve T3"
 
 
 def test_status_says_what_waits_for_a_word(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,7 +113,7 @@ def test_a_run_whose_work_is_parked_says_so_and_a_kept_one_that_it_has_nothing_t
         assert "1 of 1 tasks closed" in run.rest()
 
 
-def test_a_run_that_goes_on_knows_who_has_paused_whom(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_continued_run_knows_the_operator_of_each_pause(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Agents and services."""
     log = tmp_path / "fleet.db"
     FleetLog(log, TaskPlan("T1", "do it"), services=(ServicePlan("web"),))

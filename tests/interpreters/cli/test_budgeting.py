@@ -11,7 +11,7 @@ from lifefold.core.fleet.board import worker_slot
 from lifefold.core.kernel import replace
 from lifefold.core.lifecycles import task
 from lifefold.core.lifecycles.budget.amounts import Amounts, Caps
-from lifefold.interpreters.cli.app import main
+from printed_commands import tell
 
 AGENTS = (AgentPlan("ann", caps=Caps(sessions=9)), AgentPlan("bob"))
 TASKS = (TaskPlan("T1", "one"), TaskPlan("T2", "two", caps=Caps(microusd=3_000_000)))
@@ -25,13 +25,6 @@ def spent(tmp_path: Path) -> Path:
     log.happens("board", "task:T1", task.Completed(1), task.Verified(1, "c0ffee"))
     log.happens("board", "worker_slot:ann", worker_slot.WorkWanted(Amounts(sessions=1)))
     return log.path
-
-
-def tell(log: Path, capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
-    """Return what a command prints, its complaint included."""
-    assert main([*words, "--db", str(log)]) == code
-    printed = capsys.readouterr()
-    return printed.out + printed.err
 
 
 def test_budgets_are_shown_as_text(spent: Path, capsys: pytest.CaptureFixture[str]) -> None:

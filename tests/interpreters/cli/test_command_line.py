@@ -12,11 +12,6 @@ import pytest
 from fleet_sandbox import Sandbox
 
 
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
-
-
 def _everything(folder: Path) -> dict[str, str]:
     """Return a digest of every file below a folder."""
     return {
@@ -126,14 +121,15 @@ def test_the_json_of_status_tasks_and_log_has_the_documented_keys(sandbox: Sandb
         "since_ms",
         "task",
         "session_seq",
+        "sessions",
         "attempt",
         "timer",
         "process",
     } <= agent.keys()
     assert agent["process"]["alive"] is False
     task = sandbox.json("tasks")[0]
-    assert {"id", "state", "owner", "claims", "retries", "depends_on", "reason", "commit"} <= task.keys()
-    assert (task["claims"], task["retries"]) == (2, 1)
+    assert {"id", "state", "owner", "attempts", "retries", "depends_on", "reason", "commit"} <= task.keys()
+    assert (task["attempts"], task["retries"]) == (2, 1)
     event = sandbox.json("log")[0]
     assert list(event)[:9] == [
         "timestamp", "entity_type", "entity_id", "from_status", "to_status", "actor", "reason", "transition_reason",
@@ -153,7 +149,7 @@ def test_status_doubts_a_session_whose_process_is_gone(sandbox: Sandbox) -> None
         sandbox.kill_all()
     assert sandbox.json("status")["agents"][0]["process"]["alive"] is False
     shown = sandbox.call("status").stdout
-    assert ("Running? no process" in shown, " gone " in shown) == (True, True)
+    assert ("running? no process" in shown, " gone " in shown) == (True, True)
     sandbox.call("stop", "--all")
     sandbox.run(code=1)
     shown = sandbox.call("status").stdout
@@ -229,7 +225,7 @@ def test_the_demonstration_ends_with_everything_closed_and_sums_up_what_it_has_s
     assert [task for task, words in shown.items() if words not in happened[task]] == []
     assert len({line.rindex("  ") for line in hints.splitlines() if line.count("  ") > 1}) == 1
     demo = Sandbox(sandbox.folder / "demo")
-    claims = {task["id"]: task["claims"] for task in demo.json("tasks")}
+    claims = {task["id"]: task["attempts"] for task in demo.json("tasks")}
     assert (claims["roman"] >= 3, claims["initials"] >= 2, claims["plural"] >= 2) == (True, True, True)
     assert any(event["metadata"]["event"] == "UrgentMessage" for event in demo.json("log"))
     assert demo.processes() == []

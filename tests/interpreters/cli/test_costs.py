@@ -82,11 +82,11 @@ def test_costs_are_shown_and_a_run_that_goes_on_begins_with_what_was_spent(tmp_p
         tasks = sandbox.call("tasks").stdout.splitlines()
         assert [line.split()[6] for line in tasks] == ["COST", "$1.23", "-"]
         head, _, agent_line = sandbox.call("status").stdout.splitlines()
-        assert "1 of 2 tasks closed, 1 IN_PROGRESS; spent $1.23, 1,200 tokens in, 340 out" in head
+        assert "1 of 2 tasks closed, 1 running; spent $1.23, 1,200 tokens in, 340 out" in head
         assert agent_line.endswith("$1.23")
         run.signal(signal.SIGINT)
         assert "; spent $1.23, 1,200 tokens in, 340 out; the log is " in run.rest()
-    assert "SessionExited: Success, $1.23, 1,200 tokens in, 340 out\n" in sandbox.call("log").stdout
+    assert "SessionExited: Success, $1.23, 1,200 tokens in, 340 out\n" in sandbox.call("log", "--all").stdout
     known = {"cost_usd": 1.234, "input_tokens": 1_200, "output_tokens": 340}
     status, (plain, slow) = sandbox.json("status"), sandbox.json("tasks")
     assert [known == {key: each[key] for key in known} for each in (status, status["agents"][0], plain)] == [True] * 3

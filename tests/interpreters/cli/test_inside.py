@@ -38,6 +38,8 @@ OTHERS = {
     "check",
     "simulate",
     "diagram",
+    "clean",
+    "completion",
     "serve",
     "show",
     "diff",
@@ -91,6 +93,13 @@ def test_a_session_does_not_serve_the_desk(log: FleetLog, capsys: pytest.Capture
     """Its pages give the commands of operators."""
     assert main(["serve", str(log.path)]) == 2
     assert "serve is for an operator" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("session")
+def test_a_session_does_not_clean(log: FleetLog, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also another fleet's log is none of its business."""
+    assert main(["clean", str(log.path), "--yes"]) == 2
+    assert "clean is for an operator" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("session")

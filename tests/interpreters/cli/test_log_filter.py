@@ -196,7 +196,7 @@ def test_what_is_not_there_yet_may_be_followed(tmp_path: Path, option: str) -> N
     )
 
 
-def test_who_follows_a_log_may_leave(tmp_path: Path) -> None:
+def test_following_a_log_can_be_interrupted(tmp_path: Path) -> None:
     """By Ctrl-C, with the exit code of whoever leaves."""
     log = FleetLog(tmp_path / "x.db", T1).path
     command = [*LIFEFOLD, "log", "--follow", "--task", "T1", "--db", str(log)]

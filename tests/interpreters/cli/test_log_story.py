@@ -10,7 +10,7 @@ from fleet_log import FleetLog
 from lifefold.core.fleet import TaskPlan
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.cli.colours import OF_MOODS, painted
-from lifefold.interpreters.cli.commands.telling_log import story_lines
+from lifefold.interpreters.cli.story_lines import story_lines
 from lifefold.interpreters.explain.chronicle import News
 from lifefold.interpreters.explain.chronicle_words import Mood
 

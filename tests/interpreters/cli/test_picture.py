@@ -35,17 +35,12 @@ async def hang(activity: RunSession, context: ActivityContext) -> None:
     await anyio.sleep_forever()
 
 
-async def crash(_activity: RunSession, context: ActivityContext) -> None:
-    """Be a session that cannot be started."""
-    await context.report(session.SessionExited(session.Error("no program")))
-
-
 Draw = Callable[[int, int], list[str]]
 
 
-async def drawing(sandbox: Sandbox, act: Callable[[Draw, Runner], None], *, crashing: bool = False) -> None:
+async def drawing(sandbox: Sandbox, act: Callable[[Draw, Runner], None]) -> None:
     """Have every agent at work, and then draw."""
-    interpreter = Interpreter(activities={RunSession: crash if crashing else hang})
+    interpreter = Interpreter(activities={RunSession: hang})
     runner = await Runner.open(load(sandbox.fleet), sandbox.log, interpreter=interpreter)
     account = Account()
     runner.observers.append(account.observe)
@@ -133,9 +128,10 @@ def test_many_agents_leave_room_for_all_else(tmp_path: Path, width: int, height:
         drawn = draw(width, height)
         assert len(drawn) < height
         assert all(len(line) <= width for line in drawn)
-        assert "160 open" in in_words(drawn[:2])
-        assert sum(" more" in line for line in drawn) == 2
-        assert "-> " in drawn[-1]
+        assert "160 not begun" in in_words(drawn[:2])
+        assert re.search(r"and \d+ more\b", " ".join(drawn)), "agents"
+        assert re.search(r"and (\d+ running, )?160 not begun", in_words(drawn)), "tasks"
+        assert re.search(r"plain-\d+ begun by agent", drawn[-1])
 
     anyio.run(drawing, sandbox, act)
 
@@ -148,8 +144,8 @@ def test_where_hardly_an_agent_fits_a_table_they_stand_in_a_line(tmp_path: Path,
     def act(draw: Draw, runner: Runner) -> None:
         runner.handlers.tell("agent-1", "something is in the way of a merge, and it is long enough for two lines")
         said = in_words(draw(width, height))
-        shown = re.findall(r"agent-\d:● Running", said)
-        assert "AGENTS agent-1:● Running agent-2:● Running" in said
+        shown = re.findall(r"agent-\d:● running", said)
+        assert "AGENTS agent-1:● running agent-2:● running" in said
         assert f"{shown[-1]} and {9 - len(shown)} more" in said
 
     anyio.run(drawing, sandbox, act)
@@ -164,7 +160,7 @@ def test_an_agent_that_has_asked_for_a_task_is_shown_to_wait_for_one(tmp_path: P
         return any(each.doing == "Wanting" for each in status.agents(runner.aggregates))
 
     def act(draw: Draw, _runner: Runner) -> None:
-        assert any(re.search(r"agent +□ BuildingPrompt .* waits for a task$", line) for line in draw(120, 40))
+        assert any(re.search(r"agent +□ idle .* waits for a task$", line) for line in draw(120, 40))
 
     def ignore(_runner: Runner, _name: str) -> None:
         """Say nothing."""
@@ -227,22 +223,28 @@ def test_a_line_of_what_has_happened_says_where_it_led_and_why(tmp_path: Path, w
 
     def act(draw: Draw, _runner: Runner) -> None:
         drawn = draw(width, height)
-        assert any("CoolingDown" in line and "no program" in line for line in drawn)
+        assert any("plain-1 attempt 1 failed: no" in line for line in drawn)
         assert width < 60 or any("next try in" in line for line in drawn)
 
-    anyio.run(partial(drawing, sandbox, act, crashing=True))
+    def is_so(runner: Runner) -> bool:
+        return bool(runner.aggregates) and task_status.tasks(runner.aggregates)[0].retries == 1
+
+    def ignore(_runner: Runner, _name: str) -> None:
+        """Say nothing."""
+
+    anyio.run(drawing_when, sandbox, is_so, act, ignore)
 
 
-def test_a_task_shows_how_often_it_was_claimed_if_that_is_more_than_once(tmp_path: Path) -> None:
+def test_a_task_shows_its_attempt_if_it_is_not_the_first_one(tmp_path: Path) -> None:
     """A task that was given back is claimed again without a retry, so retries are not the number of its tries."""
     sandbox = Sandbox(tmp_path).prepare("plain-1", "plain-2", agents=2, repository=False)
 
     def act(_draw: Draw, runner: Runner) -> None:
         account = Account()
-        account.claims.update({"plain-1": 3, "plain-2": 1})
+        account.attempts.update({"plain-1": 3, "plain-2": 1})
         drawn = " ".join(lines(Picture(OfRunner(runner), account), 120, 40))
-        assert re.search(r"plain-1:(in progress|claimed) \(3 claims\)", drawn)
-        assert re.search(r"plain-2:(in progress|claimed)\s", drawn)
+        assert re.search(r"plain-1:running \(attempt 3\)", drawn)
+        assert re.search(r"plain-2:running\s", drawn)
 
     anyio.run(drawing, sandbox, act)
 
@@ -317,8 +319,8 @@ def test_the_head_says_what_was_spent_and_a_task_when_it_is_tried_again(tmp_path
 
     def act(draw: Draw, _runner: Runner) -> None:
         drawn = draw(120, 40)
-        assert drawn[0].endswith("0/1 tasks closed · 1 failed · $1.24 spent")
-        assert any("plain-1:failed (next try in " in line for line in drawn)
+        assert drawn[0].endswith("0/1 tasks closed · 1 failed, is retried · $1.24 spent")
+        assert any("plain-1:failed, is retried (next try in " in line for line in drawn)
 
     def ignore(_runner: Runner, _name: str) -> None:
         """Say nothing."""

@@ -25,11 +25,6 @@ verify = [["test", "-s", "plain-9.txt"]]
 """
 
 
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
-
-
 def _change(sandbox: Sandbox, old: str, new: str) -> None:
     """Change the fleet file in one place."""
     text = sandbox.fleet.read_text()
@@ -398,7 +393,7 @@ def test_what_was_removed_is_counted_and_explained_alike_everywhere(sandbox: San
     _remove(sandbox, "plain-3")
     accepted = sandbox.call("plan", str(sandbox.fleet), "--accept").stdout
     assert "tasks.plain-3: was removed  (it is not done, and not counted)" in accepted
-    assert "1 of 2 tasks closed, 1 IN_PROGRESS, 1 removed" in sandbox.call("status").stdout
+    assert "1 of 2 tasks closed, 1 running, 1 removed" in sandbox.call("status").stdout
     assert sandbox.json("status")["removed"] == ["plain-3"]
     assert sum(sandbox.json("status")["tasks"].values()) == 2
     why = sandbox.call("why", "plain-3").stdout

@@ -40,7 +40,7 @@ def test_the_page_of_a_task_has_its_work_and_each_command_that_it_names_is_there
     ):
         assert words in text, words
     failed = shown(sandbox, "fails-1")
-    assert "fails-1 has FAILED (Error(I give up.)) and has no retries left." in failed
+    assert "fails-1 has FAILED (I give up) and has no retries left." in failed
     assert "  lifefold retry fails-1 " in failed
     assert "end: failed: I give up." in failed
     page = sandbox.json("show", "asks")

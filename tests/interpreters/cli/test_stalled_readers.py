@@ -7,7 +7,6 @@ import subprocess
 import termios
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import IO
 
 import pytest
@@ -16,11 +15,6 @@ from commands_run import LIFEFOLD
 from fleet_sandbox import HANG_S, Sandbox
 from lifefold.interpreters.fleet_runner import Verdict
 from stuck_pipe import StuckPipe
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
 
 
 @pytest.fixture

@@ -16,10 +16,10 @@ from lifefold.core.kernel import Envelope, Reaction, Refusal, encode
 from lifefold.core.lifecycles import process, session, task
 from lifefold.core.lifecycles.task import Brief
 from lifefold.interpreters.cli import operator_commands
-from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.fleet_file import load
 from lifefold.interpreters.fleet_runner import Runner, Verdict
 from lifefold.interpreters.store import SqliteStore
+from printed_commands import tell
 
 T1 = TaskPlan("T1", "do it")
 BOB = AgentPlan("bob")
@@ -29,13 +29,6 @@ PAIR = (AgentPlan("ann"), BOB)
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     return tmp_path / "fleet.db"
-
-
-def tell(log: Path, capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
-    """Give a command; return what it prints, its complaint included."""
-    assert main([*words, "--db", str(log)]) == code
-    printed = capsys.readouterr()
-    return printed.out + printed.err
 
 
 def wanted(log: Path, agent: str) -> desired_state.DesiredState:
@@ -72,7 +65,7 @@ STOPS = (
 )
 
 
-def test_who_stops_an_agent_is_told_what_becomes_of_it(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stop_reports_its_consequences(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What happens to what runs, that it is final, where it is seen; and who sends it a message, when it is read."""
     FleetLog(log, T1)
     assert (
@@ -134,7 +127,7 @@ def test_a_message_needs_an_addressee_that_can_read_it(log: Path, capsys: pytest
 
 
 @pytest.mark.parametrize("command", ["pause", "resume", "stop", "stop --drain", "stop --kill", "send"])
-def test_who_has_stopped_by_errors_is_told_nothing_more(
+def test_an_agent_that_stopped_by_errors_accepts_no_message(
     log: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     """It is refused as with those whom a person has stopped; the others are told all the same."""
@@ -155,13 +148,13 @@ def test_a_service_that_is_down_for_good_is_told_nothing_more(log: Path, capsys:
         assert "for good" in tell(of.path, capsys, command, "web", code=2)
 
 
-def test_who_said_it_stands_in_the_log(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_operator_of_a_command_is_in_the_log(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The login name, with every transition that follows from no rule."""
     FleetLog(log, TaskPlan("T1", "x", most_subtasks=2)).claimed("T1")
     tell(log, capsys, "split", "T1", "--token", "1", "--part", "x")
     tell(log, capsys, "cancel", "T1")
     tell(log, capsys, "pause")
-    printed = tell(log, capsys, "log")
+    printed = tell(log, capsys, "log", "--all")
     assert f"Split: claim 1, into 1 part (by {ME})" in printed
     assert f"Cancelled: cancelled by {ME.partition(':')[2]} (by {ME})" in printed
     assert f"PauseWanted (by {ME})" in printed
@@ -183,7 +176,7 @@ def test_a_user_without_a_name_is_known_by_the_number(monkeypatch: pytest.Monkey
     assert operator_commands.login() == "4123456789"
 
 
-def test_two_who_speak_at_once_are_heard_one_after_the_other(log: Path) -> None:
+def test_two_concurrent_commands_are_decided_one_after_the_other(log: Path) -> None:
     """While somebody else writes both have to wait; then one of them writes down what both have said."""
     FleetLog(log, T1, TaskPlan("T2", "x"))
     commands = [["cancel", "T1"], ["task", "add", "--id", "T3", "--prompt", "x"]]
@@ -201,7 +194,7 @@ def test_two_who_speak_at_once_are_heard_one_after_the_other(log: Path) -> None:
     assert folded(log).record("board", "task:T3").state == "OPEN"
 
 
-def test_who_was_not_quick_enough_hears_it_in_plain_words(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_that_came_too_late_is_refused_in_plain_words(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What was possible when it was looked at and is no more when it is taken; what was left is taken first."""
     FleetLog(log, T1, TaskPlan("T2", "x"))
     with SqliteStore.peek(log) as store:
@@ -242,7 +235,7 @@ def test_what_an_agent_was_never_told_stays_in_its_status(log: Path, capsys: pyt
     assert "1 message undelivered" in tell(log, capsys, "status")
 
 
-def test_who_writes_to_a_full_inbox_is_told_so(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_message_to_a_full_inbox_is_refused_with_the_reason(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It is full by the length of what waits, also if that is one message only; a short one has room."""
     long = "x" * (inbox.MESSAGES_BYTES - 10)
     service = ServicePlan("web", takes_messages=True)
@@ -293,7 +286,7 @@ def test_a_runner_whose_agents_are_all_paused_leaves_at_once(tmp_path: Path) -> 
     assert anyio.run(run) == (Verdict.LEFT, desired_state.State.PAUSE, 0)
 
 
-def test_who_is_resumed_while_the_runner_leaves_is_held_again(tmp_path: Path) -> None:
+def test_an_agent_resumed_during_a_shutdown_is_held_again(tmp_path: Path) -> None:
     """Or the runner would never leave; the next one lets it go on."""
     sandbox = Sandbox(tmp_path).prepare("hang-1", repository=False)
 

@@ -29,11 +29,6 @@ from lifefold.interpreters.store import Batch, SqliteStore, reading
 HOUR_MS = 3_600_000
 
 
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
-
-
 @contextmanager
 def kept_busy(log: Path) -> Generator[None]:
     """Keep a log from being written to, as a backup or a shell might."""

@@ -4,17 +4,11 @@ import re
 import signal
 import sqlite3
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
 from fleet_sandbox import Sandbox
 from lifefold.interpreters.fleet_runner import Verdict
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
 
 
 def test_a_run_says_into_which_branch_of_which_repository_it_merges(sandbox: Sandbox) -> None:
@@ -37,7 +31,7 @@ def test_an_agent_without_work_left_is_not_reported_as_stopped_by_an_operator(sa
     """The text says why; the JSON has the event."""
     sandbox.prepare("plain-1", repository=False)
     assert "no work is left" in sandbox.run()
-    said = sandbox.call("log").stdout
+    said = sandbox.call("log", "--all").stdout
     assert "Stopped          no work is left" in " ".join(said.splitlines())
     assert "OperatorStop" not in said
     assert "Assigned: plain-1, claim 1" in said
@@ -64,7 +58,7 @@ def test_why_an_agent_has_stopped_by_its_errors_is_said_as_long_as_it_is_down(sa
     sandbox.prepare("plain-1", repository=False)
     failing = 'command = ["sh", "-c", "echo no api key; exit 7"]\nmax_total_errors = 1'
     sandbox.fleet.write_text(re.sub("command = .*", failing, sandbox.fleet.read_text()))
-    why = "agent has stopped: 1 error in all (max_total_errors = 1); the last was Error(exit status 7: no api key)"
+    why = "agent has stopped: 1 error in all (max_total_errors = 1); the last was exit status 7: no api key"
     for _ in range(2):
         said = sandbox.run(code=1)
         assert f"\n  {why}\n" in said
@@ -74,7 +68,7 @@ def test_why_an_agent_has_stopped_by_its_errors_is_said_as_long_as_it_is_down(sa
 
 
 @pytest.mark.parametrize(("number", "reason"), [(signal.SIGINT, "user_interrupt"), (signal.SIGTERM, "shutdown_signal")])
-def test_who_leaves_is_told_what_is_going_on_and_how_to_go_on(
+def test_a_shutdown_reports_what_still_runs_and_how_to_continue(
     sandbox: Sandbox, number: signal.Signals, reason: str
 ) -> None:
     """The command is no longer than it has to be, and no message is said to have come. The journal says why."""
@@ -156,7 +150,7 @@ def test_a_session_that_ends_by_a_cancellation_is_said_to_end_by_that(sandbox: S
         told = run.until("Running -> Interrupting")
         run.rest()
     assert f"hang-1 was cancelled {said}" in told
-    assert "UrgentMessage" not in sandbox.call("log").stdout
+    assert "UrgentMessage" not in sandbox.call("log", "--all").stdout
     assert any(each["metadata"]["event"] == "UrgentMessage" for each in sandbox.json("log"))
 
 

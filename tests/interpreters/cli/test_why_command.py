@@ -1,7 +1,6 @@
 """`lifefold why`: what a person reads in the morning, of a log that a real fleet has written."""
 
 import signal
-from pathlib import Path
 
 import pytest
 
@@ -9,11 +8,6 @@ from fleet_sandbox import Sandbox
 from lifefold.interpreters.cli.commands.explaining import command, lines
 from lifefold.interpreters.cli.grammar import parser
 from lifefold.interpreters.explain.why import Chapter, Explanation, Line, Option
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
 
 
 def test_a_blocked_task_is_explained_down_to_what_has_failed(sandbox: Sandbox) -> None:
@@ -63,7 +57,7 @@ def test_a_task_whose_runner_has_died_is_not_said_to_be_worked_at_without_a_doub
         run.until("SessionStarted")
         at_work = sandbox.call("why", "slow-1").stdout
         assert "slow-1 is IN_PROGRESS: agent began with it " in at_work
-        assert "in session 1 of claim 1.\nagent is working: ● RUNNING, with its last sign of life " in at_work
+        assert "in attempt 1.\nagent is working: ● RUNNING, with its last sign of life " in at_work
         assert " ago.\n\nHow it came there:" in at_work
         assert "lifefold send agent" in at_work
         run.signal(signal.SIGKILL)

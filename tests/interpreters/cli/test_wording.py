@@ -52,12 +52,12 @@ ALIVE, GONE = (Evidence(7, alive=alive, observed_ms=0) for alive in (True, False
 @pytest.mark.parametrize(
     ("state", "evidence", "runs", "said"),
     [
-        ("Spawning", None, True, "Spawning"),
-        ("Spawning", None, False, "Spawning? no process"),
-        ("Spawning", GONE, True, "Spawning? no process"),
-        ("Running", None, True, "Running? no process"),
-        ("Running", GONE, True, "Running? no process"),
-        ("Running", ALIVE, False, "Running"),
+        ("Spawning", None, True, "starting"),
+        ("Spawning", None, False, "starting? no process"),
+        ("Spawning", GONE, True, "starting? no process"),
+        ("Running", None, True, "running? no process"),
+        ("Running", GONE, True, "running? no process"),
+        ("Running", ALIVE, False, "running"),
     ],
 )
 def test_the_process_of_a_session_is_missing_only_if_it_is_not_just_being_started(

@@ -315,7 +315,7 @@ def test_progress_is_told_while_it_works() -> None:
 
 
 @pytest.mark.parametrize("order", [(), (PERSIST,), (DECIDE, DECIDE), (DECIDE, Stage.CRASH)])
-def test_what_is_no_order_is_refused(order: tuple[Stage, ...]) -> None:
+def test_an_invalid_order_of_stages_is_refused(order: tuple[Stage, ...]) -> None:
     """An input is decided on first, and each stage comes once."""
     with pytest.raises(ValueError, match="not an order of stages"):
         Discipline(order)

@@ -135,7 +135,7 @@ async def test_a_writer_that_was_replaced_answers_nothing() -> None:
     assert list(await new.read()) == []
 
 
-def test_entries_are_appended_in_one_place() -> None:
+def test_only_the_log_writer_appends_entries() -> None:
     """Only the log writer makes a batch; stores, their conformance kit and virtual stores hand one on."""
     root = Path(lifefold.interpreters.__path__[0])
     makers = {path.relative_to(root).as_posix() for path in root.rglob("*.py") if _makes_a_batch(path)}

@@ -82,7 +82,7 @@ async def test_an_effect_that_fails_is_performed_again_after_a_pause(pottery: Po
         assert flaky.calls == 4
 
 
-async def test_an_engine_that_is_restarted_counts_on(pottery: Pottery) -> None:
+async def test_a_restarted_engine_continues_the_count_of_attempts(pottery: Pottery) -> None:
     """The attempts of an earlier engine are in the log: a restart does not reset the count."""
     flaky = Flaky(100)
     for calls in (1, 2):

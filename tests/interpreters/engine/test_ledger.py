@@ -234,7 +234,7 @@ def test_whole_numbers_where_others_are_expected_fold_again() -> None:
     assert [each.entry for each in Ledger(WAX).fold(taken)] == taken
 
 
-def test_what_could_not_be_read_again_is_refused() -> None:
+def test_an_input_that_cannot_be_decoded_again_is_refused() -> None:
     """An input that is not of the types that it declares would make a log that no engine can begin on."""
     ledger = Ledger(WAX)
     ledger.decide("wax", Envelope("", Opened({"wax": Wax()}), 1))

@@ -26,7 +26,8 @@ from lifefold.core.lifecycles import process, session
 from lifefold.interpreters.cli import logs
 from lifefold.interpreters.engine import Ledger
 from lifefold.interpreters.explain.chronicle import Chronicle, News
-from lifefold.interpreters.explain.chronicle_words import Mood, unwrapped
+from lifefold.interpreters.explain.chronicle_words import Mood
+from lifefold.interpreters.explain.words import unwrapped
 
 LONG: Final = f"{'the cause is far away; ' * 40}disk full"
 

@@ -60,7 +60,7 @@ def test_a_failed_turn_has_its_reasons_and_no_phase() -> None:
     failed = turn(of)
     assert (failed.state, failed.ended(), failed.tools) == ("FAILED", "retry, timeout", 2)
     reaped = turn(of.confirm(output.REF, FollowOutput.__name__))
-    assert (reaped.state, reaped.in_words(), reaped.reason) == ("REAPED", "", "Error(killed)")
+    assert (reaped.state, reaped.in_words(), reaped.reason) == ("REAPED", "", "killed")
 
 
 def test_a_refused_tool_is_a_line_of_the_story_of_its_task() -> None:

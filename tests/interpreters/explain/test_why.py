@@ -212,44 +212,41 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
     ),
     "claimed": (
         scene(make(State.CLAIMED, **OWNED), workers=(worker("ann"),)),
-        "T1 is CLAIMED: ann has had it for 3 min, under claim 2.",
+        "T1 is CLAIMED: ann has had it for 3 min.",
     ),
     "claimed, not begun": (
         scene(
             make(State.CLAIMED, **OWNED),
             workers=(worker("ann", assignment=assignment.Assignment(assignment.State.PREPARING)),),
         ),
-        "T1 is CLAIMED: ann has had it for 3 min, under claim 2; its worktree is being prepared.",
+        "T1 is CLAIMED: ann has had it for 3 min; its worktree is being prepared.",
     ),
     "worked at": (
         scene(make(State.IN_PROGRESS, **OWNED), workers=(worker("ann"),)),
-        "T1 is IN_PROGRESS: ann began with it 3 min ago, under claim 2.",
+        "T1 is IN_PROGRESS: ann began with it 3 min ago.",
     ),
     "worked at by one that rests": (
         scene(make(State.IN_PROGRESS, **OWNED), workers=(worker("ann", desired_state=PAUSED),)),
-        "T1 is IN_PROGRESS: ann began with it 3 min ago, under claim 2; ann is paused (lunch).",
+        "T1 is IN_PROGRESS: ann began with it 3 min ago; ann is paused (lunch).",
     ),
     "worked at by one that pauses": (
         scene(make(State.IN_PROGRESS, **OWNED), workers=(worker("ann", session=Session(Agent.COOLING_DOWN)),)),
-        "T1 is IN_PROGRESS: ann began with it 3 min ago, under claim 2; ann pauses before its next session.",
+        "T1 is IN_PROGRESS: ann began with it 3 min ago; ann pauses before its next session.",
     ),
     "worked at in a conversation": (
         scene(make(State.IN_PROGRESS, **OWNED), workers=(worker("ann", conversation=RESUMED),)),
-        "T1 is IN_PROGRESS: ann began with it 3 min ago, under claim 2; ann resumes conversation C1.",
+        "T1 is IN_PROGRESS: ann began with it 3 min ago; ann resumes conversation C1.",
     ),
     "claimed by one that pauses before a new conversation": (
         scene(
             make(State.CLAIMED, **OWNED),
             workers=(worker("ann", session=Session(Agent.COOLING_DOWN), conversation=CHOSEN),),
         ),
-        (
-            "T1 is CLAIMED: ann has had it for 3 min, under claim 2; ann pauses before its next session and begins "
-            "conversation U1."
-        ),
+        ("T1 is CLAIMED: ann has had it for 3 min; ann pauses before its next session and begins conversation U1."),
     ),
     "worked at in a conversation of another task": (
         scene(make(State.IN_PROGRESS, **OWNED), workers=(worker("ann", conversation=OF_ANOTHER),)),
-        "T1 is IN_PROGRESS: ann began with it 3 min ago, under claim 2.",
+        "T1 is IN_PROGRESS: ann began with it 3 min ago.",
     ),
     "verified": (
         scene(
@@ -822,4 +819,4 @@ def test_no_command_is_offered_where_all_agents_have_stopped(name: str) -> None:
 def test_the_session_of_the_claim_is_said_where_the_story_knows_it() -> None:
     """It counts from the claim on."""
     of = scene(make(State.IN_PROGRESS, **OWNED), workers=(worker("ann"),))
-    assert "3 min ago, in session 2 of claim 2." in said(of, why.Story("T1", sessions=2))
+    assert "3 min ago, in session 2 of attempt 2." in said(of, why.Story("T1", sessions=2, attempts=2))

@@ -43,21 +43,21 @@ SITUATIONS: Final[dict[str, tuple[Hand, str, str, str]]] = {
     "at work for its interval": (fire(serving()), "web is running and runs every 1m.", "", ONWARD),
     "a run has failed": (
         fails(serving(max_consecutive_failures=3)),
-        "web has waited for its triggers for 0 s after 1 failed run in a row (Error(exit 1)).",
+        "web has waited for its triggers for 0 s after 1 failed run in a row (exit 1).",
         "",
         ONWARD,
     ),
     "down for good": (
         fails(serving(max_consecutive_failures=1)),
-        "web is down, for good (max consecutive failures reached (1): Error(exit 1)).",
+        "web is down, for good (max consecutive failures reached (1): exit 1).",
         "",
         "Nothing: it is not restarted within this log.",
     ),
     "down, and coming back": (
         fails(serving(**COMES_BACK)),
         (
-            "web is down and comes back (max consecutive failures reached (1): Error(exit 1)) "
-            "after 1 failed run in a row (max consecutive failures reached (1): Error(exit 1))."
+            "web is down and comes back (max consecutive failures reached (1): exit 1) "
+            "after 1 failed run in a row (max consecutive failures reached (1): exit 1)."
         ),
         "",
         "Time: it is started again in 1 s.",

@@ -129,7 +129,7 @@ OF_TASK: dict[str, tuple[Event, str]] = {
     "a failure with a reason of the document": (task.Failed(1, "Timeout", TIMED_OUT), "failed (timeout): Timeout"),
     "a session that was killed, for a cause that its status does not tell": (
         task.Failed(1, "Error(Killed (signal 9))", by_status(-9)),
-        "failed: Error(Killed (signal 9))",
+        "failed: Killed (signal 9)",
     ),
     "a session that has died": (task.Orphaned(1, "exit 1"), "its session has died: exit 1"),
     "an owner who has died": (task.Orphaned(1), "its owner has died"),

@@ -83,7 +83,7 @@ def test_a_default_may_be_written_out(write: Write) -> None:
     assert load(write(SMALL.replace("[[agents]]", f"[[agents]]\n{written}"))).agents == load(write(SMALL)).agents
 
 
-def test_everything_that_is_written_is_meant(write: Write, tmp_path: Path) -> None:
+def test_every_key_is_part_of_the_meaning(write: Write, tmp_path: Path) -> None:
     (tmp_path / "prompts").mkdir()
     (tmp_path / "prompts" / "t2.md").write_text("Write more.\n", encoding="utf-8")
     fleet = load(

@@ -26,7 +26,7 @@ def _path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(documents | near_documents())
-@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=2 * settings().max_examples, suppress_health_check=[HealthCheck.too_slow])
 def test_any_document_is_a_fleet_or_a_fleet_file_error(path: Path, document: dict[str, Any]) -> None:
     content = document_toml(document)
     tomllib.loads(content)

@@ -44,7 +44,7 @@ EMPTY = "[fleet.preemption]"
     ],
     ids=["nothing", "a table", "a long deadline", "a short deadline"],
 )
-def test_tasks_make_room_only_if_the_file_says_so(
+def test_preemption_is_only_on_if_the_file_says_so(
     tmp_path: Path, table: str, means: Preemption | None, grace_ms: int
 ) -> None:
     """An empty table is enough; an agent has to reckon with the longest that it may be left alone."""

@@ -75,7 +75,7 @@ def test_what_is_no_ladder_is_refused_and_it_is_said_why(tmp_path: Path, lines: 
     assert said in str(refused.value)
 
 
-def test_who_is_to_be_warned_of_and_is_not_watched_is_told_about(tmp_path: Path) -> None:
+def test_a_warning_about_an_unwatched_agent_is_reported(tmp_path: Path) -> None:
     """Nothing is left out silently."""
     warnings = loaded(tmp_path, 'session_timeout = "1h"', 'stall_warn = "10s"', 'stall_interrupt = "20s"').warnings
     assert len([each for each in warnings if "no stall_timeout" in each]) == 2

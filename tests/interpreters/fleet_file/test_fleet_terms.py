@@ -158,7 +158,7 @@ def test_what_is_hardly_meant_is_a_warning(tmp_path: Path, where: str, line: str
     assert essentials in warning
 
 
-def test_who_asks_for_the_role_of_an_agent_that_is_refused_has_made_no_mistake(tmp_path: Path) -> None:
+def test_a_task_with_the_role_of_a_refused_agent_is_no_further_mistake(tmp_path: Path) -> None:
     """Only what is wrong is told."""
     path = written(tmp_path, agent='roles = ["review", 7]', task='role = "review"')
     path.write_text(path.read_text().replace('"coder"', '"co der"'))

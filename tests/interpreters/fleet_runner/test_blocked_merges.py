@@ -15,11 +15,6 @@ from lifefold.interpreters.fleet_runner.notices import About, Notices
 from lifefold.interpreters.fleet_runner.retry_until import patiently
 
 
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
-
-
 def test_a_merge_that_a_file_is_in_the_way_of_is_found_from_another_terminal(sandbox: Sandbox) -> None:
     """`status` names it with what waits for a person, `why` says it in a sentence; it goes when it is over."""
     sandbox.prepare("plain-1", "plain-2").demand("plain-2", 'depends_on = ["plain-1"]')

@@ -1,21 +1,14 @@
 """What the fleet's rules promise, with real processes and real git: recalls, stops, and places that cannot be made."""
 
 from functools import partial
-from pathlib import Path
 
 import anyio
-import pytest
 
 from fleet_operator import run, say, when
 from fleet_sandbox import Sandbox
 from lifefold.core.fleet.worker import assignment
 from lifefold.core.lifecycles import task
 from lifefold.interpreters.fleet_runner import Runner, Verdict
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
 
 
 def test_a_task_that_is_cancelled_while_it_is_worked_on_is_interrupted_and_never_merged(sandbox: Sandbox) -> None:

@@ -2,7 +2,6 @@
 
 import signal
 from functools import partial
-from pathlib import Path
 
 import anyio
 import pytest
@@ -14,11 +13,6 @@ from lifefold.interpreters.fleet_file import load
 from lifefold.interpreters.fleet_runner import Runner, Verdict
 
 TEN = ("crash-1", "hang-1", "deaf-1", "child-1", "plain-1", "plain-2", "plain-3", "crash-2", "plain-4", "plain-5")
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
 
 
 def test_agents_that_crash_hang_and_ignore_term_end_with_all_work_merged_and_no_process_left(sandbox: Sandbox) -> None:

@@ -2,7 +2,6 @@
 
 import signal
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -27,11 +26,6 @@ def alone(_runner: Runner) -> None:
     """Leave a fleet to itself: no operator says anything."""
 
 
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
-
-
 def tasks(sandbox: Sandbox) -> dict[str, Any]:
     """Return the tasks as the log has them."""
     return {each["id"]: each for each in sandbox.json("tasks")}
@@ -39,7 +33,7 @@ def tasks(sandbox: Sandbox) -> dict[str, Any]:
 
 def lines(sandbox: Sandbox) -> list[str]:
     """Return what has happened, a line for each transition."""
-    return sandbox.call("log").stdout.splitlines()
+    return sandbox.call("log", "--all").stdout.splitlines()
 
 
 def grant(runner: Runner, name: str) -> None:

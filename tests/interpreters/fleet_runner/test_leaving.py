@@ -2,10 +2,8 @@
 
 import signal
 from contextlib import ExitStack
-from pathlib import Path
 
 import anyio
-import pytest
 
 from fleet_sandbox import Sandbox
 from lifefold.core.fleet.worker import assignment
@@ -15,11 +13,6 @@ from lifefold.interpreters.fleet_file import load
 from lifefold.interpreters.fleet_runner import Runner
 from lifefold.interpreters.fleet_runner.runner import REPEAT_MS, merges_left
 from service_hand import send, serving
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
 
 
 class Watch(Clock):

@@ -75,6 +75,15 @@ def test_a_command_has_the_facts_in_its_words_its_environment_and_on_its_input(s
     assert last["facts"]["text"] == "the fleet is over: 1 of 1 tasks are closed"
 
 
+def test_a_notification_has_the_reason_in_plain_words(sandbox: Sandbox) -> None:
+    """The log has the end of a session as document 000 writes it, and people read the message."""
+    notify(sandbox.prepare("plain-1").demand("plain-1", "max_retries = 0"), 'on = "failed"', teller())
+    (sandbox.folder / "agent.py").write_text("import sys\n\nsys.exit('no key')\n")
+    sandbox.run(code=1)
+    (only,) = told(sandbox)
+    assert only["facts"]["text"] == "plain-1 has failed: exit status 1: no key"
+
+
 def test_a_web_hook_gets_the_facts_until_it_accepts_them(sandbox: Sandbox) -> None:
     """A try that was not accepted is repeated under the same key."""
     with receiving() as receiver:
@@ -139,7 +148,7 @@ def test_a_notifier_that_fails_is_shown_in_status_why_and_log(sandbox: Sandbox) 
     why = sandbox.call("why", "plain-1").stdout
     assert "Notifier desk has not delivered 1 of its notifications" in why
     assert sandbox.json("why", "plain-1")["untold"] != []
-    assert "DeliveryFailed" in sandbox.call("log").stdout
+    assert "DeliveryFailed" in sandbox.call("log", "--all").stdout
 
 
 def test_a_variable_that_is_not_set_is_the_reason_of_a_failure(sandbox: Sandbox) -> None:

@@ -1,9 +1,6 @@
 """What a paused agent keeps from others: nothing that it has not begun."""
 
-from pathlib import Path
-
 import anyio
-import pytest
 
 from fleet_operator import say, when
 from fleet_sandbox import HANG_S, Sandbox
@@ -13,11 +10,6 @@ from lifefold.core.fleet.system import board
 from lifefold.core.fleet.worker import desired_state
 from lifefold.interpreters.fleet_file import load
 from lifefold.interpreters.fleet_runner import Runner, Verdict
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
 
 
 def test_an_agent_that_is_paused_while_it_waits_for_work_is_given_none_that_others_could_do(sandbox: Sandbox) -> None:

@@ -94,11 +94,11 @@ def ended_well(sandbox: Sandbox) -> None:
     tasks = {each["id"]: each for each in sandbox.json("tasks")}
     assert {name: each["state"] for name, each in tasks.items()} == {"low": "CLOSED", "urgent": "CLOSED"}
     assert {name: each["retries"] for name, each in tasks.items()} == {"low": 0, "urgent": 0}
-    assert {name: each["claims"] for name, each in tasks.items()} == {"low": 2, "urgent": 1}
+    assert {name: each["attempts"] for name, each in tasks.items()} == {"low": 2, "urgent": 1}
     assert sandbox.processes() == []
 
 
-def test_an_urgent_task_has_the_only_agent_make_room_and_both_are_closed(tmp_path: Path) -> None:
+def test_an_urgent_task_preempts_the_only_agent_and_both_tasks_are_closed(tmp_path: Path) -> None:
     """Its session is asked to end; the task loses no retry, is done anew afterwards, and `why` says what happened."""
     sandbox = prepared(tmp_path, "[fleet.preemption]")
     with sandbox.running() as run:
@@ -113,7 +113,7 @@ def test_an_urgent_task_has_the_only_agent_make_room_and_both_are_closed(tmp_pat
     ended_well(sandbox)
 
 
-def test_who_does_not_listen_is_ended_when_its_deadline_is_over(tmp_path: Path) -> None:
+def test_a_session_that_ignores_its_preemption_ends_at_the_deadline(tmp_path: Path) -> None:
     """That is the fleet's, and not the agent's grace, which is an hour here."""
     sandbox = deaf(prepared(tmp_path, '[fleet.preemption]\ndeadline = "300ms"'))
     changed(sandbox, 'grace = "300ms"', 'grace = "1h"')

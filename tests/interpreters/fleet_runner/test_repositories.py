@@ -8,11 +8,6 @@ import pytest
 from fleet_sandbox import Sandbox
 
 
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
-
-
 def ended(sandbox: Sandbox, *tasks: str) -> Path:
     """Run a fleet to its end in a repository that can be exchanged: what its file names is a link to it."""
     sandbox.prepare(*tasks)

@@ -179,7 +179,7 @@ def test_a_service_that_is_paused_runs_nothing_until_it_is_resumed(tmp_path: Pat
         of.call("pause", "web", "--db", str(of.log))
         send(of, "one", "two")
         (agent,) = of.json("status", "--db", str(of.log))["agents"]
-        assert (agent["state"], agent["messages"], agent["attempt"]) == ("suspended", 2, 0)
+        assert (agent["state"], agent["messages"], agent["sessions"]) == ("suspended", 2, 0)
         told = of.call("why", "web", "--db", str(of.log)).stdout
         assert re.search(r"web is suspended for \d+ s \(manual\)\.\nWhat waits to be run: 'one' and 'two'\n", told)
         assert "lifefold resume web" in told

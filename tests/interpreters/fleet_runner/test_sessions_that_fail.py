@@ -62,7 +62,7 @@ def test_the_next_prompt_and_the_screen_have_the_last_line_of_what_a_failed_sess
     """Without what a terminal would take for a command."""
     sandbox = Sandbox(tmp_path).prepare("plain-1")
     (sandbox.folder / "agent.py").write_text(FAILS)
-    assert "Error(exit status 1: oops no api key)" in sandbox.run()
+    assert ": exit status 1: oops no api key" in sandbox.run()
     told = "An earlier attempt at this task failed: Error(exit status 1: oops no api key)"
     assert told in sandbox.git("show", "main:plain-1.txt")
 

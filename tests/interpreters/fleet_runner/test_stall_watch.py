@@ -132,7 +132,7 @@ def test_a_session_that_moved_without_a_runner_is_not_ended() -> None:
     assert not [event for _, event in said if isinstance(event, Silent)]
 
 
-def test_of_whom_nothing_is_known_nothing_is_said() -> None:
+def test_a_session_of_a_custom_interpreter_has_no_stall_report() -> None:
     """An interpreter of somebody's own may run sessions in a way of its own."""
     assert watching(lambda _now_s: None, 10_000)[0] == []
 

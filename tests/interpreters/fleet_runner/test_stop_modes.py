@@ -19,7 +19,7 @@ def test_a_kill_gives_no_grace_to_a_session_that_does_not_listen(tmp_path: Path)
     assert (agent["desired_state"], agent["state"], agent["processes"]) == ("Stop", "Stopped", 0)
 
 
-def test_who_is_killed_when_its_runner_is_dead_is_killed_by_the_next_one(tmp_path: Path) -> None:
+def test_a_kill_ordered_after_the_death_of_the_runner_is_done_by_the_next_one(tmp_path: Path) -> None:
     """The order is in the log; whoever finds the session ends it without grace."""
     of = Sandbox(tmp_path).prepare("deaf-1", gates=("deaf-1",))
     of.fleet.write_text(of.fleet.read_text().replace('grace = "300ms"', 'grace = "10m"'))

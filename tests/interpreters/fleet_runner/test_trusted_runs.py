@@ -1,10 +1,8 @@
 """Fleets whose agents have to earn what they may do, with real processes and real git."""
 
-from pathlib import Path
 from typing import Any
 
 import anyio
-import pytest
 
 from back_ends import on_asyncio
 from fleet_operator import run, say, when
@@ -14,11 +12,6 @@ from lifefold.interpreters.fleet_runner import Runner, Verdict
 
 GATES = 'gates = { "DONE -> CLOSED" = "probationary" }'
 REASON = ("--reason", "because")
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
 
 
 def told(sandbox: Sandbox, what: str) -> dict[str, Any]:

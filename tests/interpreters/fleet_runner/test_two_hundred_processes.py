@@ -16,7 +16,7 @@ def test_two_hundred_short_sessions_lose_and_double_no_task(tmp_path: Path, *, r
     sandbox = Sandbox(tmp_path).prepare(*TASKS, agents=20, repository=repository)
     assert "200 of 200 tasks closed" in sandbox.run()
     assert {task: sandbox.sessions(task) for task in TASKS} == dict.fromkeys(TASKS, 1)
-    assert [task["claims"] for task in sandbox.json("tasks")] == [1] * len(TASKS)
+    assert [task["attempts"] for task in sandbox.json("tasks")] == [1] * len(TASKS)
     assert sandbox.processes() == []
     if repository:
         subjects = sandbox.merges()

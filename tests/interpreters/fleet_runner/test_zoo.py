@@ -64,11 +64,6 @@ pathlib.Path(name + ".txt").write_text(prompt)
 LIMIT_BYTES: Final = 64_000
 
 
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
-
-
 def kept(sandbox: Sandbox, *tasks: str, **options: Any) -> Sandbox:
     """Return the sandbox with a fleet of such agents."""
     sandbox.prepare(*tasks, **options)

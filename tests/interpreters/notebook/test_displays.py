@@ -222,7 +222,7 @@ def test_a_way_on_which_nothing_moves_shows_the_beginning() -> None:
     assert [box.lines[0] for box in way(trace).boxes] == ["Initializing", "nothing happens any more"]
 
 
-def test_a_move_says_who_has_caused_it() -> None:
+def test_a_move_names_its_cause() -> None:
     """A person, an activity, a timer, a confirmation, the runner: as far as it matters for reading."""
     trace = _trace_of(always("it never stops", lambda entity: entity.state is not session.State.STOPPED))
     assert trace.steps[-1].cause is Cause.COMMAND

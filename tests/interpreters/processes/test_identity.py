@@ -51,7 +51,7 @@ def test_a_signal_reaches_the_group_that_is_meant() -> None:
         assert not signal_group_if_ours(identity, signal.SIGTERM)
 
 
-def test_a_group_is_not_signalled_through_one_who_does_not_lead_it() -> None:
+def test_a_group_is_signalled_only_through_its_leader() -> None:
     """A member of another group proves nothing about the other members."""
     with subprocess.Popen(["/bin/sleep", "1000"]) as process:
         identity = identify(process.pid)

@@ -85,7 +85,7 @@ def test_a_full_disk_keeps_no_output_but_the_end_is_recorded(tmp_path: Path) -> 
     assert "No space left" in ended.message
 
 
-def test_the_room_for_the_last_record_is_taken_before_the_start(tmp_path: Path) -> None:
+def test_space_for_the_last_record_is_reserved_before_the_start(tmp_path: Path) -> None:
     """On a disk that the agent filled up, the end can be written over what was reserved."""
     bell, go = Bell(tmp_path / "bell"), Bell(tmp_path / "go")
     write_spec(tmp_path, script(f"echo > {bell}; read line < {go}"), lease_until_boot_ms=None)

@@ -162,7 +162,7 @@ def figures(found: Findings) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=settings().max_examples // 5)
+@settings(max_examples=settings().max_examples // 10)
 @given(case=cases(), block_words=st.sampled_from([1, 20, BLOCK_WORDS]))
 def test_both_searches_meet_the_same(case: Case, block_words: int) -> None:
     """States, steps, how far each level is, what is stuck, what is wrong and how far that is, what was used."""
@@ -263,22 +263,22 @@ def test_agents_side_by_side_keep_what_each_of_them_keeps() -> None:
 
 
 class Place(State):
-    """Where somebody is."""
+    """Where walker is."""
 
     HERE = "Here"
     OUT = "Out"
     AWAY = "Away"
 
 
-class Somebody(Record, frozen=True):
-    """Somebody who is somewhere."""
+class Walker(Record, frozen=True):
+    """Walker who is somewhere."""
 
     state: Place = Place.HERE
 
 
-def is_known(somebody: Somebody) -> bool:
+def is_known(walker: Walker) -> bool:
     """Tell whether it is where it is looked at."""
-    return somebody.state is not Place.OUT
+    return walker.state is not Place.OUT
 
 
 def is_here(aggregate: Aggregate) -> bool:
@@ -292,18 +292,18 @@ def is_away(aggregate: Aggregate) -> bool:
 @pytest.mark.parametrize("way_out", [False, True], ids=["nowhere else", "elsewhere"])
 def test_a_neighbour_at_the_bounds_has_no_run_but_elsewhere(*, way_out: bool) -> None:
     """Its timer leads out of the bounds: whoever stays there for ever is not fair, and whoever goes elsewhere is."""
-    rows: tuple[Row[Somebody], ...] = (
+    rows: tuple[Row[Walker], ...] = (
         row(Place.HERE, Tick, Place.OUT),
         row(Place.OUT, Go, Place.AWAY),
         row(Place.AWAY, Go, Place.HERE),
         row(Place.HERE, Go, Place.AWAY),
     )
-    one = Machine("one", Somebody(), rows=rows)
+    one = Machine("one", Walker(), rows=rows)
     rows = rows if way_out else rows[:-1]
-    other = Machine("other", Somebody(), rows=rows, during={Place.HERE: after(10, Tick)})
+    other = Machine("other", Walker(), rows=rows, during={Place.HERE: after(10, Tick)})
     declared = (leads_to("who is here goes away", is_here, is_away), eventually("it goes away", is_away))
     types = (AggregateType("one", machines=(one,), properties=declared), AggregateType("other", machines=(other,)))
-    opening = tuple((name, Envelope(name, Created(Somebody()), 0)) for name in ("one", "other"))
+    opening = tuple((name, Envelope(name, Created(Walker()), 0)) for name in ("one", "other"))
     case = Case(System("both", *types), opening, Bounds(within={"other": is_known}, compared=30))
     said = {each.name: each.outcome for each in case.report().verdicts}
     assert said["who is here goes away"] is (Outcome.BROKEN if way_out else Outcome.HOLDS)

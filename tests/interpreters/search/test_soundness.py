@@ -81,7 +81,7 @@ FIXED: Final[Property[Any]] = leads_to(
 
 
 @pytest.mark.parametrize("commands", [None, 1, 2, 3])
-def test_who_can_say_no_more_has_still_to_fulfil_what_does_not_need_it(commands: int | None) -> None:
+def test_exhausted_commands_do_not_excuse_liveness_without_them(commands: int | None) -> None:
     """What is assumed to be said is not possible where it breaks, so the assumption changes nothing there."""
     assert outcome(check(breaks(FIXED), bounds=Bounds(commands=commands)), "it is fixed") is Outcome.BROKEN
 
@@ -137,7 +137,7 @@ def few(c: Count) -> bool:
 
 
 @pytest.mark.parametrize("timed", [False, True])
-def test_who_is_at_the_bounds_is_not_stuck(*, timed: bool) -> None:
+def test_a_state_at_the_bounds_is_no_deadlock(*, timed: bool) -> None:
     """It could go on, and is only not looked at any further."""
     rows: tuple[Row[Any], ...] = (
         row(ANY, Break, STAY, count),

@@ -42,7 +42,7 @@ from lifefold.interpreters.search.graph import Graph, explore
 from lifefold.interpreters.search.product_system import ProductSystem
 from lifefold.interpreters.search.symmetry import NotAlike, Renaming, Symmetry
 from lifefold.interpreters.search.unreduced import Unreduced
-from lifefold.interpreters.targets.bounded import one_letter
+from lifefold.interpreters.targets.bounded import one_undelivered
 from random_machines import RINGS, Go, Push, Ring, machines
 
 
@@ -87,7 +87,7 @@ def favourite(line: Line, _event: Called) -> Step[Line, Tell]:
     return Step(replace(line, names=names), (Tell(f"guest/{name}", "ring", Go()),))
 
 
-def is_there_anybody(line: Line, _event: Called) -> bool:
+def has_guests(line: Line, _event: Called) -> bool:
     """Somebody stands in line."""
     return bool(line.names)
 
@@ -113,7 +113,7 @@ def inn(guest: Machine[Any], calls: Any, places: frozenset[State], guests: int) 
         Line(),
         rows=(
             *(row(each, Came, each, join) for each in Open),
-            row(Open.OPEN, Called, Open.SHUT, calls, when=is_there_anybody),
+            row(Open.OPEN, Called, Open.SHUT, calls, when=has_guests),
             row(Open.SHUT, Called, Open.OPEN),
         ),
     )
@@ -165,7 +165,7 @@ def far(graph: Graph) -> dict[str, dict[int, int]]:
 
 @settings(max_examples=settings().max_examples // 7)
 @given(drawn=inns())
-def test_nothing_is_left_out_but_who_is_who(drawn: Inn) -> None:
+def test_symmetry_omits_only_the_names(drawn: Inn) -> None:
     """Every state has one that stands for it and was met, and nothing else was met; what is found is as near."""
     every = explore(drawn.product_system(symmetry=False))
     assume(not every.truncated)
@@ -234,7 +234,7 @@ def test_a_property_that_treats_some_otherwise_is_found_out(name: str) -> None:
     assert next(each.outcome for each in report.verdicts if each.name == ours.name) is Outcome.UNSOUND
 
 
-def test_who_begins_otherwise_is_not_alike() -> None:
+def test_aggregates_with_other_openings_are_not_symmetric() -> None:
     """And where nobody is, there is no symmetry to speak of."""
     of = inn(a_ring(), first, frozenset(RINGS[2]), 2)
     opening = (*of.opening[:2], ("guest/anna", Envelope("ring", Created(Ring(RINGS[2][1])), 0)))
@@ -270,7 +270,7 @@ def test_of_a_fleet_every_property_about_states_and_steps_is_answered_alike() ->
         tuple(fleet.TaskPlan(f"T{number}", "do it", max_retries=0) for number in (1, 2)),
     )
     opening = tuple(fleet.opening(plan, 0))
-    bounds = Bounds(within={"mailbox": one_letter}, commands=0, compared=200)
+    bounds = Bounds(within={"mailbox": one_undelivered}, commands=0, compared=200)
     every = check(fleet.system, opening=opening, bounds=bounds, crashes=None)
     few = check(fleet.system, opening=opening, bounds=replace_symmetry(bounds))
     outcomes = {(each.owner, each.name): each.outcome for each in every.verdicts}
@@ -283,7 +283,7 @@ def replace_symmetry(bounds: Bounds) -> Bounds:
     return Bounds(within=bounds.within, commands=bounds.commands, compared=bounds.compared, symmetry=True)
 
 
-class Letter(NamedTuple):
+class Outgoing(NamedTuple):
     """Something with a name in it that is no record."""
 
     to: str
@@ -295,8 +295,8 @@ def test_names_are_exchanged_wherever_they_stand_as_words() -> None:
     swap = Renaming({"ann": "ben", "ben": "ann"})
     held = pmap({"worker_slot:ann": pvector(["ben", "anna"]), "worker_slot:ben": pset(["ann-1", "ann"])})
     assert swap(held) == pmap({"worker_slot:ben": pvector(["ann", "anna"]), "worker_slot:ann": pset(["ann-1", "ben"])})
-    assert swap((Letter("worker/ann", Open.OPEN), 3, frozenset({"ben is gone"}))) == (
-        Letter("worker/ben", Open.OPEN),
+    assert swap((Outgoing("worker/ann", Open.OPEN), 3, frozenset({"ben is gone"}))) == (
+        Outgoing("worker/ben", Open.OPEN),
         3,
         frozenset({"ann is gone"}),
     )

@@ -183,7 +183,7 @@ def test_different_errors_are_different_findings() -> None:
     assert (errors, len(findings)) == ({"KeyError", "ValueError"}, 2)
 
 
-def test_who_has_no_time_to_heal_is_told_nothing() -> None:
+def test_a_run_that_just_ends_gets_no_operator_command() -> None:
     """What operators have still to say, as that a plan is approved, is no input of a run that just ends."""
     fleet = named("fleet-governed-2x3")
     runs = [

@@ -6,6 +6,7 @@ import pytest
 
 from fleet_worker import following, next_task, start
 from lifefold.core import fleet
+from lifefold.core.fleet.board import notifier
 from lifefold.core.fleet.dispatch.task_messages import MAILBOX, OVER
 from lifefold.core.fleet.worker import mailbox, output, question, stall_detector
 from lifefold.core.kernel import Created, Event, Phase, TimerFired, replace
@@ -54,6 +55,7 @@ def test_sessions_and_operators_do_all_that_the_fleet_has_rules_for() -> None:
                     of = board.entities.get(f"task:{name}")
                     seen[_when(of.state) if of is not None else ""] += 1
     wanted = {"asked", "answered", "expired", "limit told", "limit met", "conversation named", "conversation lost"}
+    wanted |= {"notification delivered", "notification not delivered"}
     assert wanted | {"to a queued task", "to a running task", "to a closed task"} <= seen.keys()
 
 
@@ -62,6 +64,8 @@ _NAMED: dict[type[Event], str] = {
     question.QuestionAnswered: "answered",
     output.LimitSeen: "limit told",
     output.ConversationSeen: "conversation named",
+    notifier.Delivered: "notification delivered",
+    notifier.DeliveryFailed: "notification not delivered",
 }
 
 

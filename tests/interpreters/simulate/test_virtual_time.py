@@ -45,7 +45,7 @@ def test_a_stopped_clock_keeps_no_task_waiting(backend: str, *, is_asleep: bool)
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_a_clock_runs_again(backend: str) -> None:
+def test_a_virtual_clock_can_run_twice(backend: str) -> None:
     """Who waits for the next run of it waits for as long as he says."""
 
     async def work() -> int:

@@ -166,7 +166,7 @@ async def test_a_command_gives_up_on_a_full_disk(made: Path) -> None:
 
 
 @needs_a_small_disk
-async def test_a_writer_outlasts_a_file_system_without_room(
+async def test_a_writer_survives_a_full_file_system(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, heard: Hearing
 ) -> None:
     """The same on a real file system that another file fills: the batch is written when that file is gone."""

@@ -87,7 +87,7 @@ def test_what_is_left_out_fails_the_test(left_out: str, line: str, end: str) -> 
     ("aspect", "line"),
     [("state", "firings 0 → 1"), ("effects", "effect Announce(word='lit 1')"), ("running", "+ Fire #2")],
 )
-def test_exhaustivity_can_be_dialled(aspect: Aspect, line: str) -> None:
+def test_exhaustivity_is_configurable_per_aspect(aspect: Aspect, line: str) -> None:
     """All of one aspect has to be said, and nothing of the others; with False nothing at all."""
     others: tuple[Aspect, ...] = tuple(each for each in ASPECTS if each != aspect)
     assert line in failure(lit(exhaustive=(aspect,)).finish).partition("\n\n")[0]

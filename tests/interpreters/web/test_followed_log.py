@@ -47,7 +47,7 @@ def test_the_past_at_each_position_is_what_a_fold_up_to_it_gives(log: FollowedLo
         moment = log.at(seq)
         assert (moment.seq, moment.at_ms) == (seq, decision.entry.at_ms)
         assert moment.aggregates == aggregates
-        assert (moment.account.claims, moment.account.spending) == (account.claims, account.spending)
+        assert (moment.account.attempts, moment.account.spending) == (account.attempts, account.spending)
     assert log.at(None) is log.now
     assert log.now.is_now
     assert not log.at(1).is_now

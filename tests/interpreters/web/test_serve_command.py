@@ -2,6 +2,7 @@
 
 import re
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 from asking_log import LEAVE, WORDS, at_work
 from fleet_sandbox import Sandbox
 from lifefold.interpreters.cli.app import main
-from web_desk import WAIT_S
+from lifefold.interpreters.web.server import opened
+from web_desk import WAIT_S, served
 
 
 def test_the_printed_address_leads_to_the_desk_until_ctrl_c(tmp_path: Path, state_folder: Path) -> None:
@@ -52,6 +54,22 @@ def test_a_run_goes_on_without_a_desk_that_cannot_begin(tmp_path: Path) -> None:
     done = sandbox.call("run", str(sandbox.fleet), "--no-live", "--serve", "99999")
     assert "1 of 1 tasks closed" in done.stdout
     assert "warning: no desk: 127.0.0.1:99999 cannot be used" in done.stderr
+
+
+def test_a_browser_can_connect_as_soon_as_the_address_is_printed(tmp_path: Path) -> None:
+    with opened([at_work(tmp_path / "fleet.db").path], port=0) as desk:
+        socket.create_connection(desk.bound.getsockname(), timeout=WAIT_S).close()
+
+
+def test_open_streams_end_with_the_desk_and_nothing_is_printed_of_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with served([at_work(tmp_path / "fleet.db").path]) as desk, desk.client.stream("GET", "/events") as answer:
+        lines = answer.iter_lines()
+        assert next(lines)
+        desk.desk.leave()
+        list(lines)  # until the end
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(

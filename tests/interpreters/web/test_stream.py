@@ -124,3 +124,5 @@ def test_an_id_of_several_fleets_names_each(tmp_path: Path) -> None:
         assert written({"a": 7}, is_one=True) == "7"
         with pytest.raises(ValueError, match="invalid literal"):
             parse("a:x", [first, second], is_one=False)
+        with pytest.raises(ValueError, match="names its fleet"):
+            parse("7", [first], is_one=False)

@@ -12,6 +12,7 @@ from fleet_log import ME, FleetLog, folded, said
 from lifefold.core.fleet import TaskPlan
 from lifefold.core.fleet.worker.question import REF
 from lifefold.core.kernel import Envelope
+from lifefold.core.policy.abort import AbortPolicy
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.cli.grammar import parser
 from lifefold.interpreters.web.commands import COMMANDS, Approve, Raise, Send, Stop, Words
@@ -36,19 +37,29 @@ def without_times(envelopes: list[Envelope]) -> list[tuple[str, Any, str]]:
         ({"command": "pause", "names": ["ann"], "reason": "lunch"}, ["pause", "ann", "--reason", "lunch"]),
         ({"command": "stop", "names": ["ann"], "how": "drain"}, ["stop", "ann", "--drain"]),
         ({"command": "cancel", "names": ["T1"], "reason": "no"}, ["cancel", "T1", "--reason", "no"]),
+        ({"command": "add-task", "id": "T2", "prompt": "--now", "depends_on": ["T1"], "verify": ["test -d ."],
+          "priority": 1, "approval": "merge"},
+         ["task", "add", "--id", "T2", "--prompt=--now", "--depends-on", "T1", "--verify", "test -d .",
+          "--priority", "1", "--approval", "merge"]),
     ],
-)
+)  # fmt: skip
 def test_a_command_is_the_same_in_the_log_and_in_words(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: dict[str, Any], words: list[str]
 ) -> None:
     there, here = (at_work(tmp_path / name / "fleet.db", LEAVE, WORDS).path for name in made(tmp_path))
     with served([there]) as desk:
         given = desk.give("fleet", command)
-    assert main([words[0], "--db", str(here), *words[1:]]) == 0
+    assert main(with_log(words, here)) == 0
     printed = capsys.readouterr().out.replace(str(here), str(there))
     assert [line["words"] for line in given["lines"]] == printed.splitlines()
     assert without_times(said(there)) == without_times(said(here))
     assert said(there)[-1].actor == ME
+
+
+def with_log(words: list[str], log: Path) -> list[str]:
+    """Return the words of a command that names its log."""
+    verb = words[:2] if words[0] == "task" else words[:1]
+    return [*verb, "--db", str(log), *words[len(verb) :]]
 
 
 def made(folder: Path) -> tuple[str, str]:
@@ -73,6 +84,9 @@ def made(folder: Path) -> tuple[str, str]:
         ({"command": "budget", "tokens": "many"}, ["budget", "--add-tokens", "many"]),
         ({"command": "branch"}, ["branch", "--accept"]),
         ({"command": "finish"}, ["finish"]),
+        ({"command": "abort", "name": "oen"}, ["abort", "oen", "--scope", "session"]),
+        ({"command": "abort", "name": "one", "scope": "sibling"}, ["abort", "one", "--scope", "sibling"]),
+        ({"command": "add-task", "id": "one", "prompt": "x"}, ["task", "add", "--id", "one", "--prompt", "x"]),
         ({"command": "try-account", "name": "x"}, ["resume", "--account", "x"]),
     ],
 )  # fmt: skip
@@ -82,7 +96,7 @@ def test_a_command_is_refused_with_the_sentence_of_the_command_line(
     log = FleetLog(tmp_path / "fleet.db", *PLAN).path
     with served([log]) as desk:
         given = desk.give("fleet", command, status=409)
-    assert main([words[0], "--db", str(log), *words[1:]]) == 2
+    assert main(with_log(words, log)) == 2
     printed = capsys.readouterr()
     assert [line["words"] for line in given["lines"]] == printed.out.splitlines()
     assert printed.err == f"lifefold: {given['refusal']}\n"
@@ -167,13 +181,15 @@ def test_a_key_that_is_none_is_refused(desk: Served, key: str) -> None:
 @pytest.mark.parametrize("kind", COMMANDS, ids=lambda kind: kind.__struct_config__.tag)
 def test_the_command_line_reads_the_words_of_each_command(kind: type[Words]) -> None:
     """Names and texts that look like options stay names and texts."""
-    fields = {"names": ("--kill",), "name": "--db=/x", "text": "-y", "reason": "--plan", "move": "promote", "usd": "1"}
+    fields: dict[str, Any] = {"id": "--id", "prompt": "-p", "verify": ("make -k",), "depends_on": ("-a",)}
+    fields |= {"names": ("--kill",), "name": "--db=/x", "text": "-y", "reason": "--plan", "move": "promote", "usd": "1"}
     command = kind(**{name: fields[name] for name in kind.__struct_fields__ if name in fields})
     verb, *rest = command.words()
-    arguments = parser().parse_args([verb, "--db=/log", *rest])
+    arguments = parser().parse_args([*verb.split(), "--db=/log", *rest])
     assert arguments.db == "/log"
     assert arguments.command.partition(":")[0] in {
-        "answering", "approving", "branching", "budgeting", "deciding", "releasing", "telling", "trusting", "adding",
+        "aborting", "adding", "answering", "approving", "branching", "budgeting", "deciding", "releasing", "telling",
+        "trusting",
     }  # fmt: skip
 
 
@@ -183,3 +199,11 @@ def test_words_keep_what_an_operator_has_written() -> None:
     assert Approve(reason="x").words() == ["approve", "--reason=x", "--"]
     with pytest.raises(msgspec.ValidationError, match="must have an amount"):
         msgspec.json.decode(b'{"command": "budget", "whose": "agent", "name": "ann"}', type=Raise)
+
+
+def test_an_abort_ends_a_task_as_on_the_command_line(tmp_path: Path) -> None:
+    log = FleetLog(tmp_path / "fleet.db", *PLAN, aborts=AbortPolicy()).path
+    with served([log]) as desk:
+        given = desk.give("fleet", {"command": "abort", "name": "one", "reason": "no need"})
+        assert given["lines"][0]["words"].startswith("one: aborted: one")
+    assert folded(log).record("board", "task:one").state == "CANCELLED"

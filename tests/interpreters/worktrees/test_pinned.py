@@ -389,7 +389,7 @@ async def test_a_worktree_that_was_moved_is_sound_where_it_is(scene: GitScene) -
     assert worktree_at(scene.root / "none", scene.repository / ".git") is None
 
 
-async def test_a_user_who_works_in_a_worktree_is_followed_there(scene: GitScene, tmp_path: Path) -> None:
+async def test_a_merge_updates_the_users_worktree_of_the_target_branch(scene: GitScene, tmp_path: Path) -> None:
     """The branch that is checked out in a worktree of the user's own moves with its files."""
     scene.git("checkout", "--quiet", "--detach")
     scene.git("worktree", "add", "--quiet", str(tmp_path / "mine"), "main")

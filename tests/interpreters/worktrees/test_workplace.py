@@ -492,7 +492,7 @@ async def test_work_is_merged_by_a_merge_commit(scene: GitScene) -> None:
 
 
 @pytest.mark.parametrize("configured", [True, False])
-async def test_commits_are_by_whom_the_repository_names_or_else_by_us(scene: GitScene, *, configured: bool) -> None:
+async def test_commits_have_the_configured_author_or_lifefold(scene: GitScene, *, configured: bool) -> None:
     """No identity is invented from the host's name, and none is needed."""
     if configured:
         scene.git("config", "user.name", "The Team")

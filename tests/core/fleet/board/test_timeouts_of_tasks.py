@@ -93,7 +93,7 @@ def test_the_latest_sessions_count_and_the_oldest_are_forgotten() -> None:
     assert brief(ask(of)).timeout_ms == PLAIN_MS
 
 
-def test_an_agent_that_is_not_adaptive_hears_nothing_of_it() -> None:
+def test_an_agent_without_adaptive_limits_gets_no_duration() -> None:
     """Its own time-out is what counts, as ever."""
     of = opened(make("T1"), worker_slots=("ann",))
     assert brief(ask(of)).timeout_ms == 0

@@ -226,7 +226,7 @@ def test_what_is_done_is_handed_over_all_the_same() -> None:
     assert rest(other, "T1+2").state("task:T1+2") == "CANCELLED"
 
 
-def test_a_person_who_has_a_task_tried_again_wants_it_after_all() -> None:
+def test_a_retry_by_an_operator_cancels_the_abort() -> None:
     """It is open at once, and an abort that is said later reaches it again."""
     of = parts(max_retries=2, at_work=2)
     fail(of, "T1+2")

@@ -92,7 +92,7 @@ def test_an_operator_can_retry_a_task_whose_approval_expired() -> None:
     assert brief(ask(of)).failure == "not approved within 60 s"
 
 
-def test_who_answers_ends_the_waiting() -> None:
+def test_an_answer_ends_the_timer_of_the_approval() -> None:
     """No timer is left."""
     for said in (approval.ApprovalGranted(), approval.ApprovalRefused()):
         of = parked(make("T2"), approval_ms=60_000).give("task:T1", said)

@@ -74,7 +74,7 @@ def test_what_was_set_aside_is_settled_with_what_it_has_cost() -> None:
     assert account(of) == (20, 0, 0)
 
 
-def test_who_is_gone_is_settled_with() -> None:
+def test_the_reservation_of_a_gone_worker_is_settled() -> None:
     """And somebody else has a share set aside for the same task."""
     of = ask(limited(make("T1"), all_budgets={FLEET: money(100, 60)}))
     ask(of, "bob")
@@ -179,7 +179,7 @@ def test_an_agent_whose_budget_is_spent_waits_for_more() -> None:
     assert (assigned(ask(of, "bob")), of.state("task:T2")) == ([("worker/bob", "T2")], "CLAIMED")
 
 
-def test_who_only_verifies_or_merges_needs_no_share() -> None:
+def test_a_verification_or_merge_needs_no_reservation() -> None:
     """What is done is brought home, though nothing is left to spend."""
     done = make("T1", state=task.State.DONE, stage=task.Stage.MERGE, result=1, epoch=1)
     of = ask(limited(done, make("T2"), all_budgets={FLEET: sessions(1)}))

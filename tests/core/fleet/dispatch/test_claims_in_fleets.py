@@ -16,7 +16,7 @@ from lifefold.core.lifecycles.budget.amounts import Amounts
 # Roles
 
 
-def test_a_task_goes_to_the_one_who_has_waited_longest_of_those_with_its_role() -> None:
+def test_a_task_goes_to_the_longest_waiting_worker_with_its_role() -> None:
     """Whoever has no such role goes on waiting, however long he has."""
     of = opened(
         make("T0"), make("T1", "T0", role="tester"), worker_slots={"ann": (), "bob": ("tester",), "cid": ("tester",)}
@@ -143,7 +143,7 @@ def test_a_folder_is_all_that_is_in_it_and_no_more(one: str, other: str, same: b
 # One claim each
 
 
-def test_everybody_who_waits_gets_one_of_the_tasks_that_come_free_at_once() -> None:
+def test_every_waiting_worker_gets_one_of_the_tasks_opened_together() -> None:
     """Tasks in their order, workers in theirs; nobody two, and nothing twice."""
     tasks = [make(f"T{n}", "T0", ordinal=n) for n in range(1, 5)]
     of = ask(opened(make("T0"), *tasks, worker_slots=("ann", "bob", "cid", "dan")), "ann", "dan", "cid", "bob")

@@ -107,6 +107,16 @@ def test_a_limit_is_told_when_the_account_begins_to_rest() -> None:
     assert told(of) == [("limit", "account left rests at a limit: five_hour limit", "", "")]
 
 
+def test_a_limit_that_the_probe_meets_is_no_news() -> None:
+    """The account was tried again and rests longer: people know of the limit already."""
+    ref = accounts.ref_of("left")
+    of = listening(make("T1"), more={ref: account.Account()}).give(ref, account.LimitReported(), "worker/ann")
+    of.elapse(ref, "RestOver")
+    assert of.state(ref) == account.State.PROBING
+    of.give(ref, account.LimitReported(), "worker/ann")
+    assert (of.state(ref), [each[0] for each in told(of)]) == (account.State.RESTING, ["limit"])
+
+
 def test_an_agent_that_stops_before_its_tasks_is_told_and_so_is_the_end() -> None:
     """With the last agent the fleet is over."""
     of = go(listening(make("T1")), "ann", "too many errors")
@@ -133,6 +143,13 @@ def test_the_fleet_is_over_with_its_last_service() -> None:
         ("service", "service web is down: it crashed"),
         ("over", "the fleet is over: 0 of 0 tasks are closed"),
     ]
+
+
+def test_a_last_service_that_has_failed_is_told_before_the_end() -> None:
+    """A receiver of both learns the cause first."""
+    of = go(listening(more={"service_slot:web": service_slot.ServiceSlot()}), "ann")
+    of.hear("service/web", "service_slot:web", service_slot.ServiceGone("it crashed", failed=True))
+    assert [each[0] for each in told(of)] == ["service", "over"]
 
 
 def test_each_notifier_hears_of_its_kinds_only() -> None:

@@ -58,7 +58,7 @@ def busy(*priorities: int, **options: Any) -> Hand:
     return of
 
 
-def test_a_task_that_comes_first_takes_the_place_of_one_that_is_at_work() -> None:
+def test_an_urgent_task_preempts_a_running_one() -> None:
     """The other one is open again under its used number, has not failed, and says for what it has made room."""
     of = add(busy(2, worker_slots=("ann",)), "X", 1)
     before, reason = make("L1", priority=2), "preempted for X"
@@ -70,7 +70,7 @@ def test_a_task_that_comes_first_takes_the_place_of_one_that_is_at_work() -> Non
     assert asked(of) == {"ann": "X"}
 
 
-def test_who_made_room_is_given_what_comes_first_and_then_what_it_was_at() -> None:
+def test_a_preempted_worker_gets_the_urgent_task_and_then_its_own() -> None:
     """What it says about the task that was taken from it is refused."""
     of = add(busy(2, worker_slots=("ann",)), "X", 1)
     of.dismiss("worker/ann", "task:L1", task.Completed(1))
@@ -84,13 +84,13 @@ def test_who_made_room_is_given_what_comes_first_and_then_what_it_was_at() -> No
 
 
 @pytest.mark.parametrize("priority", [2, 3])
-def test_nothing_makes_room_for_what_does_not_come_before_it(priority: int) -> None:
+def test_no_task_is_preempted_for_one_that_is_not_more_urgent(priority: int) -> None:
     """Strictly before: two of one priority never take turns."""
     of = add(busy(2, worker_slots=("ann",)), "X", priority)
     assert (recalled(of), asked(of), states(of, "L1")) == ([], {}, ["IN_PROGRESS"])
 
 
-def test_nothing_makes_room_in_a_fleet_that_does_not_say_so() -> None:
+def test_no_task_is_preempted_in_a_fleet_without_preemption() -> None:
     """Whatever comes first waits till somebody is free, and nobody is looked up."""
     of = ask(opened(make("L1", priority=9)))
     of.give("task:X", Created(make("X", priority=1)))
@@ -109,9 +109,7 @@ def test_no_worker_is_preempted_while_a_suitable_worker_is_free() -> None:
 @pytest.mark.parametrize(
     ("priorities", "lets_go"), [((2, 4, 3), "bob"), ((4, 2, 3), "ann"), ((3, 3, 3), "cat"), ((2, 3, 3), "cat")]
 )
-def test_the_lowest_makes_room_and_of_these_the_one_that_was_claimed_last(
-    priorities: tuple[int, ...], lets_go: str
-) -> None:
+def test_the_last_claimed_task_of_the_lowest_priority_is_preempted(priorities: tuple[int, ...], lets_go: str) -> None:
     """The least is lost by that; what is given out by its priority was claimed in that order."""
     of = board(worker_slots=("ann", "bob", "cat"))
     for name, priority in zip(("ann", "bob", "cat"), priorities, strict=True):
@@ -121,7 +119,7 @@ def test_the_lowest_makes_room_and_of_these_the_one_that_was_claimed_last(
     assert states(of, f"of-{lets_go}") == ["OPEN"]
 
 
-def test_who_may_not_take_any_more_what_it_was_asked_for_is_free_and_another_one_is_asked() -> None:
+def test_a_preempted_worker_that_may_not_take_the_task_is_replaced() -> None:
     """Its room is of no use to anybody: nobody waits for it."""
     trusted = AccessLevel.TRUSTED
     sat = {f"worker_slot:{name}": worker_slot.WorkerSlot(trust=Trust(trusted)) for name in ("ann", "bob")}
@@ -139,7 +137,7 @@ def test_who_may_not_take_any_more_what_it_was_asked_for_is_free_and_another_one
     assert assigned(ask(of, "ann")) == [("worker/ann", "X")]
 
 
-def test_one_is_asked_for_a_task_however_long_it_waits() -> None:
+def test_one_worker_is_preempted_for_a_waiting_task() -> None:
     """Whatever else happens meanwhile."""
     of = add(busy(2, 2), "X", 1)
     assert asked(of) == {"bob": "X"}
@@ -159,7 +157,7 @@ def test_two_urgent_tasks_preempt_two_workers_and_no_third_when_they_swap() -> N
     assert asked(of) == {}
 
 
-def test_room_that_is_not_needed_any_more_is_for_the_next_that_comes_before_what_had_to_go() -> None:
+def test_an_unneeded_preemption_serves_the_next_urgent_task() -> None:
     """The task that it was for is cancelled; nothing that comes later is given the room."""
     of = add(busy(3, 3), "X", 1)
     of.give("task:X", task.Cancelled("not any more"))
@@ -178,7 +176,7 @@ def test_a_preemption_request_that_no_task_needs_is_harmless() -> None:
     assert asked(of) == {}
 
 
-def test_what_is_done_is_handed_over_and_makes_no_room() -> None:
+def test_done_work_is_handed_over_and_not_preempted() -> None:
     """Its owner is free soon (E16)."""
     of = add(finish(busy(2, worker_slots=("ann",)), "L1"), "X", 1)
     assert (asked(of), states(of, "L1")) == ({}, ["DONE"])
@@ -211,7 +209,7 @@ def test_a_preempted_worker_that_goes_is_replaced_by_another_one() -> None:
     assert asked(of) == {}
 
 
-def test_one_who_is_just_gone_is_not_asked() -> None:
+def test_a_worker_that_is_just_gone_is_not_preempted() -> None:
     """What it had at work is given back, and somebody who is there makes room."""
     of = busy(2, 3)
     of.give("task:L1", task.Blocked("a person has to look"))
@@ -222,7 +220,7 @@ def test_one_who_is_just_gone_is_not_asked() -> None:
     assert (asked(of), states(of, "L2", "Y")) == ({}, ["OPEN", "OPEN"])
 
 
-def test_one_who_goes_and_gives_back_its_share_is_not_asked() -> None:
+def test_a_leaving_worker_with_a_settled_reservation_is_not_preempted() -> None:
     """What it had makes no room any more, though it is still on its way to be given back."""
     caps = Caps(sessions=1)
     ((ref, limited),) = budget_of(budgets.FLEET, caps, Budget(caps, Amounts(sessions=1)))
@@ -236,7 +234,7 @@ def test_one_who_goes_and_gives_back_its_share_is_not_asked() -> None:
     assert assigned(ask(of, "ann")) == [("worker/ann", "X")]
 
 
-def test_only_who_has_its_role_makes_room() -> None:
+def test_only_a_worker_with_the_role_is_preempted() -> None:
     """Though somebody else is at something of lower priority."""
     of = add(busy(8, 9, worker_slots={"ann": ("r",), "bob": ()}), "X", 8, role="r")
     assert asked(of) == {}
@@ -244,7 +242,7 @@ def test_only_who_has_its_role_makes_room() -> None:
     assert (asked(of)["ann"], states(of, "L1")) == ("Y", ["OPEN"])
 
 
-def test_only_who_is_trusted_so_far_makes_room() -> None:
+def test_only_a_worker_with_enough_trust_is_preempted() -> None:
     """The same of trust (E34)."""
     levels = {"ann": AccessLevel.TRUSTED, "bob": AccessLevel.UNTRUSTED}
     worker_slots = {f"worker_slot:{name}": worker_slot.WorkerSlot(trust=Trust(level)) for name, level in levels.items()}
@@ -278,7 +276,7 @@ def test_an_urgent_retry_preempts_a_worker_after_its_rest() -> None:
     assert asked(rest(of, "X")) == {"ann": "X"}
 
 
-def test_what_had_to_go_may_have_what_comes_later_still_make_room() -> None:
+def test_a_preempted_task_can_preempt_a_later_one() -> None:
     """Where the first could not be had: each comes strictly before the next, so that it ends."""
     of = busy(8, 9, worker_slots={"ann": ("r",), "bob": ()})
     add(of, "X", 1, role="r")
@@ -307,7 +305,7 @@ def recalled_worker(of: Hand, within_ms: int = DEADLINE_MS) -> Hand:
 
 
 @pytest.mark.parametrize(("within_ms", "has_ms"), [(DEADLINE_MS, DEADLINE_MS), (0, session.Limits().grace_ms)])
-def test_a_session_that_makes_room_is_asked_and_has_the_deadline_that_is_said(within_ms: int, has_ms: int) -> None:
+def test_a_preempted_session_is_interrupted_with_the_configured_deadline(within_ms: int, has_ms: int) -> None:
     """If none is said, its grace; whoever outlasts it is killed, and that is no error."""
     of = recalled_worker(running(), within_ms)
     assert agent_states(of) == ("Interrupting", "Idle")
@@ -321,7 +319,7 @@ def test_a_session_that_makes_room_is_asked_and_has_the_deadline_that_is_said(wi
     assert of.record("session").total_errors == 0
 
 
-def test_a_session_that_is_being_spawned_makes_room_as_soon_as_it_runs_and_has_its_deadline() -> None:
+def test_a_spawning_session_is_preempted_with_its_deadline_as_soon_as_it_runs() -> None:
     of = start(recalled_worker(spawning()))
     assert agent_states(of) == ("Interrupting", "Idle")
     assert of.part("session", "GraceExceeded").deadline_ms == of.now_ms + DEADLINE_MS
@@ -351,7 +349,7 @@ def test_a_deadline_is_said_by_the_example_events() -> None:
 # The plan, and what is said
 
 
-def test_a_plan_says_whether_tasks_make_room_and_without_it_nothing_is_there() -> None:
+def test_preemption_requests_exist_only_in_a_plan_with_preemption() -> None:
     agents, tasks = (AgentPlan("ann"), AgentPlan("bob")), (TaskPlan("T1", "do it"),)
     (desk, *_) = (envelope.event for _, envelope in opening(Plan("p", agents, tasks, preemption=Preemption(7)), 0))
     assert isinstance(desk, Opened)
@@ -363,7 +361,7 @@ def test_a_plan_says_whether_tasks_make_room_and_without_it_nothing_is_there() -
     assert not [ref for ref in desk.records if ref.startswith("preemption_request:")]
 
 
-def test_status_says_for_what_an_agent_makes_room_until_it_is_free() -> None:
+def test_status_names_the_task_that_an_agent_is_preempted_for() -> None:
     of, agent = add(busy(2, worker_slots=("ann",)), "X", 1), running().aggregate
     seen = projection.agents({"board": of.aggregate, agent.name: agent})
     assert [each.preempted_for for each in seen] == ["X"]
@@ -375,7 +373,7 @@ def test_status_says_for_what_an_agent_makes_room_until_it_is_free() -> None:
 
 
 @pytest.mark.no_cover
-def test_a_room_that_cannot_be_passed_on_breaks_a_property() -> None:
+def test_a_preemption_request_that_cannot_be_passed_on_breaks_a_property() -> None:
     """Without one of its other rows it would be no machine at all."""
     rows = [each for each in preemption_request.machine.rows if each.event is not preemption_request.RequestPassedOn]
     lost = Machine(
@@ -389,7 +387,7 @@ def test_a_room_that_cannot_be_passed_on_breaks_a_property() -> None:
     assert not check(preemption_request.machine).broken()
 
 
-def test_why_says_who_makes_room_and_why_what_had_to_go_is_open() -> None:
+def test_why_names_the_preempted_agent_and_explains_the_preempted_task() -> None:
     """In the sentence of each of the two."""
     of, agent = add(busy(2, worker_slots=("ann",)), "X", 1), running().aggregate
     both = {"board": of.aggregate, agent.name: agent}
@@ -398,9 +396,7 @@ def test_why_says_who_makes_room_and_why_what_had_to_go_is_open() -> None:
 
 
 @pytest.mark.parametrize(("stage", "is_so"), [(task.Stage.WORK, False), (task.Stage.VERIFY, True)])
-def test_who_makes_room_is_given_no_work_before_but_may_bring_some_to_its_end(
-    stage: task.Stage, *, is_so: bool
-) -> None:
+def test_a_preempted_worker_gets_no_other_work_but_may_finish_a_stage(stage: task.Stage, *, is_so: bool) -> None:
     """What is only to be verified, or merged, is nothing that has to make room."""
     of = add(add(busy(2, worker_slots=("ann",)), "X", 1), "L2", 3, stage=stage)
     assert preemption.has_no_work(of.aggregate)
@@ -426,7 +422,7 @@ def test_a_rule_that_is_lost_breaks_a_property(rule: str, prop: str) -> None:
 
 
 @pytest.mark.no_cover
-def test_who_is_not_told_to_end_his_session_would_be_at_lost_work_for_ever() -> None:
+def test_a_worker_without_a_recall_would_work_at_a_lost_task_for_ever() -> None:
     """What never comes is known when all is looked at; people need say nothing for that."""
     report = lost("abandon", commands=0)
     assert not report.truncated

@@ -94,7 +94,7 @@ def test_the_rest_grows_with_every_restart(recent: int, rest_ms: int) -> None:
     assert resting(recent).part("supervisor", "RestartDue").deadline_ms == rest_ms
 
 
-def test_whom_the_board_refuses_is_quarantined_with_both_reasons() -> None:
+def test_an_agent_whose_restart_is_refused_is_quarantined_with_both_reasons() -> None:
     """It has nothing in hand, nobody reads its messages, and people are told why."""
     of = fallen("no api key").hear("board", "supervisor", supervisor.Refused("it was restarted 3 times within 1 h"))
     reason = of.record("supervisor").reason
@@ -190,7 +190,7 @@ def test_a_storm_over_many_agents_is_stopped_by_what_they_share() -> None:
     assert restart(of, "bob") == supervisor.Refused("agents of this fleet were restarted once within 1 h")
 
 
-def test_only_time_makes_room_for_another_restart() -> None:
+def test_only_time_frees_a_restart_permit() -> None:
     """A whole window after the worker has used the permit, neither sooner (hive#6578) nor by a success (tools#3631)."""
     of = desk(1, 1, window_ms=50)
     of.now_ms = 100
@@ -210,7 +210,7 @@ def test_a_permit_is_held_from_the_answer_to_the_restart() -> None:
     assert isinstance(asks(of, "bob"), supervisor.Refused)
 
 
-def test_who_goes_gives_back_the_permits_that_it_has_not_used() -> None:
+def test_a_gone_worker_returns_its_unused_permits() -> None:
     """So that another one may use those of all."""
     of = desk(1, 1)
     asks(of, "ann")
@@ -226,7 +226,7 @@ def test_a_fleet_without_permits_restarts_no_agent() -> None:
     assert asks(of, "ann") == supervisor.Refused("it is not restarted")
 
 
-def test_a_plan_says_who_is_restarted_and_without_it_nothing_is_there() -> None:
+def test_restart_permits_exist_only_in_a_plan_with_restarts() -> None:
     """One that says so has permits on its board, and a supervision for each agent that may be restarted at all."""
     agents = (AgentPlan("ann", restart=Restart(2, 7, PAUSE)), AgentPlan("bob", restart=Restart(0)))
     plan = Plan("p", agents, (TaskPlan("T1", "do it"),), restarts=Intensity(1, 9))

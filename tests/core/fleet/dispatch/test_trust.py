@@ -68,7 +68,7 @@ def level(of: Hand, name: str) -> AccessLevel:
 # Who may take what
 
 
-def test_a_task_goes_to_the_one_who_has_waited_longest_of_those_who_are_trusted_so_far() -> None:
+def test_a_task_goes_to_the_longest_waiting_worker_with_enough_trust() -> None:
     """Whoever is not goes on waiting, however long he has, and takes the next that he may."""
     of = board_of(
         make("T1", level=TRUSTED), make("T2", ordinal=1), ann=Trust(), bob=Trust(TRUSTED), cid=Trust(ELEVATED)
@@ -121,7 +121,7 @@ def test_a_claim_is_taken_and_merged_unseen_if_and_only_if_the_formula_says_so(
 # Whose work is seen
 
 
-def test_the_work_of_one_who_is_not_trusted_to_merge_waits_for_a_person() -> None:
+def test_work_of_an_agent_without_trust_to_merge_waits_for_an_approval() -> None:
     """And that of one who is does not, of the same task."""
     of = ask(board_of(make("T1", merges=TRUSTED, max_retries=1), ann=Trust(), bob=Trust(TRUSTED)))
     assert brief(of).needs_approval
@@ -256,7 +256,7 @@ def test_a_level_moves_by_the_formula_and_by_nothing_else(first: AccessLevel, sa
     assert of.record("worker_slot:ann").trust == trust
 
 
-def test_a_failure_is_neutral_and_who_is_gone_earns_nothing() -> None:
+def test_a_failure_is_neutral_and_a_gone_worker_earns_nothing() -> None:
     """What was done by him is closed all the same."""
     of = fail(
         ask(board_of(make("T1"), make("T2", always_needs_approval=True, ordinal=1), ann=Trust(), bob=Trust())), "T1"

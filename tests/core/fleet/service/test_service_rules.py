@@ -125,7 +125,7 @@ def test_a_trigger_that_comes_while_it_waits_is_run_once_and_one_that_comes_whil
     assert running(of) == ""
 
 
-def test_a_message_for_which_there_is_no_room_is_refused() -> None:
+def test_a_full_inbox_refuses_a_message() -> None:
     """And so is any where no messages are taken."""
     full = Hand("service/web", {**_records(), "inbox": inbox.Inbox(takes_messages=True)})
     full.give("desired_state", desired_state.HoldWanted())
@@ -171,7 +171,7 @@ def test_a_service_that_is_paused_lets_its_run_end_and_begins_nothing() -> None:
     assert running(of) == "every 1m"
 
 
-def test_a_pause_of_who_is_down_for_a_while_binds_when_he_is_up() -> None:
+def test_a_pause_of_a_service_that_is_down_holds_after_its_restart() -> None:
     """Nothing is run by who comes back."""
     of = send(serving(restart_policy="on_failure", max_consecutive_failures=1), "one", "two")
     ends(of, session.Error("no"))

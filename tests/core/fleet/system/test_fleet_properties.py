@@ -24,13 +24,13 @@ from witnessed_fleet import MERGED, OUTCOME, witnessed
 NEAR: Final = Limits(max_consecutive_errors=2, max_total_errors=2)
 
 
-def one_letter(box: Mailbox) -> bool:
+def one_undelivered(box: Mailbox) -> bool:
     """Tell whether a mailbox has no more than one message."""
     return len(box.messages) <= 1
 
 
 STOP: Final = {"desired_state": (desired_state.StopWanted,)}
-FEW: Final = Bounds(within={"mailbox": one_letter}, commands=5, compared=COMPARED)
+FEW: Final = Bounds(within={"mailbox": one_undelivered}, commands=5, compared=COMPARED)
 
 
 def planned(agents: int, tasks: int, *, max_retries: int = 1) -> Any:
@@ -112,7 +112,7 @@ def _is_deaf(of: Aggregate, transition: Transition) -> Any:
 
 
 @rule(on=fleet_task.machine)
-def _hands_over_to_nobody(of: Aggregate, transition: Transition) -> Any:
+def _hands_over_without_slot(of: Aggregate, transition: Transition) -> Any:
     """Hand the task over without taking the worker slot."""
     for wish in claims.hand_over(of, transition):
         if isinstance(wish, Tell):
@@ -161,7 +161,7 @@ def _hands_over_to_both(of: Aggregate, transition: Transition) -> Any:
 BOARD, WORKER = system.aggregates["board"], system.aggregates["worker"]
 
 MISTAKES: Final[dict[str, tuple[str, list[Rule] | None, list[Rule] | None]]] = {
-    "nobody is sent home": ("a fleet without tasks left ends", without(BOARD, "stop_workers"), None),
+    "no worker is stopped": ("a fleet without tasks left ends", without(BOARD, "stop_workers"), None),
     "the task of who is gone stays his": ("every owner is at its task", without(BOARD, "release"), None),
     "a failure is not told": ("every task is settled at last", None, without(WORKER, "report", _says_nothing)),
     "a stopped agent keeps its work": ("has no work to do", None, without(WORKER, "work_ends", _keeps_work)),
@@ -170,7 +170,7 @@ MISTAKES: Final[dict[str, tuple[str, list[Rule] | None, list[Rule] | None]]] = {
     "a stopped agent takes messages": ("while an agent may read", None, without(WORKER, "close_mailbox")),
     "a task is given to an empty worker slot": (
         "every owner is at its task",
-        without(BOARD, "hand_over", _hands_over_to_nobody),
+        without(BOARD, "hand_over", _hands_over_without_slot),
         None,
     ),
     "a task is given under an old number": ("was made by the board", without(BOARD, "hand_over", _old_number), None),
@@ -204,7 +204,7 @@ def test_a_mistake_in_the_rules_of_a_fleet_breaks_a_property(
 
 
 @pytest.mark.no_cover
-def test_a_task_that_is_handed_over_to_two_is_in_two_hands() -> None:
+def test_a_task_handed_to_two_workers_breaks_ownership() -> None:
     """Under one claim."""
     twice = witnessed(STOP, {"board": without(BOARD, "hand_over", _hands_over_to_both)})
     assert "no two workers hold the same claim" in broken(twice, planned(2, 1, max_retries=0))

@@ -378,7 +378,7 @@ NEW_WORK: Final = {
 
 
 @pytest.mark.parametrize("name", NEW_WORK)
-def test_a_new_task_is_open_for_who_comes_with_the_same_change(name: str) -> None:
+def test_a_new_task_is_open_for_an_agent_of_the_same_plan_change(name: str) -> None:
     """The order within one change makes no difference; what was there and asks for the role is open, too."""
     before, after = NEW_WORK[name]
     old = plan(t("T1"), t("T2", role="pilot"), agents=before)
@@ -388,7 +388,7 @@ def test_a_new_task_is_open_for_who_comes_with_the_same_change(name: str) -> Non
     assert assigned(ask(of, "cat")) == [("worker/cat", "T2")]
 
 
-def test_a_task_that_takes_more_trust_is_open_for_who_comes_with_it() -> None:
+def test_a_task_with_more_trust_is_open_for_an_agent_of_the_same_plan_change() -> None:
     """And one that lacked a role as well is blocked by what it lacks then."""
     old = plan(t("T1"), t("T2", role="pilot", trust=AccessLevel.ELEVATED), gates=GatePlan())
     of = begun(old)
@@ -853,7 +853,7 @@ def test_one_obstacle_refuses_the_whole_change() -> None:
     assert "task:T3" not in of.aggregate.entities
 
 
-def test_of_two_operators_who_change_the_same_plan_one_is_told_so() -> None:
+def test_one_of_two_concurrent_plan_changes_is_refused() -> None:
     """The second one has not seen what the first has changed."""
     old = plan(t("T1"))
     of = begun(old)

@@ -1,5 +1,6 @@
 """Operator messages for a running session: each is posted once, counts when it is taken, and is never lost."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import pytest
@@ -13,11 +14,11 @@ from lifefold.core.fleet.worker import assignment, desired_state, mailbox, outpu
 from lifefold.core.fleet.worker.prompt import steered
 from lifefold.core.fleet.worker.question_model import QuestionAsked
 from lifefold.core.fleet.worker.steering import MessagePosted, State, Steering, SteeringOpened, machine
-from lifefold.core.kernel import STAY, Record, Step, replace, row
+from lifefold.core.kernel import STAY, Aggregate, PropertyKind, Record, Step, replace, row
 from lifefold.core.lifecycles import session, session_profiles
 from lifefold.effects import CancelSession, FollowOutput, SteerSession
 from lifefold.interpreters.check import Bounds, check
-from lifefold.interpreters.targets.bounded import few_posted
+from lifefold.interpreters.targets.bounded import few_letters, few_posted
 from lifefold.interpreters.targets.check_targets import named
 from lost_rules import without
 
@@ -170,6 +171,32 @@ def test_a_plan_says_which_agents_are_steered() -> None:
 def test_another_prompt_has_the_messages_and_says_what_became_of_the_turn() -> None:
     assert steered(("one", "two"), interrupted=False) == "You have messages:\n- one\n- two\n\nGo on with your task."
     assert steered(("one",), interrupted=True).startswith("Your turn was interrupted.")
+
+
+def test_a_small_mailbox_has_all_its_properties() -> None:
+    """Also where a running session takes its messages one by one."""
+    small = mailbox.machine.without_properties("a mailbox is full")
+    proven(small, Bounds(within={"mailbox": few_letters}, compared=0))
+
+
+def test_the_properties_of_a_worker_hold_on_the_way_of_a_message() -> None:
+    """And for a worker without steering, and for the board."""
+    of = running()
+    states_seen = [of.aggregate]
+    steps: tuple[Callable[[], object], ...] = (
+        lambda: send(of, "one"),
+        lambda: tell_taken(of, 1),
+        lambda: exit_with(of, session.Success()),
+    )
+    for step in steps:
+        step()
+        states_seen.append(of.aggregate)
+    plain = start(next_task(following())).aggregate
+    assert all(each.holds(seen) for each in steering.OF_WORKERS for seen in (*states_seen, plain))
+    assert [steering.has_posted(each) for each in (*states_seen, plain)] == [False, True, False, False, False]
+    assert not steering.has_posted(Aggregate("board"))
+    (reachable,) = steering.AT_LAST
+    assert reachable.property_kind is PropertyKind.SOMETIMES
 
 
 # What the properties find

@@ -98,7 +98,7 @@ def test_an_unknown_agent_begins_with_restricted_permissions() -> None:
     assert access.may("b", "open", "claimed")
 
 
-def test_a_record_goes_up_and_down() -> None:
+def test_a_trust_level_rises_and_falls() -> None:
     """Failure is neutral, a violation demotes and blocks, a hand forgives (E35)."""
     access = GraduatedAccess()
     for _ in range(3):

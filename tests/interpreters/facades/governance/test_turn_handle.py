@@ -143,7 +143,7 @@ MADE_ODDLY: Final[dict[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("given", MADE_ODDLY)
-def test_what_makes_no_sense_is_refused_where_it_is_given(given: str) -> None:
+def test_invalid_arguments_are_refused_at_the_call(given: str) -> None:
     """By TypeError or ValueError, and not by the first event that meets with it."""
     with pytest.raises((TypeError, ValueError)):
         AgentTurnStateMachine(**MADE_ODDLY[given])

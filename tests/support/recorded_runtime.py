@@ -17,7 +17,7 @@ def alive(_state: AgentState) -> bool:
 
 
 @dataclass
-class AgentHouse:
+class RecordedRuntime:
     """``told`` has what was heard of, in order. Hooks may be set by a test."""
 
     store: StateManager = field(default_factory=MemoryStateManager)

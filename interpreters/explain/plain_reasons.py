@@ -1,0 +1,33 @@
+"""Reasons in plain words: what stands in a record as ``Error(exit status 1)`` is shown as ``exit status 1``.
+
+Document 000 writes the end of a session as ``Error(message)``, and records keep that form: it is a part of the digests
+of every log. An operator reads the message alone. A reason has the form at its beginning, or after the words that the
+rules put before it, so that code in an agent's own sentence stays as it is.
+"""
+
+import re
+from typing import Final
+
+_FORM: Final = re.compile(r"(?:^|(?<=: )|(?<=; )|(?<=was )|(?<=is )|(?<=, )|(?<=\())(?:Error|Timeout)\(")
+"""The beginning of the form, where a reason can have it."""
+
+
+def in_plain_words(reason: str) -> str:
+    """Return a reason without the form of document 000 around messages."""
+    at = 0
+    while (found := _FORM.search(reason, at)) is not None:
+        message, rest = _parted(reason[found.end() :])
+        at, reason = found.start() + len(message), f"{reason[: found.start()]}{message}{rest}"
+    return reason
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """Return the message before the closing bracket of the form, and what follows it; a cut message has no bracket."""
+    depth = 1
+    for place, each in enumerate(text):
+        depth += (each == "(") - (each == ")")
+        if not depth:
+            return text[:place], text[place + 1 :]
+    # A message with an open bracket of its own: the last bracket is that of the form.
+    before, closing, after = text.rpartition(")")
+    return (before, after) if closing else (text, "")

@@ -1,0 +1,54 @@
+"""The words of states on screens. The documents' own names of states are in ``show``, in ``why``, and in all JSON."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from lifefold.core.lifecycles import session
+from lifefold.core.lifecycles.task import State
+from lifefold.interpreters.explain.plain_reasons import in_plain_words
+
+OF_TASKS: Final[Mapping[str, str]] = {
+    State.OPEN: "not begun",
+    State.PLANNED: "planned",
+    State.CLAIMED: "running",
+    State.IN_PROGRESS: "running",
+    State.DONE: "done, not merged",
+    State.PENDING_APPROVAL: "waiting for approval",
+    State.FAILED: "failed",
+    State.BLOCKED: "blocked",
+    State.ORPHANED: "session died",
+    State.WAITING_FOR_SUBTASKS: "waiting for its parts",
+    State.CANCELLED: "cancelled",
+    State.CLOSED: "closed",
+}
+
+_OF_SESSIONS: Final[Mapping[str, str]] = {
+    session.State.INITIALIZING: "preparing",
+    session.State.BUILDING_PROMPT: "preparing",
+    session.State.SPAWNING: "starting",
+    session.State.RUNNING: "running",
+    session.State.INTERRUPTING: "interrupting",
+    session.State.SESSION_COMPLETE: "finishing",
+    session.State.COOLING_DOWN: "cooling down",
+    session.State.STOPPED: "stopped",
+}
+
+
+_RESTS: Final = frozenset({"Pause", "Hold"})
+"""The desired states in which an agent begins nothing."""
+
+
+def of_task(state: str, *, retried: bool) -> str:
+    """Return the state of a task in words; ``retried``: the fleet itself will try it again."""
+    return "failed, is retried" if retried else OF_TASKS[state]
+
+
+def of_agent(state: str, task: str, desired: str = "") -> str:
+    """Return the state of an agent in words; one that has no task, or rests with it, is idle. A service has its own."""
+    words = _OF_SESSIONS.get(state, state)
+    return "idle" if words == "preparing" and (not task or desired in _RESTS) else words
+
+
+def unwrapped(reason: str) -> str:
+    """Return a reason in one line; the end of a session is told without the name of its kind around it."""
+    return in_plain_words(" ".join(reason.split()))
