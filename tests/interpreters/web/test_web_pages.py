@@ -103,7 +103,7 @@ def test_the_page_of_a_task_says_what_why_says(desk: Served, log: Path, capsys: 
 def test_asked_believed_and_evident_stand_side_by_side(desk: Served) -> None:
     page = desk.json("/fleets/fleet/agents/ann.json")
     agent = page["agent"]
-    assert (agent["asked"], agent["believed"]) == ("Run", "Running? no process")
+    assert (agent["asked"], agent["believed"]) == ("Run", "running? no process")
     assert agent["evident"] == "no process was found"
     assert {"session": "Running", "assignment": "Working"}.items() <= {
         each["machine"]: each["state"] for each in page["marks"]
