@@ -109,18 +109,15 @@ class Codec:
         self._fields = {key: _field_decoders(machine) for key, machine in machines.items()}
         self._activities = {key: _activity_decoders(machine) for key, machine in machines.items()}
 
-    def decode(self, aggregate: str, data: bytes) -> Envelope:
-        """Return the envelope that was encoded for this aggregate. Raises ``UnreadableEntry``."""
-        return self._envelope(aggregate, data, self._event)
+    def decode(self, aggregate: str, data: bytes, *, is_past: bool = False) -> Envelope:
+        """Return the envelope that was encoded for this aggregate. Raises ``UnreadableEntry``.
 
-    def past(self, aggregate: str, data: bytes) -> Envelope:
-        """Return an input that a log has accepted; an event that no machine knows any more is a ``ForgottenEvent``."""
-        return self._envelope(aggregate, data, self._past_event)
-
-    def _envelope(self, aggregate: str, data: bytes, event_of: Callable[[str, _Wire], Event]) -> Envelope:
+        In an input of the past, which a log has accepted, an event that no machine knows any more is a
+        ``ForgottenEvent``.
+        """
         try:
-            wire = self._wire.decode(data)
-            event = event_of(aggregate.partition("/")[0], wire)
+            wire, kind = self._wire.decode(data), aggregate.partition("/")[0]
+            event = self.event(kind, wire.entity, wire.event) if is_past and wire.entity else self._event(kind, wire)
         except (msgspec.DecodeError, UnicodeDecodeError, KeyError) as error:
             message = f"{aggregate}: this version of lifefold cannot read the entry {data[:200]!r}: {error}"
             raise UnreadableEntry(message) from error
@@ -166,9 +163,6 @@ class Codec:
         """Return a record with these fields. Raises ``msgspec.DecodeError``, ``KeyError``."""
         decoders = self._fields[kind, ref.partition(":")[0]]
         return replace(record, **{name: decoders[name](data) for name, data in fields.items()})
-
-    def _past_event(self, kind: str, wire: _Wire) -> Event:
-        return self.event(kind, wire.entity, wire.event) if wire.entity else self._event(kind, wire)
 
     def _event(self, kind: str, wire: _Wire) -> Event:
         if not wire.entity:

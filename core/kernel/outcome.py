@@ -11,7 +11,7 @@ changed if its value is another one, never if it is another object.
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
@@ -109,117 +109,102 @@ class _ReadOutcome(msgspec.Struct):
 
 def written(before: Aggregate, envelope: Envelope, reaction: Reaction) -> bytes:
     """Return a reaction as bytes, relative to the aggregate before it and to its input."""
-    return encode(_Writer(before, envelope, reaction).outcome())
+    effects, at_end = reaction.effects, dict[str, Entity[Any]]()
+    begun = {
+        (each.entity, each.effect.slot, each.effect.generation): (index, each.effect.activity)
+        for index, each in enumerate(effects)
+        if type(each.effect) is Begin
+    }
+    steps: list[_Step] = []
+    next_effect = 0
+    for each in reaction.transitions:
+        ref = each.after.ref
+        base = each.before or Entity(ref, cast("Created", each.event).record)
+        known = at_end.get(ref) or before.entities.get(ref)
+        step = _Step(ref, _change(base, each.after, begun))
+        if known is not None and known != base:
+            step.was = _change(known, base, begun)
+        if each.event != _given(envelope, ref):
+            step.event = each.event
+        if each.actor != envelope.actor:
+            step.actor = each.actor
+        if each.effects:
+            step.effects, next_effect = _requested(ref, each.effects, effects, next_effect)
+        steps.append(step)
+        at_end[ref] = each.after
+    now = reaction.aggregate.entities
+    changed = [(ref, _change(at_end.get(ref) or before.entities[ref], now[ref], begun)) for ref in reaction.changed]
+    if reaction.changed == tuple(at_end) and all(change == _NO_CHANGE for _, change in changed):
+        changed = []
+    refusals = [
+        (each.kind, each.reason, None if each.envelope == envelope else each.envelope) for each in reaction.refusals
+    ]
+    rules = [f"{each.on}.{each.name}" for each in reaction.rules]
+    return encode(_Outcome(steps, changed, [(each.entity, each.effect) for each in effects], refusals, rules))
 
 
-class _Writer:
-    """The inside of one call of ``written``."""
+_Begun = Mapping[tuple[str, str, int], tuple[int, Activity]]
+"""The begun activities of a reaction by entity, slot and generation: the position of the effect, and the activity."""
 
-    def __init__(self, before: Aggregate, envelope: Envelope, reaction: Reaction) -> None:
-        self.before = before.entities
-        self.envelope = envelope
-        self.reaction = reaction
-        self.begun = {
-            (each.entity, each.effect.slot, each.effect.generation): (index, each.effect.activity)
-            for index, each in enumerate(reaction.effects)
-            if type(each.effect) is Begin
+
+def _requested(
+    ref: str, effects: Sequence[Effect], among: Sequence[RequestedEffect], begin: int
+) -> tuple[list[Any], int]:
+    """Return the effects of a transition, and where the next one's begin.
+
+    Each is its position among all, or itself if it is not there. A message has its number there only.
+    """
+    found: list[Any] = []
+    for each in effects:
+        for index in range(begin, len(among)):
+            there = among[index]
+            if (there.effect == each and there.entity == ref) or (
+                type(each) is Tell and type(there.effect) is Tell and replace(there.effect, ordinal=0) == each
+            ):
+                found.append(index)
+                begin = index + 1
+                break
+        else:
+            found.append(each)
+    return found, begin
+
+
+def _change(before: Entity[Any], now: Entity[Any], begun: _Begun) -> _Change:
+    """Return the parts of an entity that are others than before."""
+    if now is before:
+        return _NO_CHANGE
+    made = _Change()
+    if now.record is not before.record:
+        old, new = before.record, now.record
+        fields = {
+            name: value
+            for name in new.__struct_fields__
+            if (value := getattr(new, name)) is not (was := getattr(old, name)) and value != was
         }
-        self.next_effect = 0
+        made.record = fields or None
+    if now.version != before.version:
+        made.version = now.version
+    if now.entered_ms != before.entered_ms:
+        made.entered_ms = now.entered_ms
+    if now.running is not before.running and now.running != before.running:
+        made.running = [
+            before.running.index(each) if each in before.running else _part(now.ref, each, begun)
+            for each in now.running
+        ]
+    if now.postponed is not before.postponed and now.postponed != before.postponed:
+        made.postponed = list(now.postponed)
+    return made
 
-    def outcome(self) -> _Outcome:
-        """Return the written form."""
-        reaction, envelope = self.reaction, self.envelope
-        at_end: dict[str, Entity[Any]] = {}
-        steps: list[_Step] = []
-        for each in reaction.transitions:
-            known = at_end.get(each.entity) or self.before.get(each.entity)
-            base = each.before or _first(each.entity, each.event)
-            steps.append(
-                _Step(
-                    each.entity,
-                    self.change(base, each.after),
-                    None if known is None or known == base else self.change(known, base),
-                    None if each.event == _given(envelope, each.entity) else each.event,
-                    None if each.actor == envelope.actor else each.actor,
-                    self.requested(each.entity, each.effects),
-                )
-            )
-            at_end[each.entity] = each.after
-        entities = reaction.aggregate.entities
-        changed = [(ref, self.change(at_end.get(ref) or self.before[ref], entities[ref])) for ref in reaction.changed]
-        if reaction.changed == tuple(at_end) and all(change == _NO_CHANGE for _, change in changed):
-            changed = []
-        return _Outcome(
-            steps,
-            changed,
-            [(each.entity, each.effect) for each in reaction.effects],
-            [
-                (each.kind, each.reason, None if each.envelope == envelope else each.envelope)
-                for each in reaction.refusals
-            ],
-            [f"{each.on}.{each.name}" for each in reaction.rules],
-        )
 
-    def requested(self, ref: str, effects: Sequence[Effect]) -> list[Any]:
-        """Return the effects of a transition: the position of each among all, or itself if it is not there."""
-        found: list[Any] = []
-        for each in effects:
-            position = self.position(ref, each)
-            found.append(each if position is None else position)
-            self.next_effect = self.next_effect if position is None else position + 1
-        return found
-
-    def position(self, ref: str, effect: Effect) -> int | None:
-        """Return the position of the next requested effect that is this one; a message has its number there only."""
-        for index in range(self.next_effect, len(self.reaction.effects)):
-            there = self.reaction.effects[index]
-            if there.effect == effect and there.entity == ref:
-                return index
-            if type(effect) is Tell and type(there.effect) is Tell and replace(there.effect, ordinal=0) == effect:
-                return index
-        return None
-
-    def change(self, before: Entity[Any], now: Entity[Any]) -> _Change:
-        """Return the parts of an entity that are others than before."""
-        if now is before:
-            return _NO_CHANGE
-        made = _Change()
-        if now.record is not before.record:
-            old, new = before.record, now.record
-            fields = {
-                name: value
-                for name in new.__struct_fields__
-                if (value := getattr(new, name)) is not (was := getattr(old, name)) and value != was
-            }
-            made.record = fields or None
-        if now.version != before.version:
-            made.version = now.version
-        if now.entered_ms != before.entered_ms:
-            made.entered_ms = now.entered_ms
-        if now.running is not before.running and now.running != before.running:
-            made.running = [self.part(now.ref, before.running, each) for each in now.running]
-        if now.postponed is not before.postponed and now.postponed != before.postponed:
-            made.postponed = list(now.postponed)
-        return made
-
-    def part(self, ref: str, before: tuple[Running, ...], now: Running) -> Any:
-        """Return a running part: its position before, or its fields."""
-        if now in before:
-            return before.index(now)
-        index, activity = self.begun.get((ref, now.slot, now.generation), (None, None))
-        if now.activity is not None and activity == now.activity:
-            return _Part(now.slot, now.generation, None, now.deadline_ms, now.phase, index)
-        return _Part(now.slot, now.generation, now.activity, now.deadline_ms, now.phase)
+def _part(ref: str, now: Running, begun: _Begun) -> _Part:
+    """Return the fields of a running part."""
+    index, activity = begun.get((ref, now.slot, now.generation), (None, None))
+    if now.activity is not None and activity == now.activity:
+        return _Part(now.slot, now.generation, None, now.deadline_ms, now.phase, index)
+    return _Part(now.slot, now.generation, now.activity, now.deadline_ms, now.phase)
 
 
 _NO_CHANGE: Final = _Change()
-
-
-def _first(ref: str, event: Event) -> Entity[Any]:
-    """Return the entity that a creation begins with. Raises ``KeyError`` if the event is no creation."""
-    if not isinstance(event, Created):
-        raise KeyError(ref)
-    return Entity(ref, event.record)
 
 
 def _given(envelope: Envelope, ref: str) -> Event:
@@ -328,7 +313,9 @@ class _Reader(NamedTuple):
         before = now.get(ref) or self.before.entities.get(ref)
         if before is not None and step.was is not None:
             before = self.changed(before, step.was, effects)
-        base = _first(ref, event) if before is None else before
+        if before is None and not isinstance(event, Created):
+            raise KeyError(ref)
+        base = Entity(ref, cast("Created", event).record) if before is None else before
         after = now[ref] = self.changed(base, step.change, effects)
         actor = self.envelope.actor if step.actor is None else step.actor
         requested = tuple(self.requested(ref, raw, effects) for raw in step.effects)
@@ -354,7 +341,7 @@ class _Reader(NamedTuple):
                 for part in change.running
             )
         if change.postponed is not None:
-            postponed = tuple(self.codec.past(self.before.name, raw) for raw in change.postponed)
+            postponed = tuple(self.codec.decode(self.before.name, raw, is_past=True) for raw in change.postponed)
         version = entity.version if change.version is None else change.version
         entered_ms = entity.entered_ms if change.entered_ms is None else change.entered_ms
         return Entity(entity.ref, record, version, entered_ms, running, postponed)
@@ -371,5 +358,5 @@ class _Reader(NamedTuple):
 
     def refusal(self, kind: str, reason: str, raw: msgspec.Raw) -> Refusal:
         """Return a refusal."""
-        given = self.envelope if raw == _ABSENT else self.codec.past(self.before.name, raw)
+        given = self.envelope if raw == _ABSENT else self.codec.decode(self.before.name, raw, is_past=True)
         return Refusal(given, kind, reason)

@@ -156,7 +156,7 @@ class Ledger:
 
     def _read(self, entry: Entry) -> Envelope:
         try:
-            envelope = self.codec.past(entry.stream, entry.envelope)
+            envelope = self.codec.decode(entry.stream, entry.envelope, is_past=True)
         except UnreadableEntry as error:
             message = f"{_where(entry)}: {error}"
             raise LogMismatchError(message) from error

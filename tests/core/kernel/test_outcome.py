@@ -85,7 +85,7 @@ def folded(of: AggregateType, log: list[Entry]) -> list[Reaction]:
     codec = Codec(System("street", of))
     outcomes, aggregate, reactions = Outcomes(codec), of.start(f"{of.kind}/a"), list[Reaction]()
     for each in log:
-        envelope = codec.past(aggregate.name, encode(each.envelope))
+        envelope = codec.decode(aggregate.name, encode(each.envelope), is_past=True)
         reactions.append(outcomes.applied(of, aggregate, envelope, each.outcome))
         aggregate = reactions[-1].aggregate
     return reactions
