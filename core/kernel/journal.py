@@ -70,7 +70,7 @@ def _is_left_out(of: msgspec.Struct, name: str) -> bool:
     """Tell whether a field is a struct, a yes or no, or a zero, that has its default."""
     value = getattr(of, name)
     can_be_left_out = isinstance(value, msgspec.Struct | bool) or value == 0
-    return can_be_left_out and value == _defaults(of).get(name, _NONE)
+    return bool(can_be_left_out and value == _defaults(of).get(name, _NONE))
 
 
 def _defaults(of: msgspec.Struct) -> dict[str, Any]:
