@@ -1,6 +1,7 @@
 """Runs of fleets with ``merge = "branch"``: tasks are closed on branches, and nothing is merged."""
 
 import shutil
+from collections.abc import Sequence
 
 import pytest
 
@@ -10,9 +11,10 @@ from git_sandbox import before_git
 READY = "lifefold-ready/sandbox"
 
 
-def branching(sandbox: Sandbox, *tasks: str, **more: bool) -> Sandbox:
+def branching(sandbox: Sandbox, *tasks: str, repository: bool = True, gates: Sequence[str] = ()) -> Sandbox:
     """Write a fleet whose work stays on branches."""
-    return sandbox.prepare(*tasks, **more).settle("[fleet]\n", '[fleet]\nmerge = "branch"\n')  # type: ignore[arg-type]
+    sandbox.prepare(*tasks, repository=repository, gates=gates)
+    return sandbox.settle("[fleet]\n", '[fleet]\nmerge = "branch"\n')
 
 
 def branches(sandbox: Sandbox) -> list[str]:

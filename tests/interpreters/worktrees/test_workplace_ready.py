@@ -31,7 +31,7 @@ async def parked(scene: GitScene, task: str = "T1", epoch: int = 1, **files: str
 def ready(scene: GitScene) -> dict[str, str]:
     """Return the ready branches with their commits."""
     listed = scene.git("for-each-ref", "--format=%(refname:lstrip=2) %(objectname)", "refs/heads/lifefold-ready")
-    return dict(line.split(" ") for line in listed.splitlines())  # type: ignore[misc]
+    return dict(line.split(" ") for line in listed.splitlines())
 
 
 async def test_a_ready_branch_has_the_verified_commit_and_nothing_is_merged(scene: GitScene) -> None:
