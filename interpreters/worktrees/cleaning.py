@@ -11,6 +11,7 @@ from pathlib import Path
 
 from lifefold.interpreters.worktrees.errors import GitError
 from lifefold.interpreters.worktrees.git import Git, path_name
+from lifefold.interpreters.worktrees.ready_branches import ready_branches_of
 from lifefold.interpreters.worktrees.tenure import holder
 from lifefold.interpreters.worktrees.worktrees import GitWorkplace
 
@@ -58,7 +59,8 @@ async def left_of(place: Place) -> Left:
     used = {each.get("branch", "") for each in await git.worktrees() if Path(each["worktree"]) not in own}
     unmerged = await _unmerged(git, place.branch, branches, f"refs/lifefold/{name}/salvage/")
     in_use = tuple(sorted(used & every.keys()))
-    kept = {each: commit for each, commit in unmerged.items() if each not in in_use}
+    ready = {*(await _references(git, ready_branches_of(place.fleet))).values()}
+    kept = {each: commit for each, commit in unmerged.items() if each not in in_use and commit not in ready}
     gone = {each: commit for each, commit in every.items() if each not in {*kept, *in_use}}
     return Left(own, gone, kept, in_use)
 

@@ -233,7 +233,11 @@ INSTEAD_OF_CANCELLING: Final[Mapping[State, Callable[[fleet_task.FleetTask], str
         "its work is done, and is being verified or merged; when it is CLOSED, git revert undoes the merge"
     ),
     State.CLOSED: lambda each: (
-        f"its work is merged; git revert -m 1 {each.commit[:10]} undoes that" if each.commit else "its work is done"
+        f"its work is on branch {each.branch}"
+        if each.branch
+        else f"its work is merged; git revert -m 1 {each.commit[:10]} undoes that"
+        if each.commit
+        else "its work is done"
     ),
     State.FAILED: lambda each: (
         f"it has failed already; only lifefold retry {each.id}{LOG} would begin it again"
