@@ -233,7 +233,7 @@ class GitWorkplace:
         for name in await self._home.references(branches):
             await self._salvaged.keep("earlier", salvage_name(name), await self._home.commit_at(name))
         for name in await self._home.references(branches, *(f"refs/lifefold/{fleet}/{kind}/" for kind in _KINDS)):
-            await self._home.run("update-ref", "-d", name)
+            await self._home.run("update-ref", "--no-deref", "-d", name)
 
     async def _let_go(self, worktree: Git) -> None:
         """Keep the work of an earlier run in a worktree, with uncommitted files; its claim is over."""

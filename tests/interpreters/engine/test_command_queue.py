@@ -67,6 +67,17 @@ async def test_without_a_runner_a_command_is_decided_and_durable_before_its_answ
     assert await words(log) == ["one", "two"]
 
 
+async def test_commands_that_are_given_together_are_stored_together(log: Path) -> None:
+    """After a failure in between, here with a name that no text in UTF-8 has, a list of tasks is not half there."""
+    with SqliteStore.peek(log) as store:
+        queue = CommandQueue(store, system, as_it_is, alone)
+        with pytest.raises(UnicodeEncodeError):
+            await queue.give([*said("one"), ("kiln/\ud800", Envelope("kiln", Called("two"), 0))], HANG_S)
+        assert await store.commands(unanswered=False) == []
+        assert await queue.give(said("three"), HANG_S) == [ALONE]
+    assert await words(log) == ["three"]
+
+
 async def test_a_repeated_key_is_refused_without_a_runner_too(log: Path) -> None:
     """An operator who is not sure of a command can give it again under its key."""
     with SqliteStore.peek(log) as store:
