@@ -19,6 +19,7 @@ ROWS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
         ),
         "a running session can take the next message that is kept": ("row(Holding, MessagesReached",),
     },
+    "stall_detector": {"a silence of the limit after an answer is accepted": ("row(Answered, Silent",)},
     "budget": {
         "a plan can lower the caps of a budget, also so that no share is left": (
             "row(Full | Held | Open | Spent, Recapped",
