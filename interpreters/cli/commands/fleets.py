@@ -4,7 +4,6 @@ import json
 import shlex
 import time
 from argparse import Namespace
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -52,10 +51,7 @@ def _lines(of: FleetSummary) -> Iterator[str]:
         yield f"fleet {of.fleet}: its log cannot be read: {of.unread}"
         return
     closed = of.states.get(State.CLOSED, 0)
-    in_words: Counter[str] = Counter()
-    for state, number in of.states.items():
-        in_words[OF_TASKS[State(state)]] += number
-    others = (f"{number} {words}" for words, number in in_words.items() if words != OF_TASKS[State.CLOSED])
+    others = (f"{number} {words}" for words, number in of.in_words.items() if words != OF_TASKS[State.CLOSED])
     total = spent(of.cost)
     far = ", ".join((f"{closed} of {of.tasks} tasks closed", *others))
     yield f"fleet {of.fleet}: {runner}; {far}{f'; spent {total}' if total else ''}"
