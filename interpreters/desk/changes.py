@@ -145,7 +145,8 @@ class Repository:
         if not base or not head:
             raise NoChangesError(f"the parked commit {of.collected[:SHORT]} of {of.id} is not in the repository")
         waits = "waits for your approval" if of.state is State.PENDING_APPROVAL else "is to be merged"
-        said = f"{of.id} {waits}: commit {head[:SHORT]} of {_short(claim)} against its base {base[:SHORT]}"
+        nothing = "; it changes nothing" if await self._git.tree_of(head) == await self._git.tree_of(base) else ""
+        said = f"{of.id} {waits}: commit {head[:SHORT]} of {_short(claim)} against its base {base[:SHORT]}{nothing}"
         return Changes(of.id, of.result, "parked", said, base, head, _short(claim))
 
     async def _of_claim(self, claim: Claim) -> Changes | None:

@@ -46,9 +46,15 @@ def whole(words: Words, event: Event, step: Transition) -> str:
     text = unwrapped(str(getattr(event, field))) if field else ""
     if not text:
         return words(event, step)
+    marked = words(replace(event, **{field: _PLACE}), step)
+    if _PLACE in marked:
+        return marked.replace(_PLACE, text)
     said = words(replace(event, **{field: ""}), step)
     return f"{said}: {text}" if said and words(event, step) != said else said
 
+
+_PLACE: Final = "\ue000"
+"""A character of no text: the words have it where the whole text belongs."""
 
 _TEXTS: Final = ("reason", "text", "message", "question")
 """The fields of events that have a text of any length, at the end of the words."""

@@ -57,7 +57,7 @@ class TaskStatus(msgspec.Struct, frozen=True):
     @property
     def in_words(self) -> str:
         """Its state in the words of the screens."""
-        return words.of_task(self.state, retried=self.is_retried)
+        return words.of_task(self.state, retried=self.is_retried, attempts=self.attempts)
 
 
 def task_status(entity: Entity[FleetTask]) -> TaskStatus:

@@ -179,8 +179,9 @@ _APPROVED: Final = (State.DONE, Stage.MERGE)
 
 
 def _rejection(of: Aggregate, each: fleet_task.FleetTask, reason: str) -> Verdict:
-    operator_commands.must_be_text("the reason", reason)
     match each.state:
+        case State.PLANNED | State.PENDING_APPROVAL if not reason:
+            return f'a rejection needs a reason: lifefold reject {each.id} --reason "..."{LOG}'
         case State.PLANNED:
             return task.Declined(reason), "rejected: it is not done"
         case State.PENDING_APPROVAL:
