@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from lifefold.interpreters.cli.wording import age, clock_time
 from lifefold.interpreters.explain.accounts import Balance
+from lifefold.interpreters.explain.why.phrases import count
 from lifefold.interpreters.processes.command import plain
 from lifefold.interpreters.views.picture import lit
 from lifefold.interpreters.web.drawing import drawing, last_spans
@@ -102,6 +103,7 @@ _ENVIRONMENT.filters |= {"clock": _clock, "json": _json, "marked": _marked, "age
 _GLOBALS: dict[str, Any] = {
     "ago": _ago,
     "budgets_of": _budgets_of,
+    "counted": count,
     "drawn": _drawn,
     "last_spans": last_spans,
     "lit": _lit,

@@ -12,7 +12,9 @@ from web_desk import served
 def test_a_fleet_with_budgets_is_shown_and_each_budget_is_offered_once(tmp_path: Path) -> None:
     """The fleet has two limits in one budget, and the task has one of its own."""
     task = TaskPlan("T1", "do it", caps=Caps(sessions=1))
-    log = FleetLog(tmp_path / "fleet.db", task, budget=Budget(Caps(sessions=9, tokens=50), Amounts(tokens=20, sessions=1)))
+    log = FleetLog(
+        tmp_path / "fleet.db", task, budget=Budget(Caps(sessions=9, tokens=50), Amounts(tokens=20, sessions=1))
+    )
     with served([log.path]) as desk:
         for path in ("/", "/fleets/fleet"):
             answer = desk.get(path, accept="text/html")
