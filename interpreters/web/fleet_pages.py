@@ -11,6 +11,7 @@ from lifefold.interpreters.explain.accounts import balances
 from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.fleet_runner import quarantines
 from lifefold.interpreters.fleet_runner.blocked_merges import read_waits
+from lifefold.interpreters.web import plan_changes
 from lifefold.interpreters.web.journal import Choice
 from lifefold.interpreters.web.moments import View, cost
 from lifefold.interpreters.web.structs import BoardPage, Column, FleetPage
@@ -51,6 +52,7 @@ def fleet_page(view: View) -> FleetPage:
         view.at(),
         view.is_over,
         view.waits,
+        plan_changes.waiting(view),
         tuple(_troubles(view)),
         tuple(view.task(each) for each in counted if each.state in _FAILED)[:MOST_FAILED],
         dict(Counter(each.state for each in counted)),

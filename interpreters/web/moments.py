@@ -78,11 +78,9 @@ class View:
         goes_on = awaited.goes_on(self.there)
         after = coming(of.timer if goes_on else None, self.now_ms)
         has_failed = self.moment.is_now and goes_on and of.state == State.FAILED and not of.is_retried
-        found = (
-            (Action("Retry", {"command": "retry", "names": [of.id]}, "it is tried once more"),) if has_failed else ()
-        )
+        retry = Action("Retry", {"command": "retry", "names": [of.id]}, "it is tried once more")
         said = cost(self.moment.account.spending.of_task(of.id))
-        return Task(of, of.in_words, said, "" if after == "-" else after, found)
+        return Task(of, of.in_words, said, "" if after == "-" else after, (retry,) if has_failed else ())
 
     def agents(self) -> tuple[Agent, ...]:
         """Return all agents and services by name."""

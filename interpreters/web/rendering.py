@@ -15,6 +15,7 @@ from markupsafe import Markup
 from lifefold.interpreters.cli.wording import age, clock_time
 from lifefold.interpreters.explain.accounts import Balance
 from lifefold.interpreters.explain.why.phrases import count
+from lifefold.interpreters.explain.words import OF_TASKS
 from lifefold.interpreters.processes.command import plain
 from lifefold.interpreters.views.picture import lit
 from lifefold.interpreters.web.drawing import drawing, last_spans
@@ -105,6 +106,7 @@ _GLOBALS: dict[str, Any] = {
     "budgets_of": _budgets_of,
     "counted": count,
     "drawn": _drawn,
+    "in_words": OF_TASKS.get,
     "last_spans": last_spans,
     "lit": _lit,
     "path": _path,

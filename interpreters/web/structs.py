@@ -104,6 +104,21 @@ class Task(msgspec.Struct, frozen=True):
     actions: tuple[Action, ...]
 
 
+class PlanChange(msgspec.Struct, frozen=True):
+    """The difference of the fleet file to the plan in force, as ``lifefold plan`` shows it, which waits for acceptance.
+
+    ``obstacles`` say which parts are not possible; ``actions`` is then empty, or accepts the other parts. ``problem``
+    says why the fleet file cannot be read.
+    """
+
+    source: str
+    number: int
+    lines: tuple[str, ...]
+    obstacles: tuple[str, ...]
+    problem: str
+    actions: tuple[Action, ...]
+
+
 class FleetPage(msgspec.Struct, frozen=True):
     """A fleet: what waits first, what is in the way, failed tasks, counts by state, agents, costs, budgets.
 
@@ -113,6 +128,7 @@ class FleetPage(msgspec.Struct, frozen=True):
     at: At
     is_over: bool
     waits: tuple[Wait, ...]
+    change: PlanChange | None
     troubles: tuple[str, ...]
     failed: tuple[Task, ...]
     counts: dict[str, int]

@@ -56,7 +56,7 @@ def test_what_waits_is_told_without_the_command_that_a_button_gives(stuck: Path)
 def test_a_failed_task_says_why_and_is_retried_where_it_is_seen(stuck: Path) -> None:
     with served([stuck]) as desk:
         text = desk.get("/", accept="text/html").text
-        assert "tests fail, after 1 attempt" in text
+        assert "tests fail (after 1 attempt)" in text
         assert "blocked</b> by one (failed): tests fail" in text
         first, second = desk.json("/fleets/fleet.json")["failed"]
         assert ([each["label"] for each in first["actions"]], second["actions"]) == (["Retry"], [])
