@@ -87,7 +87,9 @@ def _of_budget(_reaction: Reaction, step: Transition) -> Said | None:
     if step.entered is budget.State.SPENT:
         said = f"{budgets.reason_of(step.after)}: lifefold {budgets.raising(step.after)}"
         return about, said, Mood.WAITS
-    return (about, "is raised", Mood.PLAIN) if isinstance(step.event, budget.Raise) else None
+    if isinstance(step.event, budget.Raise):
+        return about, f"is raised{colon(step.event.reason)}", Mood.PLAIN
+    return None
 
 
 def _of_account(_reaction: Reaction, step: Transition) -> Said | None:
