@@ -287,7 +287,7 @@ class SqliteStore:
         if stream is None and not after:
             return read_on(self.path, self._connection, 0)
         query = (
-            "SELECT stream, version, at_ms, key, envelope, effects, digest FROM entries"
+            "SELECT stream, version, at_ms, key, envelope, outcome FROM entries"
             " WHERE (?1 IS NULL OR stream = ?1) AND version > ?2 ORDER BY position"
         )
         return [Entry(*each) for each in self._connection.execute(query, (stream, after))]
@@ -320,9 +320,9 @@ class SqliteStore:
             _check_versions(connection, batch.entries)
             written = list(linked(anchor, batch.entries))
             connection.executemany(
-                "INSERT INTO entries (stream, version, at_ms, key, envelope, effects, digest, link)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                [(e.stream, e.version, e.at_ms, e.key, e.envelope, e.effects, e.digest, link) for e, link in written],
+                "INSERT INTO entries (stream, version, at_ms, key, envelope, outcome, link)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                [(e.stream, e.version, e.at_ms, e.key, e.envelope, e.outcome, link) for e, link in written],
             )
             anchor = Anchor(anchor.entries + len(written), written[-1][1])
             newest = f"{anchor.entries} {anchor.link.hex()}"

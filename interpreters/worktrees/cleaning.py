@@ -14,6 +14,7 @@ from lifefold.interpreters.worktrees.branch_guard import NAME as LEFT_BRANCH
 from lifefold.interpreters.worktrees.errors import GitError
 from lifefold.interpreters.worktrees.excludes import RULES
 from lifefold.interpreters.worktrees.git import Git, path_name
+from lifefold.interpreters.worktrees.ready_branches import ready_branches_of
 from lifefold.interpreters.worktrees.tenure import holder
 from lifefold.interpreters.worktrees.worktrees import GitWorkplace
 
@@ -66,7 +67,8 @@ async def left_of(place: Place) -> Left:
     on_results = await _unmerged(git, place.branch, results)
     unmerged |= {each: commit for each, commit in on_results.items() if commit not in unmerged.values()}
     in_use = tuple(sorted(used & every.keys()))
-    kept = {each: commit for each, commit in unmerged.items() if each not in in_use}
+    ready = {*(await _references(git, ready_branches_of(place.fleet))).values()}
+    kept = {each: commit for each, commit in unmerged.items() if each not in in_use and commit not in ready}
     gone = {each: commit for each, commit in every.items() if each not in {*kept, *in_use}}
     return Left(own, gone, kept, in_use)
 

@@ -19,6 +19,7 @@ from lifefold.core.fleet.system.plan_places import parts_of, place_of
 from lifefold.core.fleet.system.rerun import is_over
 from lifefold.core.kernel import Aggregate, Created
 from lifefold.interpreters.cli import logs, operator_commands
+from lifefold.interpreters.cli.answers import DELIVERY
 from lifefold.interpreters.cli.confirming import is_confirmed
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.operator_commands import Refused, Said
@@ -218,7 +219,7 @@ def accept(fleet: Fleet, log: Path, found: Proposed, edited: str = "") -> None:
         raise BadInput(f"{name} is not in force: {again}{reasons}")
     for task, state in plan_obstacles.over(of, found.change).items():
         if found.change.partial and task not in found.over:
-            print(f"{place_of('tasks', task)}: without effect, because the task is {state} by now")
+            DELIVERY.get().note(f"{place_of('tasks', task)}: without effect, because the task is {state} by now")
 
 
 def settle(fleet: Fleet, log: Path, *, accepted: bool, partial: bool = False) -> bool:

@@ -149,7 +149,7 @@ async def test_a_writer_that_was_replaced_answers_nothing() -> None:
 def test_only_the_log_writer_appends_entries() -> None:
     """Only the log writer makes a batch; stores, their conformance kit and virtual stores hand one on.
 
-    A fork is a new log, with copies of entries that a writer has made.
+    A fork copies the entries of a log into a new one, and decides nothing.
     """
     root = Path(lifefold.interpreters.__path__[0])
     makers = {path.relative_to(root).as_posix() for path in root.rglob("*.py") if _makes_a_batch(path)}
