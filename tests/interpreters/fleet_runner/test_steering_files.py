@@ -1,4 +1,4 @@
-"""The files of messages for a running session: in their order, without a gap, and the same when they are written again."""
+"""The files of messages for a running session: in order, without a gap, and the same when they are written again."""
 
 from pathlib import Path
 
