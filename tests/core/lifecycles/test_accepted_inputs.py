@@ -21,7 +21,7 @@ ROWS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     },
     "stall_detector": {"a silence of the limit after an answer is accepted": ("row(Answered, Silent",)},
     "budget": {
-        "a plan can lower the caps of a budget, also so that no share is left": (
+        "an operator can raise a budget at any time, and a plan can change its caps": (
             "row(Full | Held | Open | Spent, Recapped",
         ),
     },
