@@ -187,7 +187,7 @@ def _command(word: str, fleet: Fleet, log: Path) -> str:
 def accept(fleet: Fleet, log: Path, found: Proposed, edited: str = "") -> None:
     """Send a change to the board, and print the answer: of the change, or of the task that is ``edited``.
 
-    Raises ``BadInput`` if it is refused.
+    Raises ``BadInput`` if it is refused. A change without an answer can still come to be in force.
     """
     wrong = anyio.run(unloadable, fleet)
     if wrong:
@@ -202,6 +202,8 @@ def accept(fleet: Fleet, log: Path, found: Proposed, edited: str = "") -> None:
     with logs.peek(str(log)) as store:
         of = logs.fold(store).aggregates[board.NAME]
         taken = of.entities.get(ref)
+        if taken is None and anyio.run(store.commands):
+            return  # without an answer it stays in the log, and the next writer decides on it
     if taken is None or taken.state is not plan_change.State.IN_FORCE or taken.record.meaning != fleet.meaning:
         reasons = "" if taken is None else "".join(f"\n  {each}" for each in taken.record.reasons)
         again = f"the fleet has changed meanwhile; look again: {_command('plan', fleet, log)}"
