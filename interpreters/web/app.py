@@ -134,6 +134,8 @@ class _Application:
         except (msgspec.DecodeError, UnicodeError) as error:
             raise BadParameter(str(error)) from error
         given: Given = await to_thread.run_sync(desk.give, command, key)
+        await to_thread.run_sync(self._shelf.log(request.path_params["key"]).take)  # the next page has its effect
+        self._shelf.pulse.beat()
         return _json(given, 200 if given.is_accepted else 409)
 
     async def events(self, request: Request) -> Response:

@@ -73,6 +73,7 @@ class FollowedLog:
         self._ledger: Final = Ledger(system)
         self._account: Final = Account()
         self._past: Final = _Past(path, spacing)
+        self._turn: Final = Lock()
 
     def __enter__(self) -> Self:
         """Return the log."""
@@ -90,7 +91,14 @@ class FollowedLog:
         self._past.close()
 
     def take(self) -> bool:
-        """Fold the entries that are new, and look for the runner. Return whether anything has changed."""
+        """Fold the entries that are new, and look for the runner. Return whether anything has changed.
+
+        Several threads may call it: the one that follows the log, and those that have given a command.
+        """
+        with self._turn:
+            return self._taken()
+
+    def _taken(self) -> bool:
         before = (self.now.seq, self.runs, self.trouble, self.is_read)
         try:
             self._must_be_there()

@@ -15,6 +15,7 @@ from lifefold.core.kernel import Envelope
 from lifefold.core.policy.abort import AbortPolicy
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.cli.grammar import parser
+from lifefold.interpreters.web import shelf
 from lifefold.interpreters.web.commands import COMMANDS, Approve, Raise, Send, Stop, Words
 from web_desk import Served, served
 
@@ -215,3 +216,13 @@ def test_an_abort_ends_a_task_as_on_the_command_line(tmp_path: Path) -> None:
         given = desk.give("fleet", {"command": "abort", "name": "one", "reason": "no need"})
         assert given["lines"][0]["words"].startswith("one: aborted: one")
     assert folded(log).record("board", "task:one").state == "CANCELLED"
+
+
+def test_the_page_after_a_command_shows_its_effect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when the desk would not look at the log again for hours: nobody gives a command twice for an old page."""
+    for name in ("LOOK_S", "REST_S"):
+        monkeypatch.setattr(shelf, name, 3_600)
+    with served([FleetLog(tmp_path / "fleet.db", *PLAN).path]) as desk:
+        desk.give("fleet", {"command": "pause", "names": ["ann"]})
+        (agent, *_) = desk.json("/fleets/fleet.json")["agents"]
+        assert agent["asked"] == "Pause"
