@@ -49,7 +49,7 @@ from lifefold.interpreters.web.stream import events, parse
 from lifefold.interpreters.web.structs import Problem
 from lifefold.interpreters.web.token import Token
 
-ASSETS: Final = {"desk.css": "text/css", "desk.js": "text/javascript"}
+ASSETS: Final = {"desk.css": "text/css", "desk.js": "text/javascript", "icon.svg": "image/svg+xml"}
 """The files that pages need, with their types: all that this desk sends of its disk under its name."""
 
 PING_S: Final = 15

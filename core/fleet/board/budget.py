@@ -331,6 +331,7 @@ def period_ends_by_time(step: Transition) -> bool:
 
 
 _MORE: Final = Pattern(Settle, "FIRST, with more", lambda e: e == Settle(FIRST, Amounts(sessions=2)))
+_LESS: Final = Pattern(Recapped, "less", lambda e: e.less != Amounts())
 
 machine: Machine[Any] = Machine(
     "budget",
@@ -387,6 +388,11 @@ machine: Machine[Any] = Machine(
         accepts(
             "an operator can raise a budget at any time, and a plan can change its caps",
             {(*TOUCHED, State.FULL): (Raise, Recapped)},
+        ),
+        accepts(
+            "a plan can lower the caps of a budget, also so that no share is left",
+            {(*TOUCHED, State.FULL): (_LESS,)},
+            when=lambda e: all(each.account.free for each in e.record.lines),
         ),
         *exits_on(State.HELD, Settle),
         *exits_on(State.SPENT, Raise),

@@ -296,10 +296,10 @@ def _of_fleet(board: Aggregate, change: FleetChange) -> Iterator[Obstacle]:
         yield Obstacle("fleet.budget", "how budgets are kept is settled when a log begins; put that back", FRESH)
     if was.approve_plan and not now.approve_plan:
         yield Obstacle("fleet.approve_plan", "the plan was put before a person; put that back, approve it", _APPROVE)
-    settled = "name approve_plan gates orphaned restarts preemption aborts anew questions notify"
+    settled = "name approve_plan gates orphaned restarts preemption aborts anew questions notify to_branch"
     for field in settled.split():
         if getattr(was, field) != getattr(now, field) and not (field == "approve_plan" and was.approve_plan):
-            key = {"restarts": "restart", "anew": "on_retry"}.get(field, field)
+            key = {"restarts": "restart", "anew": "on_retry", "to_branch": "merge"}.get(field, field)
             yield Obstacle(f"fleet.{key}", "is settled when a log begins; put that back, or begin a new log", FRESH)
 
 

@@ -19,6 +19,7 @@ from lifefold.core.fleet.system.plan_places import parts_of, place_of
 from lifefold.core.fleet.system.rerun import is_over
 from lifefold.core.kernel import Aggregate, Created
 from lifefold.interpreters.cli import logs, operator_commands
+from lifefold.interpreters.cli.answers import DELIVERY
 from lifefold.interpreters.cli.confirming import is_confirmed
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.operator_commands import Said
@@ -186,7 +187,7 @@ def _command(word: str, fleet: Fleet, log: Path) -> str:
 def accept(fleet: Fleet, log: Path, found: Proposed, edited: str = "") -> None:
     """Send a change to the board, and print the answer: of the change, or of the task that is ``edited``.
 
-    Raises ``BadInput`` if it is refused.
+    Raises ``BadInput`` if it is refused. A change without an answer can still come to be in force.
     """
     wrong = anyio.run(unloadable, fleet)
     if wrong:
@@ -201,13 +202,15 @@ def accept(fleet: Fleet, log: Path, found: Proposed, edited: str = "") -> None:
     with logs.peek(str(log)) as store:
         of = logs.fold(store).aggregates[board.NAME]
         taken = of.entities.get(ref)
+        if taken is None and anyio.run(store.commands):
+            return  # without an answer it stays in the log, and the next writer decides on it
     if taken is None or taken.state is not plan_change.State.IN_FORCE or taken.record.meaning != fleet.meaning:
         reasons = "" if taken is None else "".join(f"\n  {each}" for each in taken.record.reasons)
         again = f"the fleet has changed meanwhile; look again: {_command('plan', fleet, log)}"
         raise BadInput(f"{name} is not in force: {again}{reasons}")
     for task, state in plan_obstacles.over(of, found.change).items():
         if found.change.partial and task not in found.over:
-            print(f"{place_of('tasks', task)}: without effect, because the task is {state} by now")
+            DELIVERY.get().note(f"{place_of('tasks', task)}: without effect, because the task is {state} by now")
 
 
 def settle(fleet: Fleet, log: Path, *, accepted: bool, partial: bool = False) -> bool:

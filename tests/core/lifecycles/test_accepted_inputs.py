@@ -16,7 +16,14 @@ ROWS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
         "kept messages can be taken by a prompt, and delivered": (
             "row(Holding, MessagesTaken",
             "row(Holding, MessagesDelivered, Holding",
-        )
+        ),
+        "a running session can take the next message that is kept": ("row(Holding, MessagesReached",),
+    },
+    "stall_detector": {"a silence of the limit after an answer is accepted": ("row(Answered, Silent",)},
+    "budget": {
+        "a plan can lower the caps of a budget, also so that no share is left": (
+            "row(Full | Held | Open | Spent, Recapped",
+        ),
     },
     "task-governed": {
         "a report of a claim that is over is accepted, to be kept": ("row(ANY, Completed", "row(ANY, Blocked"),

@@ -122,7 +122,7 @@ def test_every_screen_shows_that_a_session_waits_for_an_answer(tmp_path: Path) -
     text = sandbox.fleet.read_text()
     sandbox.fleet.write_text(text.replace("[fleet.retry]", "[fleet.questions]\n\n[fleet.retry]"))
     wide, narrow = anyio.run(_asking, sandbox)
-    assert "Running · RUNNING (asks for Bash: agent/Q1)" in wide
+    assert "running · RUNNING (asks for Bash: agent/Q1)" in wide
     assert any("agent " in line and " asks" in line for line in narrow.splitlines())
     (row,) = [line for line in sandbox.call("status").stdout.splitlines() if line.startswith("agent ")]
     assert "RUNNING (asks for Bash: agent/Q1)" in row

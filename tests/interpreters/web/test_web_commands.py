@@ -182,14 +182,22 @@ def test_a_key_that_is_none_is_refused(desk: Served, key: str) -> None:
 def test_the_command_line_reads_the_words_of_each_command(kind: type[Words]) -> None:
     """Names and texts that look like options stay names and texts."""
     fields: dict[str, Any] = {"id": "--id", "prompt": "-p", "verify": ("make -k",), "depends_on": ("-a",)}
-    fields |= {"names": ("--kill",), "name": "--db=/x", "text": "-y", "reason": "--plan", "move": "promote", "usd": "1"}
+    fields |= {
+        "names": ("--kill",),
+        "name": "--db=/x",
+        "text": "-y",
+        "reason": "--plan",
+        "move": "promote",
+        "usd": "1",
+        "seen": "x",
+    }
     command = kind(**{name: fields[name] for name in kind.__struct_fields__ if name in fields})
     verb, *rest = command.words()
     arguments = parser().parse_args([*verb.split(), "--db=/log", *rest])
     assert arguments.db == "/log"
     assert arguments.command.partition(":")[0] in {
-        "aborting", "adding", "answering", "approving", "branching", "budgeting", "deciding", "releasing", "telling",
-        "trusting",
+        "aborting", "adding", "answering", "approving", "branching", "budgeting", "deciding", "planning", "releasing",
+        "telling", "trusting",
     }  # fmt: skip
 
 
