@@ -11,6 +11,7 @@ from lifefold.core.fleet import TaskPlan
 from lifefold.core.fleet.board import fleet_task
 from lifefold.core.lifecycles import task
 from lifefold.interpreters.cli.app import main
+from lifefold.interpreters.web import fleet_pages
 from web_desk import served
 
 TASKS = (
@@ -79,3 +80,19 @@ def test_the_page_of_a_task_offers_each_command_once(stuck: Path, name: str) -> 
     keys = [str((each["command"], each["asks"])) for each in offered]
     assert keys
     assert len(keys) == len(set(keys))
+
+
+def test_a_page_that_is_broken_tells_so_and_leads_to_the_others(stuck: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error itself is for the terminal of the desk, and no page has its text."""
+    with served([stuck]) as desk:
+
+        def broken(_there: object) -> None:
+            raise KeyError("hidden words")
+
+        monkeypatch.setattr(fleet_pages, "balances", broken)
+        assert desk.get("/fleets/fleet/board", accept="text/html").status_code == 200
+        answer = desk.get("/fleets/fleet", accept="text/html")
+        assert answer.status_code == 500
+        assert "a mistake of lifefold has broken this page (KeyError)" in answer.text
+        assert "hidden words" not in answer.text
+        assert 'href="/fleets/fleet"' in answer.text
