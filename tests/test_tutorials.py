@@ -63,6 +63,8 @@ def test_the_tutorial_of_a_lifecycle_goes_from_a_broken_property_to_a_replayed_l
     assert "rows 7/7" in lifefold(tmp_path, "check", "build:machine")
     assert called(tmp_path, sys.executable, "replay.py") == replayed
     (tmp_path / "build.py").write_text(changed.replace("1_000 * 2", "2_000 * 2"))
+    assert called(tmp_path, sys.executable, "replay.py") == replayed
+    (tmp_path / "replay.py").write_text(replay.replace(".fold(", ".verify("))
     called(tmp_path, sys.executable, "replay.py", code=1)
 
 
