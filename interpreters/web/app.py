@@ -49,7 +49,7 @@ from lifefold.interpreters.web.stream import events, parse
 from lifefold.interpreters.web.structs import Problem
 from lifefold.interpreters.web.token import Token
 
-ASSETS: Final = {"desk.css": "text/css", "desk.js": "text/javascript"}
+ASSETS: Final = {"desk.css": "text/css", "desk.js": "text/javascript", "icon.svg": "image/svg+xml"}
 """The files that pages need, with their types: all that this desk sends of its disk under its name."""
 
 PING_S: Final = 15
@@ -134,6 +134,8 @@ class _Application:
         except (msgspec.DecodeError, UnicodeError) as error:
             raise BadParameter(str(error)) from error
         given: Given = await to_thread.run_sync(desk.give, command, key)
+        await to_thread.run_sync(self._shelf.log(request.path_params["key"]).take)  # the next page has its effect
+        self._shelf.pulse.beat()
         return _json(given, 200 if given.is_accepted else 409)
 
     async def events(self, request: Request) -> Response:

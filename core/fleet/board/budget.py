@@ -331,6 +331,7 @@ def period_ends_by_time(step: Transition) -> bool:
 
 
 _MORE: Final = Pattern(Settle, "FIRST, with more", lambda e: e == Settle(FIRST, Amounts(sessions=2)))
+_LESS: Final = Pattern(Recapped, "less", lambda e: e.less != Amounts())
 
 machine: Machine[Any] = Machine(
     "budget",
@@ -386,7 +387,7 @@ machine: Machine[Any] = Machine(
         ),
         accepts(
             "an operator can raise a budget at any time, and a plan can change its caps",
-            {(*TOUCHED, State.FULL): (Raise, Recapped)},
+            {(*TOUCHED, State.FULL): (Raise, Recapped), ADMITS: (_LESS,)},
         ),
         *exits_on(State.HELD, Settle),
         *exits_on(State.SPENT, Raise),

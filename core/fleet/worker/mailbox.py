@@ -175,6 +175,11 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     accepts(
         "kept messages can be taken by a prompt, and delivered", {State.HOLDING: (MessagesTaken, MessagesDelivered)}
     ),
+    accepts(
+        "a running session can take the next message that is kept",
+        {State.HOLDING: (MessagesReached,)},
+        when=lambda e: e.record.taken < len(e.record.messages),
+    ),
     *exits_on(State.EMPTY, OperatorMessageArrived, MailboxClosed),
     *exits_on(State.HOLDING, MailboxClosed),
     sometimes("a mailbox is full", lambda e: len(e.record.messages) == MESSAGES_LIMIT),

@@ -136,10 +136,11 @@ class Silent(Event, frozen=True):
 
     @classmethod
     def examples_for(cls, record: StallDetector) -> tuple["Silent", ...]:
-        """Return a silence for each of the steps, one after an answer, and one that is too short for any."""
+        """Return a silence for each of the steps, and one that is too short; after an answer, the limit and less."""
         limits = record.limits
-        answered = (limits.answer_ms,) if limits.nudge_ms is not None else ()
-        return tuple(cls(each) for each in dict.fromkeys((*limits.steps_ms, *answered, limits.warn_ms - 1)))
+        if record.state is State.ANSWERED:
+            return cls(limits.answer_ms), cls(limits.answer_ms - 1)
+        return tuple(cls(each) for each in (*limits.steps_ms, limits.warn_ms - 1))
 
 
 class Stirred(Event, frozen=True):
@@ -300,6 +301,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
             WATCHED: (SessionOver,),
         },
     ),
+    accepts("a silence of the limit after an answer is accepted", {State.ANSWERED: (Silent,)}),
     goes_on("WatchOutput", *WATCHED),
     asks_once(),
     *exits_on(State.FRESH, Silent),

@@ -110,7 +110,7 @@ def test_a_refused_question_denies_the_tool(tmp_path: Path) -> None:
     ids=["nothing", "text", "none", "mixed", "empty", "no-label", "long", "many"],
 )
 def test_an_input_of_another_form_is_a_permission(tmp_path: Path, given: dict[str, Any]) -> None:
-    """A later version of the program can have another form. The operator then sees the input, and decides."""
+    """A later version of the program can have another form. Then the operator sees the input and decides."""
     log = at_work(tmp_path / "fleet.db").path
     assert called(log, given, ("approve",)) == {"behavior": "allow", "updatedInput": given}
     (event,) = asked(log)
