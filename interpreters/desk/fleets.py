@@ -21,8 +21,8 @@ from lifefold.interpreters.store import SqliteStore, StoreError
 class FleetSummary(msgspec.Struct, frozen=True):
     """A fleet in short. ``runs``: its runner is at work, as the process ``pid``, which began at ``began_ms``.
 
-    ``states`` counts the tasks by state, ``in_words`` by the words of screens for it. ``failed`` are the tasks that have failed for good. ``unread`` says why the
-    log cannot be read; the rest is empty then.
+    ``states`` counts the tasks by state, ``in_words`` by the words that screens have for it. ``failed`` are the
+    tasks that have failed for good. ``unread`` says why the log cannot be read; the rest is empty then.
     """
 
     fleet: str

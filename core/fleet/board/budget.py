@@ -387,12 +387,7 @@ machine: Machine[Any] = Machine(
         ),
         accepts(
             "an operator can raise a budget at any time, and a plan can change its caps",
-            {(*TOUCHED, State.FULL): (Raise, Recapped)},
-        ),
-        accepts(
-            "a plan can lower the caps of a budget, also so that no share is left",
-            {(*TOUCHED, State.FULL): (_LESS,)},
-            when=lambda e: all(each.account.free for each in e.record.lines),
+            {(*TOUCHED, State.FULL): (Raise, Recapped), ADMITS: (_LESS,)},
         ),
         *exits_on(State.HELD, Settle),
         *exits_on(State.SPENT, Raise),

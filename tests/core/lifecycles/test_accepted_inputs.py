@@ -5,6 +5,7 @@ from typing import Any, Final
 import pytest
 
 from declared import rebuilt
+from lifefold.core.fleet.board import budget
 from lifefold.core.kernel import Machine
 from lifefold.interpreters.targets.check_targets import named
 from mutation_campaign import first_broken
@@ -20,11 +21,6 @@ ROWS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
         "a running session can take the next message that is kept": ("row(Holding, MessagesReached",),
     },
     "stall_detector": {"a silence of the limit after an answer is accepted": ("row(Answered, Silent",)},
-    "budget": {
-        "a plan can lower the caps of a budget, also so that no share is left": (
-            "row(Full | Held | Open | Spent, Recapped",
-        ),
-    },
     "task-governed": {
         "a report of a claim that is over is accepted, to be kept": ("row(ANY, Completed", "row(ANY, Blocked"),
         "a lost subtask can block its parent": ("row(WAITING_FOR_SUBTASKS, Blocked",),
@@ -52,6 +48,10 @@ ROWS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
 CASES: Final = [(name, words, prop) for name, of in ROWS.items() for prop, rows in of.items() for words in rows]
 
 
+LOWERED: Final = "an operator can raise a budget at any time, and a plan can change its caps"
+"""The property of a budget that accepts lower caps also where no share is left with them."""
+
+
 def never(_record: Any, _event: Any) -> bool:
     """Take nothing."""
     return False
@@ -66,3 +66,15 @@ def test_a_refused_input_breaks_a_property(name: str, words: str, prop: str) -> 
     alone = tuple(each for each in target.subject.properties if each.name == prop)
     only = rebuilt(target.subject, properties=alone, invariants=())
     assert first_broken(changed(only, words, when=never), target.bounds) == prop
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize("state", sorted(budget.ADMITS))
+def test_caps_are_lowered_also_so_that_no_share_is_left(state: budget.State) -> None:
+    """The other row for lower caps accepts only those that leave a share, so this one is necessary."""
+    target = named("budget")
+    assert isinstance(target.subject, Machine)
+    of = tuple(each for each in target.subject.properties if each.name == LOWERED)
+    only = rebuilt(target.subject, properties=of, invariants=())
+    lost = changed(only, "row(Full | Held | Open | Spent, Recapped", when=lambda p, _e: p.state is not state)
+    assert first_broken(lost, target.bounds) == LOWERED
