@@ -293,6 +293,10 @@ EXPLAINED: Final[Mapping[str, str]] = {
     ),
     "steering: _taken: `if worker.record('mailbox').taken < number <= worker.record(REF).posted: yield Dispatch('m` is"
     " done always": _BY_TESTS,
+    "steering: reaches: ": (
+        "an urgent message then interrupts each session, as of an agent that is not steered; the tests of the rules"
+        " find it"
+    ),
     "steering: post_message: ": (
         "an urgent message for a session whose question waits is posted, and interrupts the session too;"
         " the tests of the rules find it"
