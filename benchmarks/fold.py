@@ -65,14 +65,14 @@ class Run:
         return aggregates
 
     def decide(self) -> dict[str, Aggregate]:
-        """Decide on every input again, and make its log entry: encode, chain the digest."""
+        """Decide on every input again, and make its log entry: encode the input and the outcome."""
         ledger = Ledger(system)
         for name, envelope in self.taken:
             ledger.decide(name, envelope)
         return ledger.aggregates
 
     def fold(self) -> dict[str, Aggregate]:
-        """Fold the log: decode, decide, compare the digest."""
+        """Fold the log: decode, and make the written reactions again."""
         ledger = Ledger(system)
         for _decision in ledger.fold(self.entries):
             pass

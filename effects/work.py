@@ -51,7 +51,7 @@ class MergeWork(Activity, frozen=True):
 
     Parked work is kept under the number of an earlier claim, ``result``; otherwise that is 0. ``commit`` is the commit
     to merge, if it exists already. ``accepted`` is the position of the target branch that the operator accepts, though
-    an agent has moved it there.
+    an agent has moved it there. ``to_branch``: the commit becomes a ready branch, and nothing is merged.
     """
 
     opaque = ("title", "result", "commit")
@@ -62,6 +62,7 @@ class MergeWork(Activity, frozen=True):
     result: int = 0
     commit: str = ""
     accepted: str = ""
+    to_branch: bool = False
 
 
 class WatchBranch(Activity, frozen=True):

@@ -63,6 +63,8 @@ def test_the_tutorial_of_a_lifecycle_goes_from_a_broken_property_to_a_replayed_l
     assert "rows 7/7" in lifefold(tmp_path, "check", "build:machine")
     assert called(tmp_path, sys.executable, "replay.py") == replayed
     (tmp_path / "build.py").write_text(changed.replace("1_000 * 2", "2_000 * 2"))
+    assert called(tmp_path, sys.executable, "replay.py") == replayed
+    (tmp_path / "replay.py").write_text(replay.replace(".fold(", ".verify("))
     called(tmp_path, sys.executable, "replay.py", code=1)
 
 
@@ -123,6 +125,17 @@ def test_every_function_on_the_path_of_an_event_is_where_the_page_says() -> None
     named = set(re.findall(r"`([A-Z][a-z]+[A-Z]\w+)(?:\([^`]*\))?`", page))
     assert named > {"SessionExited", "TaskGiven", "RunnerRecovered"}
     assert named - classes == set()
+
+
+def test_every_function_that_the_prose_of_the_path_names_exists() -> None:
+    """A renamed function is found outside of the tables, too: a name in lower case, or a method with its class."""
+    page = (DOCS / "path-of-an-event.md").read_text()
+    prose = "\n".join(line for line in page.splitlines() if not line.startswith("|"))
+    named = set(re.findall(r"`([A-Za-z]+\._?[a-z_]+|_?[a-z_]+)`", prose))
+    known = {name for part in ("core", "effects", "interpreters") for name in defined(ROOT / part)}
+    words = {"cleanup_only", "fleet", "orphaned", "resumed", "slug"}  # fields and keys
+    assert {"Ledger.decide", "go_on", "ending"} < named
+    assert {name for name in named if not name.endswith(".py")} - known - words == set()
 
 
 def test_the_picture_of_the_architecture_is_the_one_that_its_program_draws() -> None:

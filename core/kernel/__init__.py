@@ -2,7 +2,7 @@
 
 from lifefold.core.kernel.advance import advance, create
 from lifefold.core.kernel.aggregate import Aggregate
-from lifefold.core.kernel.codec import Codec, UnreadableEntry, digest, encode
+from lifefold.core.kernel.codec import Codec, UnreadableEntry, encode
 from lifefold.core.kernel.entity import (
     LATE_OR_REPEATED,
     ActivityEnded,
@@ -22,6 +22,7 @@ from lifefold.core.kernel.environment import Cause, Possible, alone, cause_of, l
 from lifefold.core.kernel.failure import DecisionError, EntityQuarantined, EntityReleased, HandlerFailed
 from lifefold.core.kernel.journal import LifecycleEvent, describe, journal
 from lifefold.core.kernel.machine import ActivityScope, Machine, anywhere
+from lifefold.core.kernel.outcome import Outcomes, written
 from lifefold.core.kernel.persistent_map import PersistentMap
 from lifefold.core.kernel.property import (
     Fairness,
@@ -81,6 +82,7 @@ __all__ = [
     "LifecycleEvent",
     "Machine",
     "Opened",
+    "Outcomes",
     "Pattern",
     "PersistentMap",
     "Phase",
@@ -118,7 +120,6 @@ __all__ = [
     "decide",
     "delivery",
     "describe",
-    "digest",
     "does",
     "encode",
     "eventually",
@@ -139,4 +140,5 @@ __all__ = [
     "strongly",
     "subject_of",
     "weakly",
+    "written",
 ]  # fmt: skip

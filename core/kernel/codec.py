@@ -1,4 +1,4 @@
-"""Events, envelopes and effects as bytes and back, and the digest that compares two folds.
+"""Events, envelopes and effects as bytes and back.
 
 An event is written with the tag of its type, and its envelope with all other fields. The machine of an event decides
 which types its tag can mean, so a codec belongs to a system. Everything is JSON: any tool can read a log.
@@ -9,9 +9,8 @@ type may contain a set: a codec of such a system cannot be made.
 """
 
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from hashlib import blake2b
 from types import GenericAlias
 from typing import Any, Literal, Union
 
@@ -21,12 +20,10 @@ from pyrsistent import PMap, PVector, pmap, pvector
 from lifefold.core.kernel.entity import ActivityEnded, Created, Envelope, Opened, RunnerRecovered, TimerFired
 from lifefold.core.kernel.failure import EntityQuarantined, EntityReleased, HandlerFailed
 from lifefold.core.kernel.machine import Machine
-from lifefold.core.kernel.reaction import Reaction
-from lifefold.core.kernel.record import Event
+from lifefold.core.kernel.record import Event, Record, replace
 from lifefold.core.kernel.row import Does
 from lifefold.core.kernel.system import System
-
-DIGEST_BYTES = 16
+from lifefold.effects import Activity, Begin, CancelTimer, Effect, End, StartTimer, Tell
 
 
 class UnreadableEntry(ValueError):
@@ -105,18 +102,67 @@ class Codec:
             for kind, aggregate in system.aggregates.items()
         }
         self._whole = msgspec.json.Decoder(RunnerRecovered | _OpenedWire)
+        machines = {
+            (kind, name): machine for kind, of in system.aggregates.items() for name, machine in of.machines.items()
+        }
+        self._effects = {key: _effect_decoder(machine) for key, machine in machines.items()}
+        self._fields = {key: _field_decoders(machine) for key, machine in machines.items()}
+        self._activities = {key: _activity_decoders(machine) for key, machine in machines.items()}
 
-    def decode(self, aggregate: str, data: bytes) -> Envelope:
-        """Return the envelope that was encoded for this aggregate. Raises ``UnreadableEntry``."""
+    def decode(self, aggregate: str, data: bytes, *, is_past: bool = False) -> Envelope:
+        """Return the envelope that was encoded for this aggregate. Raises ``UnreadableEntry``.
+
+        In an input of the past, which a log has accepted, an event that no machine knows any more is a
+        ``ForgottenEvent``.
+        """
         try:
-            wire = self._wire.decode(data)
-            event = self._event(aggregate.partition("/")[0], wire)
+            wire, kind = self._wire.decode(data), aggregate.partition("/")[0]
+            event = self.event(kind, wire.entity, wire.event) if is_past and wire.entity else self._event(kind, wire)
         except (msgspec.DecodeError, UnicodeDecodeError, KeyError) as error:
             message = f"{aggregate}: this version of lifefold cannot read the entry {data[:200]!r}: {error}"
             raise UnreadableEntry(message) from error
         return Envelope(
             wire.entity, event, wire.at_ms, wire.actor, wire.key, wire.slot, wire.generation, wire.sender, wire.ordinal
         )
+
+    def event(self, kind: str, ref: str, data: msgspec.Raw) -> Event:
+        """Return the event of a transition; a ``ForgottenEvent`` if no machine of this name knows it any more."""
+        machine = ref.partition(":")[0]
+        try:
+            event: Event | _CreatedWire = self._events[kind][machine].decode(data)
+            return Created(self._record(kind, ref).decode(event.record)) if isinstance(event, _CreatedWire) else event
+        except (msgspec.DecodeError, KeyError):
+            return ForgottenEvent(*_named(data))
+
+    def effect(self, kind: str, ref: str, data: msgspec.Raw) -> Effect:
+        """Return an effect of an entity, or a message; a ``ForgottenEffect`` if the machine requests it no more."""
+        decoder = self._effects.get((kind, ref.partition(":")[0]), _MESSAGE)
+        try:
+            effect: Effect | _BeginWire | _TellWire = decoder.decode(data)
+        except msgspec.DecodeError:
+            return ForgottenEffect(*_named(data))
+        if isinstance(effect, _BeginWire):
+            activity = self.activity(kind, ref, effect.slot, effect.activity)
+            return Begin(effect.slot, activity or ForgottenActivity("", ""), effect.generation, effect.resumed)
+        if isinstance(effect, _TellWire):
+            event = self.event(effect.aggregate.partition("/")[0], effect.entity, effect.event)
+            return Tell(effect.aggregate, effect.entity, event, effect.ordinal)
+        return effect
+
+    def activity(self, kind: str, ref: str, slot: str, data: msgspec.Raw) -> Activity | None:
+        """Return the activity of a slot, None for a timer; a ``ForgottenActivity`` if the machine has none there."""
+        if bytes(data) == b"null":
+            return None
+        decoder = self._activities.get((kind, ref.partition(":")[0]), {}).get(slot)
+        try:
+            return ForgottenActivity(*_named(data)) if decoder is None else decoder.decode(data)
+        except msgspec.DecodeError:
+            return ForgottenActivity(*_named(data))
+
+    def changed_record(self, kind: str, ref: str, record: Record, fields: Mapping[str, msgspec.Raw]) -> Record:
+        """Return a record with these fields. Raises ``msgspec.DecodeError``, ``KeyError``."""
+        decoders = self._fields[kind, ref.partition(":")[0]]
+        return replace(record, **{name: decoders[name](data) for name, data in fields.items()})
 
     def _event(self, kind: str, wire: _Wire) -> Event:
         if not wire.entity:
@@ -164,6 +210,54 @@ class _OfSeveral:
         return self._record(**fields | {"state": self._states[read.state]})
 
 
+class ForgottenEvent(Event, frozen=True):
+    """An event of a log that no machine of the present program knows: its name, and its fields as JSON."""
+
+    name: str
+    fields: str
+
+
+class ForgottenEffect(Effect, frozen=True):
+    """An effect of a log that no machine of the present program requests: its name, and its fields as JSON."""
+
+    name: str
+    fields: str
+
+
+class ForgottenActivity(Activity, frozen=True):
+    """An activity of a log that no machine of the present program has: its name, and its fields as JSON."""
+
+    name: str
+    fields: str
+
+
+class _BeginWire(msgspec.Struct, frozen=True, tag="Begin"):
+    slot: str
+    activity: msgspec.Raw
+    generation: int = 0
+    resumed: bool = False
+
+
+class _TellWire(msgspec.Struct, frozen=True, tag="Tell"):
+    aggregate: str
+    entity: str
+    event: msgspec.Raw
+    ordinal: int = 0
+
+
+class _Name(msgspec.Struct):
+    type: str = ""
+
+
+_NAME = msgspec.json.Decoder(_Name)
+_MESSAGE: "msgspec.json.Decoder[Any]" = msgspec.json.Decoder(_TellWire)
+
+
+def _named(data: msgspec.Raw) -> tuple[str, str]:
+    """Return the name of a tagged struct, and all of its JSON. Raises ``msgspec.DecodeError``."""
+    return _NAME.decode(data).type, bytes(data).decode()
+
+
 _RecordDecoder = msgspec.json.Decoder[Any] | _OfSeveral
 
 
@@ -174,6 +268,37 @@ def _record_decoder(machine: Machine[Any]) -> _RecordDecoder:
 def _event_decoder(machine: Machine[Any]) -> "msgspec.json.Decoder[Any]":
     types = (*machine.events, _CreatedWire, TimerFired, ActivityEnded, HandlerFailed, EntityQuarantined, EntityReleased)
     return _decoder(Union[types])  # noqa: UP007 - the types are known at run time only
+
+
+def _effect_decoder(machine: Machine[Any]) -> "msgspec.json.Decoder[Any]":
+    kinds = {kind.__name__: kind for row in machine.rows for declared in row.effects for kind in _concrete(declared)}
+    rest = [kind for name, kind in kinds.items() if name not in {"Begin", "Tell", "End", "StartTimer", "CancelTimer"}]
+    types = (*rest, End, StartTimer, CancelTimer, _BeginWire, _TellWire)
+    return _decoder(Union[types])  # noqa: UP007 - the types are known at run time only
+
+
+def _concrete(kind: type[Effect]) -> Iterator[type[Effect]]:
+    """Yield a type of effects with all types that are made from it."""
+    if kind is not Effect:
+        yield kind
+    for each in kind.__subclasses__():
+        yield from _concrete(each)
+
+
+def _field_decoders(machine: Machine[Any]) -> dict[str, Callable[[Any], Any]]:
+    decoders: dict[str, Callable[[Any], Any]] = {
+        field.name: _decoder(field.type).decode for field in msgspec.structs.fields(machine.record)
+    }
+    if machine.added:
+        states = {str(state): state for state in machine.states}
+        decoders["state"] = lambda data: states[msgspec.json.decode(data, type=str)]
+    return decoders
+
+
+def _activity_decoders(machine: Machine[Any]) -> dict[str, "msgspec.json.Decoder[Any]"]:
+    return {
+        slot: _decoder(span.during.activity) for slot, span in machine.spans.items() if isinstance(span.during, Does)
+    }
 
 
 def _must_be_ordered(machine: Machine[Any]) -> None:
@@ -202,17 +327,3 @@ def _parts(kind: Any) -> Iterator[Any]:
         waiting += [*typing.get_args(part), *filter(None, [typing.get_origin(part)])]
         if isinstance(part, type) and issubclass(part, msgspec.Struct):
             waiting += typing.get_type_hints(part).values()
-
-
-def digest(before: bytes, wire: bytes, reaction: Reaction) -> bytes:
-    """Return the digest of an aggregate after a reaction, from the digest before it and the encoded envelope.
-
-    It covers the whole history: every input, every changed entity in its new form, and every effect, in order. Two
-    folds with the same last digest agree in all inputs, refused messages among them, in all states, and in all effects.
-    """
-    state = blake2b(before + wire, digest_size=DIGEST_BYTES)
-    for ref in reaction.changed:
-        state.update(encode(reaction.aggregate.entities[ref]))
-    for requested in reaction.effects:
-        state.update(encode(requested))
-    return state.digest()

@@ -67,9 +67,10 @@ def describe(event: Event) -> str:
 
 
 def _is_left_out(of: msgspec.Struct, name: str) -> bool:
-    """Tell whether a field is a struct, or a yes or no, that has its default."""
+    """Tell whether a field is a struct, a yes or no, or a zero, that has its default."""
     value = getattr(of, name)
-    return isinstance(value, msgspec.Struct | bool) and value == _defaults(of).get(name)
+    can_be_left_out = isinstance(value, msgspec.Struct | bool) or value == 0
+    return bool(can_be_left_out and value == _defaults(of).get(name, _NONE))
 
 
 def _defaults(of: msgspec.Struct) -> dict[str, Any]:

@@ -116,8 +116,8 @@ def _macrostep(
     steps = _first(of, aggregate, envelope)
     if isinstance(steps, Refusal):
         return steps
-    if type(envelope.event) in _OF_FAILURES:
-        aggregate = _isolating(aggregate, envelope)
+    if type(envelope.event) in OF_FAILURES:
+        aggregate = isolating(aggregate, envelope)
     run = _Run(of, aggregate, envelope.at_ms)
     run.accept(*steps)
     while run.queue:
@@ -141,7 +141,7 @@ def _first(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Refus
     return step if isinstance(step, Refusal) else (step,)
 
 
-def _isolating(aggregate: Aggregate, envelope: Envelope) -> Aggregate:
+def isolating(aggregate: Aggregate, envelope: Envelope) -> Aggregate:
     """Return the aggregate with its quarantined entities after this input."""
     ref, quarantined = envelope.entity, aggregate.quarantined
     match envelope.event:
@@ -241,12 +241,12 @@ def _of_all(aggregate: Aggregate, envelope: Envelope) -> Refusal:
     return Refusal(envelope, "unknown", reason)
 
 
-_OF_FAILURES: Final[frozenset[type[Event]]] = frozenset({HandlerFailed, EntityQuarantined, EntityReleased})
+OF_FAILURES: Final[frozenset[type[Event]]] = frozenset({HandlerFailed, EntityQuarantined, EntityReleased})
 
 _SPECIAL: Final[dict[type[Event], Callable[[AggregateType, Aggregate, Envelope], Refusal | list[EntityStep]]]] = {
     Opened: _open,
     RunnerRecovered: _recover,
-    **dict.fromkeys(_OF_FAILURES, _fail),
+    **dict.fromkeys(OF_FAILURES, _fail),
 }
 """The kernel's inputs that are not given to one entity as they are."""
 

@@ -47,7 +47,8 @@ class AggregateType:
     """
 
     __slots__ = (
-        "_peers", "_readable", "_rules", "_triggered", "commands", "kind", "machines", "properties", "rules", "views",
+        "_named", "_peers", "_readable", "_rules", "_triggered", "commands", "kind", "machines", "properties", "rules",
+        "views",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - the parts of a type, each with its name
@@ -80,6 +81,7 @@ class AggregateType:
             message = f"{kind}: commands to {name!r}; the machines are {', '.join(self.machines)}"
             raise ValueError(message)
         self._rules: Final = {name: tuple(each for each in self.rules if each.on == name) for name in self.machines}
+        self._named: Final = {f"{each.on}.{each.name}": each for each in self.rules}
         self._readable: Final = {name: {*each.events, *_OF_ALL_MACHINES} for name, each in self.machines.items()}
         self._triggered: Final[dict[_Trigger, tuple[Rule, ...]]] = {}
 
@@ -98,6 +100,10 @@ class AggregateType:
     def rules_on(self, machine: str) -> tuple[Rule, ...]:
         """Return the rules on this machine, in order."""
         return self._rules[machine]
+
+    def rule(self, name: str) -> Rule | None:
+        """Return the rule with this name, its machine's name before it; None if there is none."""
+        return self._named.get(name)
 
     def triggered(self, transition: Transition) -> tuple[Rule, ...]:
         """Return the rules that a transition triggers, in order.

@@ -117,8 +117,8 @@ def explain(t: T, e: Blocked | Cancelled | Declined) -> Step[T, Never]:
 
 
 def close(t: T, e: Verified) -> Step[T, Never]:
-    """Keep the commit of the merge."""
-    return Step(replace(t, owner="", commit=e.commit, reason=""))
+    """Keep the commit of the merge, or the commit of the ready branch and its name."""
+    return Step(replace(t, owner="", commit=e.commit, branch=e.branch, reason=""))
 
 
 def resume(t: T, _e: Unblocked) -> Step[T, Never]:

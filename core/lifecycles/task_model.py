@@ -155,12 +155,13 @@ class SubtasksOverdue(Event, frozen=True):
 
 
 class Verified(OwnerReport, frozen=True):
-    """The result was verified and merged as ``commit``."""
+    """The result was verified, and merged as ``commit``; or it is that commit on the ready branch ``branch``."""
 
     transition_reason: ClassVar = TransitionReason.COMPLETED
-    opaque: ClassVar[tuple[str, ...]] = ("commit",)
+    opaque: ClassVar[tuple[str, ...]] = ("commit", "branch")
 
     commit: str = ""
+    branch: str = ""
 
 
 class Rejected(OwnerReport, frozen=True):
@@ -193,11 +194,11 @@ class Task(Record, frozen=True):
     why the task is open again. ``trouble`` is the kind of the last failure.
 
     ``kept`` is the claim under whose number sessions keep the state to continue from. It is the first claim since the
-    work was last reported done, or 0 before any claim (D28).
+    work was last reported done, or 0 before any claim (D28). A closed task on a ready branch has its ``branch``.
     """
 
     identifiers: ClassVar[tuple[str, ...]] = ("epoch", "kept")
-    opaque: ClassVar[tuple[str, ...]] = ("prompt", "reason", "failure", "commit", "kept")
+    opaque: ClassVar[tuple[str, ...]] = ("prompt", "reason", "failure", "commit", "kept", "branch")
 
     state: State = State.PLANNED
     id: str = ""
@@ -215,11 +216,13 @@ class Task(Record, frozen=True):
     trouble: Trouble = Trouble.OTHER
     commit: str = ""
     kept: int = 0
+    branch: str = ""
 
     def normal_form(self) -> Self:
         """Return it without the reason, which is for people, and without data that only a further attempt needs."""
         if self.state in _OVER:
-            return replace(self, owner="", reason="", failure="", trouble=Trouble.OTHER, commit="", kept=0)
+            empty = replace(self, owner="", reason="", failure="", trouble=Trouble.OTHER, commit="", kept=0)
+            return replace(empty, branch="")
         return replace(self, reason="", kept=0 if self.exhausted else self.kept)
 
     @property

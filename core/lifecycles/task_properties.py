@@ -120,8 +120,8 @@ def keeps_what_was_reported(step: Transition) -> bool:
             fresh = not isinstance(step.event, Rejected) or not t.kept
             trouble = step.event.trouble if isinstance(step.event, Failed) else Trouble.OTHER
             as_reported = (t.owner, t.reason, t.failure, t.trouble) == ("", reason, reason, trouble) and fresh
-        case Verified(commit=commit):
-            as_reported = (t.owner, t.reason, t.commit) == ("", "", commit)
+        case Verified(commit=commit, branch=branch):
+            as_reported = (t.owner, t.reason, t.commit, t.branch) == ("", "", commit, branch)
         case SubtasksOverdue():
             as_reported = not t.owner and bool(t.reason)
         case _:

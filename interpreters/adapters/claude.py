@@ -4,8 +4,9 @@ Recorded: 2.1.330 and 2.1.197 (tests/data/adapters). A session prints ``system``
 messages with tools in their content, ``rate_limit_event``, and at its end ``result``.
 
 *Costs.* ``modelUsage`` and ``total_cost_usd`` are totals of the conversation in versions that also print
-``model_usage_since_last_result``, and of the session in older ones. A killed session prints no result; until then the
-usage of its messages counts. It has few output tokens, because a message is printed before it is complete.
+``model_usage_since_last_result``, and of the session in older ones. If both are equal, no earlier session is in them.
+A killed session prints no result; until then the usage of its messages counts. It has few output tokens, because a
+message is printed before it is complete.
 
 *Denials.* A session whose tool was refused ends with ``is_error: false`` and exit status 0.
 """
@@ -243,7 +244,9 @@ def _spent(state: Reading, line: _Line) -> Step:
         tokens = tokens.plus(each.cost.tokens)
     if tokens == Tokens():  # versions that do not report by model
         tokens = _tokens(hostile.table(line.usage), _MESSAGE_KEYS)
-    counted = Counted.SESSION if line.since_last is None else Counted.CONVERSATION
+    # After a SIGKILL the totals begin anew: then they equal the part since the last result, which is this session's.
+    is_of_session = line.since_last is None or line.since_last == line.model_usage
+    counted = Counted.SESSION if is_of_session else Counted.CONVERSATION
     return reading.spent(state, Cost(tokens, hostile.microusd(line.total_cost_usd)), counted, models)
 
 

@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
+from typing import NamedTuple
 
 from lifefold.core.fleet.system import board
 from lifefold.core.kernel import Aggregate, replace
@@ -32,38 +33,60 @@ def _with_agent(there: Mapping[str, Aggregate], each: Waiting) -> Waiting:
     return replace(each, command=f"trust {shlex.quote(agent)} --promote" if agent else each.command)
 
 
+class Line(NamedTuple):
+    """A line about a decision: what waits, and the command that helps, with the joint between them."""
+
+    what: str
+    command: str
+    joint: str = ": "
+
+    def whole(self) -> str:
+        """Return the line with its command, for a terminal."""
+        return plain(f"{self.what}{self.joint}{as_typed(f'lifefold {self.command}')}".encode())
+
+    def said(self) -> str:
+        """Return the line without its command, for a page with buttons."""
+        return plain(self.what.encode())
+
+
 def lines(waiting: Sequence[Waiting], paused_by: Mapping[str, str], log: str = "") -> Iterator[str]:
     """Yield a line for each decision; agents that one operator has paused for one reason share a line.
 
     ``paused_by`` has the operator by agent. ``log`` is the option for the log that commands need, or empty.
     """
+    return (each.whole() for each in parted(waiting, paused_by, log))
+
+
+def parted(waiting: Sequence[Waiting], paused_by: Mapping[str, str], log: str = "") -> Iterator[Line]:
+    """Yield the lines with their commands apart."""
     for each in waiting:
         match each.about:
             case Awaited.QUESTION:
                 (name,) = map(shlex.quote, each.names)
                 until = f" (refused by itself at {moment(each.until_ms)})" if each.until_ms else ""
                 command = f"{each.command} {name}" if each.command == "approve" else f'{each.command} {name} "..."'
-                yield _line(f"{each.reason}{until}", f"{command}{log}, or lifefold reject {name}{log}")
+                what = f"{each.reason}{until}"
+                joint = " " if what.endswith("?") else ": "
+                yield Line(what, f"{command}{log}, or lifefold reject {name}{log}", joint)
             case Awaited.PLAN:
-                yield _line(f"the plan waits for your approval ({count(len(each.names), 'task')})", f"approve{log}")
+                yield Line(f"the plan waits for your approval ({count(len(each.names), 'task')})", f"approve{log}")
             case Awaited.TASK:
                 (name,) = each.names
                 until = f", until {moment(each.until_ms)}" if each.until_ms else ""
                 seen = as_typed(f", after lifefold diff {name}{log}") if each.commit else ""
-                yield _line(f"{name} is done and waits for your approval{until}", f"approve {name}{log}{seen}")
+                yield Line(f"{name} is done and waits for your approval{until}", f"approve {name}{log}{seen}")
             case Awaited.TRUST:
                 (name,) = each.names
-                yield _line(f"{name} {each.reason}", f'{each.command} --reason "..."{log}')
+                yield Line(f"{name} {each.reason}", f'{each.command} --reason "..."{log}')
             case Awaited.TASKS:
-                yield _line("all tasks are settled, and more may come", f"task add{log}, or lifefold finish{log}")
+                yield Line("all tasks are settled, and more may come", f"task add{log}, or lifefold finish{log}")
             case Awaited.BUDGET:
-                yield _line(f"{enumerated(each.names)}: {each.reason}", f"{each.command}{log}")
+                yield Line(f"{enumerated(each.names)}: {each.reason}", f"{each.command}{log}")
             case Awaited.ACCOUNT:
                 (name,) = each.names
                 until = moment(each.until_ms).removesuffix(":00")
-                yield _line(
-                    f"account {name} rests until {until}{in_brackets(each.reason)}; sooner", f"{each.command}{log}"
-                )
+                what = f"account {name} rests until {until}{in_brackets(each.reason)}"
+                yield Line(what, f"{each.command}{log}", "; sooner: ")
             case Awaited.AGENT:
                 pass
     yield from _paused([each for each in waiting if each.about is Awaited.AGENT], paused_by, log)
@@ -91,19 +114,14 @@ def fallen(stopped_by: Mapping[str, str]) -> Iterator[str]:
         yield plain(f"{name} has stopped: {' '.join(stopped_by[name].split())}".encode())
 
 
-def _line(what: str, command: str) -> str:
-    joint = " " if what.endswith("?") else ": "
-    return plain(f"{what}{joint}{as_typed(f'lifefold {command}')}".encode())
-
-
-def _paused(waiting: Sequence[Waiting], paused_by: Mapping[str, str], log: str) -> Iterator[str]:
+def _paused(waiting: Sequence[Waiting], paused_by: Mapping[str, str], log: str) -> Iterator[Line]:
     why = {each.names[0]: _why(each, paused_by) for each in waiting}
     agents = sorted(why, key=lambda name: (why[name], by_number(name)))
     groups = [list(group) for _, group in groupby(agents, key=why.__getitem__)]
     for names in groups:
         typed = "resume" if len(groups) == 1 and len(names) > 1 else f"resume {' '.join(names)}"
         are = "is" if len(names) == 1 else "are"
-        yield _line(f"{enumerated(names)} {are} paused{why[names[0]]}", f"{typed}{log}")
+        yield Line(f"{enumerated(names)} {are} paused{why[names[0]]}", f"{typed}{log}")
 
 
 def _why(each: Waiting, paused_by: Mapping[str, str]) -> str:

@@ -27,6 +27,7 @@ from lifefold.interpreters.fleet_runner import FleetFolder
 from lifefold.interpreters.fleet_runner.log_owner import Before
 from lifefold.interpreters.fleet_runner.python_targets import unloadable
 from lifefold.interpreters.worktrees.errors import WorkplaceError
+from lifefold.interpreters.worktrees.ready_branches import ready_branches_of
 from lifefold.interpreters.worktrees.survey import survey
 
 _OVER: Final = frozenset({State.CLOSED, State.CANCELLED})
@@ -81,11 +82,18 @@ def _is_over(there: Aggregate, name: str) -> bool:
     return entity is not None and entity.state in _OVER
 
 
+def _of_work(fleet: Fleet, branch: str) -> str:
+    """Return what becomes of verified work."""
+    if fleet.to_branch:
+        return f"work stays on branches {ready_branches_of(fleet.name).removeprefix('refs/heads/')}TASK"
+    return f"work is merged into its branch {branch}"
+
+
 def _lines(fleet: Fleet, log: Path, branch: str, left: Sequence[TaskPlan], *, is_new: bool) -> Iterator[str]:
     yield f"fleet {fleet.name}: {count(len(fleet.agents), 'agent')}, {count(len(left), 'task')} to do"
     yield f"  log: {log}{', which is new' if is_new else ', which the run continues'}"
     if fleet.repository is not None:
-        yield f"  repository: {fleet.repository}; work is merged into its branch {branch}"
+        yield f"  repository: {fleet.repository}; {_of_work(fleet, branch)}"
         yield f"  worktrees: {FleetFolder(log).worktrees}, one for each agent"
     else:
         yield f"  no repository: folders in {FleetFolder(log).worktrees}, one for each task; nothing is merged"

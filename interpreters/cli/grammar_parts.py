@@ -4,7 +4,7 @@ import argparse
 import re
 from typing import Any, Protocol
 
-KNOWN = "a name of `lifefold machines`, or module:attribute"
+KNOWN = "a name of `lifefold machines`, a fleet such as fleet-governed, or module:attribute"
 
 
 class Commands(Protocol):

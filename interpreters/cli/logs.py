@@ -20,6 +20,9 @@ from lifefold.interpreters.store.identity import must_be_a_path
 
 FOLDER: Final = ".lifefold"
 
+USUAL_FILE: Final = "fleet.toml"
+"""The name of the fleet file that ``lifefold init`` writes."""
+
 LOOK_S: Final = 0.5
 """The interval at which a followed log is read again, in seconds."""
 
@@ -66,8 +69,10 @@ def find_log(db: str | None) -> Path:
     if len(found) == 1:
         return found[0]
     if not found:
+        begins = f"lifefold run {USUAL_FILE} begins one; otherwise " if Path(USUAL_FILE).is_file() else ""
         raise BadInput(
-            f"there is no log in {Path(FOLDER).absolute()}; go to the folder of the fleet file, or name it: --db PATH"
+            f"there is no log in {Path(FOLDER).absolute()}; {as_typed(begins)}go to the folder of the fleet file, or"
+            " name the log: --db PATH"
         )
     latest = max(found, key=_written_ns)
     message = f"there are several logs in {FOLDER}: {', '.join(map(str, found))}; the one that was written last"

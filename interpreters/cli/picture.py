@@ -275,11 +275,11 @@ def _cells(agent: AgentStatus, of: Looks | None, pid: int | None, now_ms: int, *
 
 def _state(agent: AgentStatus, of: Looks | None, now_ms: int, *, wide: bool) -> Text:
     """Return the mark and the state of an agent, each in its colour."""
-    said = _said(agent, now_ms, wide=wide)
+    said = state_of(agent, now_ms, wide=wide)
     return said if of is None else Text.assemble((f"{of.indicator} ", style(of)), said)
 
 
-def _said(agent: AgentStatus, now_ms: int, *, wide: bool) -> Text:
+def state_of(agent: AgentStatus, now_ms: int, *, wide: bool) -> Text:
     """Return the state of an agent, in its colour; unless ``wide``, only its most important part."""
     state = doing = words.of_agent(agent.state, agent.task, agent.desired_state)
     if agent.doing in {"Preparing", "Verifying", "Merging", "Disputed"}:

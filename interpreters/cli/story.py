@@ -143,7 +143,7 @@ def _exited(event: session.SessionExited) -> str:
 
 def _bare(says: str) -> str:
     """Return an end without the fields that have their usual values."""
-    return _without("is_total False", _without("messages 0", says))
+    return _without("is_total False", says)
 
 
 def _limited(outcome: session.Limited) -> str:

@@ -8,17 +8,19 @@ from rich.text import Text
 
 from lifefold.core.fleet.system.rerun import is_over
 from lifefold.interpreters.cli.account import Account
-from lifefold.interpreters.cli.picture import STYLES, Picture, in_width
+from lifefold.interpreters.cli.picture import Picture, in_width, state_of
 from lifefold.interpreters.cli.watch_items import FAILED, Item, items, readable
 from lifefold.interpreters.cli.watch_keys import Screen, question
 from lifefold.interpreters.cli.watched import Followed
 from lifefold.interpreters.cli.wording import age, as_typed, cut_in_the_middle, next_of, work_of
-from lifefold.interpreters.explain import words
 from lifefold.interpreters.explain.status import AgentStatus
 from lifefold.interpreters.fleet_runner.agent_looks import style
 
 NAME_CHARACTERS: Final = 18
 """The widest column of names."""
+
+STATE_CHARACTERS: Final = 18
+"""The width of the column of states with their ages."""
 
 NOTICE_LINES: Final = 3
 """The most lines of notices."""
@@ -102,12 +104,11 @@ class WatchPicture(Picture):
         now_ms = self._of.now_ms()
         found = self._looks(agent, now_ms)
         mark = (" ", "") if found is None else (found.indicator, style(found))
-        rests = {"Pause": " (paused)", "Hold": " (held)", "Drain": " (draining)"}.get(agent.desired_state, "")
-        doing = words.of_agent(agent.state, agent.task, agent.desired_state)
-        state = f"{doing}{rests} {age(now_ms - agent.since_ms)}"
+        state = state_of(agent, now_ms, wide=False).append(f" {age(now_ms - agent.since_ms)}")
+        state.pad_right(max(0, STATE_CHARACTERS - len(state)))
         work, next_step = work_of(agent), next_of(agent, now_ms)
         more = "  ".join(each for each in (work, next_step) if each != "-")
-        return Text.assemble(mark, f" {name}  ", (f"{state:<18}", STYLES.get(agent.state, "")), f"  {more}")
+        return Text.assemble(mark, f" {name}  ", state, f"  {more}")
 
     def _foot(self, screen: Screen, every: Sequence[Item], width: int) -> list[Text]:
         """Return the question under way, or the last answer, and the keys of the chosen item."""

@@ -196,7 +196,8 @@ def is_missing(agent: AgentStatus, evidence: Evidence | None, *, runs: bool) -> 
 def plain_state(agent: AgentStatus, evidence: Evidence | None, *, runs: bool) -> str:
     """Return the state of an agent, with a question mark if the log has a session and its process is gone.
 
-    A session that the stall detector has warned of is shown with the length of its silence.
+    A session that the stall detector has warned of is shown with the length of its silence, and one that waits for an
+    answer asks.
     """
     state = words.of_agent(agent.state, agent.task, agent.desired_state)
     if is_missing(agent, evidence, runs=runs):
@@ -205,6 +206,8 @@ def plain_state(agent: AgentStatus, evidence: Evidence | None, *, runs: bool) ->
         return "stopped, ending"
     if agent.silent_since_ms and evidence is not None and evidence.silent_ms is not None:
         return f"{state}, silent for {age(evidence.silent_ms)}"
+    if agent.turn is not None and agent.turn.questions:
+        return f"{state}, asks"
     return _DOWN.get(agent.supervisor, state)
 
 

@@ -44,7 +44,7 @@ def write_demo(folder: Path) -> Path:
     The folder becomes a git repository with one commit: a Python package whose functions are missing, the agents'
     program and the fleet file. Raises ``ScaffoldError``.
     """
-    folder = folder.absolute()
+    folder = _plain(folder)
     _refuse_unless(not _entries(folder), f"{folder} is not empty: name an empty or new folder")
     project = tomllib.loads(_packaged("project.toml"))
     python = sys.executable or "python3"
@@ -74,7 +74,7 @@ def write_init(folder: Path) -> Written:
     ``info/exclude`` gets that rule. A new repository gets a first commit of the files, because agents work on committed
     files. Raises ``ScaffoldError``, before it writes anything, if one of the files exists.
     """
-    folder = folder.absolute()
+    folder = _plain(folder)
     for name in ("fleet.toml", "agent.py"):
         _refuse_unless(not os.path.lexists(folder / name), f"{folder / name} is there already, and is not overwritten")
     others = _entries(folder)
@@ -87,6 +87,11 @@ def write_init(folder: Path) -> Written:
     notes += _ignore_compiled(top or folder)
     written = tuple(folder / name for name in contents)
     return Written(folder / "fleet.toml", written, top or folder, top is None, tuple(notes))
+
+
+def _plain(folder: Path) -> Path:
+    """Return the absolute path without ``..``: it is shown to people, and its last part names a fleet."""
+    return Path(os.path.abspath(folder))  # noqa: PTH100  # resolve() would also follow symbolic links
 
 
 def _initial_fleet(folder: Path, repository: Path) -> str:

@@ -37,10 +37,11 @@ _DIFF: Final = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-
 
 
 class Changes(msgspec.Struct, frozen=True):
-    """Two states that are compared. ``kind`` is ``merge``, ``parked``, ``worktree``, ``salvage`` or ``branch``.
+    """Two states that are compared.
 
+    ``kind`` is ``merge``, ``ready``, ``parked``, ``worktree``, ``salvage`` or ``branch``.
     ``base`` and ``head`` are commits; ``head`` is empty for a worktree, whose files are compared. ``branch`` is the
-    short name of the claim's branch. ``said`` says in a sentence what is compared.
+    short name of the claim's branch, or of the ready branch. ``said`` says in a sentence what is compared.
     """
 
     task: str
@@ -118,11 +119,22 @@ class Repository:
     async def _merged(self, of: FleetTask) -> Changes | None:
         if of.state is not State.CLOSED or not of.commit:
             return None
+        if of.branch:
+            return await self._ready(of)
         base = await self._git.commit_at(f"{of.commit}^1")
         if not base:
             raise NoChangesError(f"the merge commit {of.commit[:SHORT]} of {of.id} is not in the repository any more")
         said = f"{of.id} is merged into {self._target}: its merge commit {of.commit[:SHORT]} against {base[:SHORT]}"
         return Changes(of.id, of.epoch, "merge", said, base, of.commit, self._branch(of.id, of.epoch))
+
+    async def _ready(self, of: FleetTask) -> Changes:
+        """Return the work on a ready branch: the commit that the log names, wherever the branch is by now."""
+        claim = Claim(self._fleet, of.id, of.result or of.epoch)
+        base, head = await self._git.commit_at(claim.base), await self._git.commit_at(of.commit)
+        if not base or not head:
+            raise NoChangesError(f"the commit {of.commit[:SHORT]} of {of.id}, or its base, is not in the repository")
+        said = f"{of.id} is on branch {of.branch}: commit {head[:SHORT]} against its base {base[:SHORT]}"
+        return Changes(of.id, claim.epoch, "ready", said, base, head, of.branch)
 
     async def _parked(self, of: FleetTask) -> Changes | None:
         """Return the parked work: the commit that an approval merges, as the log has it."""
@@ -133,7 +145,8 @@ class Repository:
         if not base or not head:
             raise NoChangesError(f"the parked commit {of.collected[:SHORT]} of {of.id} is not in the repository")
         waits = "waits for your approval" if of.state is State.PENDING_APPROVAL else "is to be merged"
-        said = f"{of.id} {waits}: commit {head[:SHORT]} of {_short(claim)} against its base {base[:SHORT]}"
+        nothing = "; it changes nothing" if await self._git.tree_of(head) == await self._git.tree_of(base) else ""
+        said = f"{of.id} {waits}: commit {head[:SHORT]} of {_short(claim)} against its base {base[:SHORT]}{nothing}"
         return Changes(of.id, of.result, "parked", said, base, head, _short(claim))
 
     async def _of_claim(self, claim: Claim) -> Changes | None:

@@ -1,5 +1,6 @@
 """The fleets of this machine in short: whether a runner is at work, how far each is, and what waits for an operator."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -20,8 +21,8 @@ from lifefold.interpreters.store import SqliteStore, StoreError
 class FleetSummary(msgspec.Struct, frozen=True):
     """A fleet in short. ``runs``: its runner is at work, as the process ``pid``, which began at ``began_ms``.
 
-    ``states`` counts the tasks by state. ``failed`` are the tasks that have failed for good. ``unread`` says why the
-    log cannot be read; the rest is empty then.
+    ``states`` counts the tasks by state, ``in_words`` by the words that screens have for it. ``failed`` are the
+    tasks that have failed for good. ``unread`` says why the log cannot be read; the rest is empty then.
     """
 
     fleet: str
@@ -33,6 +34,7 @@ class FleetSummary(msgspec.Struct, frozen=True):
     is_over: bool = False
     tasks: int = 0
     states: dict[str, int] = {}
+    in_words: dict[str, int] = {}
     failed: tuple[str, ...] = ()
     cost: Usage = Usage()
     waiting: tuple[pending.Waiting, ...] = ()
@@ -58,9 +60,7 @@ async def summary(noted: Noted, waiting: WaitingOf = pending.waiting) -> FleetSu
         )
     there = ledger.aggregates
     tasks = task_status.counted(task_status.tasks(there)) if there else ()
-    states: dict[str, int] = {}
-    for task in tasks:
-        states[task.state] = states.get(task.state, 0) + 1
+    states: dict[str, int] = Counter(str(each.state) for each in tasks)
     return FleetSummary(
         noted.fleet,
         noted.log,
@@ -71,6 +71,7 @@ async def summary(noted: Noted, waiting: WaitingOf = pending.waiting) -> FleetSu
         is_over=is_over(there),
         tasks=len(tasks),
         states=states,
+        in_words=Counter(each.in_words for each in tasks),
         failed=tuple(each.id for each in tasks if each.state == State.FAILED and each.settled),
         cost=spending.total,
         waiting=waiting(there),

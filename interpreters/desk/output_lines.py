@@ -87,12 +87,15 @@ class OutputReader:
             if self._cutter.too_long and not was_too_long:
                 yield OutputLine("missing", f"a line of more than {MAX_LINE_BYTES:,} bytes is left out", is_bad=True)
 
-    def finish(self, status: int | None) -> Iterator[OutputLine]:
-        """Yield the last line, if its newline is missing, and the end of the session."""
+    def finish(self, status: int | None, told: str = "") -> Iterator[OutputLine]:
+        """Yield the last line, if its newline is missing, and the end of the session.
+
+        ``told`` is the record of an end that the runner has brought about; the output itself does not have it.
+        """
         for line in remaining(self._cutter):
             yield from self._line(line)
         self._cutter = Cutter()
-        yield _end(self._adapter.finish(self._state, status))
+        yield OutputLine("end", told, is_bad=True) if told else _end(self._adapter.finish(self._state, status))
 
     def _line(self, line: bytes) -> Iterator[OutputLine]:
         self._state, facts = self._adapter.read(self._state, line, self._now())

@@ -54,7 +54,8 @@ class SessionOutput:
                 yield self._hidden(line)
         if ended is not None:
             self.is_over = True
-            for line in self._reader.finish(status_of(ended)):
+            status = status_of(ended)
+            for line in self._reader.finish(status, "" if status is not None else ended.message):
                 yield self._hidden(line)
         elif is_gone:
             self.is_over = True

@@ -42,9 +42,10 @@ class CommandQueue:
     async def give(self, commands: Sequence[tuple[str, Envelope]], timeout_s: float) -> list[str | None]:
         """Store commands for aggregates, and return their answers in order; None for one without an answer in time.
 
-        A command without an answer stays in the log, and the next writer decides on it.
+        A crash stores all commands, or none. A command without an answer stays in the log, and the next writer decides
+        on it.
         """
-        numbers = [await self._store.submit(aggregate, encode(envelope)) for aggregate, envelope in commands]
+        numbers = await self._store.submit_all([(aggregate, encode(envelope)) for aggregate, envelope in commands])
         answers: dict[int, str] = {}
         with anyio.move_on_after(timeout_s):
             while len(answers) < len(numbers):

@@ -1,10 +1,13 @@
 """The state of all aggregates in memory: deciding on inputs, and folding a log.
 
+An entry of a log keeps what was decided on its input. So a fold decides nothing: it makes the same reactions again, and
+also those of other rules. ``verify`` decides again, and compares.
+
 A decision changes memory only. It must be persisted before any of its effects is performed. If that fails, the ledger
 is ahead of the log and must be discarded.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -15,6 +18,7 @@ from lifefold.core.kernel import (
     Codec,
     DecisionError,
     Envelope,
+    Outcomes,
     Reaction,
     Refusal,
     RunnerRecovered,
@@ -22,15 +26,15 @@ from lifefold.core.kernel import (
     TimerFired,
     UnreadableEntry,
     decide,
-    digest,
     encode,
     replace,
+    written,
 )
 from lifefold.interpreters.store import Entry
 
 
 class LogMismatchError(Exception):
-    """A log does not fold to its recorded digests: other rules wrote it, or it is damaged."""
+    """A log cannot be read by this program, is damaged, or was decided otherwise than these rules decide."""
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False):
@@ -54,14 +58,20 @@ class Ledger:
     <Aggregate 'intake': version 1, 1 intake>
     """
 
-    def __init__(self, system: System) -> None:
-        """Start without aggregates."""
+    def __init__(self, system: System, codec: Codec | None = None) -> None:
+        """Start without aggregates. ``codec`` is one of this system, if there is one already."""
         self.system: Final = system
-        self.codec: Final = Codec(system)
+        self.codec: Final = codec or Codec(system)
+        self._outcomes: Final = Outcomes(self.codec)
         self.aggregates: Final[dict[str, Aggregate]] = {}
         self.last_ms = 0
-        self._digests: Final[dict[str, bytes]] = {}
         self._keys: Final[set[tuple[str, str]]] = set()
+
+    def beginning(self, aggregates: Mapping[str, Aggregate]) -> "Ledger":
+        """Return another ledger of the same system, with these aggregates and without the keys of their inputs."""
+        other = Ledger(self.system, self.codec)
+        other.aggregates.update(aggregates)
+        return other
 
     def decide(self, name: str, envelope: Envelope) -> Decision | Refusal:
         """Decide on an input for an aggregate.
@@ -102,46 +112,84 @@ class Ledger:
         return Decision(envelope, self._accept(name, envelope, reaction), reaction)
 
     def fold(self, entries: Iterable[Entry]) -> Iterator[Decision]:
-        """Fold the entries of a log, one by one. Raises ``LogMismatchError`` where log and rules disagree."""
+        """Fold the entries of a log, one by one. Raises ``LogMismatchError`` where an entry cannot be read."""
         return (self._again(entry) for entry in entries)
 
+    def verify(self, entries: Iterable[Entry]) -> Iterator[Decision]:
+        """Decide on the inputs of a log again, one by one. The rules that wrote the log must be these.
+
+        Raises ``LogMismatchError`` where a decision differs from the written one.
+        """
+        return (self._decided_again(entry) for entry in entries)
+
     def _again(self, entry: Entry) -> Decision:
-        """Decide on the input of an entry again. The result must equal the entry in every field."""
-        where = f"{entry.stream}, entry {entry.version}"
+        """Make the reaction of an entry again."""
+        name = entry.stream
+        envelope = self._read(entry)
+        of = self.system.type_of(name)
+        before = self.aggregates.get(name) or of.start(name)
+        self._must_follow(entry, before.version + 1)
         try:
-            envelope = self.codec.decode(entry.stream, entry.envelope)
+            reaction = self._outcomes.applied(of, before, envelope, entry.outcome)
         except UnreadableEntry as error:
-            message = f"{where}: {error}"
+            message = f"{_where(entry)}: {error}"
             raise LogMismatchError(message) from error
+        self._take(name, envelope, reaction)
+        return Decision(envelope, entry, reaction)
+
+    def _decided_again(self, entry: Entry) -> Decision:
+        """Decide on the input of an entry again. The result must equal the entry in every field."""
+        where = _where(entry)
         try:
-            decision = self._decide(entry.stream, envelope)
+            decision = self._decide(entry.stream, self._read(entry))
         except DecisionError as failed:
             message = f"{where}: these rules raise an error for an input that the log has accepted: {failed}"
             raise LogMismatchError(message) from failed
         if isinstance(decision, Refusal):
             message = f"{where}: these rules refuse an input that the log has accepted: {decision.reason}"
             raise LogMismatchError(message)
-        if decision.entry.version != entry.version:
-            message = f"{where}: the entry before it is missing"
-            raise LogMismatchError(message)
+        self._must_follow(entry, decision.entry.version)
         if decision.entry != entry:
-            message = f"{where}: folds to another state than recorded; other rules wrote the log, or it is damaged"
+            message = f"{where}: these rules decide otherwise than the log says; other rules wrote it, or it is damaged"
             raise LogMismatchError(message)
         return decision
 
+    def _read(self, entry: Entry) -> Envelope:
+        try:
+            envelope = self.codec.decode(entry.stream, entry.envelope, is_past=True)
+        except UnreadableEntry as error:
+            message = f"{_where(entry)}: {error}"
+            raise LogMismatchError(message) from error
+        if (envelope.at_ms, envelope.key) != (entry.at_ms, entry.key):
+            message = f"{_where(entry)}: its time or its key is not that of its input"
+            raise LogMismatchError(message)
+        return envelope
+
+    def _must_follow(self, entry: Entry, version: int) -> None:
+        if version != entry.version:
+            message = f"{_where(entry)}: the entry before it is missing"
+            raise LogMismatchError(message)
+
     def _accept(self, name: str, envelope: Envelope, reaction: Reaction) -> Entry:
         """Make a decision the present state, and return its entry."""
+        before = self.aggregates.get(name) or self.system.type_of(name).start(name)
+        outcome = written(before, envelope, reaction)
+        self._take(name, envelope, reaction)
+        return Entry(name, reaction.aggregate.version, envelope.at_ms, envelope.key, encode(envelope), outcome)
+
+    def _take(self, name: str, envelope: Envelope, reaction: Reaction) -> None:
         self.aggregates[name] = reaction.aggregate
         self.last_ms = envelope.at_ms
         if envelope.key:
             self._keys.add((name, envelope.key))
-        wire, effects = encode(envelope), encode([[each.entity, each.effect] for each in reaction.effects])
-        chained = self._digests[name] = digest(self._digests.get(name, b""), wire, reaction)
-        return Entry(name, reaction.aggregate.version, envelope.at_ms, envelope.key, wire, effects, chained)
 
     def record(self, name: str, ref: str) -> Any:
         """Return the record of an entity. Raises ``KeyError`` if there is none."""
         return self.aggregates[name].record(ref)
+
+
+def _where(entry: Entry) -> str:
+    return f"{entry.stream}, entry {entry.version}"
 
 
 _WITHOUT_SENDER: Final = (TimerFired, ActivityEnded, RunnerRecovered)

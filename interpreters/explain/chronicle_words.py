@@ -46,9 +46,15 @@ def whole(words: Words, event: Event, step: Transition) -> str:
     text = unwrapped(str(getattr(event, field))) if field else ""
     if not text:
         return words(event, step)
+    marked = words(replace(event, **{field: _PLACE}), step)
+    if _PLACE in marked:
+        return marked.replace(_PLACE, text)
     said = words(replace(event, **{field: ""}), step)
     return f"{said}: {text}" if said and words(event, step) != said else said
 
+
+_PLACE: Final = "\ue000"
+"""A character of no text: the words have it where the whole text belongs."""
 
 _TEXTS: Final = ("reason", "text", "message", "question")
 """The fields of events that have a text of any length, at the end of the words."""
@@ -87,7 +93,9 @@ def _of_budget(_reaction: Reaction, step: Transition) -> Said | None:
     if step.entered is budget.State.SPENT:
         said = f"{budgets.reason_of(step.after)}: lifefold {budgets.raising(step.after)}"
         return about, said, Mood.WAITS
-    return (about, "is raised", Mood.PLAIN) if isinstance(step.event, budget.Raise) else None
+    if isinstance(step.event, budget.Raise):
+        return about, f"is raised{colon(step.event.reason)}", Mood.PLAIN
+    return None
 
 
 def _of_account(_reaction: Reaction, step: Transition) -> Said | None:

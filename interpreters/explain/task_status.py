@@ -22,7 +22,7 @@ class TaskStatus(msgspec.Struct, frozen=True):
     ``timer`` is its next timer: a retry, or the end of the wait for an approval or for subtasks. It is a part of
     ``parent``, and blocked by ``blocked_by``. An agent needs the trust ``level`` to take it, and ``merges`` to merge it
     unseen; empty is any level. ``removed``: a plan change has removed it, so that it is not counted. A closed task is
-    counted all the same, because its work is merged.
+    counted all the same, because its work is done. ``branch`` is its ready branch, if it has one.
     """
 
     id: str
@@ -47,6 +47,7 @@ class TaskStatus(msgspec.Struct, frozen=True):
     needs_approval: bool
     removed: bool = False
     held_up: str = ""
+    branch: str = ""
 
     @property
     def is_retried(self) -> bool:
@@ -56,7 +57,7 @@ class TaskStatus(msgspec.Struct, frozen=True):
     @property
     def in_words(self) -> str:
         """Its state in the words of the screens."""
-        return words.of_task(self.state, retried=self.is_retried)
+        return words.of_task(self.state, retried=self.is_retried, attempts=self.attempts)
 
 
 def task_status(entity: Entity[FleetTask]) -> TaskStatus:
@@ -83,6 +84,7 @@ def task_status(entity: Entity[FleetTask]) -> TaskStatus:
         level=record.level.word if record.level else "",
         merges=record.merges.word if record.merges else "",
         needs_approval=record.needs_approval,
+        branch=record.branch,
     )
 
 

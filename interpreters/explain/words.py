@@ -38,9 +38,14 @@ _RESTS: Final = frozenset({"Pause", "Hold"})
 """The desired states in which an agent begins nothing."""
 
 
-def of_task(state: str, *, retried: bool) -> str:
-    """Return the state of a task in words; ``retried``: the fleet itself will try it again."""
-    return "failed, is retried" if retried else OF_TASKS[state]
+def of_task(state: str, *, retried: bool, attempts: int = 0) -> str:
+    """Return the state of a task in words; ``retried``: the fleet itself will try it again.
+
+    A task that is open after an attempt at it has begun before.
+    """
+    if retried:
+        return "failed, is retried"
+    return "open again" if state == State.OPEN and attempts else OF_TASKS[state]
 
 
 def of_agent(state: str, task: str, desired: str = "") -> str:

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -38,6 +39,8 @@ PREEMPTION = "preemption"
 """The key of the table that turns preemption on."""
 ABORTS = "aborts"
 """The key of the table that turns aborts of tools, siblings and subtrees on."""
+BRANCH: Final = "branch"
+"""The value of ``merge`` by which verified work stays on a ready branch."""
 
 _RESTARTS = Intensity()
 _RETRY = RETRIED_AS_OFTEN_AS_THE_TASK_SAYS
@@ -103,6 +106,12 @@ class FleetKeys(Section, header="[fleet]"):
         "the git repository of the work, or a folder in it; without it each task has a plain folder,"
         " outside any repository, and nothing is merged",
         "",
+    )
+    merge = Key(
+        forms.MERGE,
+        "where verified work goes: `target` merges it into the target branch; with `branch` it stays on a branch named"
+        " after its task, for a pull request, and no task can have `depends_on` or `max_subtasks`",
+        "target",
     )
     lease = Key(
         forms.duration(LEAST_LEASE_MS),
@@ -193,10 +202,14 @@ def fleet_of(table: Table, source: Path) -> Fleet:
         env_pass=table.read(FleetKeys.env_pass),
         redact=table.read(FleetKeys.redact),
         notify=read_hooks(table, _HOOKS, source.parent),
+        to_branch=table.read(FleetKeys.merge) == BRANCH,
     )
     table.finish()
     if fleet.orphaned is OnDeath.VERIFY and FleetKeys.repository.name not in table:
         table.problem("orphaned", f"found {values.shown(fleet.orphaned)}; accepted: {NEEDS_REPOSITORY}")
+    if fleet.to_branch and FleetKeys.repository.name not in table:
+        accepted = f'"{BRANCH}" in a fleet with a repository'
+        table.problem(FleetKeys.merge.name, f'found "{BRANCH}"; accepted: {accepted}')
     return fleet
 
 
@@ -247,6 +260,7 @@ def written_in(fleet: Fleet, table: Table) -> dict[str, object]:
             FleetKeys.gates: fleet.gates,
             FleetKeys.orphaned: fleet.orphaned,
             FleetKeys.on_retry: on_retry_of(fleet.anew),
+            FleetKeys.merge: BRANCH if fleet.to_branch else "target",
         }
     )
     retry = said_but_defaults(

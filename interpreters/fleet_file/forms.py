@@ -229,6 +229,9 @@ def choice(*words: W) -> Form[W]:
 NONE_OR_MERGE: Form[Literal["none", "merge"]] = choice("none", "merge")
 """The approvals that a task can require."""
 
+MERGE: Form[Literal["target", "branch"]] = choice("target", "branch")
+"""What becomes of verified work: it is merged into the target branch, or stays on a branch of its task."""
+
 ON_RETRY: Form[Literal["resume", "anew"]] = choice("resume", "anew")
 """What a retry does about the conversation of the last attempt."""
 

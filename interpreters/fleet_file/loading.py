@@ -96,7 +96,7 @@ def _tables(root: Table, source: Path, *, watch: bool) -> Tables:
     share = with_time(fleet.budget, [agent.limits for agent in agents]).share
     check_caps(table.table(FleetBudgetKeys), fleet.budget.caps, share)
     is_argument = "prompt" in used or any(agent.program for agent in agents)
-    crew = Crew(is_argument, written_roles(root), share, fleet.repository is not None)
+    crew = Crew(is_argument, written_roles(root), share, fleet.repository is not None, to_branch=fleet.to_branch)
     tasks = read_tasks(root, source.parent, crew, may_be_none=watch or (bool(services) and not agents))
     return Tables(root, table, fleet, agents, services, tasks, watch)
 

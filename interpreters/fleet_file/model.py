@@ -108,7 +108,7 @@ class Fleet(msgspec.Struct, frozen=True):
     ``watch``: the fleet waits for more tasks; this is an option of the run, not of the file. Without ``gates`` trust
     does not count, without ``preemption`` no task is preempted, and without ``aborts`` none is aborted. ``orphaned`` is
     the outcome after the death of a session, unless the task has its own. ``anew``: a retry begins a new conversation.
-    Without ``questions`` no agent can ask.
+    Without ``questions`` no agent can ask. ``to_branch``: verified work stays on a branch of its task.
 
     ``env`` and ``env_pass`` are for all processes, verification commands included. ``redact`` names further secrets.
 
@@ -146,6 +146,7 @@ class Fleet(msgspec.Struct, frozen=True):
     anew: bool = False
     prices: dict[str, Price] = msgspec.field(default_factory=dict[str, Price])
     notify: tuple[Notifier, ...] = ()
+    to_branch: bool = False
 
     def place_of(self, service: Service) -> Path:
         """Return the folder in which a service runs."""
@@ -204,6 +205,7 @@ class Fleet(msgspec.Struct, frozen=True):
             anew=self.anew,
             questions=self.questions,
             notify=tuple(each.plan for each in self.notify),
+            to_branch=self.to_branch,
         )
 
     def grace_ms(self, agent: Agent) -> int:

@@ -12,6 +12,7 @@ import msgspec
 from lifefold.core.fleet import TaskPlan
 from lifefold.core.fleet.board import fleet_task
 from lifefold.core.fleet.system.plan import MOST_RETRIES
+from lifefold.core.fleet.system.ready_branches import impossible_keys
 from lifefold.core.lifecycles.budget.amounts import Amounts
 from lifefold.core.lifecycles.task import OnDeath, OnNothing
 from lifefold.core.policy.access import AccessLevel
@@ -36,6 +37,8 @@ ON_NOTHING: Final = forms.choice(*OnNothing)
 
 
 NEEDS_COMMANDS: Final = '"verify" for a task with commands in verify, which decide about the work'
+WITH_BRANCHES: Final = 'merge = "branch" in [fleet] merges nothing: '
+"""Why some keys are impossible there; a reason follows."""
 NEEDS_REPOSITORY: Final = '"verify" in a fleet with a repository: without one the changes of a session are unknown'
 
 
@@ -92,7 +95,8 @@ class Crew(msgspec.Struct, frozen=True):
 
     ``prompt_is_argument``: the command of an agent has the prompt as an argument, which limits the length of prompts.
     ``roles`` are those of the agents, ``share`` is the reservation of a claim, and ``merges`` tells whether there is a
-    repository. ``others`` are tasks of a living fleet, on which more tasks can depend.
+    repository. ``others`` are tasks of a living fleet, on which more tasks can depend. ``to_branch``: verified work
+    stays on a branch of its task.
     """
 
     prompt_is_argument: bool
@@ -100,6 +104,7 @@ class Crew(msgspec.Struct, frozen=True):
     share: Amounts
     merges: bool
     others: Sequence[str] = ()
+    to_branch: bool = False
 
 
 def read_tasks(root: Table, folder: Path, crew: Crew, *, may_be_none: bool = False) -> list[TaskPlan]:
@@ -175,6 +180,9 @@ def _task(table: Table, folder: Path, crew: Crew) -> TaskPlan:
             table.problem("orphaned", f"found {values.shown(task.orphaned)}; accepted: {NEEDS_COMMANDS}")
         if not crew.merges:
             table.problem("orphaned", f"found {values.shown(task.orphaned)}; accepted: {NEEDS_REPOSITORY}")
+    for field, why in impossible_keys(task) if crew.to_branch else ():
+        key = fleet_task.KEYS[field]
+        table.problem(key, f"found {values.shown(table.values.get(key))}; accepted: none, because {WITH_BRANCHES}{why}")
     for path in task.files:
         if set(path) & set("*?["):
             found = f"{values.shown(path)} is taken for a name, not for a pattern"

@@ -45,7 +45,7 @@ class Merging:
 
     @handles(MergeWork)
     async def merge(self, activity: MergeWork, context: ActivityContext) -> None:
-        """Merge the work into the target branch; wait for obstacles, because the work is done."""
+        """Merge the work, or make its ready branch; wait for obstacles, because the work is done."""
         agent = context.origin.within.key
         rest = partial(self._rest, agent)
         collect, merge = partial(self._collected, activity, context), partial(self._merge, activity, agent)
@@ -53,15 +53,15 @@ class Merging:
             with self._waits(agent, f"merge {activity.task}") as show:
                 tell = partial(self._observe, show, context)
                 result = await patiently(collect, (InTheWayError, OSError), tell, pause=rest)
-                commit = await patiently(partial(merge, result), (InTheWayError, OSError), tell, pause=rest)
+                merged = await patiently(partial(merge, result), (InTheWayError, OSError), tell, pause=rest)
         except MovedError as error:
             await context.report(assignment.Displaced(error.found, str(error)))
         except WorkplaceError as error:
             await context.report(assignment.Conflicted(str(error)))
         else:
-            if not commit and not activity.result:
+            if not merged.commit and not activity.result:
                 await self._tell_what_is_hidden(activity, agent)
-            await context.report(assignment.Merged(commit))
+            await context.report(merged)
 
     def _observe(self, show: Callable[[str], None], context: ActivityContext, why: str) -> None:
         """Show why a merge waits, and report the blocked merge, which notifiers know by its claim."""
@@ -89,10 +89,15 @@ class Merging:
             await context.report(assignment.Collected(found))
         return found
 
-    async def _merge(self, activity: MergeWork, agent: str, result: str) -> str:
+    async def _merge(self, activity: MergeWork, agent: str, result: str) -> assignment.Merged:
         claim, accepted = activity.result or activity.epoch, activity.accepted
+        if activity.to_branch:
+            branch = await self._workplace.make_ready(activity.task, claim, result)
+            return assignment.Merged(result if branch else "", branch)
         merge = self._workplace.merge
-        return await merge(agent, activity.task, claim, activity.title, result=result, accepted=accepted)
+        return assignment.Merged(
+            await merge(agent, activity.task, claim, activity.title, result=result, accepted=accepted)
+        )
 
     @handles(WatchBranch)
     async def watch_branch(self, activity: WatchBranch, context: ActivityContext) -> None:

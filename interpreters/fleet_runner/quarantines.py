@@ -52,7 +52,7 @@ def found(store: SqliteStore, ledger: Ledger) -> tuple[Quarantine, ...]:
 def _since(store: SqliteStore, ledger: Ledger, aggregate: str) -> dict[str, int]:
     """Return the time of the last quarantine of each entity of an aggregate."""
     entries = anyio.run(store.read, aggregate)
-    decoded = ((ledger.codec.decode(aggregate, entry.envelope), entry.at_ms) for entry in entries)
+    decoded = ((ledger.codec.decode(aggregate, entry.envelope, is_past=True), entry.at_ms) for entry in entries)
     return {envelope.entity: at_ms for envelope, at_ms in decoded if isinstance(envelope.event, EntityQuarantined)}
 
 

@@ -2,12 +2,16 @@
 
 The session takes the files in the order of their numbers, each once. So a file that is written again, after a crash of
 the runner, changes nothing. The inbox belongs to the session that ran at the decision, and no later session reads it.
+
+A session that has taken a message counts as one that has taken all before it. So no file is written while an earlier
+one is missing.
 """
 
 from typing import Final
 
 import msgspec
 
+from lifefold.core.fleet.worker import mailbox
 from lifefold.core.lifecycles import session
 from lifefold.effects import SteerSession
 from lifefold.interpreters.engine import EffectContext, handles
@@ -28,8 +32,13 @@ class Steersman:
     async def steer_session(self, effect: SteerSession, context: EffectContext) -> None:
         """Put a message into the inbox of the session. One that cannot be put there waits for the next prompt."""
         agent, attempt = context.within.key, context.within.record(session.machine.name).attempt
-        file = self._folder.inbox(agent, attempt) / f"{effect.number:05d}.json"
+        box: mailbox.Mailbox = context.within.record(mailbox.machine.name)
+        inbox = self._folder.inbox(agent, attempt)
+        earlier = [SteerSession(number, box.messages[number - 1]) for number in range(box.taken + 1, effect.number)]
         try:
-            write_whole(file, msgspec.json.encode(effect).decode())
+            for each in (*earlier, effect):
+                file = inbox / f"{each.number:05d}.json"
+                if each is effect or not file.is_file():
+                    write_whole(file, msgspec.json.encode(each).decode())
         except OSError as error:
             self._operator.tell(agent, f"its session does not get message {effect.number}: {error}")

@@ -46,19 +46,20 @@ class CommandRecord:
         try:
             yield
         finally:
-            with contextlib.suppress(OSError):
-                self._file.unlink(missing_ok=True)
+            self._remove()
 
     async def end_left_over(self) -> None:
-        """End the command of an earlier runner, if it still runs: TERM, the grace, KILL."""
-        with self.kept():
-            left = self._read()
-            if left is None or not signal_group_if_ours(left, signal.SIGTERM):
-                return
+        """End the command of an earlier runner, if it still runs: TERM, the grace, KILL.
+
+        The record stays until then, so the next call completes one that was cancelled.
+        """
+        left = self._read()
+        if left is not None and signal_group_if_ours(left, signal.SIGTERM):
             with anyio.move_on_after(GRACE_MS / 1_000):
                 while is_alive(left):  # noqa: ASYNC110 - a process of another parent sets no event here
                     await anyio.sleep(LOOK_S)
             signal_group_if_ours(left, signal.SIGKILL)
+        self._remove()
 
     def _read(self) -> ProcessIdentity | None:
         try:
@@ -66,3 +67,7 @@ class CommandRecord:
                 return msgspec.json.decode(opened.read(RECORD_BYTES), type=ProcessIdentity | None)
         except (OSError, msgspec.DecodeError):
             return None
+
+    def _remove(self) -> None:
+        with contextlib.suppress(OSError):
+            self._file.unlink(missing_ok=True)

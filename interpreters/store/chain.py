@@ -35,8 +35,7 @@ def link(before: bytes, entry: Entry) -> bytes:
         f"{entry.version} {entry.at_ms}".encode(),
         entry.key.encode(),
         entry.envelope,
-        entry.effects,
-        entry.digest,
+        entry.outcome,
     ):
         state.update(len(part).to_bytes(8, "big"))
         state.update(part)

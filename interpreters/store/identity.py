@@ -10,7 +10,7 @@ from typing import Final
 
 from lifefold.interpreters.store.errors import NotAStore
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 APPLICATION_ID: Final = 0x11FEF01D
 """Marks the file as a lifefold log; ``file`` and ``sqlite3`` show it."""
 

@@ -38,7 +38,7 @@ class VersionConflict(StoreError):
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
-    """One accepted input: the envelope, the requested effects, and the digest of the aggregate after it.
+    """One accepted input, and what was decided on it, in the forms of ``lifefold.core.kernel``.
 
     ``key`` is unique in its stream unless empty. ``at_ms`` is Unix time.
     """
@@ -48,8 +48,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     at_ms: int
     key: str
     envelope: bytes
-    effects: bytes
-    digest: bytes
+    outcome: bytes
 
 
 class StoredCommand(msgspec.Struct, frozen=True, gc=False):

@@ -96,11 +96,10 @@ def _must_have(path: Path, connection: sqlite3.Connection, known: Known) -> None
 
 
 _ENTRIES: Final = (
-    "SELECT stream, version, at_ms, key, envelope, effects, digest, link FROM entries"
-    " WHERE position > ? ORDER BY position"
+    "SELECT stream, version, at_ms, key, envelope, outcome, link FROM entries WHERE position > ? ORDER BY position"
 )
 _LINK: Final = "SELECT link FROM entries WHERE position = ?"
 _BETWEEN: Final = (
-    "SELECT stream, version, at_ms, key, envelope, effects, digest FROM entries"
+    "SELECT stream, version, at_ms, key, envelope, outcome FROM entries"
     " WHERE position > ? AND position <= ? ORDER BY position"
 )

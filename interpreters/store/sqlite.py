@@ -15,8 +15,8 @@ import fcntl
 import logging
 import os
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Final, Self, TypeVar
@@ -198,9 +198,12 @@ class SqliteStore:
 
     async def submit(self, stream: str, envelope: bytes) -> int:
         """Store an operator command for the writer; see ``EventStore``."""
-        statement = "INSERT INTO posts (stream, envelope) VALUES (?, ?)"
-        number = await self._in_turn(lambda: self._connection.execute(statement, (stream, envelope)).lastrowid)
-        return int(number or 0)
+        (number,) = await self.submit_all([(stream, envelope)])
+        return number
+
+    async def submit_all(self, commands: Sequence[tuple[str, bytes]]) -> list[int]:
+        """Store operator commands in one transaction, and return their numbers: all are stored, or none."""
+        return await self._in_turn(partial(self._submit, commands))
 
     async def commands(self, *, unanswered: bool = True) -> Sequence[StoredCommand]:
         """Return operator commands; see ``EventStore``."""
@@ -284,22 +287,20 @@ class SqliteStore:
         if stream is None and not after:
             return read_on(self.path, self._connection, 0)
         query = (
-            "SELECT stream, version, at_ms, key, envelope, effects, digest FROM entries"
+            "SELECT stream, version, at_ms, key, envelope, outcome FROM entries"
             " WHERE (?1 IS NULL OR stream = ?1) AND version > ?2 ORDER BY position"
         )
         return [Entry(*each) for each in self._connection.execute(query, (stream, after))]
 
+    def _submit(self, commands: Sequence[tuple[str, bytes]]) -> list[int]:
+        statement = "INSERT INTO posts (stream, envelope) VALUES (?, ?)"
+        with _transaction(self._connection) as connection:
+            return [int(connection.execute(statement, each).lastrowid or 0) for each in commands]
+
     def _append(self, batch: Batch) -> None:
         self._look()
-        connection = self._connection
-        connection.execute("BEGIN IMMEDIATE")
-        try:
+        with _transaction(self._connection) as connection:
             anchor = self._write(connection, batch)
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:  # SQLite ends it by itself in some cases, such as a full disk
-                connection.execute("ROLLBACK")
-            raise
         self._known = self._known._replace(anchor=anchor)
         self._look()
         if self._base is not None and self._base.is_checkpoint_due():
@@ -319,9 +320,9 @@ class SqliteStore:
             _check_versions(connection, batch.entries)
             written = list(linked(anchor, batch.entries))
             connection.executemany(
-                "INSERT INTO entries (stream, version, at_ms, key, envelope, effects, digest, link)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                [(e.stream, e.version, e.at_ms, e.key, e.envelope, e.effects, e.digest, link) for e, link in written],
+                "INSERT INTO entries (stream, version, at_ms, key, envelope, outcome, link)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                [(e.stream, e.version, e.at_ms, e.key, e.envelope, e.outcome, link) for e, link in written],
             )
             anchor = Anchor(anchor.entries + len(written), written[-1][1])
             newest = f"{anchor.entries} {anchor.link.hex()}"
@@ -340,6 +341,19 @@ class SqliteStore:
         if Anchor(*(newest or ())) != anchor:
             raise damaged(self.path, "another program has changed its entries while it was written")
         return anchor
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Generator[sqlite3.Connection]:
+    """Write what the block writes in one transaction, or nothing of it after an error."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield connection
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:  # SQLite ends it by itself in some cases, such as a full disk
+            connection.execute("ROLLBACK")
+        raise
 
 
 def _check_versions(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:

@@ -52,7 +52,7 @@ def named(name: str) -> Target:
             crashes=configuration.crashes,
         )
     if name not in machines():
-        raise UnusableTarget(f"unknown target {name!r};{_meant(name)} {_LISTED}")
+        raise UnusableTarget(f"unknown target {name!r};{_meant(name)} {_listed(name)}")
     machine = machines()[name]
     if configuration.record is not None:
         machine = machine.starting(configuration.record)
@@ -71,7 +71,10 @@ def named(name: str) -> Target:
     )
 
 
-_LISTED: Final = "`lifefold machines` lists what there is; your own is named module:attribute"
+def _listed(name: str) -> str:
+    """Return where targets are listed; for a name like that of a fleet all fleets, because no command lists them."""
+    fleets = f"; the small fleets are {', '.join(sorted(larger()))}" if name.startswith("fleet") else ""
+    return f"`lifefold machines` lists machines and systems{fleets}; your own is named module:attribute"
 
 
 def _meant(name: str) -> str:

@@ -20,16 +20,17 @@ from lifefold.core.kernel import (
     Envelope,
     Event,
     Machine,
+    Outcomes,
     PropertyKind,
     Reaction,
     Refusal,
     advance,
     alone,
-    digest,
     encode,
     late,
     possible,
     react,
+    written,
 )
 from lifefold.interpreters.called import must_be
 from lifefold.interpreters.seed import present_seed
@@ -225,16 +226,17 @@ def has_properties(subject: Subject, trace: Trace) -> Iterator[str]:
 
 
 def folds_to_the_same(subject: Subject, trace: Trace) -> Iterator[str]:
-    """The log, read back and folded again, has the same digest after every entry."""
-    aggregate, first, second = subject.of.start(subject.of.kind), b"", b""
+    """The log, read back, folds to the same reactions: without the rules, and decided by them again."""
+    aggregate, outcomes = subject.of.start(subject.of.kind), Outcomes(subject.codec)
     for taken in trace.steps:
-        wire = encode(taken.envelope)
-        again = react(subject.of, aggregate, subject.codec.decode(subject.of.kind, wire))
+        envelope = subject.codec.decode(subject.of.kind, encode(taken.envelope))
+        again = react(subject.of, aggregate, envelope)
         if isinstance(again, Refusal) or isinstance(taken.outcome, Refusal):
             yield f"{what(taken.envelope)} was accepted, and is refused when the log is folded"
             return
-        first, second = digest(first, wire, taken.outcome), digest(second, wire, again)
-        if first != second:
+        outcome = written(aggregate, taken.envelope, taken.outcome)
+        folded = outcomes.applied(subject.of, aggregate, envelope, outcome)
+        if folded != taken.outcome or outcome != written(aggregate, envelope, again):
             yield f"the log folds to something else from {what(taken.envelope)} on"
             return
         aggregate = again.aggregate

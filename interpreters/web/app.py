@@ -49,7 +49,7 @@ from lifefold.interpreters.web.stream import events, parse
 from lifefold.interpreters.web.structs import Problem
 from lifefold.interpreters.web.token import Token
 
-ASSETS: Final = {"desk.css": "text/css", "desk.js": "text/javascript"}
+ASSETS: Final = {"desk.css": "text/css", "desk.js": "text/javascript", "icon.svg": "image/svg+xml"}
 """The files that pages need, with their types: all that this desk sends of its disk under its name."""
 
 PING_S: Final = 15
@@ -86,7 +86,8 @@ def application(shelf: Shelf, token: Token, hosts: Collection[str]) -> ASGIApp:
         Route(LOGIN, of.login),
     ]
     errors: dict[Any, Callable[[Request, Exception], Any]] = dict.fromkeys(_STATUSES, of.failed)
-    inner = Starlette(routes=routes, exception_handlers=errors | {HTTPException: of.failed}, lifespan=of.lifespan)
+    errors |= {HTTPException: of.failed, Exception: of.broken}
+    inner = Starlette(routes=routes, exception_handlers=errors, lifespan=of.lifespan)
     return Guards(inner, token, hosts)
 
 
@@ -134,6 +135,8 @@ class _Application:
         except (msgspec.DecodeError, UnicodeError) as error:
             raise BadParameter(str(error)) from error
         given: Given = await to_thread.run_sync(desk.give, command, key)
+        await to_thread.run_sync(self._shelf.log(request.path_params["key"]).take)  # the next page has its effect
+        self._shelf.pulse.beat()
         return _json(given, 200 if given.is_accepted else 409)
 
     async def events(self, request: Request) -> Response:
@@ -187,6 +190,14 @@ class _Application:
             status, why = error.status_code, error.detail
         else:
             status, why = next(status for kind, status in _STATUSES.items() if isinstance(error, kind)), str(error)
+        return self._problem(request, why, status)
+
+    async def broken(self, request: Request, error: Exception) -> Response:
+        """Return that a page is broken by a mistake of the desk, whose server prints the error."""
+        why = f"a mistake of lifefold has broken this page ({type(error).__name__}); the terminal of the desk shows it"
+        return self._problem(request, why, HTTPStatus.INTERNAL_SERVER_ERROR)
+
+    def _problem(self, request: Request, why: str, status: int) -> Response:
         problem = Problem(why)
         if request.url.path.endswith(".json") or request.method == "POST" or _wants_json(request):
             return _json(problem, status)

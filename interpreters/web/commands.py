@@ -23,6 +23,7 @@ from lifefold.interpreters.cli.grammar import parser
 from lifefold.interpreters.cli.operator_commands import TEXT_CHARACTERS
 from lifefold.interpreters.engine import ACCEPTED, REFUSED
 from lifefold.interpreters.store import SqliteStore, StoreError
+from lifefold.interpreters.web import plan_changes
 
 _MODULES: Final = "lifefold.interpreters.cli.commands"
 
@@ -237,6 +238,17 @@ class AddTask(Words, frozen=True, tag_field="command", tag="add-task"):
         return ["task add", *(f"--{name}={value}" for name, value in plain.items()), *options]
 
 
+class AcceptPlan(Words, frozen=True, tag_field="command", tag="accept-plan"):
+    """Accept the changed fleet file as a page has shown it; ``rest`` accepts it without its parts without an effect."""
+
+    seen: Annotated[str, Meta(max_length=64, description="the name of the difference, from the page of the fleet")]
+    rest: bool = False
+
+    def words(self) -> list[str]:
+        """Return the words of the command line, without the log and without the fleet file, which the log names."""
+        return ["plan", "--accept", *(["--rest"] if self.rest else []), "FLEET.toml"]
+
+
 class Abort(Words, frozen=True, tag_field="command", tag="abort"):
     """Abort a task with its parts (``session``), or the other parts of its parent with theirs (``sibling``)."""
 
@@ -266,6 +278,7 @@ Command = (
     | AcceptBranch
     | Finish
     | AddTask
+    | AcceptPlan
     | Abort
 )
 """Any command, told apart by its field ``command``."""
@@ -356,6 +369,9 @@ def _give(log: Path, command: Command, key: str) -> Given:
     module, _, function = arguments.command.partition(":")
     try:
         inside.must_be_permitted(arguments)
+        if isinstance(command, AcceptPlan):
+            plan_changes.accept(log, command.seen, rest=command.rest)
+            return Given(tuple(lines))
         getattr(import_module(f"{_MODULES}.{module}"), function)(arguments)
     except BadInput as refused:
         return Given(tuple(lines), _in_words(str(refused), log))

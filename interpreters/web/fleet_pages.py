@@ -5,12 +5,13 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from lifefold.core.lifecycles.task import State
-from lifefold.interpreters.cli import awaited
-from lifefold.interpreters.explain import task_status
+from lifefold.interpreters.cli import attention, awaited
+from lifefold.interpreters.explain import task_status, words
 from lifefold.interpreters.explain.accounts import balances
 from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.fleet_runner import quarantines
 from lifefold.interpreters.fleet_runner.blocked_merges import read_waits
+from lifefold.interpreters.web import plan_changes
 from lifefold.interpreters.web.journal import Choice
 from lifefold.interpreters.web.moments import View, cost
 from lifefold.interpreters.web.structs import BoardPage, Column, FleetPage
@@ -51,9 +52,11 @@ def fleet_page(view: View) -> FleetPage:
         view.at(),
         view.is_over,
         view.waits,
+        plan_changes.waiting(view),
         tuple(_troubles(view)),
         tuple(view.task(each) for each in counted if each.state in _FAILED)[:MOST_FAILED],
         dict(Counter(each.state for each in counted)),
+        attention.in_words(each for each in counted if each.state != State.CLOSED),
         sum(each.state == State.CLOSED for each in counted),
         len(counted),
         view.agents(),
@@ -83,7 +86,7 @@ def board_page(view: View) -> BoardPage:
         if counts[state]:
             newest = sorted((each for each in tasks if each.state == state), key=lambda each: -each.since_ms)
             shown = tuple(map(view.task, newest[:MOST_CARDS]))
-            columns.append(Column(state, shown, counts[state] - len(shown)))
+            columns.append(Column(state, words.OF_TASKS[state], shown, counts[state] - len(shown)))
     evidence = {each.status.name: each.evident for each in view.agents() if each.status.task}
     return BoardPage(view.at(), tuple(columns), evidence, _waits_for(tasks, columns))
 

@@ -16,7 +16,7 @@ import anyio
 import msgspec
 
 from lifefold.core.fleet import system
-from lifefold.core.kernel import Aggregate, Codec, Reaction, decide
+from lifefold.core.kernel import Aggregate
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.engine import Ledger, LogMismatchError
 from lifefold.interpreters.store import Entry, SqliteStore, StoreError
@@ -73,7 +73,7 @@ class FollowedLog:
         self._ledger: Final = Ledger(system)
         self._account: Final = Account()
         self._past: Final = _Past(path, spacing)
-        self._codec: Final = Codec(system)
+        self._turn: Final = Lock()
 
     def __enter__(self) -> Self:
         """Return the log."""
@@ -91,7 +91,14 @@ class FollowedLog:
         self._past.close()
 
     def take(self) -> bool:
-        """Fold the entries that are new, and look for the runner. Return whether anything has changed."""
+        """Fold the entries that are new, and look for the runner. Return whether anything has changed.
+
+        Several threads may call it: the one that follows the log, and those that have given a command.
+        """
+        with self._turn:
+            return self._taken()
+
+    def _taken(self) -> bool:
         before = (self.now.seq, self.runs, self.trouble, self.is_read)
         try:
             self._must_be_there()
@@ -139,17 +146,12 @@ class FollowedLog:
         return self._past.at(seq, self._refolded)
 
     def _refolded(self, begin: Moment, entries: Sequence[Entry]) -> Moment:
-        """Fold a part of the log again, whose digests were compared when it was first folded."""
-        aggregates, account, at_ms = dict(begin.aggregates), begin.account.copied(), begin.at_ms
-        for entry in entries:
-            envelope, of = self._codec.decode(entry.stream, entry.envelope), system.type_of(entry.stream)
-            reaction = decide(of, aggregates.get(entry.stream) or of.start(entry.stream), envelope)
-            if not isinstance(reaction, Reaction):
-                message = f"{entry.stream}, entry {entry.version}: it was accepted, and is refused: {reaction.reason}"
-                raise LogMismatchError(message)
-            aggregates[entry.stream], at_ms = reaction.aggregate, entry.at_ms
-            account.observe(entry.stream, reaction)
-        return Moment(begin.seq + len(entries), at_ms, aggregates, account)
+        """Fold a part of the log again."""
+        ledger, account, at_ms = self._ledger.beginning(begin.aggregates), begin.account.copied(), begin.at_ms
+        for decision in ledger.fold(entries):
+            at_ms = decision.entry.at_ms
+            account.observe(decision.entry.stream, decision.reaction)
+        return Moment(begin.seq + len(entries), at_ms, ledger.aggregates, account)
 
 
 def _file_at(path: Path) -> tuple[int, int] | None:

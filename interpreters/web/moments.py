@@ -10,6 +10,7 @@ from lifefold.core.fleet.system import board
 from lifefold.core.fleet.system.rerun import is_over
 from lifefold.core.kernel import Aggregate
 from lifefold.core.lifecycles.session import Usage
+from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli import awaited
 from lifefold.interpreters.cli.account import usage_json
 from lifefold.interpreters.cli.wording import age, asked, by_number, coming, is_missing, next_of, plain_state, spent
@@ -76,7 +77,10 @@ class View:
         """Return a task with its costs."""
         goes_on = awaited.goes_on(self.there)
         after = coming(of.timer if goes_on else None, self.now_ms)
-        return Task(of, cost(self.moment.account.spending.of_task(of.id)), "" if after == "-" else after)
+        has_failed = self.moment.is_now and goes_on and of.state == State.FAILED and not of.is_retried
+        retry = Action("Retry", {"command": "retry", "names": [of.id]}, "it is tried once more")
+        said = cost(self.moment.account.spending.of_task(of.id))
+        return Task(of, of.in_words, said, "" if after == "-" else after, (retry,) if has_failed else ())
 
     def agents(self) -> tuple[Agent, ...]:
         """Return all agents and services by name."""
@@ -108,9 +112,9 @@ class View:
         return tuple(self._wait(each) for each in awaited.waiting(self.there)) if self.has_board else ()
 
     def _wait(self, each: Waiting) -> Wait:
-        (sentence,) = awaited.lines([each], self.moment.account.paused_by)
+        (line,) = awaited.parted([each], self.moment.account.paused_by)
         found = tuple(actions(each)) if self.moment.is_now else ()
-        return Wait(str(each.about), each.names, sentence, each.since_ms, each.until_ms, found)
+        return Wait(str(each.about), each.names, line.whole(), line.said(), each.since_ms, each.until_ms, found)
 
 
 def _evident(of: AgentStatus, evidence: Evidence | None) -> str:

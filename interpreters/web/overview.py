@@ -37,7 +37,7 @@ def overview(shelf: Shelf) -> Overview:
     over = [view for view in views if is_of_machine and view.is_over and not view.runs]
     pages = [fleet_page(view) for view in views if view not in over]
     if is_of_machine:
-        pages.sort(key=lambda page: (not page.waits, page.at.runner != "at work"))
+        pages.sort(key=lambda page: (not page.waits and page.change is None, page.at.runner != "at work"))
     return Overview(
         tuple(pages),
         tuple(view.at() for view in over),

@@ -1,7 +1,7 @@
 """Pages as HTML: the templates of this package, in which every value is escaped."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
@@ -13,6 +13,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from lifefold.interpreters.cli.wording import age, clock_time
+from lifefold.interpreters.explain.accounts import Balance
+from lifefold.interpreters.explain.why.phrases import count
+from lifefold.interpreters.explain.words import OF_TASKS
 from lifefold.interpreters.processes.command import plain
 from lifefold.interpreters.views.picture import lit
 from lifefold.interpreters.web.drawing import drawing, last_spans
@@ -65,6 +68,11 @@ def _drawn(page: TimelinePage) -> Markup:
     return drawing(page, places)
 
 
+def _budgets_of(balances: Iterable[Balance]) -> list[tuple[str, str]]:
+    """Return each budget once, as whose it is and its name: a budget has a balance for each limit."""
+    return list(dict.fromkeys((each.whose, each.name) for each in balances))
+
+
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
@@ -93,5 +101,14 @@ _ENVIRONMENT: Final = Environment(
     lstrip_blocks=True,
 )
 _ENVIRONMENT.filters |= {"clock": _clock, "json": _json, "marked": _marked, "age": age}
-_GLOBALS: dict[str, Any] = {"ago": _ago, "path": _path, "lit": _lit, "drawn": _drawn, "last_spans": last_spans}
+_GLOBALS: dict[str, Any] = {
+    "ago": _ago,
+    "budgets_of": _budgets_of,
+    "counted": count,
+    "drawn": _drawn,
+    "in_words": OF_TASKS.get,
+    "last_spans": last_spans,
+    "lit": _lit,
+    "path": _path,
+}
 _ENVIRONMENT.globals.update(_GLOBALS)

@@ -53,11 +53,15 @@ class Action(msgspec.Struct, frozen=True):
 
 
 class Wait(msgspec.Struct, frozen=True):
-    """Something that waits for an operator: the sentence of ``lifefold status``, and the commands that help."""
+    """Something that waits for an operator: the sentence of ``lifefold status``, and the commands that help.
+
+    ``said`` is that sentence without the command of the command line.
+    """
 
     about: str
     names: tuple[str, ...]
     sentence: str
+    said: str
     since_ms: int
     until_ms: int
     actions: tuple[Action, ...]
@@ -91,22 +95,44 @@ class Agent(msgspec.Struct, frozen=True):
 
 
 class Task(msgspec.Struct, frozen=True):
-    """A task on the board, with its known costs."""
+    """A task on the board, with its state in the words of the screens, its known costs, and the commands that help."""
 
     status: TaskStatus
+    words: str
     cost: Cost
     next: str
+    actions: tuple[Action, ...]
+
+
+class PlanChange(msgspec.Struct, frozen=True):
+    """The difference of the fleet file to the plan in force, as ``lifefold plan`` shows it, which waits for acceptance.
+
+    ``obstacles`` say which parts are not possible; ``actions`` is then empty, or accepts the other parts. ``problem``
+    says why the fleet file cannot be read.
+    """
+
+    source: str
+    number: int
+    lines: tuple[str, ...]
+    obstacles: tuple[str, ...]
+    problem: str
+    actions: tuple[Action, ...]
 
 
 class FleetPage(msgspec.Struct, frozen=True):
-    """A fleet: what waits first, what is in the way, failed tasks, counts by state, agents, costs, budgets."""
+    """A fleet: what waits first, what is in the way, failed tasks, counts by state, agents, costs, budgets.
+
+    ``words`` are the counts of the tasks that are not closed, as ``lifefold status`` has them.
+    """
 
     at: At
     is_over: bool
     waits: tuple[Wait, ...]
+    change: PlanChange | None
     troubles: tuple[str, ...]
     failed: tuple[Task, ...]
     counts: dict[str, int]
+    words: str
     closed: int
     total: int
     agents: tuple[Agent, ...]
@@ -122,9 +148,10 @@ class Overview(msgspec.Struct, frozen=True):
 
 
 class Column(msgspec.Struct, frozen=True):
-    """The tasks of one state. ``hidden`` counts those that are not listed."""
+    """The tasks of one state, with the words of the screens for it. ``hidden`` counts those that are not listed."""
 
     state: str
+    words: str
     tasks: tuple[Task, ...]
     hidden: int
 
@@ -207,11 +234,12 @@ class TaskPage(msgspec.Struct, frozen=True):
 class DiffPage(msgspec.Struct, frozen=True):
     """The work of a task as it is now: what it has changed, and the outputs of its verification.
 
-    ``diff`` is null if there is no work to compare; ``why_not`` then says why.
+    ``diff`` is null if there is no work to compare; ``why_not`` then says why. ``waits`` is its approval, if it waits.
     """
 
     at: At
     task: str
+    waits: tuple[Wait, ...]
     diff: Diff | None
     why_not: str
     verifications: tuple[Verification, ...]

@@ -19,7 +19,7 @@ from lifefold.interpreters.explain.pending import Awaited
 from lifefold.interpreters.web.agent_page import MOST_LINES, PICTURES, UnknownName, marks
 from lifefold.interpreters.web.journal import Choice
 from lifefold.interpreters.web.moments import View, of_words
-from lifefold.interpreters.web.structs import Action, Claim, Diff, DiffPage, Mark, TaskPage
+from lifefold.interpreters.web.structs import Action, Claim, Diff, DiffPage, Mark, TaskPage, Wait
 
 MOST_CHARACTERS: Final = 200_000
 """The most characters of a diff on a page."""
@@ -40,7 +40,7 @@ def task_page(view: View, name: str) -> TaskPage:
     said = why.explain(why.look(view.there, name, view.now_ms), view.log.trails.at(name, view.moment.seq))
     said = replace(said, onward=logs.typed(said.onward, view.log.store))
     owner = view.there.get(f"{worker.KIND}/{found.owner}")
-    waits = tuple(each for each in view.waits if name in each.names and each.about != Awaited.PLAN)
+    waits = _waits(view, name)
     transitions = view.log.journal.chosen(Choice(task=name), before=view.moment.seq + 1, most=MOST_LINES)
     return TaskPage(
         view.at(),
@@ -53,7 +53,7 @@ def task_page(view: View, name: str) -> TaskPage:
         ),
         tuple(_doubts(view, found.settled)),
         waits,
-        tuple(_actions(record, said.options)) if is_now else (),
+        tuple(_others(_actions(record, said.options), waits)) if is_now else (),
         tuple(_claims(view, name))[-MOST_CLAIMS:],
         verifications_of(view, record) if is_now else (),
         tuple(transitions)[::-1],
@@ -67,18 +67,32 @@ def diff_page(view: View, name: str) -> DiffPage:
         message = f"there is no task {name!r}"
         raise UnknownName(message)
     record: FleetTask = entity.record
+    waits = tuple(each for each in _waits(view, name) if each.about == Awaited.TASK)
     try:
         changes, text = anyio.run(patch, view.log.store, record, ("--stat", "--patch"))
     except NoChangesError as error:
-        return DiffPage(view.at(), name, None, str(error), verifications_of(view, record))
+        return DiffPage(view.at(), name, waits, None, str(error), verifications_of(view, record))
     readable = view.secrets.hidden("\n".join(lines(text)))
     diff = Diff(changes.said, readable[:MOST_CHARACTERS], len(readable) > MOST_CHARACTERS)
-    return DiffPage(view.at(), name, diff, "", verifications_of(view, record))
+    return DiffPage(view.at(), name, waits, diff, "", verifications_of(view, record))
 
 
 def verifications_of(view: View, record: FleetTask) -> tuple[Verification, ...]:
     """Return the verification of the latest claim that had one."""
     return anyio.run(verifications, view.folder, record.id, record.epoch, view.secrets)
+
+
+def _waits(view: View, name: str) -> tuple[Wait, ...]:
+    return tuple(each for each in view.waits if name in each.names and each.about != Awaited.PLAN)
+
+
+def _others(actions: Iterable[Action], waits: Iterable[Wait]) -> Iterator[Action]:
+    """Yield the actions that are not offered with what waits, or before: each command once."""
+    seen = [(each.command, each.asks) for wait in waits for each in wait.actions]
+    for each in actions:
+        if (each.command, each.asks) not in seen:
+            seen.append((each.command, each.asks))
+            yield each
 
 
 def _doubts(view: View, settled: bool) -> Iterator[str]:  # noqa: FBT001 - the status of a task has it

@@ -4,15 +4,22 @@ Work that is not in the target branch stays, unless its removal is asked for. A 
 has as its own always stays.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from os.path import realpath
 from pathlib import Path
+from typing import Final
 
+from lifefold.interpreters.worktrees.branch_guard import NAME as LEFT_BRANCH
 from lifefold.interpreters.worktrees.errors import GitError
+from lifefold.interpreters.worktrees.excludes import RULES
 from lifefold.interpreters.worktrees.git import Git, path_name
+from lifefold.interpreters.worktrees.ready_branches import ready_branches_of
 from lifefold.interpreters.worktrees.tenure import holder
 from lifefold.interpreters.worktrees.worktrees import GitWorkplace
+
+_NO_WORK: Final = frozenset({".lock", ".locks", ".gone", RULES, LEFT_BRANCH})
+"""What a fleet keeps for itself beside its worktrees. Any other file there can be the only copy of some work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +55,33 @@ class Left:
 async def left_of(place: Place) -> Left:
     """Return what a run has left. References belong to the run that holds the fleet's name. Raises GitError."""
     git = Git(place.home)
-    known = (await git.worktrees())[1:]
-    own = tuple(Path(each["worktree"]) for each in known if Path(each["worktree"]).parent == place.real_root)
-    if holder(place.home, place.fleet) != place.run:
+    known = await git.worktrees()
+    own = tuple(Path(each["worktree"]) for each in known[1:] if Path(each["worktree"]).parent == place.real_root)
+    if holder(place.home, place.fleet)[0] != place.run:
         return Left(own)
     name = path_name(place.fleet)
-    branches = f"refs/heads/lifefold/{name}/"
+    branches, results = f"refs/heads/lifefold/{name}/", f"refs/lifefold/{name}/result/"
     every = await _references(git, branches, f"refs/lifefold/{name}/")
-    used = {each.get("branch", "") for each in await git.worktrees() if Path(each["worktree"]) not in own}
+    used = {each.get("branch", "") for each in known if Path(each["worktree"]) not in own}
     unmerged = await _unmerged(git, place.branch, branches, f"refs/lifefold/{name}/salvage/")
+    on_results = await _unmerged(git, place.branch, results)
+    unmerged |= {each: commit for each, commit in on_results.items() if commit not in unmerged.values()}
     in_use = tuple(sorted(used & every.keys()))
-    kept = {each: commit for each, commit in unmerged.items() if each not in in_use}
+    ready = {*(await _references(git, ready_branches_of(place.fleet))).values()}
+    kept = {each: commit for each, commit in unmerged.items() if each not in in_use and commit not in ready}
     gone = {each: commit for each, commit in every.items() if each not in {*kept, *in_use}}
     return Left(own, gone, kept, in_use)
+
+
+def beside_worktrees(root: Path, worktrees: Collection[Path] = ()) -> tuple[Path, ...]:
+    """Return what is in the folder of the worktrees beside these worktrees, and can be the only copy of some work.
+
+    It is what was moved aside, and what git has never known, or knows no longer.
+    """
+    if not root.is_dir():
+        return ()
+    names = {each.name for each in worktrees} | _NO_WORK
+    return tuple(sorted(each for each in root.iterdir() if each.name not in names))
 
 
 async def _references(git: Git, *selection: str) -> dict[str, str]:
@@ -93,7 +114,8 @@ async def remove(place: Place, *, unmerged: bool) -> Left:
             await git.run("worktree", "remove", "--force", "--force", str(worktree))
         gone = {**(left.merged or {}), **((left.unmerged or {}) if unmerged else {})}
         for name, commit in gone.items():
-            await git.run("update-ref", "-d", name, commit)  # a reference that has moved since is an error, and stays
+            # One that has moved since is an error, and stays. One that leads to another reference leaves that alone.
+            await git.run("update-ref", "--no-deref", "-d", name, commit)
         return await left_of(place)
     finally:
         workplace.close()

@@ -32,5 +32,5 @@ async def is_origin(origin: Origin, repository: Path, fleet: str, run: str) -> b
     """Tell whether the run of the fleet began in ``repository``. Nothing is changed."""
     git = Git(repository, pins=repository_at(repository))
     directory = await git.common_directory()
-    moved = not origin.directory.exists() and holder(directory, fleet) == run
+    moved = not origin.directory.exists() and holder(directory, fleet)[0] == run
     return (directory == origin.directory or moved) and bool(await git.commit_at(origin.first_commit))

@@ -10,13 +10,14 @@ from typing import Final
 from lifefold.interpreters.worktrees.claim_commit import Claim
 from lifefold.interpreters.worktrees.errors import GitError
 from lifefold.interpreters.worktrees.git import Git, path_name
+from lifefold.interpreters.worktrees.ready_branches import ready_branches_of
 from lifefold.interpreters.worktrees.target_branch import TargetBranch
 
 _AGAIN: Final = re.compile(r"\.[0-9a-f]{40,64}")
 
 
 class Salvage:
-    """The salvage of ``fleet`` in the repository ``home``; what is in the ``target`` branch is not kept."""
+    """The salvage of ``fleet`` in the repository ``home``; what is in the ``target`` branch or ready is not kept."""
 
     def __init__(self, home: Git, fleet: str, target: TargetBranch) -> None:
         self._home: Final = home
@@ -24,10 +25,10 @@ class Salvage:
         self._target: Final = target
 
     async def keep(self, owner: str, name: str, commit: str) -> None:
-        """Keep a commit as salvage of a worktree, unless it is kept already, or is in the target branch."""
+        """Keep a commit as salvage of a worktree, unless it is kept, or ready, or in the target branch."""
         if await self._home.is_ancestor(commit, await self._target.tip()):
             return
-        if await self._home.references(f"--points-at={commit}", self._of(owner)):
+        if await self._home.references(f"--points-at={commit}", self._of(owner), ready_branches_of(self._fleet)):
             return
         place = f"{self._of(owner)}{name}"
         if await self._home.commit_at(place):  # the same claim has left something before

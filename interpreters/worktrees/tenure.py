@@ -65,9 +65,9 @@ class Tenure:
         return _parsed(os.pread(self._descriptor, LIMIT_BYTES, 0))
 
 
-def holder(git_directory: Path, fleet: str) -> str:
-    """Return the run that owns a fleet's name; an empty text if no run does. Nothing is changed."""
-    return _parsed(read_regular(_file(git_directory, fleet), LIMIT_BYTES))[0]
+def holder(git_directory: Path, fleet: str) -> tuple[str, str]:
+    """Return the run that owns a fleet's name, and its log; empty texts if no run does. Nothing is changed."""
+    return _parsed(read_regular(_file(git_directory, fleet), LIMIT_BYTES))
 
 
 def _file(git_directory: Path, fleet: str) -> Path:

@@ -73,6 +73,13 @@ class Workplace(Protocol):
         """
         ...
 
+    async def make_ready(self, task: str, epoch: int, result: str) -> str:
+        """Put the commit ``result`` on a branch named after the task; return its name, empty if nothing changed.
+
+        Raises InTheWayError if that must wait.
+        """
+        ...
+
     async def displaced(self, found: str) -> str:
         """Return why nothing is merged into the branch, which an agent has moved to ``found``; empty if it may be."""
         ...
@@ -163,6 +170,10 @@ class FolderWorkplace:
         result: str,  # noqa: ARG002
         accepted: str = "",  # noqa: ARG002
     ) -> str:
+        """Return an empty text: the work stays in the folder."""
+        return ""
+
+    async def make_ready(self, task: str, epoch: int, result: str) -> str:  # noqa: ARG002 - there is no branch
         """Return an empty text: the work stays in the folder."""
         return ""
 

@@ -47,6 +47,7 @@ from lifefold.interpreters.worktrees.git import Git, path_name, shown
 from lifefold.interpreters.worktrees.hidden import changed_ns, changed_since
 from lifefold.interpreters.worktrees.locks import holding
 from lifefold.interpreters.worktrees.pinned import repository_at
+from lifefold.interpreters.worktrees.ready_branches import make_ready
 from lifefold.interpreters.worktrees.salvage import Salvage, salvage_name
 from lifefold.interpreters.worktrees.survey import contradiction, survey
 from lifefold.interpreters.worktrees.target_branch import TargetBranch
@@ -192,6 +193,14 @@ class GitWorkplace:
             message = claim.message(f"Merge {one_line(task)}: {title}", agent)
             return await self._target.integrate(worktree, claim, result, message, accepted)
 
+    async def make_ready(self, task: str, epoch: int, result: str) -> str:
+        """Put the commit ``result`` of a claim on the task's ready branch, and return its name; see the protocol."""
+        claim = Claim(self._fleet, task, epoch)
+        if not await self._home.commit_at(claim.base):
+            raise WorkplaceError(f"{claim.name} was never checked out", self._home.folder, "Check it out first.")
+        async with self._worktrees.alone(PRESENT_MS):
+            return await make_ready(self._home, claim, result)
+
     async def displaced(self, found: str) -> str:
         """Return why nothing is merged into the branch, which an agent has moved to ``found``; empty if it may be."""
         return await self._target.displaced(found)
@@ -224,7 +233,7 @@ class GitWorkplace:
         for name in await self._home.references(branches):
             await self._salvaged.keep("earlier", salvage_name(name), await self._home.commit_at(name))
         for name in await self._home.references(branches, *(f"refs/lifefold/{fleet}/{kind}/" for kind in _KINDS)):
-            await self._home.run("update-ref", "-d", name)
+            await self._home.run("update-ref", "--no-deref", "-d", name)
 
     async def _let_go(self, worktree: Git) -> None:
         """Keep the work of an earlier run in a worktree, with uncommitted files; its claim is over."""

@@ -10,7 +10,7 @@ KERNEL = (
     " PersistentMap Phase Possible Projection Property PropertyKind Reaction Record Refusal RequestedEffect Row Rule"
     " RunnerRecovered Running State Step System SystemState SystemStep TimerFired Transition"
     " UnreadableEntry View World accepts advance after alone always always_step anywhere cause_of create"
-    " decide delivery describe digest does encode eventually journal late leads_to localized possible"
+    " decide delivery describe does encode eventually journal late leads_to localized possible"
     " possible_of projected react replace restarted row rule sent_in sometimes strongly subject_of weakly"
 ).split()
 

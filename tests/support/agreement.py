@@ -12,28 +12,25 @@ from lifefold.core.kernel import (
     Reaction,
     System,
     Transition,
-    digest,
-    encode,
     react,
     replace,
+    written,
 )
 from lifefold.interpreters.engine import Ledger
 from lifefold.interpreters.store import Entry
 
 
 def fold_with_react(system: System, entries: Sequence[Entry]) -> list[Aggregate]:
-    """Return the aggregate after each entry, as ``react`` alone has it; digests, effects and reductions must agree."""
+    """Return the aggregate after each entry, as ``react`` alone has it; outcomes and reductions must agree."""
     codec = Codec(system)
     aggregates: dict[str, Aggregate] = {}
-    digests: dict[str, bytes] = {}
     states: list[Aggregate] = []
     for entry in entries:
         name, of = entry.stream, system.type_of(entry.stream)
-        reaction = react(of, aggregates.get(name) or of.start(name), codec.decode(name, entry.envelope))
+        before, envelope = aggregates.get(name) or of.start(name), codec.decode(name, entry.envelope)
+        reaction = react(of, before, envelope)
         assert isinstance(reaction, Reaction)
-        digests[name] = digest(digests.get(name, b""), entry.envelope, reaction)
-        assert digests[name] == entry.digest
-        assert encode([[asked.entity, asked.effect] for asked in reaction.effects]) == entry.effects
+        assert written(before, envelope, reaction) == entry.outcome
         assert reaction.aggregate.version == entry.version
         for transition in reaction.transitions:
             machine = of.machine_of(transition.entity)

@@ -28,7 +28,6 @@ from lifefold.core.kernel import (
     RunnerRecovered,
     TimerFired,
     Transition,
-    digest,
     encode,
     react,
     replace,
@@ -69,7 +68,6 @@ class Driver:
         self.aggregates: dict[str, Aggregate] = {}
         self.refusals: list[tuple[str, Refusal]] = []
         self.log: list[tuple[str, bytes]] = []
-        self.digests: dict[str, bytes] = {}
         self.live: dict[Part, Activity] = {}
         self.broken: set[str] = set()
         self.early: dict[tuple[str, str], list[Envelope]] = {}
@@ -122,7 +120,6 @@ class Driver:
                 self.early.setdefault((envelope.sender, name), []).append(envelope)
             return answer
         self.log.append((name, entry))
-        self.digests[name] = digest(self.digests.get(name, b""), entry, answer)
         self.aggregates[name] = answer.aggregate
         self.refusals += [(name, refusal) for refusal in answer.refusals]
         self.watch(name, answer)

@@ -45,7 +45,7 @@ def write(path: Path) -> None:
     async def go(store: SqliteStore) -> None:
         done = len(await store.read("a"))
         while True:
-            batch = [Entry("a", version, 0, "", b"{}", b"[]", b"") for version in range(done + 1, done + TRIPLE + 1)]
+            batch = [Entry("a", version, 0, "", b"{}", b"{}") for version in range(done + 1, done + TRIPLE + 1)]
             await store.append(Batch(batch))
             done += TRIPLE
             say(done)

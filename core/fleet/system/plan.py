@@ -182,6 +182,7 @@ class Plan(msgspec.Struct, frozen=True):
     - ``orphaned`` decides about tasks whose sessions die.
     - ``key`` is the source of the tokens of claims: random, and of this log only.
     - ``guarded``: work is merged into a branch of a repository.
+    - ``to_branch``: it becomes a ready branch of its own instead (see ``ready_branches``).
     - ``anew``: a retry begins a new conversation. Without it, the agent of the last attempt resumes the one it had.
     - ``questions`` are the terms of questions to operators; with None no agent can ask.
     - ``notify`` are the notifiers that tell people what waits and what has happened.
@@ -206,6 +207,7 @@ class Plan(msgspec.Struct, frozen=True):
     anew: bool = False
     questions: question.Terms | None = None
     notify: tuple[NotifierPlan, ...] = ()
+    to_branch: bool = False
 
 
 def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
@@ -232,7 +234,9 @@ def working(agent: AgentPlan, plan: Plan) -> dict[str, Record]:
     records: dict[str, Record] = {
         "desired_state": desired_state.DesiredState(),
         "mailbox": mailbox.Mailbox(),
-        "assignment": assignment.Assignment(verify_timeout_ms=agent.verify_timeout_ms, guarded=plan.guarded),
+        "assignment": assignment.Assignment(
+            verify_timeout_ms=agent.verify_timeout_ms, guarded=plan.guarded, to_branch=plan.to_branch
+        ),
         "session": SupervisedSession(
             name=agent.name,
             limits=agent.limits,

@@ -2,8 +2,8 @@
 
 A fleet file may have such a task later. Then the file and the board are compared as for any other task: the same
 definition changes nothing of it, and another one is a change of that task. A changed cap of the file is compared with
-the cap in force. The retries of the file are compared with those in force, which ``lifefold retry`` has raised: only
-more of them are a change.
+the cap in force. The retries of the file are compared with those in force. ``lifefold retry`` may have raised these,
+but only if all of them are used. Then fewer retries in the file are no change.
 """
 
 from collections.abc import Iterator, Mapping
@@ -55,8 +55,9 @@ def _terms(board: Aggregate, now: TaskPlan, plan: Plan) -> TaskPlan:
     same = fleet_task_of(now, record.ordinal, plan)
     others = {name: getattr(record, of) for name, of in _FIELDS.items() if getattr(record, of) != getattr(same, of)}
     sets = {name: getattr(record, name) for name in _SETS if {*getattr(record, name)} != {*getattr(now, name)}}
-    fewer = min(now.max_retries, record.max_retries)
-    return replace(now, **others, **sets, max_retries=fewer, caps=budgets.caps_of(board, budgets.of_task(now.id)))
+    may_be_granted = record.retries >= record.max_retries
+    retries = min(now.max_retries, record.max_retries) if may_be_granted else record.max_retries
+    return replace(now, **others, **sets, max_retries=retries, caps=budgets.caps_of(board, budgets.of_task(now.id)))
 
 
 def raised(board: Aggregate, change: PlanChange) -> dict[str, tuple[Caps, Caps]]:

@@ -34,15 +34,24 @@ from lifefold.core.lifecycles.task import State
 
 
 class Obstacle(msgspec.Struct, frozen=True):
-    """An obstacle: its subject (``what``), the reason (``why``), and a command that helps ``instead``."""
+    """An obstacle: its subject (``what``), the reason (``why``), and a command that helps ``instead``.
+
+    ``other`` is what an operator can do first, where the file can also be put back.
+    """
 
     what: str
     why: str
     instead: str
+    other: str = ""
 
     def __str__(self) -> str:
-        """Return what and why, without the command."""
-        return f"{self.what}: {self.why}"
+        """Return what, why and what helps, for a changed file, without the command."""
+        return f"{self.what}: {self.why}{f'; put that back, or {self.other}' if self.other else ''}"
+
+    @property
+    def of_edit(self) -> str:
+        """The same for the edit of one task: its file is as it was."""
+        return f"{self.what}: {self.why}{f'; {self.other}' if self.other else ''}"
 
 
 FRESH: Final = "lifefold run {fleet} --db {fresh}"
@@ -167,7 +176,7 @@ def _of_task(board: Aggregate, was: TaskPlan, now: TaskPlan, of: PlanChange) -> 
     for field in _differing(was, now):
         key = f"{name}.{fleet_task.KEYS[field]}"
         if field in {*_AT_REST, *_WITHOUT_PARTS} and record.parts:
-            yield Obstacle(key, "the task was split; put that back, or begin a new log", FRESH)
+            yield Obstacle(key, "the task was split", FRESH, "begin a new log")
         elif field in _AT_REST and state in fleet_task.UNDER_WAY:
             yield _of_task_under_way(key, record)
     if was.verify and not now.verify and record.orphaned is task.OnDeath.VERIFY and state in fleet_task.UNDER_WAY:
@@ -179,9 +188,8 @@ def _of_task_under_way(key: str, record: fleet_task.FleetTask) -> Obstacle:
     """Return the obstacle of a key that a task in hand keeps."""
     is_so = f"the task is {record.state}{f' with {record.owner}' if record.owner else ''}"
     if record.state is State.PENDING_APPROVAL:
-        return Obstacle(key, f"{is_so}; put that back, or reject its work first", _rejecting(record))
-    why = f"{is_so}; put that back, or wait until it is not; this says what comes next"
-    return Obstacle(key, why, f"lifefold why {record.id}")
+        return Obstacle(key, is_so, _rejecting(record), "reject its work first")
+    return Obstacle(key, is_so, f"lifefold why {record.id}", "wait until it is not; this says what comes next")
 
 
 def _rejecting(record: fleet_task.FleetTask) -> str:
@@ -296,10 +304,10 @@ def _of_fleet(board: Aggregate, change: FleetChange) -> Iterator[Obstacle]:
         yield Obstacle("fleet.budget", "how budgets are kept is settled when a log begins; put that back", FRESH)
     if was.approve_plan and not now.approve_plan:
         yield Obstacle("fleet.approve_plan", "the plan was put before a person; put that back, approve it", _APPROVE)
-    settled = "name approve_plan gates orphaned restarts preemption aborts anew questions notify"
+    settled = "name approve_plan gates orphaned restarts preemption aborts anew questions notify to_branch"
     for field in settled.split():
         if getattr(was, field) != getattr(now, field) and not (field == "approve_plan" and was.approve_plan):
-            key = {"restarts": "restart", "anew": "on_retry"}.get(field, field)
+            key = {"restarts": "restart", "anew": "on_retry", "to_branch": "merge"}.get(field, field)
             yield Obstacle(f"fleet.{key}", "is settled when a log begins; put that back, or begin a new log", FRESH)
 
 

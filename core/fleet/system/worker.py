@@ -205,8 +205,8 @@ def report(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
             yield Tell("board", to, task.Completed(brief.epoch, took_ms))
         case assignment.Parked(commit=commit):
             yield Tell("board", to, fleet_task.Parked(brief.epoch, commit))
-        case assignment.Merged(commit=commit):
-            yield Tell("board", to, task.Verified(brief.epoch, commit))
+        case assignment.Merged(commit=commit, branch=branch):
+            yield Tell("board", to, task.Verified(brief.epoch, commit, branch))
         case (
             assignment.Rejected(reason=reason)
             | assignment.ParkingFailed(reason=reason)

@@ -19,6 +19,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from lifefold.core.fleet.worker.question_model import (
     MOST_CHARACTERS,
     MOST_CHOICES,
+    Answer,
     QuestionAsked,
     Verdict,
 )
@@ -27,6 +28,7 @@ from lifefold.interpreters.cli import inside
 from lifefold.interpreters.cli.agent_tools import own_task
 from lifefold.interpreters.cli.agent_tools.asking import FAILURES, MOST_NAME, answer_to, permission_asked
 from lifefold.interpreters.cli.agent_tools.claim import Claim
+from lifefold.interpreters.cli.agent_tools.program_questions import ProgramQuestion, asked_in_words, questions_of
 
 INSTRUCTIONS: Final = (
     "Tools for the task that you work at. Use ask_operator when only a person can decide. "
@@ -43,11 +45,25 @@ class Tools:
 
     async def permission(self, tool_name: str, input: dict[str, Any], tool_use_id: str = "") -> str:  # noqa: A002 - the protocol's name
         """Ask whether a tool may be used. Answers with JSON: behavior "allow" with the input, or "deny"."""
+        if questions := questions_of(tool_name, input):
+            return await self._answers(questions, input, tool_use_id)
         event = permission_asked(_identifier(tool_use_id), tool_name, subject_of(input), input)
         answer = await answer_to(self._claim, event)
         if answer.verdict is Verdict.ALLOWED:
-            return json.dumps({"behavior": "allow", "updatedInput": input}, ensure_ascii=False)
-        return json.dumps({"behavior": "deny", "message": answer.text or "an operator has refused it"})
+            return _allowed(input)
+        return _denied(answer)
+
+    async def _answers(self, questions: tuple[ProgramQuestion, ...], given: dict[str, Any], tool_use_id: str) -> str:
+        """Ask the questions of the program's own tool, one after the other; one without an answer denies the tool."""
+        answers: dict[str, str] = {}
+        for number, each in enumerate(questions):
+            # An asker that asks again finds its answers: the identifiers are those of the call.
+            identifier = f"{tool_use_id[: MOST_NAME - 3]}/{number}" if tool_use_id else ""
+            answer = await answer_to(self._claim, asked_in_words(each, _identifier(identifier)))
+            if answer.verdict is not Verdict.ANSWERED:
+                return _denied(answer)
+            answers[each.question] = answer.text
+        return _allowed({**given, "answers": answers})
 
     async def ask_operator(self, question: str, choices: list[str] | None = None, question_id: str = "") -> str:
         """Ask the operator a question in words, perhaps with choices, and wait for the answer."""
@@ -82,6 +98,14 @@ async def _said(work: Awaitable[str]) -> str:
         return await work
     except FAILURES as error:
         raise ToolError(str(error)) from error
+
+
+def _allowed(given: dict[str, Any]) -> str:
+    return json.dumps({"behavior": "allow", "updatedInput": given}, ensure_ascii=False)
+
+
+def _denied(answer: Answer) -> str:
+    return json.dumps({"behavior": "deny", "message": answer.text or "an operator has refused it"})
 
 
 def _identifier(given: str) -> str:

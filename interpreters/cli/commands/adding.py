@@ -19,6 +19,7 @@ from lifefold.core.fleet.dispatch.dependencies import is_unmet, unmet_requiremen
 from lifefold.core.fleet.dispatch.task_index import is_lost, tasks_of
 from lifefold.core.fleet.system import board
 from lifefold.core.fleet.system.plan import RETRIED_AS_OFTEN_AS_THE_TASK_SAYS, budget_of, fleet_task_of
+from lifefold.core.fleet.system.ready_branches import impossible_keys
 from lifefold.core.fleet.system.rerun import FinishedFleet
 from lifefold.core.kernel import Aggregate, Created, replace
 from lifefold.core.lifecycles.budget.amounts import Amounts
@@ -32,10 +33,11 @@ from lifefold.interpreters.cli.operator_commands import Judge, Refused, Said
 from lifefold.interpreters.cli.task_options import prompt_of, read, task_of
 from lifefold.interpreters.engine import REFUSED
 from lifefold.interpreters.fleet_file.budget import FleetBudgetKeys, problems_of
-from lifefold.interpreters.fleet_file.config import ABORTS, AbortKeys, FleetKeys, RetryKeys
+from lifefold.interpreters.fleet_file.config import ABORTS, BRANCH, AbortKeys, FleetKeys, RetryKeys
 from lifefold.interpreters.fleet_file.keys import Key
 from lifefold.interpreters.fleet_file.tasks import (
     NEEDS_REPOSITORY,
+    WITH_BRANCHES,
     TaskKeys,
 )
 from lifefold.interpreters.fleet_file.values import as_array, as_table
@@ -56,6 +58,7 @@ def add(arguments: Namespace) -> int:
     begun, before, merges = begun_with(arguments.db)
     if plan.orphaned is OnDeath.VERIFY and not merges:
         raise BadInput(f'--orphaned: found "verify"; accepted: {NEEDS_REPOSITORY}')
+    _must_be_possible(plan, begun)
     waits = tuple(each for each in plan.depends_on if each not in before.closed)
 
     def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
@@ -78,6 +81,13 @@ def given(of: Aggregate, plans: Sequence[TaskPlan], begun: Plan) -> Iterator[Sai
         for ref, money in budget_of(budgets.of_task(plan.id), plan.caps, budget_on(of, begun) or Budget()):
             yield Said(f"budget of {plan.id}", board.NAME, ref, Created(money), "limited")
         yield Said(plan.id, board.NAME, f"task:{plan.id}", Created(record), _added(of, record))
+
+
+def _must_be_possible(plan: TaskPlan, begun: Plan) -> None:
+    """Raise ``BadInput`` for what no task can have in a fleet with ready branches."""
+    for field, why in impossible_keys(plan) if begun.to_branch else ():
+        option = fleet_task.KEYS[field].replace("_", "-")
+        raise BadInput(f"--{option}: accepted: none, because {WITH_BRANCHES}{why}")
 
 
 def _must_be_payable(plan: TaskPlan, budget: Budget | None) -> None:
@@ -145,6 +155,7 @@ def begun_with(db: str | None) -> tuple[Plan, FinishedFleet, bool]:
         orphaned=_meant(fleet, FleetKeys.orphaned),
         anew=_meant(fleet, FleetKeys.on_retry) == "anew",
         aborts=_aborts(fleet[ABORTS]) if ABORTS in fleet else None,
+        to_branch=_meant(fleet, FleetKeys.merge) == BRANCH,
         budget=Budget(share=_share(fleet.get("budget", {}))),
         key=key,
     )

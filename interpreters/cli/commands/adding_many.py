@@ -45,7 +45,8 @@ def add_all(arguments: Namespace) -> int:
         names = [each.id for each in tasks_of(of)]
         slots, budget = slots_of(of), budget_on(of, begun)
         roles = sorted({role for each in slots for role in each.roles})
-        crew = Crew(True, roles, (budget or Budget()).share, merges, (*names, *before.closed))  # noqa: FBT003 - the limit
+        share = (budget or Budget()).share
+        crew = Crew(True, roles, share, merges, (*names, *before.closed), begun.to_branch)  # noqa: FBT003 - the limit
         outcome = read_list(
             text,
             file,

@@ -5,6 +5,7 @@ import shlex
 import shutil
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -21,22 +22,24 @@ from lifefold.interpreters.explain.why.phrases import brief, count, enumerated
 from lifefold.interpreters.fleet_file import FleetFileError, load
 from lifefold.interpreters.fleet_runner.folder import BESIDE, FleetFolder
 from lifefold.interpreters.store import Locked, SqliteStore
-from lifefold.interpreters.worktrees.cleaning import Left, Place, left_of, remove
+from lifefold.interpreters.worktrees.cleaning import Left, Place, beside_worktrees, left_of, remove
 from lifefold.interpreters.worktrees.errors import GitError, WorkplaceError
+from lifefold.interpreters.worktrees.tenure import holder
 
 
 class Remains(msgspec.Struct, frozen=True):
     """What one log of a fleet that is over has left. Without ``place`` the fleet had no repository, or it is gone.
 
-    ``folders``: without a repository, the folders of the tasks have the only copy of their work.
+    ``files`` are in the folder of the worktrees, and no repository has them: they stay unless that is asked for.
     """
 
     log: Path
+    run: str
     fleet: str
     branch: str
     place: Place | None
     left: Left
-    folders: bool
+    files: tuple[Path, ...]
 
 
 def clean(arguments: Namespace) -> int:
@@ -75,17 +78,31 @@ def _remains(log: Path) -> Remains:
     with logs.peek(str(log)) as store:
         if store.is_written():
             raise BadInput(f"{store.path}: a runner is at work with it; nothing is removed")
-        if not is_over(logs.fold(store).aggregates):
-            onward = logs.typed(f"lifefold run {logs.FLEET_FILE} continues it, and lifefold stop --all ends it", store)
-            raise BadInput(f"{store.path}: its fleet is not over; {onward}; nothing is removed")
+        _must_be_over(store)
         path = store.path
         home, fleet, branch, run = (store.meta(each) or "" for each in ("git_directory", "fleet", "branch", "run"))
-    place = Place(Path(home), FleetFolder(path).worktrees, fleet, branch, run) if home and Path(home).is_dir() else None
+    root = FleetFolder(path).worktrees
+    place = Place(Path(home), root, fleet, branch, run) if home and Path(home).is_dir() else None
+    if place is not None:
+        _must_be_the_original(path, place)
     try:
         left = anyio.run(left_of, place) if place is not None else Left()
     except GitError as error:
         raise BadInput(f"{home}: {error}; nothing is removed") from error
-    return Remains(path, fleet, branch, place, left, folders=not home and FleetFolder(path).worktrees.is_dir())
+    return Remains(path, run, fleet, branch, place, left, beside_worktrees(root, left.worktrees))
+
+
+def _must_be_over(store: SqliteStore) -> None:
+    if not is_over(logs.fold(store).aggregates):
+        onward = logs.typed(f"lifefold run {logs.FLEET_FILE} continues it, and lifefold stop --all ends it", store)
+        raise BadInput(f"{store.path}: its fleet is not over; {onward}; nothing is removed")
+
+
+def _must_be_the_original(log: Path, place: Place) -> None:
+    """Raise ``BadInput`` for a copy: the branches are those of the log that has begun the run, while it exists."""
+    run, original = holder(place.home, place.fleet)
+    if run == place.run and Path(original).exists() and not logs.are_one(log, Path(original)):
+        raise BadInput(f"{log}: {original} is a log of the same run, and has its branches; nothing is removed")
 
 
 def _lines(of: Remains, *, unmerged: bool) -> Iterator[str]:
@@ -109,11 +126,10 @@ def _lines(of: Remains, *, unmerged: bool) -> Iterator[str]:
         yield f"stays, because it is not merged into {of.branch} (see --unmerged): {_names(left.unmerged)}"
     if left.worktrees and not unmerged:
         yield "stays as salvage: files in a worktree that are not committed"
-    if of.folders:
-        size = _size([folder.worktrees])
-        yield (
-            f"  the folders of the tasks, {size}" if unmerged else f"stays (see --unmerged): {folder.worktrees}, {size}"
-        )
+    if of.files:
+        size = _size(of.files)
+        alone = f"  files in {folder.worktrees} that no repository has, {size}"
+        yield alone if unmerged else f"stays (see --unmerged): {folder.worktrees}, {size}"
     if left.in_use:
         yield f"stays, because another checkout has it: {_names(left.in_use)}"
 
@@ -142,10 +158,13 @@ _THOUSAND: Final = 1_000
 
 
 def _bytes(path: Path) -> int:
-    if not path.is_dir() or path.is_symlink():
-        return path.lstat().st_size
+    """Return the size of a file or folder; 0 for one that is no longer there."""
     files = (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
-    return sum(each.lstat().st_size for each in files)
+    size = 0
+    for each in files if path.is_dir() and not path.is_symlink() else (path,):
+        with suppress(OSError):
+            size += each.lstat().st_size
+    return size
 
 
 def _remove(of: Remains, *, unmerged: bool) -> None:
@@ -155,17 +174,21 @@ def _remove(of: Remains, *, unmerged: bool) -> None:
     except Locked as error:
         raise BadInput(f"{of.log}: a runner is at work with it; nothing is removed") from error
     with store:
+        if store.meta("run") != of.run:
+            raise BadInput(f"{of.log}: it is the log of another run by now; nothing is removed")
+        _must_be_over(store)
         left = Left()
         if of.place is not None:
             try:
                 left = anyio.run(partial(remove, of.place, unmerged=unmerged))
             except (WorkplaceError, GitError) as error:
                 raise BadInput(f"{error}; the log {of.log} stays") from error
-        keeps = bool(left.worktrees) or (of.folders and not unmerged)
-        _remove_files(FleetFolder(of.log), keeps_worktrees=keeps)
+        folder = FleetFolder(of.log)
+        keeps = not unmerged and bool(beside_worktrees(folder.worktrees))
+        _remove_files(folder, keeps_worktrees=keeps)
         for path in _beside(of.log):
             path.unlink(missing_ok=True)
-    stays = [*(str(each) for each in left.worktrees), *(left.unmerged or {}), *left.in_use]
+    stays = [*([str(folder.worktrees)] if keeps else []), *(left.unmerged or {}), *left.in_use]
     told = f"; {brief(enumerated([each.removeprefix(_BRANCHES) for each in stays]))} stays" if stays else ""
     print(as_typed(f"removed: {of.log}{told}"))
 

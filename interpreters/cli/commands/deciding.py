@@ -179,8 +179,9 @@ _APPROVED: Final = (State.DONE, Stage.MERGE)
 
 
 def _rejection(of: Aggregate, each: fleet_task.FleetTask, reason: str) -> Verdict:
-    operator_commands.must_be_text("the reason", reason)
     match each.state:
+        case State.PLANNED | State.PENDING_APPROVAL if not reason:
+            return f'a rejection needs a reason: lifefold reject {each.id} --reason "..."{LOG}'
         case State.PLANNED:
             return task.Declined(reason), "rejected: it is not done"
         case State.PENDING_APPROVAL:
@@ -233,7 +234,11 @@ INSTEAD_OF_CANCELLING: Final[Mapping[State, Callable[[fleet_task.FleetTask], str
         "its work is done, and is being verified or merged; when it is CLOSED, git revert undoes the merge"
     ),
     State.CLOSED: lambda each: (
-        f"its work is merged; git revert -m 1 {each.commit[:10]} undoes that" if each.commit else "its work is done"
+        f"its work is on branch {each.branch}"
+        if each.branch
+        else f"its work is merged; git revert -m 1 {each.commit[:10]} undoes that"
+        if each.commit
+        else "its work is done"
     ),
     State.FAILED: lambda each: (
         f"it has failed already; only lifefold retry {each.id}{LOG} would begin it again"

@@ -70,7 +70,7 @@ def edit(arguments: Namespace) -> int:
         return _refused(arguments.db, arguments.task, "it is so already; nothing changes")
     if change.obstacles:
         told = "; ".join(
-            f"{each}: {planning.instead_of(each.instead, after, found.log, is_at_work=False)}"
+            f"{each.of_edit}: {planning.instead_of(each.instead, after, found.log, is_at_work=False)}"
             for each in change.obstacles
         )
         return _refused(arguments.db, arguments.task, f"{REFUSED}{told}")

@@ -18,6 +18,7 @@ from lifefold.interpreters.cli.wording import age, as_typed, spent
 from lifefold.interpreters.desk import registry
 from lifefold.interpreters.desk.fleets import FleetSummary, summary
 from lifefold.interpreters.explain.why.phrases import brief, count, enumerated
+from lifefold.interpreters.explain.words import OF_TASKS
 from lifefold.interpreters.processes.command import plain
 
 MOST_WAITING: Final = 5
@@ -50,7 +51,7 @@ def _lines(of: FleetSummary) -> Iterator[str]:
         yield f"fleet {of.fleet}: its log cannot be read: {of.unread}"
         return
     closed = of.states.get(State.CLOSED, 0)
-    others = (f"{number} {state}" for state, number in of.states.items() if state != State.CLOSED)
+    others = (f"{number} {words}" for words, number in of.in_words.items() if words != OF_TASKS[State.CLOSED])
     total = spent(of.cost)
     far = ", ".join((f"{closed} of {of.tasks} tasks closed", *others))
     yield f"fleet {of.fleet}: {runner}; {far}{f'; spent {total}' if total else ''}"

@@ -40,6 +40,10 @@ def tasks(arguments: Namespace) -> None:
         print(line)
 
 
+def _place(task: TaskStatus) -> str:
+    return f"on branch {task.branch}" if task.branch else ""
+
+
 def task_lines(
     every: Sequence[TaskStatus], costs: Mapping[str, Usage], width: int | None, height: int | None
 ) -> Iterator[str]:
@@ -58,7 +62,7 @@ def task_lines(
                 ",".join(task.depends_on) or "-",
                 task.commit[:10] or "-",
                 coming(task.timer, now_ms),
-                unwrapped(task.held_up.removeprefix("blocked ") or task.reason) or "-",
+                unwrapped(task.held_up.removeprefix("blocked ") or task.reason) or _place(task) or "-",
             )
             for task in shown
         ),

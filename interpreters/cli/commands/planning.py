@@ -19,9 +19,10 @@ from lifefold.core.fleet.system.plan_places import parts_of, place_of
 from lifefold.core.fleet.system.rerun import is_over
 from lifefold.core.kernel import Aggregate, Created
 from lifefold.interpreters.cli import logs, operator_commands
+from lifefold.interpreters.cli.answers import DELIVERY
 from lifefold.interpreters.cli.confirming import is_confirmed
 from lifefold.interpreters.cli.errors import BadInput
-from lifefold.interpreters.cli.operator_commands import Said
+from lifefold.interpreters.cli.operator_commands import Refused, Said
 from lifefold.interpreters.cli.wording import this_command
 from lifefold.interpreters.fleet_file import Agent, Fleet, FleetFileError, Service, load
 from lifefold.interpreters.fleet_runner.log_owner import fresh_log
@@ -186,28 +187,39 @@ def _command(word: str, fleet: Fleet, log: Path) -> str:
 def accept(fleet: Fleet, log: Path, found: Proposed, edited: str = "") -> None:
     """Send a change to the board, and print the answer: of the change, or of the task that is ``edited``.
 
-    Raises ``BadInput`` if it is refused.
+    Raises ``BadInput`` if it is refused. A change without an answer can still come to be in force.
     """
     wrong = anyio.run(unloadable, fleet)
     if wrong:
         raise BadInput("\n".join(wrong))
     ref, name = plan_change.ref_of(found.number), f"change {found.number}"
 
-    def judge(_aggregates: Mapping[str, Aggregate]) -> Iterator[Said]:
+    def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
+        if ref in aggregates[board.NAME].entities:
+            yield Refused(edited or name, "the change waited in the log, and was decided first")
+            return
         done = f"edited; {name} is accepted, and in force" if edited else "accepted, and in force"
         yield Said(edited or name, board.NAME, ref, Created(found.change), done)
 
-    operator_commands.say(str(log), judge, "log")
+    refused: BadInput | None = None
+    try:
+        operator_commands.say(str(log), judge, "log")
+    except BadInput as error:
+        refused = error
     with logs.peek(str(log)) as store:
         of = logs.fold(store).aggregates[board.NAME]
         taken = of.entities.get(ref)
+        if taken is None and refused is None and anyio.run(store.commands):
+            return  # without an answer it stays in the log, and the next writer decides on it
+    if taken is None and refused is not None:
+        raise refused
     if taken is None or taken.state is not plan_change.State.IN_FORCE or taken.record.meaning != fleet.meaning:
         reasons = "" if taken is None else "".join(f"\n  {each}" for each in taken.record.reasons)
         again = f"the fleet has changed meanwhile; look again: {_command('plan', fleet, log)}"
         raise BadInput(f"{name} is not in force: {again}{reasons}")
     for task, state in plan_obstacles.over(of, found.change).items():
         if found.change.partial and task not in found.over:
-            print(f"{place_of('tasks', task)}: without effect, because the task is {state} by now")
+            DELIVERY.get().note(f"{place_of('tasks', task)}: without effect, because the task is {state} by now")
 
 
 def settle(fleet: Fleet, log: Path, *, accepted: bool, partial: bool = False) -> bool:

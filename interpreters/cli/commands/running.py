@@ -276,9 +276,7 @@ def _summarized(runner: Runner, account: Account, verdict: Verdict, log: Path) -
     yield f"{closed} of {len(tasks)} tasks closed; {removed}{f'spent {total}; ' if total else ''}the log is {log}"
     with SqliteStore.peek(log) as store:
         unmerged, before = UnmergedWork(store), before_of(store).ended
-    for task in every:
-        if task.state != "CLOSED":
-            yield f"  {task.id}: {task.state}{f': {task.reason}' if task.reason else ''}"
+    yield from filter(None, map(_outcome, every))
     if runner.fleet.repository is not None and (idle := task_status.without_change(tasks)):
         yield f"  {brief(enumerated(idle))}: CLOSED, and nothing was changed"
     outputs = account.outputs(every, runner.folder, logs.option(log))
@@ -295,6 +293,13 @@ def _summarized(runner: Runner, account: Account, verdict: Verdict, log: Path) -
         yield f"  {line} (listed in {runner.folder.refusals})"
     for line in _onward(runner, verdict, before, _this_run(runner.fleet, log)):
         yield line
+
+
+def _outcome(of: task_status.TaskStatus) -> str:
+    """Return the line of a task in the summary; empty if its work is merged."""
+    if of.state != "CLOSED":
+        return f"  {of.id}: {of.state}{f': {of.reason}' if of.reason else ''}"
+    return f"  {of.id}: on branch {of.branch}" if of.branch else ""
 
 
 def strange(refused: Mapping[str, int]) -> Iterator[str]:

@@ -79,7 +79,7 @@ def _task(page: TaskPage, store: SqliteStore, width: int) -> Iterator[str]:
     yield from _field("conversation", page.conversation, width)
     yield from _field("cost", spent(page.cost), width)
     yield from _field("time at work", age(page.duration_ms) if page.sessions else "", width)
-    attempts = accumulate(not each.handed for each in page.claims)
+    attempts = accumulate(int(not each.handed) for each in page.claims)
     claims = zip(page.claims, attempts, strict=True)
     yield from _list("attempts", [_claim(each, number, page.sessions, now_ms) for each, number in claims], width)
     yield from _work(page, width)
@@ -109,7 +109,7 @@ def _claim(of: ClaimRecord, number: int, sessions: Sequence[SessionRecord], now_
     what = " to verify or merge" if of.handed else ""
     ended = f"{of.outcome}{f': {of.reason}' if of.reason else ''}" if of.ended_ms else "goes on"
     mine = [each for each in sessions if each.claim == of.number]
-    counted = f"; sessions: {', '.join(f'{each.number} {each.outcome}' for each in mine)}" if mine else ""
+    counted = "".join(f"; session {each.number}: {each.outcome}" for each in mine)
     return f"{number}  {moment(of.began_ms)}  {of.agent}{what}, {took}: {' '.join(ended.split())}{counted}"
 
 

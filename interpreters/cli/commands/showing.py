@@ -47,18 +47,19 @@ def _machine(name: str) -> Machine[Any]:
     subject = _subject(name)
     if isinstance(subject, Machine):
         return subject
-    known = (machine for each in subject.aggregates.values() for machine in each.machines)
+    known = dict.fromkeys(machine for each in subject.aggregates.values() for machine in each.machines)
     raise BadInput(f"{name} is a system, not a machine; its machines are {', '.join(known)}")
 
 
 def _subject(name: str) -> Machine[Any] | System:
-    """Return the machine or system of a name, or of ``module:attribute``."""
+    """Return the machine or system of a name, or of ``module:attribute``. A small fleet has the rules of ``fleet``."""
     if name in views.systems():
         return views.systems()[name]
     from lifefold.interpreters.targets import check_targets  # noqa: PLC0415 - takes a while
     from lifefold.interpreters.targets.target import UnusableTarget  # noqa: PLC0415 - as above
 
     try:
-        return check_targets.named(name).subject if ":" in name else views.machine_named(name)
+        is_found = ":" in name or name.startswith("fleet")
+        return check_targets.named(name).subject if is_found else views.machine_named(name)
     except (UnusableTarget, views.UnknownNameError) as error:
         raise BadInput(str(error)) from error

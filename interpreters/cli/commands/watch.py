@@ -41,6 +41,10 @@ TYPED_BYTES: Final = 4_096
 """The most bytes that are read of the keyboard at once."""
 
 
+LEFT: Final = 130
+"""The exit code of a command that the operator has left by Ctrl-C."""
+
+
 def watch(arguments: Namespace) -> None:
     """Show a fleet until the operator quits."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM", "") in {"", "dumb", "unknown"}:
@@ -137,11 +141,13 @@ class _Watch:
         self._screen = Screen(self._screen.at, self._screen.place, said=words)
 
     def _show(self, order: Order) -> None:
-        """Run a command on the usual screen, until it ends and the operator returns; Ctrl-C ends the command alone."""
+        """Run a command on the usual screen, until it ends and the operator returns; Ctrl-C does both."""
         before = signal.signal(signal.SIGINT, _leave_to_the_command)
         try:
-            print(f"$ lifefold {' '.join(order.words)}", flush=True)
-            subprocess.call(self._command(order))  # noqa: S603 - this program
+            leave = "  (Ctrl-C returns)" if "--follow" in order.words else ""
+            print(f"$ lifefold {' '.join(order.words)}{leave}", flush=True)
+            if subprocess.call(self._command(order)) == LEFT:  # noqa: S603 - this program
+                return
             print("-- any key returns --", flush=True)
             with _keyboard() as keyboard:
                 select.select([keyboard], [], [])

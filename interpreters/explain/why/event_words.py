@@ -49,6 +49,8 @@ def _completed(_event: task.Completed, transition: Transition) -> str:
 
 
 def _merged(event: task.Verified, _transition: Transition) -> str:
+    if event.branch:
+        return f"on branch {event.branch} as {event.commit[:10]}, and not merged"
     return f"merged as {event.commit[:10]}" if event.commit else "closed; there was nothing to merge"
 
 

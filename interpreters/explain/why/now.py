@@ -193,7 +193,9 @@ def _proofs(view: FleetView) -> str:
 
 
 def _closed(view: FleetView) -> str:
-    commit = view.task.commit
+    commit, branch = view.task.commit, view.task.branch
+    if branch:
+        return f"is CLOSED: on branch {branch} as {commit[:10]}, and not merged"
     return f"is CLOSED: {f'merged as {commit[:10]}' if commit else 'it is done, and there was nothing to merge'}"
 
 

@@ -32,7 +32,7 @@ function replaceMain(fresh) {
     const now = main.querySelector(`#${CSS.escape(kept.id)}`);
     if (now === null) continue;
     now.open = kept.open;
-    if (kept.dataset.loaded) now.replaceWith(kept);
+    if (kept.dataset.loaded && kept.dataset.version === now.dataset.version) now.replaceWith(kept);
   }
   const wasFocused = document.activeElement === old;
   const focused = document.activeElement && document.activeElement.closest("main form");

@@ -22,7 +22,6 @@ from lifefold.core.kernel import (
     Event,
     Machine,
     Opened,
-    Reaction,
     Record,
     RunnerRecovered,
     State,
@@ -31,16 +30,14 @@ from lifefold.core.kernel import (
     TimerFired,
     Transition,
     UnreadableEntry,
-    digest,
     does,
     encode,
-    react,
     replace,
     row,
     rule,
 )
 from lifefold.effects import Activity, Effect
-from oven import Baked, Knocked, Lit, Oven, Place, Scrapped, machine
+from oven import Baked, Lit, Oven, Place, Scrapped, machine
 
 HOT = {Place.BAKING, Place.COOLING}
 
@@ -279,75 +276,6 @@ def test_a_plain_dictionary_keeps_its_order() -> None:
     opened = CODEC.decode("house/a", encode(envelope)).event
     assert isinstance(opened, Opened)
     assert list(opened.records) == ["oven:b", "oven:a"]
-
-
-# Digests
-
-
-def fold(*envelopes: Envelope) -> tuple[Aggregate, bytes]:
-    """Fold inputs over a house with one oven."""
-    aggregate, last = HOUSE.start("house/a"), b""
-    for envelope in (Envelope("", Opened({"oven": Oven()}), 0), *envelopes):
-        reaction = react(HOUSE, aggregate, envelope)
-        assert isinstance(reaction, Reaction), reaction.reason
-        aggregate, last = reaction.aggregate, digest(last, encode(envelope), reaction)
-    return aggregate, last
-
-
-def test_equal_histories_have_equal_digests() -> None:
-    """However often they are folded."""
-    history = (Envelope("oven", Lit(9), 5), Envelope("oven", Baked(), 6, slot="Bake", generation=2))
-    assert fold(*history) == fold(*history)
-    assert len(fold()[1]) == 16
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        (),
-        (Envelope("oven", Lit(8), 5),),
-        (Envelope("oven", Lit(9), 6),),
-        (Envelope("oven", Lit(9), 5), Envelope("oven", Knocked(), 6)),
-    ],
-    ids=["shorter", "another-event", "another-time", "longer"],
-)
-def test_different_histories_have_different_digests(other: tuple[Envelope, ...]) -> None:
-    """A state or an effect that differs shows, and so does one input more."""
-    assert fold(Envelope("oven", Lit(9), 5))[1] != fold(*other)[1]
-
-
-def test_a_digest_covers_what_came_before_it() -> None:
-    """The same reaction after another history has another digest."""
-    reaction: Any = react(HOUSE, fold()[0], Envelope("oven", Lit(), 1))
-    assert digest(b"one", b"", reaction) != digest(b"other", b"", reaction)
-    assert digest(b"one", b"", reaction) == digest(b"one", b"", reaction)
-
-
-def test_a_digest_covers_the_input_even_if_all_that_it_changed_is_a_count() -> None:
-    """A message that its entity refuses, or another that is refused as well, are two histories."""
-    _, before = fold()
-    aggregate = fold()[0]
-    digests: set[bytes] = set()
-    for event in (Baked(), Created(Oven())):
-        message = Envelope("oven", event, 1, "shop/a", sender="shop/a", ordinal=1)
-        reaction = react(HOUSE, aggregate, message)
-        assert isinstance(reaction, Reaction)
-        assert (reaction.changed, len(reaction.refusals)) == ((), 1)
-        digests.add(digest(before, encode(message), reaction))
-    assert len(digests) == 2
-
-
-def test_the_digest_sees_what_is_only_postponed() -> None:
-    """An event that waits is a part of the state: two aggregates that differ in it have different digests."""
-    lit = Envelope("oven", Lit(), 0, "cook")
-    opened = react(HOUSE, HOUSE.start("house/a"), Envelope("", Opened({"oven": Oven()}), 0, "plan"))
-    assert isinstance(opened, Reaction)
-    burning = react(HOUSE, opened.aggregate, lit)
-    assert isinstance(burning, Reaction)
-    waiting = react(HOUSE, burning.aggregate, Envelope("oven", Knocked(), 1, "guest"))
-    assert isinstance(waiting, Reaction)
-    assert (waiting.transitions, waiting.changed) == ((), ("oven",))
-    assert digest(b"", b"", waiting) != digest(b"", b"", replace(waiting, changed=()))
 
 
 class Attic(State):

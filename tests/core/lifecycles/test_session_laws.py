@@ -8,13 +8,11 @@ they should be. The other half are reports that an activity may send next, so th
 from typing import Any, Final
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lifefold.core.kernel import (
     ActivityEnded,
-    Aggregate,
     AggregateType,
     Codec,
     Created,
@@ -23,18 +21,18 @@ from lifefold.core.kernel import (
     Event,
     IllegalTransition,
     Machine,
+    Outcomes,
     Phase,
     Reaction,
     Refusal,
-    RequestedEffect,
     RunnerRecovered,
     Running,
     Step,
     System,
     TimerFired,
-    digest,
     encode,
     react,
+    written,
 )
 from lifefold.core.lifecycles import session
 from lifefold.core.lifecycles.session import Limits, Session, State
@@ -347,22 +345,21 @@ def test_what_is_live_is_what_the_state_declares(limits: Limits, moves: list[Mov
         assert on == sorted(slot for slot, span in machine.spans.items() if life.state in span.states)
 
 
-def fold(log: list[bytes], name: str) -> tuple[Aggregate, bytes, list[Reaction]]:
-    """Fold a log from nothing."""
+def fold(log: list[tuple[bytes, bytes]], name: str) -> list[Reaction]:
+    """Fold a log of inputs and outcomes from nothing, without a rule."""
     codec = Codec(SYSTEM)
-    aggregate, last = SOLO.start(name), b""
+    outcomes, aggregate = Outcomes(codec), SOLO.start(name)
     reactions: list[Reaction] = []
-    for entry in log:
-        reaction = react(SOLO, aggregate, codec.decode(name, entry))
-        if isinstance(reaction, Reaction):
-            aggregate, last = reaction.aggregate, digest(last, entry, reaction)
-            reactions.append(reaction)
-    return aggregate, last, reactions
+    for entry, outcome in log:
+        reaction = outcomes.applied(SOLO, aggregate, codec.decode(name, entry), outcome)
+        aggregate = reaction.aggregate
+        reactions.append(reaction)
+    return reactions
 
 
 @given(machines(), LIMITS, MOVES)
 def test_the_fold_of_the_log_is_the_state(machine: Machine[Any], limits: Limits, moves: list[Move]) -> None:
-    """Every envelope survives being written and read, and folding the log gives the same state, effects and digest."""
+    """Every envelope survives being written and read, and folding the log gives the same reactions."""
     codec = Codec(SYSTEM)
     record = type(machine.initial)(limits=limits)
     story = Story(machine, limits)
@@ -375,29 +372,12 @@ def test_the_fold_of_the_log_is_the_state(machine: Machine[Any], limits: Limits,
                 envelopes.append(msgspec.structs.replace(envelope, entity=machine.name))
     log = [encode(envelope) for envelope in envelopes]
     assert [codec.decode("agent/a", entry) for entry in log] == envelopes
-    live, last = SOLO.start("agent/a"), b""
-    effects: list[tuple[RequestedEffect, ...]] = []
+    live, decided = SOLO.start("agent/a"), list[Reaction]()
+    entries: list[tuple[bytes, bytes]] = []
     for envelope, entry in zip(envelopes, log, strict=True):
         reaction = react(SOLO, live, envelope)
         if isinstance(reaction, Reaction):
-            live, last = reaction.aggregate, digest(last, entry, reaction)
-            effects.append(reaction.effects)
-    folded, again, reactions = fold(log, "agent/a")
-    assert folded == live
-    assert again == last
-    assert [reaction.effects for reaction in reactions] == effects
-
-
-@pytest.mark.parametrize("name", MACHINES)
-def test_the_digest_tells_two_histories_apart(name: str) -> None:
-    """A fold that went through another state, or asked for something else, has another digest."""
-    created = Envelope(name, Created(MACHINES[name].initial), 0, "test")
-    opened = react(SOLO, SOLO.start("agent/a"), created)
-    assert isinstance(opened, Reaction)
-    results: list[bytes] = []
-    ready, broken, other = session.WorktreeReady(), session.FatalError("x"), session.FatalError("y")
-    for event in (ready, broken, other):
-        reaction = react(SOLO, opened.aggregate, Envelope(name, event, 1, slot="PrepareWorktree", generation=1))
-        assert isinstance(reaction, Reaction)
-        results.append(digest(digest(b"", b"", opened), b"", reaction))
-    assert len(set(results)) == 3
+            entries.append((entry, written(live, envelope, reaction)))
+            live = reaction.aggregate
+            decided.append(reaction)
+    assert fold(entries, "agent/a") == decided

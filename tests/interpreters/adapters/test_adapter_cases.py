@@ -96,6 +96,16 @@ def test_an_error_that_is_followed_by_work_is_no_end() -> None:
     assert session("codex", *lines[:-2], error, status=-9)[0].outcome is Outcome.LIMITED
 
 
+def test_totals_of_claude_that_began_anew_are_those_of_the_session() -> None:
+    """After a SIGKILL a resumed session of 2.1.330 reports itself alone; no difference to earlier charges is taken."""
+    usage = b'{"m": {"inputTokens": 200, "cacheReadInputTokens": 80, "outputTokens": 14, "costUSD": 0.1}}'
+    earlier = usage.replace(b"200", b"300")
+    line = b'{"type": "result", "session_id": "s", "modelUsage": %s, "model_usage_since_last_result": %s}'
+    for total, counted in ((usage, Counted.SESSION), (earlier, Counted.CONVERSATION)):
+        _, facts = session("claude", line % (total, usage))
+        assert [each.counted for each in facts if isinstance(each, Spent)] == [counted]
+
+
 def test_an_error_in_unknown_words_is_the_reason_of_a_crash() -> None:
     end, _ = session("codex", b'{"type":"error","message":"Reconnecting... 1/5"}', status=-9)
     assert end == Ended(Outcome.CRASHED, "ended by signal 9, without a result: Reconnecting... 1/5")

@@ -19,19 +19,19 @@ LIMITS = Limits(inputs=3_000)
 """How long a run is at most: a fleet without one of its rules may go round for ever."""
 
 NOT_SEEN = {
-    "interrupt": "what an urgent letter changes is when it is read, of which nothing is promised",
-    "decide_late": "in a simulation nobody adds a task, so none comes to a plan that is decided",
+    "interrupt": "an urgent message changes only when it is read, and no property is about that",
+    "decide_late": "in a simulation no operator adds a task, so none comes to a plan that is decided",
     "dismiss": "an agent is down for moments, and hardly ever stopped in one; the check of fleet-restarts finds it",
     "give_back": "the same",
     "enforce": "in a simulation no operator changes the plan; the check of fleet-changing finds it",
     "continue_with_new_terms": "the same",
-    "gain_role": "the same, and in a check no change adds an agent; tests/core/fleet/test_changing.py finds it",
+    "gain_role": "the same, and in a check no change adds an agent; test_plan_enforcement.py finds it",
     "listen": "worker and board agree that nothing is charged; tests/core/fleet/worker/test_conversation.py finds it",
     "mark_taken": "a message is in the next prompt again; tests/core/fleet/worker/test_steering.py finds it",
     "mark_taken_at_the_end": "the same",
     "interrupt_at_a_limit": "a session may wait long at its limit; tests/core/fleet/worker/test_output.py finds it",
 }
-"""Rules without which the fleet keeps what it promises."""
+"""Rules without which simulated fleets keep their properties."""
 
 OF_PEOPLE = frozenset({"retry_granted", "divide", "gather", "lose_role", "cancel_parts", "decide"})
 """Rules of what only a fleet has whose plan a person approves, whose tasks take roles and may be split."""
@@ -53,7 +53,7 @@ OF_RESTARTS = frozenset({"on_agent_stopped", "ask", "restart_agent", "grant", "s
 """Rules of a fleet whose agents are restarted."""
 
 OF_PREEMPTION = frozenset({"preempt", "take_away", "use_request", "drop_request"})
-"""Rules of a fleet in which tasks make room for what comes first."""
+"""Rules of a fleet in which tasks preempt others."""
 
 OF_ABORTS = frozenset({"spread", "abort_when_opened"})
 """Rules of a fleet in which something may be aborted."""
@@ -152,7 +152,9 @@ def first(name: str, target: Target) -> tuple[int, Run]:
         )
         for seed in dict.fromkeys((FINDS.get(name, 0), *range(SEEDS)))
     )
-    return next((seed, run) for seed, run in runs if run.found is not None)
+    found = next(((seed, run) for seed, run in runs if run.found is not None), None)
+    assert found is not None, f"no seed of {target.name} needs {name}: see `concerned` and `NOT_SEEN`"
+    return found
 
 
 SHRINKABLE = [each for each in (*BOARD, *WORKER) if each not in TAKE_LONG and each not in NOT_SEEN]
@@ -200,7 +202,7 @@ def test_a_rule_that_is_lost_is_found(name: str, monkeypatch: pytest.MonkeyPatch
     [(name, size) for name in NOT_SEEN for size in dict.fromkeys(("fleet-governed-2x3", concerned(name).name))],
 )
 def test_what_is_said_of_rules_that_are_not_missed_is_so(name: str, size: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As soon as something is promised of them, they are to be found like the others, most of which 16 seeds find."""
+    """As soon as a property is about them, they are to be found like the others, most of which 16 seeds find."""
     monkeypatch.setattr(fleet, "system", without(name))
     target = named(size)
     for seed in range(16):

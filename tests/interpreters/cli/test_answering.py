@@ -62,7 +62,7 @@ def test_an_operator_answers_by_the_name_of_a_question(log: Path, words: list[st
         (["approve", "ben/Q1"], "there is no task 'ben/Q1'"),
         (["answer", "ann/Q2", " "], "the answer must have"),
         (["approve"], "; name the questions that wait: ann/Q1 ann/Q2"),
-        (["reject", "T1"], "the reason must have"),
+        (["reject", "T1"], "it is IN_PROGRESS: it does not wait for an approval now"),
         (["reject", "ann/Q1", "--reason", " "], "the reason must have"),
     ],
 )

@@ -187,7 +187,11 @@ def test_an_unknown_machine_is_bad_input(sandbox: Sandbox) -> None:
 
 def test_a_table_is_of_one_machine(sandbox: Sandbox) -> None:
     """Of a system it is said which machines it has; one's own is named as everywhere."""
-    assert "its machines are task" in sandbox.call("table", "fleet", code=2).stderr
+    refused = sandbox.call("table", "fleet", code=2).stderr
+    assert "its machines are task" in refused
+    assert refused.count(" mailbox,") == 1
+    assert "fleet-governed is a system" in sandbox.call("table", "fleet-governed", code=2).stderr
+    assert "the small fleets are" in sandbox.call("diagram", "fleet-nope", code=2).stderr
     own, shipped = (
         sandbox.call("table", name).stdout for name in ("lifefold.core.lifecycles.session:machine", "session")
     )

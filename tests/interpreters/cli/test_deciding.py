@@ -124,6 +124,14 @@ def test_finished_work_that_is_rejected_has_failed_for_that_reason(log: Path, te
     assert "next try" in tell("tasks")
 
 
+def test_a_rejection_without_a_reason_names_the_option_only_where_it_would_help(log: Path, tell: Told) -> None:
+    """Work that waits needs a reason; another task is refused for its state, whatever the reason."""
+    log_of_finished_work(log)
+    assert f'a rejection needs a reason: lifefold reject T1 --reason "..." --db {log}' in tell("reject T1", 2)
+    assert tell("reject T2", 2).startswith("T2: refused: it is OPEN: it does not wait for an approval now")
+    assert tell.state("T1") == "PENDING_APPROVAL"
+
+
 def test_one_of_several_that_is_refused_is_told_beside_those_that_are_taken(log: Path, tell: Told) -> None:
     """The exit code is 0 as long as something was done."""
     log_of_finished_work(log)

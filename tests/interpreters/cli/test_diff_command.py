@@ -38,6 +38,18 @@ def test_parked_work_is_compared_as_an_approval_merges_it_and_then_as_it_was_mer
     assert " asks.txt | 2 ++\n" in sandbox.call("diff", "asks", "--stat").stdout
 
 
+def test_work_that_waits_and_changes_nothing_is_told_so(tmp_path: Path) -> None:
+    """An approval would merge an empty commit; an empty screen alone does not say that."""
+    sandbox = Sandbox(tmp_path).prepare("plain-1").demand("plain-1", 'approval = "merge"')
+    command = next(line for line in sandbox.fleet.read_text().splitlines() if line.startswith("command = "))
+    sandbox.settle(command, 'command = ["true"]')
+    sandbox.settle('verify = [["test", "-s", "plain-1.txt"]]', 'verify = [["true"]]')
+    held(sandbox)
+    done = sandbox.call("diff", "plain-1")
+    assert done.stderr.strip().endswith("; it changes nothing")
+    assert not done.stdout.strip()
+
+
 def test_the_worktree_of_running_work_is_compared_with_new_files_and_is_not_touched(tmp_path: Path) -> None:
     """An uncommitted file is shown; the index of the agent's worktree stays byte for byte as it was."""
     sandbox = talking(tmp_path, "one", gates=("one",))

@@ -8,6 +8,7 @@ from fleet_sandbox import Sandbox
 from lifefold.interpreters.cli.commands import editing, planning
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.grammar import parser
+from lifefold.interpreters.store import SqliteStore
 
 
 @pytest.fixture
@@ -69,6 +70,23 @@ def _edit_that_the_board_refuses(sandbox: Sandbox, monkeypatch: pytest.MonkeyPat
         with pytest.raises(BadInput, match="not in force"):
             editing.edit(parser().parse_args(words))
     assert sandbox.fleet.read_text() == before
+
+
+def test_an_edit_without_an_answer_stays_in_the_file(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command stays in the log, and its writer can accept it at any time. The file would contradict the plan."""
+    sandbox.prepare("plain-1", gates=("plain-1",))
+    with sandbox.running() as run, sandbox.at_gate("plain-1"):
+        run.process.kill()
+    sandbox.kill_all()
+    monkeypatch.setattr("lifefold.interpreters.cli.operator_commands.ANSWER_TIMEOUT_S", 0.2)
+    monkeypatch.chdir(sandbox.folder)
+    with SqliteStore.open(sandbox.log):
+        editing.edit(parser().parse_args(["edit", "plain-1", "--max-retries", "9", "--yes"]))
+    assert "max_retries = 9" in sandbox.fleet.read_text()
+    said = sandbox.call("run", str(sandbox.fleet), "--no-live", "--accept").stdout
+    assert "change 1: the change waited in the log, and was decided first" in said
+    assert "1 of 1 tasks closed" in said
+    assert sandbox.json("tasks")[0]["max_retries"] == 9
 
 
 @pytest.mark.parametrize(

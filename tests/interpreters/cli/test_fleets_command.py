@@ -44,7 +44,7 @@ def test_the_fleets_are_listed_with_what_waits_and_a_dead_runner_is_not_believed
         here.kill_all()
     first, second = listed.split("\n\n")
     assert first.startswith("fleet works: a runner is at work for ")
-    assert "0 of 1 tasks closed, 1 IN_PROGRESS" in first
+    assert "0 of 1 tasks closed, 1 running" in first
     assert second.startswith("fleet waits: no runner; the last one began ")
     log = tmp_path / "waits" / ".lifefold" / "waits.db"
     assert f"  ! asks is done and waits for your approval: lifefold approve asks --db {log}, after " in second

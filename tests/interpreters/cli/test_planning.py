@@ -492,7 +492,7 @@ def test_an_adopted_session_has_the_time_limit_that_it_began_with(sandbox: Sandb
         assert "from its next session on" in sandbox.call("plan", str(sandbox.fleet), "--accept").stdout
         run.process.kill()
     said = sandbox.call("run", str(sandbox.fleet), "--no-live", code=1).stdout
-    assert "hang-1: FAILED: Timeout(session_timeout of 20s is over)" in said
+    assert "hang-1: FAILED: session_timeout of 20s is over" in said
 
 
 def test_a_removed_agent_that_is_held_gives_its_task_back_without_a_failure(sandbox: Sandbox) -> None:

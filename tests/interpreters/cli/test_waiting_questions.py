@@ -21,11 +21,14 @@ from lifefold.core.lifecycles import session, turn
 from lifefold.effects import FollowOutput, RunSession
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.picture import Picture
-from lifefold.interpreters.cli.watched import OfRunner
+from lifefold.interpreters.cli.watch_keys import Screen, settled
+from lifefold.interpreters.cli.watch_picture import WatchPicture
+from lifefold.interpreters.cli.watched import Followed, OfRunner
 from lifefold.interpreters.engine import ActivityContext, Interpreter
 from lifefold.interpreters.explain.turn_status import TurnStatus, turn_status
 from lifefold.interpreters.fleet_file import load
 from lifefold.interpreters.fleet_runner import Runner
+from lifefold.interpreters.store import SqliteStore
 
 LEAVE = QuestionAsked(BRIEF.task, BRIEF.epoch, BRIEF.token, "a", Kind.PERMISSION, "Bash", "make")
 WORDS = QuestionAsked(BRIEF.task, BRIEF.epoch, BRIEF.token, "b", text="which?")
@@ -109,6 +112,17 @@ async def _asking(sandbox: Sandbox) -> tuple[str, str]:
     return wide, narrow
 
 
+def _watched(log: Path) -> list[str]:
+    """Return the lines of ``watch`` on a small terminal."""
+    console = Console(file=io.StringIO(), width=80, height=24, force_terminal=False)
+    with SqliteStore.peek(log) as store, console.capture() as captured:
+        followed = Followed(store)
+        followed.look()
+        picture = WatchPicture(followed, Account())
+        console.print(picture.drawn(settled(Screen(), picture.items()), 80, 24))
+    return captured.get().splitlines()
+
+
 def _drawn(picture: Picture, width: int) -> str:
     console = Console(file=io.StringIO(), width=width, height=40, force_terminal=False)
     with console.capture() as captured:
@@ -122,8 +136,10 @@ def test_every_screen_shows_that_a_session_waits_for_an_answer(tmp_path: Path) -
     text = sandbox.fleet.read_text()
     sandbox.fleet.write_text(text.replace("[fleet.retry]", "[fleet.questions]\n\n[fleet.retry]"))
     wide, narrow = anyio.run(_asking, sandbox)
-    assert "Running · RUNNING (asks for Bash: agent/Q1)" in wide
+    assert "running · RUNNING (asks for Bash: agent/Q1)" in wide
     assert any("agent " in line and " asks" in line for line in narrow.splitlines())
+    watched = _watched(sandbox.log)
+    assert any(line.split()[1:3] == ["agent", "asks"] for line in watched), watched
     (row,) = [line for line in sandbox.call("status").stdout.splitlines() if line.startswith("agent ")]
     assert "RUNNING (asks for Bash: agent/Q1)" in row
     (agent,) = sandbox.json("status")["agents"]

@@ -72,6 +72,26 @@ def test_a_fleet_without_a_runner_says_so_and_an_agent_is_paused_and_resumed_by_
     assert sandbox.json("status")["agents"][0]["desired_state"] == "Run"
 
 
+def test_an_output_that_is_followed_names_the_key_that_returns_and_one_press_of_it_does(tmp_path: Path) -> None:
+    """Work that waits has no session that prints, so its output would never end by itself."""
+    sandbox = talking(tmp_path, "asks", "one", gates=("one",)).demand("asks", 'approval = "merge"')
+    with sandbox.running() as run:
+        with sandbox.at_gate("one"):
+            run.until("asks", "PENDING_APPROVAL")
+            with Terminal(tmp_path, "watch") as terminal:
+                terminal.until("asks", "is done and waits for your approval", "q quit")
+                terminal.press("o")
+                terminal.until("--last 200  (Ctrl-C returns)", "end: success")
+                terminal.press("\x03")
+                terminal.until("a approve  r reject  d diff  o output")
+                assert "any key returns" not in terminal.text
+                terminal.press("q")
+                terminal.rest()
+        run.process.kill()
+        run.rest()
+    sandbox.kill_all()
+
+
 @pytest.mark.parametrize("words", [(), ("sandbox",)])
 def test_watch_without_a_terminal_names_the_command_that_prints_lines(tmp_path: Path, words: tuple[str, ...]) -> None:
     """A pipe gets no drawing; an unknown fleet is refused with what is known."""

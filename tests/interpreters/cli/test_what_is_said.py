@@ -124,6 +124,18 @@ def test_a_repository_that_cannot_be_used_is_named_with_its_place_in_the_file(sa
     assert said.startswith(f"lifefold: {sandbox.fleet}:4: fleet.repository: ")
 
 
+def test_a_command_before_the_first_run_names_the_run_if_the_fleet_file_is_here(sandbox: Sandbox) -> None:
+    """Nothing is wrong with the folder then; elsewhere the message names the other ways alone."""
+    sandbox.prepare("plain-1", repository=False)
+    run, elsewhere = "begins one; otherwise go to the folder", "; go to the folder of the fleet file, or name the log"
+    assert sandbox.fleet.name == "fleet.toml"
+    said = sandbox.call("status", code=2).stderr
+    assert f"lifefold: there is no log in {sandbox.folder.resolve() / '.lifefold'}; " in said
+    assert f" run fleet.toml {run}" in said
+    sandbox.fleet.rename(sandbox.folder / "other.toml")
+    assert elsewhere in sandbox.call("status", code=2).stderr
+
+
 def test_a_log_is_made_in_a_folder_that_is_there_and_in_no_other(sandbox: Sandbox) -> None:
     """A slip of the pen makes no folders; a folder and an empty file are no logs, and called what they are."""
     sandbox.prepare("plain-1", repository=False)

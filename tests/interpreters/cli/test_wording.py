@@ -19,6 +19,7 @@ from lifefold.interpreters.cli.wording import (
 )
 from lifefold.interpreters.explain.status import AgentStatus
 from lifefold.interpreters.explain.timers import Timer
+from lifefold.interpreters.explain.turn_status import TurnStatus
 from lifefold.interpreters.fleet_runner.process_evidence import Evidence
 
 
@@ -44,6 +45,14 @@ def test_what_comes_next_is_said_in_words() -> None:
     assert coming(Timer("BackoffElapsed", 500), 1_500) == "next try due"
     assert coming(Timer("GraceExceeded", 3_000), 1_000) == "killed in 2s"
     assert coming(None, 1_000) == "-"
+
+
+def test_a_session_that_asks_says_so_beside_its_state_until_its_process_is_gone() -> None:
+    """A narrow table has no column for the turn, and an agent that waits for an operator is no running one."""
+    turn = TurnStatus(1, "RUNNING", 0, "T1", questions=("ann/Q1",))
+    agent = replace(AgentStatus("ann", "Run", "Running", 0, "T1", "Working", 0, 1, 0, 0, 0, 1, None, ""), turn=turn)
+    assert plain_state(agent, ALIVE, runs=True) == "running, asks"
+    assert plain_state(agent, GONE, runs=True) == "running? no process"
 
 
 ALIVE, GONE = (Evidence(7, alive=alive, observed_ms=0) for alive in (True, False))

@@ -241,3 +241,21 @@ def test_each_agent_that_is_ready_to_be_used_gets_what_it_logs_in_with(tmp_path:
         for each in agents
     }
     assert given == asked
+
+
+def test_a_path_with_dots_names_the_folder_that_it_leads_to(tmp_path: Path) -> None:
+    """``lifefold init ../notes`` names no ``..``, neither in its paths nor as the name of the fleet."""
+    (tmp_path / "other").mkdir()
+    written = write_init(tmp_path / "other" / ".." / "notes")
+    assert (written.fleet_file, written.repository) == (tmp_path / "notes" / "fleet.toml", tmp_path / "notes")
+    (tmp_path / "plans" / "sub").mkdir(parents=True)
+    assert load(write_init(tmp_path / "plans" / "sub" / "..").fleet_file).name == "plans"
+
+
+def test_the_initial_fleet_says_how_agents_can_ask(tmp_path: Path) -> None:
+    """It names the table, and the table is accepted where the comment has it."""
+    path = write_init(tmp_path / "notes").fleet_file
+    text = path.read_text()
+    assert text.count("# [fleet.questions]") == 1
+    path.write_text(text.replace("# [fleet.questions]", "[fleet.questions]"))
+    assert load(path).questions is not None

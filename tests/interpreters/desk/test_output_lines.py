@@ -132,3 +132,10 @@ def test_the_lines_do_not_depend_on_the_pieces(cuts: list[int]) -> None:
         found += reader.take(at, output[at : at + size])
         at = min(len(output), at + size)
     assert [*found, *reader.finish(0)] == whole
+
+
+def test_the_end_of_a_session_that_the_runner_has_ended_is_told_as_it_is_recorded() -> None:
+    """Such a session has not crashed, and its last line is not the reason of its end."""
+    reader = OutputReader(adapter_of("command"), lambda: NOW)
+    found = [*reader.take(0, b"at work\n"), *reader.finish(None, "it was asked to end; Terminated (signal 15)")]
+    assert [each.line() for each in found] == ["  at work", "end: it was asked to end; Terminated (signal 15)"]

@@ -67,6 +67,17 @@ async def test_without_a_runner_a_command_is_decided_and_durable_before_its_answ
     assert await words(log) == ["one", "two"]
 
 
+async def test_commands_that_are_given_together_are_stored_together(log: Path) -> None:
+    """After a failure in between, here with a name that no text in UTF-8 has, a list of tasks is not half there."""
+    with SqliteStore.peek(log) as store:
+        queue = CommandQueue(store, system, as_it_is, alone)
+        with pytest.raises(UnicodeEncodeError):
+            await queue.give([*said("one"), ("kiln/\ud800", Envelope("kiln", Called("two"), 0))], HANG_S)
+        assert await store.commands(unanswered=False) == []
+        assert await queue.give(said("three"), HANG_S) == [ALONE]
+    assert await words(log) == ["three"]
+
+
 async def test_a_repeated_key_is_refused_without_a_runner_too(log: Path) -> None:
     """An operator who is not sure of a command can give it again under its key."""
     with SqliteStore.peek(log) as store:
@@ -136,10 +147,13 @@ async def test_a_writer_that_was_replaced_answers_nothing() -> None:
 
 
 def test_only_the_log_writer_appends_entries() -> None:
-    """Only the log writer makes a batch; stores, their conformance kit and virtual stores hand one on."""
+    """Only the log writer makes a batch; stores, their conformance kit and virtual stores hand one on.
+
+    A fork copies the entries of a log into a new one, and decides nothing.
+    """
     root = Path(lifefold.interpreters.__path__[0])
     makers = {path.relative_to(root).as_posix() for path in root.rglob("*.py") if _makes_a_batch(path)}
-    assert makers == {"engine/log_writer.py", "testing/stores.py"}
+    assert makers == {"engine/log_writer.py", "testing/stores.py", "web/fork.py"}
 
 
 def _makes_a_batch(path: Path) -> bool:

@@ -10,7 +10,7 @@ from fleet_log import ME, FleetLog
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, system
 from lifefold.core.fleet.board import intake
 from lifefold.core.fleet.service import inbox
-from lifefold.core.fleet.worker import desired_state, mailbox, output
+from lifefold.core.fleet.worker import desired_state, mailbox, output, question
 from lifefold.core.kernel import (
     Aggregate,
     Entity,
@@ -159,6 +159,24 @@ def test_what_happens_beside_the_tasks_is_told(aggregate: str, machine: str, eve
     ((news, steps),) = Chronicle().told(aggregate, Reaction(Aggregate(aggregate), transitions=(step,)))
     assert f"{news.about} {news.said}".startswith(said)
     assert steps == (step,)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (question.QuestionAsked("T1", 1, "t", "a", text="which " * 90), f"asked (Q1): {'which ' * 89}which"),
+        (
+            question.QuestionAsked("T1", 1, "t", "a", text="Which one?", choices=("sqlite", "postgres")),
+            "asked (Q1): Which one? (sqlite or postgres)",
+        ),
+    ],
+)
+def test_a_question_is_told_whole_after_its_number(asked: question.QuestionAsked, said: str) -> None:
+    """However long it is, and with its choices behind it."""
+    before, after = (Entity(question.REF, question.Questions(asked=number)) for number in (0, 1))
+    step = Transition(question.machine.name, before, after, asked, 0, "x", ())
+    ((news, _),) = Chronicle().told("worker/ann", Reaction(Aggregate("worker/ann"), transitions=(step,)))
+    assert news.said == said
 
 
 def test_the_end_of_a_session_is_told_without_the_name_of_its_kind() -> None:

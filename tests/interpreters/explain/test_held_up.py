@@ -65,6 +65,12 @@ def test_a_failure_is_retried_only_while_its_timer_runs() -> None:
     assert task_status.at_rest([retried]) == (found,)
 
 
+def test_a_task_that_is_open_after_an_attempt_is_not_said_to_be_not_begun() -> None:
+    """Its retry waits for an agent."""
+    fresh = task_status.task_status(Entity("task:T1", fleet_task.FleetTask(state=task.State.OPEN, id="T1")))
+    assert (fresh.in_words, replace(fresh, attempts=1).in_words) == ("not begun", "open again")
+
+
 def assigned(epoch: int, stage: task.Stage = task.Stage.WORK) -> Reaction:
     """Return the reaction of a worker that gets a claim."""
     event = assignment.Assigned(task.Brief("T1", epoch, stage=stage))

@@ -60,6 +60,7 @@ def test_the_package_has_these_names() -> None:
             "describe_difference",
             "expand",
             "load",
+            "load_text",
         ),
         *("format_duration", "format_size", "former_text", "in_force", "parse_duration_ms", "parse_size_bytes"),
         "place_of",

@@ -48,6 +48,27 @@ def test_a_recorded_command_is_ended_also_one_that_ignores_the_request(tmp_path:
     assert not file.exists()
 
 
+def test_a_runner_that_leaves_during_the_grace_leaves_the_record_for_the_next_one(tmp_path: Path) -> None:
+    """The command has ignored the request, and the runner was told to leave before it could kill it."""
+    process, file = sleeper("signal.signal(signal.SIGTERM, signal.SIG_IGN)"), tmp_path / "a.json"
+    record = CommandRecord(file)
+    record.write(process.pid)
+
+    async def left_early() -> None:
+        with anyio.move_on_after(0.2):
+            await record.end_left_over()
+
+    try:
+        anyio.run(left_early)
+        assert (process.poll(), file.exists()) == (None, True)
+        anyio.run(record.end_left_over)
+        assert process.wait() == -signal.SIGKILL
+        assert not file.exists()
+    finally:
+        process.kill()
+        process.wait()
+
+
 @pytest.mark.parametrize("change", [{"start_time": 1}, {"boot_id": "another"}])
 def test_a_later_process_with_the_same_number_is_not_signalled(tmp_path: Path, change: dict[str, object]) -> None:
     process, file = sleeper("pass"), tmp_path / "a.json"

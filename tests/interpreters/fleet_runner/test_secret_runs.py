@@ -50,7 +50,7 @@ def guarded(sandbox: Sandbox) -> Sandbox:
 def texts(sandbox: Sandbox) -> str:
     """All that the log says."""
     with closing(sqlite3.connect(sandbox.log)) as log:
-        rows = log.execute("SELECT envelope, effects FROM entries UNION ALL SELECT name, value FROM meta").fetchall()
+        rows = log.execute("SELECT envelope, outcome FROM entries UNION ALL SELECT name, value FROM meta").fetchall()
     return "\n".join(str(cell) for row in rows for cell in row)
 
 

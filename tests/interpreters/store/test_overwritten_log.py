@@ -194,7 +194,7 @@ import sys, anyio
 from pathlib import Path
 from lifefold.interpreters.store import Batch, Entry, SqliteStore
 with SqliteStore.open(Path(sys.argv[1]), patient=False) as store:
-    anyio.run(store.append, Batch((Entry("a", int(sys.argv[2]), 0, "", b"{}", b"[]", b""),)))
+    anyio.run(store.append, Batch((Entry("a", int(sys.argv[2]), 0, "", b"{}", b"{}"),)))
 """
 
 

@@ -186,7 +186,7 @@ STRANGERS: dict[Callable[[Path], None], str] = {
     a_short_text_file: "is not a lifefold log",
     another_programs_file: "is not a lifefold log",
     another_programs_file_after_a_crash: "is not a lifefold log",
-    a_log_of_a_newer_version: "has version 4, this lifefold reads 3",
+    a_log_of_a_newer_version: "has version 5, this lifefold reads 4",
     a_beginning_of_a_log: "is not a lifefold log",
 }
 

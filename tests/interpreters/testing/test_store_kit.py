@@ -24,7 +24,7 @@ class NeverNew(Faulty):
 
 class CutsOff(Faulty):
     async def append(self, batch: Batch) -> None:
-        entries = [replace(entry, effects=entry.effects[:99]) for entry in batch.entries]
+        entries = [replace(entry, outcome=entry.outcome[:99]) for entry in batch.entries]
         await super().append(Batch(entries, batch.performed, batch.answers))
 
 

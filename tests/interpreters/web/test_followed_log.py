@@ -121,10 +121,10 @@ def test_a_log_that_cannot_be_read_on_keeps_its_last_moment_and_says_why(tmp_pat
         log.take()
         damaged: Entry = ENTRIES[41]
         with closing(sqlite3.connect(path)) as other:
-            values = (damaged.stream, 99, damaged.at_ms, damaged.envelope, damaged.effects, damaged.digest, b"")
+            values = (damaged.stream, 99, damaged.at_ms, damaged.envelope, damaged.outcome, b"")
             other.execute(
-                "INSERT INTO entries (stream, version, at_ms, key, envelope, effects, digest, link)"
-                " VALUES (?, ?, ?, '', ?, ?, ?, ?)",
+                "INSERT INTO entries (stream, version, at_ms, key, envelope, outcome, link)"
+                " VALUES (?, ?, ?, '', ?, ?, ?)",
                 values,
             )
             other.commit()

@@ -130,6 +130,11 @@ def test_a_damaged_log_is_named_and_hides_no_other(tmp_path: Path) -> None:
         assert keys(page) == ["good"]
         assert [each["log"] for each in page["unread"]] == [str(tmp_path / "bad.db")]
         assert "is not a lifefold log" in page["unread"][0]["why"]
+    (tmp_path / "good.db").unlink()
+    with served([], find=logs_of_machine) as desk:
+        text = desk.get("/", accept="text/html").text
+        assert "is not a lifefold log" in text
+        assert "No fleet runs or waits" not in text
 
 
 def test_there_are_no_more_fleets_than_a_desk_can_hold(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from lifefold.core.kernel import Envelope
 from lifefold.core.policy.abort import AbortPolicy
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.cli.grammar import parser
+from lifefold.interpreters.web import shelf
 from lifefold.interpreters.web.commands import COMMANDS, Approve, Raise, Send, Stop, Words
 from web_desk import Served, served
 
@@ -182,14 +183,22 @@ def test_a_key_that_is_none_is_refused(desk: Served, key: str) -> None:
 def test_the_command_line_reads_the_words_of_each_command(kind: type[Words]) -> None:
     """Names and texts that look like options stay names and texts."""
     fields: dict[str, Any] = {"id": "--id", "prompt": "-p", "verify": ("make -k",), "depends_on": ("-a",)}
-    fields |= {"names": ("--kill",), "name": "--db=/x", "text": "-y", "reason": "--plan", "move": "promote", "usd": "1"}
+    fields |= {
+        "names": ("--kill",),
+        "name": "--db=/x",
+        "text": "-y",
+        "reason": "--plan",
+        "move": "promote",
+        "usd": "1",
+        "seen": "x",
+    }
     command = kind(**{name: fields[name] for name in kind.__struct_fields__ if name in fields})
     verb, *rest = command.words()
     arguments = parser().parse_args([*verb.split(), "--db=/log", *rest])
     assert arguments.db == "/log"
     assert arguments.command.partition(":")[0] in {
-        "aborting", "adding", "answering", "approving", "branching", "budgeting", "deciding", "releasing", "telling",
-        "trusting",
+        "aborting", "adding", "answering", "approving", "branching", "budgeting", "deciding", "planning", "releasing",
+        "telling", "trusting",
     }  # fmt: skip
 
 
@@ -207,3 +216,13 @@ def test_an_abort_ends_a_task_as_on_the_command_line(tmp_path: Path) -> None:
         given = desk.give("fleet", {"command": "abort", "name": "one", "reason": "no need"})
         assert given["lines"][0]["words"].startswith("one: aborted: one")
     assert folded(log).record("board", "task:one").state == "CANCELLED"
+
+
+def test_the_page_after_a_command_shows_its_effect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when the desk would not look at the log again for hours: nobody gives a command twice for an old page."""
+    for name in ("LOOK_S", "REST_S"):
+        monkeypatch.setattr(shelf, name, 3_600)
+    with served([FleetLog(tmp_path / "fleet.db", *PLAN).path]) as desk:
+        desk.give("fleet", {"command": "pause", "names": ["ann"]})
+        (agent, *_) = desk.json("/fleets/fleet.json")["agents"]
+        assert agent["asked"] == "Pause"

@@ -179,9 +179,13 @@ class BranchAccepted(Event, frozen=True):
 
 
 class Merged(Event, frozen=True):
-    """The work is in the target branch as ``commit``; empty without a repository or without changes."""
+    """The work is in the target branch as ``commit``, or is that commit on the ready branch ``branch``.
+
+    Both are empty without a repository or without changes.
+    """
 
     commit: str = ""
+    branch: str = ""
 
 
 class Conflicted(Event, frozen=True):
@@ -241,7 +245,8 @@ class Assignment(Record, frozen=True):
     ``is_orphan``: the session has died of ``death`` with ``diagnosis``, and its work is not verified yet. ``guarded``:
     there is a target branch. ``collected`` is the commit to merge. ``found`` is the commit that an agent has moved the
     target branch to, and ``accepted`` the commit that the operator accepts. The agent ``resumes``
-    this conversation about the task, if there is one.
+    this conversation about the task, if there is one. ``to_branch``: verified work becomes a ready branch, and is not
+    merged into the target branch.
     """
 
     opaque: ClassVar[tuple[str, ...]] = ("collected", "resumes")
@@ -258,6 +263,7 @@ class Assignment(Record, frozen=True):
     found: str = ""
     accepted: str = ""
     resumes: str = ""
+    to_branch: bool = False
 
     def normal_form(self) -> "Assignment":
         """Return the record without a task that is over, and without the fields that only sessions need."""

@@ -144,7 +144,7 @@ def verify(a: Assignment) -> VerifyWork:
 
 def merge(a: Assignment) -> MergeWork:
     """Return the activity of Merging."""
-    return MergeWork(a.brief.task, a.brief.epoch, _title(a), a.brief.result, a.collected, a.accepted)
+    return MergeWork(a.brief.task, a.brief.epoch, _title(a), a.brief.result, a.collected, a.accepted, a.to_branch)
 
 
 def watch(a: Assignment) -> WatchBranch:

@@ -19,6 +19,7 @@ from lifefold.core.policy.recovery import Retry
 from lifefold.effects import LogFatal, Tell
 from lifefold.interpreters.check import check
 from lifefold.interpreters.explain import status as projection
+from lifefold.interpreters.explain.plain_reasons import in_plain_words
 from lifefold.interpreters.targets.check_targets import named
 from lost_rules import without
 
@@ -106,7 +107,7 @@ def test_an_agent_whose_restart_is_refused_is_quarantined_with_both_reasons() ->
     assert of.state("mailbox") == "Closed"
     assert shutdown.settled(of.aggregate)
     seen = projection.agent_status(of.aggregate)
-    assert (seen.supervisor, seen.reason) == ("Quarantined", reason)
+    assert (seen.supervisor, seen.reason) == ("Quarantined", in_plain_words(reason))
 
 
 @pytest.mark.parametrize("down", [fallen, resting])

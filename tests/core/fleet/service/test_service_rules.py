@@ -311,7 +311,7 @@ def test_the_status_of_a_service_says_what_it_runs_what_waits_and_when_it_was_du
     fire(of)
     seen = status.service_status(of.aggregate)
     assert (seen.kind, seen.state, seen.doing, seen.messages, seen.waiting) == ("service", "running", "one", 1, 2)
-    assert (seen.processes, seen.attempt) == (1, 1)
+    assert (seen.processes, seen.sessions) == (1, 1)
     assert seen.triggers == (status.TriggerStatus(Every(60_000), 5),)
 
 

@@ -86,9 +86,9 @@ def accept(of: Hand, old: Plan, new: Plan, *, partial: bool = False) -> Hand:
     return of
 
 
-def added(of: Hand, each: TaskPlan, rules: Plan = RULES) -> Hand:
-    """Let a command add a task to the board."""
-    return of.give(f"task:{each.id}", Created(fleet_task_of(each, 7, rules)))
+def added(of: Hand, each: TaskPlan, rules: Plan = RULES, *, retries: int = 0) -> Hand:
+    """Let a command add a task to the board, with so many retries already used."""
+    return of.give(f"task:{each.id}", Created(replace(fleet_task_of(each, 7, rules), retries=retries)))
 
 
 def told(of: Hand, to: str) -> list[tuple[str, object]]:
@@ -560,10 +560,19 @@ def test_a_task_that_a_command_has_added_and_the_file_has_as_well_is_no_change()
 def test_retries_that_were_granted_to_an_added_task_are_no_change_but_more_in_the_file_are() -> None:
     """``lifefold retry`` raises the number on the board; the same definition has the former one."""
     old = plan(t("T1"))
-    of = added(begun(old), replace(ADDED, max_retries=3))
+    of = added(begun(old), replace(ADDED, max_retries=3), retries=3)
     for planned, known in ((0, 0), (2, 2), (3, 3), (4, 3)):
         new = plan(t("T1"), replace(ADDED, max_retries=planned))
         assert adopted(of.aggregate, old, new)["T9"].max_retries == known
+
+
+def test_fewer_retries_of_an_added_task_are_a_change_unless_all_of_them_are_used() -> None:
+    """An operator grants a retry only to a task that has none left, so nothing has raised this number."""
+    old, new = plan(t("T1")), plan(t("T1"), replace(ADDED, max_retries=1))
+    of = added(begun(old), replace(ADDED, max_retries=3), retries=2)
+    assert adopted(of.aggregate, old, new)["T9"].max_retries == 3
+    accept(of, old, new)
+    assert of.record("task:T9").max_retries == 2, "those that were used stay counted"
 
 
 def test_other_terms_of_a_task_that_a_command_has_added_are_a_change_of_that_task() -> None:

@@ -83,3 +83,15 @@ def test_the_id_of_a_task_cannot_be_read_as_a_key_of_another_task() -> None:
 def test_a_place_has_one_kind_one_name_and_one_key(path: tuple[str, ...], place: str, parts: tuple[str, ...]) -> None:
     """Whatever other tasks there are."""
     assert (place_of(*path), parts_of(place)) == (place, parts)
+
+
+def test_an_edit_of_a_task_at_work_is_told_to_wait_and_a_changed_file_can_be_put_back_as_well() -> None:
+    """The file of an edit is as it was, so there is nothing to put back."""
+    (found,) = refused(plan("T1"), plan("T1", priority=1))
+    assert str(found) == (
+        "tasks.T1.priority: the task is CLAIMED with ann; put that back, or wait until it is not;"
+        " this says what comes next"
+    )
+    assert found.of_edit == (
+        "tasks.T1.priority: the task is CLAIMED with ann; wait until it is not; this says what comes next"
+    )

@@ -1,0 +1,98 @@
+"""The pages speak as the terminal does, offer each command once, and offer it where its reasons are."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fleet_log import FleetLog, folded
+from lifefold.core.fleet import TaskPlan
+from lifefold.core.fleet.board import fleet_task
+from lifefold.core.lifecycles import task
+from lifefold.interpreters.cli.app import main
+from lifefold.interpreters.web import fleet_pages
+from web_desk import served
+
+TASKS = (
+    TaskPlan("one", "do it", max_retries=0),
+    TaskPlan("two", "do it", depends_on=("one",)),
+    TaskPlan("three", "do it", needs_approval=True),
+)
+
+
+@pytest.fixture(name="stuck")
+def a_fleet_that_is_stuck(tmp_path: Path) -> Path:
+    """One task has failed, one is blocked by it, and the work of one waits for its approval."""
+    log = FleetLog(tmp_path / "fleet.db", *TASKS)
+    log.failed("one").claimed("three")
+    epoch = log.task("three").epoch
+    log.happens("board", "task:three", task.Completed(epoch), fleet_task.Parked(epoch, "0" * 40))
+    return log.path
+
+
+def test_the_sum_of_a_fleet_has_the_words_of_the_terminal(stuck: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["status", "--db", str(stuck)])
+    (headline, *_) = capsys.readouterr().out.splitlines()
+    with served([stuck]) as desk:
+        (fleet,) = desk.json("/index.json")["fleets"]
+        assert fleet["words"] == "1 failed, 1 waiting for approval, 1 blocked"
+        assert headline.endswith(f"0 of 3 tasks closed, {fleet['words']}")
+        text = desk.get("/", accept="text/html").text
+        assert f"0 of 3 tasks closed, {fleet['words']}" in text
+        columns = desk.json("/fleets/fleet/board.json")["columns"]
+        assert [each["words"] for each in columns] == ["waiting for approval", "failed", "blocked"]
+
+
+def test_what_waits_is_told_without_the_command_that_a_button_gives(stuck: Path) -> None:
+    with served([stuck]) as desk:
+        (wait,) = desk.json("/fleets/fleet.json")["waits"]
+        assert wait["said"] == "three is done and waits for your approval"
+        assert wait["sentence"].startswith(f"{wait['said']}: lifefold approve three")
+        shown = re.sub(r'title="[^"]*"', "", desk.get("/", accept="text/html").text)
+        assert wait["said"] in shown
+        assert "lifefold approve three" not in shown
+
+
+def test_a_failed_task_says_why_and_is_retried_where_it_is_seen(stuck: Path) -> None:
+    with served([stuck]) as desk:
+        text = desk.get("/", accept="text/html").text
+        assert "tests fail (after 1 attempt)" in text
+        assert "blocked</b> by one (failed): tests fail" in text
+        first, second = desk.json("/fleets/fleet.json")["failed"]
+        assert ([each["label"] for each in first["actions"]], second["actions"]) == (["Retry"], [])
+        desk.give("fleet", first["actions"][0]["command"])
+    assert folded(stuck).record("board", "task:one").state == "OPEN"
+
+
+def test_work_is_approved_and_rejected_beside_its_difference(stuck: Path) -> None:
+    with served([stuck]) as desk:
+        (wait,) = desk.json("/fleets/fleet/tasks/three/diff.json")["waits"]
+        assert [each["label"] for each in wait["actions"]] == ["Approve", "Reject"]
+        assert desk.json("/fleets/fleet/tasks/one/diff.json")["waits"] == []
+
+
+@pytest.mark.parametrize("name", ["one", "two", "three"])
+def test_the_page_of_a_task_offers_each_command_once(stuck: Path, name: str) -> None:
+    with served([stuck]) as desk:
+        page: Any = desk.json(f"/fleets/fleet/tasks/{name}.json")
+    offered = [each for wait in page["waits"] for each in wait["actions"]] + page["actions"]
+    keys = [str((each["command"], each["asks"])) for each in offered]
+    assert keys
+    assert len(keys) == len(set(keys))
+
+
+def test_a_page_that_is_broken_tells_so_and_leads_to_the_others(stuck: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error itself is for the terminal of the desk, and no page has its text."""
+    with served([stuck]) as desk:
+
+        def broken(_there: object) -> None:
+            raise KeyError("hidden words")
+
+        monkeypatch.setattr(fleet_pages, "balances", broken)
+        assert desk.get("/fleets/fleet/board", accept="text/html").status_code == 200
+        answer = desk.get("/fleets/fleet", accept="text/html")
+        assert answer.status_code == 500
+        assert "a mistake of lifefold has broken this page (KeyError)" in answer.text
+        assert "hidden words" not in answer.text
+        assert 'href="/fleets/fleet"' in answer.text
