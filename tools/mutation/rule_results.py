@@ -291,6 +291,16 @@ EXPLAINED: Final[Mapping[str, str]] = {
     "restart_agent: `yield Tell('board', f'worker_slot:{worker.key}', worker_slot.RestartDone())` is asked for twice": (
         "the board gets it again before any other message, when no permit is held; the tests of the rules find it"
     ),
+    "steering: _taken: `if worker.record('mailbox').taken < number <= worker.record(REF).posted: yield Dispatch('m` is"
+    " done always": _BY_TESTS,
+    "steering: reaches: ": (
+        "an urgent message then interrupts each session, as of an agent that is not steered; the tests of the rules"
+        " find it"
+    ),
+    "steering: post_message: ": (
+        "an urgent message for a session whose question waits is posted, and interrupts the session too;"
+        " the tests of the rules find it"
+    ),
     **dict.fromkeys(("steering: mark_taken", "steering: _taken: ", "steering: taken_by: "), _REPEATED),
     "conversations: choose": "which identifier is chosen decides nothing; the tests of the rules find it",
     "_overlapping: `(path, *folders(path))` begins with the other one": "the order has no meaning",

@@ -269,3 +269,12 @@ def test_a_message_that_is_only_posted_is_not_delivered_by_a_completed_session()
     of = send(running(), "one")
     exit_with(of, session.Success())
     assert of.record("mailbox").messages == ("one",)
+
+
+def test_an_interrupted_session_takes_no_message_that_has_come_since() -> None:
+    """The message is in the mailbox, but was not posted, whatever the end of the session says."""
+    of = send(running(), "one")
+    of.give("desired_state", desired_state.PauseWanted())
+    assert send(of, "two").effects(SteerSession) == []
+    end(of, session.Success(), 2)
+    assert (of.record("mailbox").messages, of.record("mailbox").taken) == (("one", "two"), 0)
