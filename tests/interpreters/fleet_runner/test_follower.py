@@ -94,7 +94,7 @@ def test_a_claim_is_a_turn_and_its_session_is_followed(tmp_path: Path) -> None:
     assert (agent["turn"]["state"], agent["turn"]["task"], agent["turn"]["number"]) == ("RUNNING", "plain-1", 1)
     assert agent["appearance"] == {"lifecycle": "working", "status": "RUNNING", "word": "working", "launched_ms": 0}
     assert (agent["looks"]["state"], agent["looks"]["indicator"]) == ("RUNNING", "●")
-    assert "● Running" in shown
+    assert "● running" in shown
     assert "TURN" in shown
     assert moves(of, "turn") == [
         "IDLE", "CLAIMING", "SPAWNING", "RUNNING", "VERIFYING", "COMPLETING", "REAPED"

@@ -64,7 +64,7 @@ def test_work_that_is_proven_is_merged_although_its_session_has_died(tmp_path: P
     assert f"{task} is CLOSED" in why
     assert "its session has died" in why
     assert "the work of the dead session counts" in why
-    log = told(of, "log")
+    log = told(of, "log", "--all")
     assert "IN_PROGRESS -> ORPHANED" in log
     assert "ORPHANED -> DONE" in log
 
@@ -87,7 +87,7 @@ def test_work_that_is_half_done_is_tried_again_with_what_was_wrong(tmp_path: Pat
     assert "I crash" in prompt or "exit status 1" in prompt
     assert "what it has left is not enough: The command `test -s exits-half-1.txt` exited with status 1" in prompt
     assert "half.txt" not in of.git("ls-tree", "--name-only", "main")
-    assert "ORPHANED -> FAILED" in told(of, "log")
+    assert "ORPHANED -> FAILED" in told(of, "log", "--all")
 
 
 def test_a_runner_that_is_killed_while_an_orphan_is_verified_verifies_it_again(tmp_path: Path) -> None:
