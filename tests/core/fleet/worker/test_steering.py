@@ -278,3 +278,12 @@ def test_an_interrupted_session_takes_no_message_that_has_come_since() -> None:
     assert send(of, "two").effects(SteerSession) == []
     end(of, session.Success(), 2)
     assert (of.record("mailbox").messages, of.record("mailbox").taken) == (("one", "two"), 0)
+
+
+def test_the_prompt_right_after_an_end_counts_no_message_that_was_not_posted() -> None:
+    """The end of the session repeats a number that any process may have written."""
+    of = send(running(**{question.REF: question.Questions()}), "one")
+    of.give(question.REF, ASKED)
+    send(of, "two", urgent=True)
+    end(of, session.Error("asked to end"), 2)
+    assert "An earlier session" not in prompt_of(of)
