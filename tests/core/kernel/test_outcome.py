@@ -35,7 +35,7 @@ from lifefold.core.kernel import (
     written,
 )
 from lifefold.core.kernel.codec import ForgottenActivity, ForgottenEffect, ForgottenEvent
-from lifefold.effects import Activity, Begin, Effect
+from lifefold.effects import Activity, Begin, Effect, Tell
 from oven import Baked, Doused, Knocked, Lit, Oven, Place, machine
 
 
@@ -230,3 +230,36 @@ def test_what_a_newer_program_has_forgotten_is_still_folded_and_named() -> None:
     assert bell == ForgottenEffect("Bell", '{"type":"Bell","tone":"high"}')
     assert isinstance(begin, Begin)
     assert begin.activity == ForgottenActivity("Burn", '{"type":"Burn","watts":60}')
+
+
+def test_an_activity_with_other_fields_is_forgotten() -> None:
+    """Its name is known, its fields are not those of today."""
+    codec = Codec(System("street", AggregateType("room", machines=(LAMP,))))
+    raw = msgspec.Raw(b'{"type":"Burn","watts":"many"}')
+    assert codec.activity("room", "lamp", "Burn", raw) == ForgottenActivity("Burn", '{"type":"Burn","watts":"many"}')
+
+
+def test_a_step_of_an_entity_that_does_not_exist_is_unreadable() -> None:
+    """Only a creation has no entity before it."""
+    step = b'{"steps":[{"entity":"oven","change":{},"event":{"type":"Lit","degrees":1}}]}'
+    with pytest.raises(UnreadableEntry, match="oven"):
+        Outcomes(CODEC).applied(HOUSE, HOUSE.start("house/a"), HISTORY[1], step)
+
+
+def call(bulb: Bulb, _event: Switched) -> Step[Bulb, Tell]:
+    """Send a message to an aggregate that no system has."""
+    return Step(bulb, (Tell("attic", "lamp", Switched()),))
+
+
+CALLER = Machine("lamp", Bulb(), rows=(row(Light.OFF, Switched, Light.ON, call),), final={Light.ON})
+
+
+def test_a_message_that_reaches_no_aggregate_is_an_effect_of_its_transition_only() -> None:
+    """It is refused, has no number, and is not sent; the fold says the same."""
+    of = System("street", AggregateType("room", machines=(CALLER,))).aggregates["room"]
+    log = decided(of, Envelope("lamp", Created(Bulb()), 0), Envelope("lamp", Switched(), 1))
+    (_, last) = folded(of, log)
+    assert (last.aggregate, last.effects) == (log[1].reaction.aggregate, ())
+    (step,) = last.transitions
+    assert step.effects == (Tell("attic", "lamp", ForgottenEvent("Switched", '{"type":"Switched"}')),)
+    assert [each.reason for each in last.refusals] == [each.reason for each in log[1].reaction.refusals]
