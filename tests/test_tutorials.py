@@ -89,7 +89,7 @@ def test_the_tutorial_of_a_fleet_closes_its_ten_tasks(tmp_path: Path) -> None:
     assert "manual: approved" in lifefold(kit, "approve", "manual")
     assert "10 of 10 tasks closed" in lifefold(kit, "run", "fleet.toml", "--no-live")
     assert len(called(kit, "git", "log", "--oneline", "--first-parent").splitlines()) == 12
-    assert re.search(r"clamp +CLOSED +- +2 +1/3", lifefold(kit, "tasks"))
+    assert re.search(r"clamp +closed +- +2 +1/3", lifefold(kit, "tasks"))
     (kit / "fleet.toml").write_text(
         with_claude.replace('kind = "claude"', 'kind = "claude"\nprogram = "no-such-program"')
     )
