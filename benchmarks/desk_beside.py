@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -76,7 +76,7 @@ def delays_ms(base: httpx2.Client, log: Path, entries: Sequence[Entry]) -> list[
 
 
 @contextmanager
-def _desk(log: Path) -> Iterator[int]:
+def _desk(log: Path) -> Generator[int]:
     """Serve a log in a process of its own, to ten browsers that listen; yield its pid."""
     command = [sys.executable, "-m", "lifefold.interpreters.cli", "serve", "--port", "0", str(log)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as desk, ExitStack() as stack:  # noqa: S603 - this program

@@ -72,7 +72,8 @@ def read(path: Path | str, *, watch: bool = False) -> Result[Fleet, Problems]:
     With ``watch`` the file may have no tasks. Paths in the file are relative to its folder. Only the file, its prompt
     files, the folder of the repository and the programs are examined.
     """
-    return text_of(Path(path).absolute(), str(path)).bind(lambda text: read_of(text, path, watch=watch))
+    found = text_of(Path(path).absolute(), str(path))
+    return Failure(found.failure()) if isinstance(found, Failure) else read_of(found.unwrap(), path, watch=watch)
 
 
 def read_of(text: str, path: Path | str, *, watch: bool = False) -> Result[Fleet, Problems]:

@@ -76,5 +76,9 @@ def test_caps_are_lowered_also_so_that_no_share_is_left(state: budget.State) -> 
     assert isinstance(target.subject, Machine)
     of = tuple(each for each in target.subject.properties if each.name == LOWERED)
     only = rebuilt(target.subject, properties=of, invariants=())
-    lost = changed(only, "row(Full | Held | Open | Spent, Recapped", when=lambda p, _e: p.state is not state)
+
+    def elsewhere(share: Any, _event: Any) -> bool:
+        return share.state is not state
+
+    lost = changed(only, "row(Full | Held | Open | Spent, Recapped", when=elsewhere)
     assert first_broken(lost, target.bounds) == LOWERED

@@ -95,18 +95,21 @@ def test_a_refused_question_denies_the_tool(tmp_path: Path) -> None:
     assert len(asked(log)) == 1
 
 
+OTHER_FORMS: list[Any] = [
+    {},
+    {"questions": "Which?"},
+    {"questions": []},
+    {"questions": [COLOUR, 7]},
+    {"questions": [{"question": " ", "options": []}]},
+    {"questions": [{"question": "Which?", "options": [{"label": 1}]}]},
+    {"questions": [{"question": "x" * 10_001, "options": []}]},
+    {"questions": [{"question": "Which?", "options": [{"label": str(n)} for n in range(21)]}]},
+]
+
+
 @pytest.mark.parametrize(
     "given",
-    [
-        {},
-        {"questions": "Which?"},
-        {"questions": []},
-        {"questions": [COLOUR, 7]},
-        {"questions": [{"question": " ", "options": []}]},
-        {"questions": [{"question": "Which?", "options": [{"label": 1}]}]},
-        {"questions": [{"question": "x" * 10_001, "options": []}]},
-        {"questions": [{"question": "Which?", "options": [{"label": str(n)} for n in range(21)]}]},
-    ],
+    OTHER_FORMS,
     ids=["nothing", "text", "none", "mixed", "empty", "no-label", "long", "many"],
 )
 def test_an_input_of_another_form_is_a_permission(tmp_path: Path, given: dict[str, Any]) -> None:

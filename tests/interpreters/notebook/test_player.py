@@ -172,7 +172,7 @@ def test_a_player_shows_its_play_as_a_test_until_something_else_is_played() -> N
 def test_a_player_of_a_machine_lights_its_present_state() -> None:
     """The picture is laid out once; each world is the same picture with another box lit."""
     player = play(session.machine)
-    seen = []
+    seen: list[str] = []
     for number in (3, 2):
         lights = re.findall(r'class="box lit" data-key="([^"]+)"', player.shown["chart"])
         entities = [each for of in player.play.world.aggregates.values() for each in of.entities.values()]
