@@ -117,7 +117,8 @@ class Codec:
         """
         try:
             wire, kind = self._wire.decode(data), aggregate.partition("/")[0]
-            event = self.event(kind, wire.entity, wire.event) if is_past and wire.entity else self._event(kind, wire)
+            read = self.event if is_past and wire.entity else self._event
+            event = read(kind, wire.entity, wire.event)
         except (msgspec.DecodeError, UnicodeDecodeError, KeyError) as error:
             message = f"{aggregate}: this version of lifefold cannot read the entry {data[:200]!r}: {error}"
             raise UnreadableEntry(message) from error
@@ -126,11 +127,12 @@ class Codec:
         )
 
     def event(self, kind: str, ref: str, data: msgspec.Raw) -> Event:
-        """Return the event of a transition; a ``ForgottenEvent`` if no machine of this name knows it any more."""
-        machine = ref.partition(":")[0]
+        """Return the event of a transition or a message; a ``ForgottenEvent`` if no machine there knows it any more.
+
+        Without a reference it is one of the whole aggregate.
+        """
         try:
-            event: Event | _CreatedWire = self._events[kind][machine].decode(data)
-            return Created(self._record(kind, ref).decode(event.record)) if isinstance(event, _CreatedWire) else event
+            return self._event(kind, ref, data)
         except (msgspec.DecodeError, KeyError):
             return ForgottenEvent(*_named(data))
 
@@ -164,17 +166,14 @@ class Codec:
         decoders = self._fields[kind, ref.partition(":")[0]]
         return replace(record, **{name: decoders[name](data) for name, data in fields.items()})
 
-    def _event(self, kind: str, wire: _Wire) -> Event:
-        if not wire.entity:
-            whole = self._whole.decode(wire.event)
+    def _event(self, kind: str, ref: str, data: msgspec.Raw) -> Event:
+        if not ref:
+            whole = self._whole.decode(data)
             if isinstance(whole, RunnerRecovered):
                 return whole
-            return Opened({ref: self._record(kind, ref).decode(raw) for ref, raw in whole.records.items()})
-        machine = wire.entity.partition(":")[0]
-        event: Event | _CreatedWire = self._events[kind][machine].decode(wire.event)
-        if isinstance(event, _CreatedWire):
-            return Created(self._record(kind, wire.entity).decode(event.record))
-        return event
+            return Opened({each: self._record(kind, each).decode(raw) for each, raw in whole.records.items()})
+        event: Event | _CreatedWire = self._events[kind][ref.partition(":")[0]].decode(data)
+        return Created(self._record(kind, ref).decode(event.record)) if isinstance(event, _CreatedWire) else event
 
     def _record(self, kind: str, ref: str) -> "_RecordDecoder":
         return self._records[kind][ref.partition(":")[0]]

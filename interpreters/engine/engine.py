@@ -33,6 +33,7 @@ from lifefold.interpreters.engine.activities import Activities
 from lifefold.interpreters.engine.clock import Clock, WallClock
 from lifefold.interpreters.engine.effect_queue import EffectQueue
 from lifefold.interpreters.engine.failures import Failures, OnError
+from lifefold.interpreters.engine.forgotten import must_be_known
 from lifefold.interpreters.engine.inputs import Input, abandoned
 from lifefold.interpreters.engine.interpreter import EffectContext, Interpreter
 from lifefold.interpreters.engine.ledger import Decision, Ledger
@@ -134,7 +135,7 @@ class Engine:
     async def load(self) -> None:
         """Fold the log. A second call changes nothing.
 
-        Raises ``LogMismatchError`` if the log does not fit the rules, or is damaged.
+        Raises ``LogMismatchError`` if the log cannot be read, or owes work that this program has forgotten.
         """
         if self._stage is not Stage.NEW:
             return
@@ -156,6 +157,7 @@ class Engine:
             # A message is delivered if its receiver has it in the log, so a folded delivery settles it.
             if decision.envelope.sender:
                 self._untold.pop((decision.envelope.sender, stream, decision.envelope.ordinal), None)
+        must_be_known(self.aggregates, [*self._untold.values(), *(requested.effect for _, requested, _ in self._owed)])
         self._stage = Stage.LOADED
 
     def resume(self) -> None:

@@ -18,7 +18,6 @@ from lifefold.core.kernel import (
     Codec,
     DecisionError,
     Envelope,
-    Event,
     Outcomes,
     Reaction,
     Refusal,
@@ -62,7 +61,7 @@ class Ledger:
     def __init__(self, system: System, codec: Codec | None = None) -> None:
         """Start without aggregates. ``codec`` is one of this system, if there is one already."""
         self.system: Final = system
-        self.codec: Final = codec or _LogCodec(system)
+        self.codec: Final = codec or Codec(system)
         self._outcomes: Final = Outcomes(self.codec)
         self.aggregates: Final[dict[str, Aggregate]] = {}
         self.last_ms = 0
@@ -187,16 +186,6 @@ class Ledger:
     def record(self, name: str, ref: str) -> Any:
         """Return the record of an entity. Raises ``KeyError`` if there is none."""
         return self.aggregates[name].record(ref)
-
-
-class _LogCodec(Codec):
-    """Reads also the events of messages to a whole aggregate, such as the ``Opened`` of a new worker."""
-
-    def event(self, kind: str, ref: str, data: msgspec.Raw) -> Event:
-        """Return the event of a transition or a message; without a reference it is one of the whole aggregate."""
-        if ref:
-            return super().event(kind, ref, data)
-        return self.decode(kind, b'{"entity":"","event":%b,"at_ms":0,"actor":""}' % bytes(data)).event
 
 
 def _where(entry: Entry) -> str:

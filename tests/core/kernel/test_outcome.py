@@ -164,7 +164,7 @@ class Bulb(Record, frozen=True):
 
 
 class Switched(Event, frozen=True):
-    """Somebody has pressed the switch."""
+    """The switch was pressed."""
 
 
 class Flickered(Event, frozen=True):
@@ -263,3 +263,18 @@ def test_a_message_that_reaches_no_aggregate_is_an_effect_of_its_transition_only
     (step,) = last.transitions
     assert step.effects == (Tell("attic", "lamp", ForgottenEvent("Switched", '{"type":"Switched"}')),)
     assert [each.reason for each in last.refusals] == [each.reason for each in log[1].reaction.refusals]
+
+
+def build(bulb: Bulb, _event: Switched) -> Step[Bulb, Tell]:
+    """Open another room."""
+    return Step(bulb, (Tell("room/new", "", Opened({"lamp": Bulb(hours=3)})),))
+
+
+BUILDER = Machine("lamp", Bulb(), rows=(row(Light.OFF, Switched, Light.ON, build),), final={Light.ON})
+
+
+def test_a_message_that_opens_an_aggregate_is_read_as_it_was() -> None:
+    """It has no entity: its event is one of the whole aggregate, and a restarted runner delivers it."""
+    of = System("street", AggregateType("room", machines=(BUILDER,))).aggregates["room"]
+    log = decided(of, Envelope("lamp", Created(Bulb()), 0), Envelope("lamp", Switched(), 1))
+    assert folded(of, log) == [each.reaction for each in log]
