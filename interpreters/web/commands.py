@@ -34,15 +34,7 @@ Reason = Annotated[str, Meta(max_length=TEXT_CHARACTERS, description="why; it is
 Amount = Annotated[str, Meta(max_length=20, pattern=r"^[0-9.a-z]*$")]
 
 
-class Words(msgspec.Struct, frozen=True):
-    """A command that knows its words on the command line."""
-
-    def words(self) -> list[str]:
-        """Return the words of the command line, without the log; the first text is its verb, of one word or two."""
-        raise NotImplementedError
-
-
-class Approve(Words, frozen=True, tag_field="command", tag="approve"):
+class Approve(msgspec.Struct, frozen=True, tag_field="command", tag="approve"):
     """Approve tasks and permissions by their names; without a name, the plan as a whole."""
 
     names: Annotated[tuple[Name, ...], Meta(max_length=1_000)] = ()
@@ -53,7 +45,7 @@ class Approve(Words, frozen=True, tag_field="command", tag="approve"):
         return ["approve", f"--reason={self.reason}", "--", *self.names]
 
 
-class Reject(Words, frozen=True, tag_field="command", tag="reject"):
+class Reject(msgspec.Struct, frozen=True, tag_field="command", tag="reject"):
     """Reject tasks and questions by their names; without a name, the plan as a whole."""
 
     names: Annotated[tuple[Name, ...], Meta(max_length=1_000)] = ()
@@ -66,7 +58,7 @@ class Reject(Words, frozen=True, tag_field="command", tag="reject"):
         return ["reject", f"--reason={self.reason}", "--", *self.names]
 
 
-class Answer(Words, frozen=True, tag_field="command", tag="answer"):
+class Answer(msgspec.Struct, frozen=True, tag_field="command", tag="answer"):
     """Answer a question of an agent in words."""
 
     name: Name
@@ -77,7 +69,7 @@ class Answer(Words, frozen=True, tag_field="command", tag="answer"):
         return ["answer", "--", self.name, self.text]
 
 
-class Cancel(Words, frozen=True, tag_field="command", tag="cancel"):
+class Cancel(msgspec.Struct, frozen=True, tag_field="command", tag="cancel"):
     """Cancel tasks; their sessions end."""
 
     names: Names
@@ -88,7 +80,7 @@ class Cancel(Words, frozen=True, tag_field="command", tag="cancel"):
         return ["cancel", f"--reason={self.reason}", "--", *self.names]
 
 
-class Retry(Words, frozen=True, tag_field="command", tag="retry"):
+class Retry(msgspec.Struct, frozen=True, tag_field="command", tag="retry"):
     """Try failed tasks again, and let blocked tasks go on."""
 
     names: Names
@@ -98,7 +90,7 @@ class Retry(Words, frozen=True, tag_field="command", tag="retry"):
         return ["retry", "--", *self.names]
 
 
-class Send(Words, frozen=True, tag_field="command", tag="send"):
+class Send(msgspec.Struct, frozen=True, tag_field="command", tag="send"):
     """Send an operator message to an agent or for a task; without ``waits`` it interrupts a session."""
 
     name: Name
@@ -110,7 +102,7 @@ class Send(Words, frozen=True, tag_field="command", tag="send"):
         return ["send", *(["--no-interrupt"] if self.waits else []), "--", self.name, self.text]
 
 
-class Pause(Words, frozen=True, tag_field="command", tag="pause"):
+class Pause(msgspec.Struct, frozen=True, tag_field="command", tag="pause"):
     """Interrupt agents; they begin nothing until they are resumed."""
 
     names: Names
@@ -121,7 +113,7 @@ class Pause(Words, frozen=True, tag_field="command", tag="pause"):
         return ["pause", f"--reason={self.reason}", "--", *self.names]
 
 
-class Resume(Words, frozen=True, tag_field="command", tag="resume"):
+class Resume(msgspec.Struct, frozen=True, tag_field="command", tag="resume"):
     """Resume paused agents."""
 
     names: Names
@@ -131,7 +123,7 @@ class Resume(Words, frozen=True, tag_field="command", tag="resume"):
         return ["resume", "--", *self.names]
 
 
-class TryAccount(Words, frozen=True, tag_field="command", tag="try-account"):
+class TryAccount(msgspec.Struct, frozen=True, tag_field="command", tag="try-account"):
     """Try a resting account again before its time."""
 
     name: Name
@@ -141,7 +133,7 @@ class TryAccount(Words, frozen=True, tag_field="command", tag="try-account"):
         return ["resume", f"--account={self.name}"]
 
 
-class Stop(Words, frozen=True, tag_field="command", tag="stop"):
+class Stop(msgspec.Struct, frozen=True, tag_field="command", tag="stop"):
     """Stop agents for good: with grace, after their present task (``drain``), or at once (``kill``)."""
 
     names: Names
@@ -152,7 +144,7 @@ class Stop(Words, frozen=True, tag_field="command", tag="stop"):
         return ["stop", *([] if self.how == "grace" else [f"--{self.how}"]), "--", *self.names]
 
 
-class Release(Words, frozen=True, tag_field="command", tag="release"):
+class Release(msgspec.Struct, frozen=True, tag_field="command", tag="release"):
     """Release an agent, a service or a task from quarantine."""
 
     name: Name
@@ -162,7 +154,7 @@ class Release(Words, frozen=True, tag_field="command", tag="release"):
         return ["release", "--", self.name]
 
 
-class Trust(Words, frozen=True, tag_field="command", tag="trust"):
+class Trust(msgspec.Struct, frozen=True, tag_field="command", tag="trust"):
     """Change the trust of an agent."""
 
     name: Name
@@ -174,7 +166,7 @@ class Trust(Words, frozen=True, tag_field="command", tag="trust"):
         return ["trust", f"--{self.move}", f"--reason={self.reason}", "--", self.name]
 
 
-class Raise(Words, frozen=True, tag_field="command", tag="budget"):
+class Raise(msgspec.Struct, frozen=True, tag_field="command", tag="budget"):
     """Raise the budget of the fleet, of an agent or of a task."""
 
     whose: Literal["fleet", "agent", "task"] = "fleet"
@@ -198,7 +190,7 @@ class Raise(Words, frozen=True, tag_field="command", tag="budget"):
         return ["budget", *whose, *adds, f"--reason={self.reason}"]
 
 
-class AcceptBranch(Words, frozen=True, tag_field="command", tag="branch"):
+class AcceptBranch(msgspec.Struct, frozen=True, tag_field="command", tag="branch"):
     """Accept the target branch at the commit to which an agent has moved it."""
 
     reason: Reason = ""
@@ -208,7 +200,7 @@ class AcceptBranch(Words, frozen=True, tag_field="command", tag="branch"):
         return ["branch", "--accept", f"--reason={self.reason}"]
 
 
-class Finish(Words, frozen=True, tag_field="command", tag="finish"):
+class Finish(msgspec.Struct, frozen=True, tag_field="command", tag="finish"):
     """Tell a fleet that waits for tasks that no more will come."""
 
     reason: Reason = ""
@@ -218,7 +210,7 @@ class Finish(Words, frozen=True, tag_field="command", tag="finish"):
         return ["finish", f"--reason={self.reason}"]
 
 
-class AddTask(Words, frozen=True, tag_field="command", tag="add-task"):
+class AddTask(msgspec.Struct, frozen=True, tag_field="command", tag="add-task"):
     """Add a task; ``verify`` are command lines, and ``merge`` as ``approval`` lets its work wait for an operator."""
 
     id: Name
@@ -238,7 +230,7 @@ class AddTask(Words, frozen=True, tag_field="command", tag="add-task"):
         return ["task add", *(f"--{name}={value}" for name, value in plain.items()), *options]
 
 
-class AcceptPlan(Words, frozen=True, tag_field="command", tag="accept-plan"):
+class AcceptPlan(msgspec.Struct, frozen=True, tag_field="command", tag="accept-plan"):
     """Accept the changed fleet file as a page has shown it; ``rest`` accepts it without its parts without an effect."""
 
     seen: Annotated[str, Meta(max_length=64, description="the name of the difference, from the page of the fleet")]
@@ -249,7 +241,7 @@ class AcceptPlan(Words, frozen=True, tag_field="command", tag="accept-plan"):
         return ["plan", "--accept", *(["--rest"] if self.rest else []), "FLEET.toml"]
 
 
-class Abort(Words, frozen=True, tag_field="command", tag="abort"):
+class Abort(msgspec.Struct, frozen=True, tag_field="command", tag="abort"):
     """Abort a task with its parts (``session``), or the other parts of its parent with theirs (``sibling``)."""
 
     name: Name

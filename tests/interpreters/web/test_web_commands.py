@@ -16,7 +16,7 @@ from lifefold.core.policy.abort import AbortPolicy
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.cli.grammar import parser
 from lifefold.interpreters.web import shelf
-from lifefold.interpreters.web.commands import COMMANDS, Approve, Raise, Send, Stop, Words
+from lifefold.interpreters.web.commands import COMMANDS, Approve, Command, Raise, Send, Stop
 from web_desk import Served, served
 
 PLAN = (TaskPlan("one", "do it"), TaskPlan("two", "do more", depends_on=("one",)))
@@ -180,7 +180,7 @@ def test_a_key_that_is_none_is_refused(desk: Served, key: str) -> None:
 
 
 @pytest.mark.parametrize("kind", COMMANDS, ids=lambda kind: kind.__struct_config__.tag)
-def test_the_command_line_reads_the_words_of_each_command(kind: type[Words]) -> None:
+def test_the_command_line_reads_the_words_of_each_command(kind: type[Command]) -> None:
     """Names and texts that look like options stay names and texts."""
     fields: dict[str, Any] = {"id": "--id", "prompt": "-p", "verify": ("make -k",), "depends_on": ("-a",)}
     fields |= {
