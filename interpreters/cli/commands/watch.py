@@ -148,8 +148,8 @@ class _Watch:
             print(f"$ lifefold {' '.join(order.words)}{leave}", flush=True)
             if subprocess.call(self._command(order)) == LEFT:  # noqa: S603 - this program
                 return
-            print("-- any key returns --", flush=True)
             with _keyboard() as keyboard:
+                print("-- any key returns --", flush=True)
                 select.select([keyboard], [], [])
                 _typed(keyboard)
         finally:
@@ -166,11 +166,14 @@ def _leave_to_the_command(_number: int, _frame: object) -> None:
 
 @contextmanager
 def _keyboard() -> Generator[int]:
-    """Read keys one by one and without an echo; the terminal is as before afterwards."""
+    """Read keys one by one and without an echo; the terminal is as before afterwards.
+
+    A key that was typed before is kept: an operator need not wait until the program reads.
+    """
     keyboard = sys.stdin.fileno()
     before = termios.tcgetattr(keyboard)
     try:
-        tty.setcbreak(keyboard)
+        tty.setcbreak(keyboard, termios.TCSADRAIN)
         yield keyboard
     finally:
         with suppress(termios.error):
