@@ -287,7 +287,10 @@ class _Run:
             for name, view in self.of.views.items():
                 self.fold(name, view, step.transitions)
             for effect in step.effects:
-                self.ask(ref, effect)
+                if isinstance(effect, Tell):  # a message of an entity is sent like one of a rule
+                    self.send(effect, ref)
+                else:
+                    self.effects.append(RequestedEffect(ref, effect))
             self.transitions += step.transitions
             self.refusals += step.refusals
         actions: list[tuple[str, RuleAction]] = []
@@ -336,13 +339,6 @@ class _Run:
             self.refusals.append(done)
         else:
             self.accept(done)
-
-    def ask(self, ref: str, effect: Effect) -> None:
-        """Take in an effect of an entity. A message is sent like one of a rule."""
-        if isinstance(effect, Tell):
-            self.send(effect, ref)
-        else:
-            self.effects.append(RequestedEffect(ref, effect))
 
     def send(self, tell: Tell, actor: str) -> None:
         """Number a message, if its receiver can read it; refuse it otherwise."""
