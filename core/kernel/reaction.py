@@ -313,17 +313,18 @@ class _Run:
 
     def entail(self, transition: Transition, actions: list[tuple[str, RuleAction]]) -> None:
         """Add what rules ask for after a transition, each with the rule's name. Raises ``DecisionError``."""
-        aggregate = self.aggregate
+        aggregate, entities = self.aggregate, self.entities
         for each in self.of.triggered(transition):
-            if each.beside and each.beside not in self.entities:
+            if (beside := each.beside) and beside not in entities:
                 continue
-            before = len(actions)
+            has_asked = False
             try:
                 for action in each.follow(aggregate, transition):
-                    actions.append((each.name, action))  # noqa: PERF401 - a rule that asks for nothing costs no list
+                    actions.append((each.name, action))
+                    has_asked = True
             except Exception as error:
                 raise following(transition, f"rule {each.name}", error) from error
-            if len(actions) > before:
+            if has_asked:
                 self.rules.append(each)
 
     def follow(self, name: str, action: RuleAction) -> None:
