@@ -148,7 +148,7 @@ class SqliteStore:
 
     def meta(self, name: str) -> str | None:
         """Return the value that the file's maker wrote under a name; None if there is none."""
-        return self._translated(lambda: meta_of(self._connection, name))
+        return translated(self.path, lambda: meta_of(self._connection, name))
 
     def meta_as(self, name: str, kind: type[T]) -> T | None:
         """Return the JSON value under a name, decoded as this type. Raises ``Damaged``."""
@@ -226,7 +226,7 @@ class SqliteStore:
         waited, before = False, self.displaced
         while True:
             try:
-                done = await to_thread.run_sync(self._translated, work, limiter=self._turn)
+                done = await to_thread.run_sync(translated, self.path, work, limiter=self._turn)
             except Busy as busy:
                 if not self._patient:
                     raise
@@ -279,9 +279,6 @@ class SqliteStore:
                 if not tries_left:
                     raise
         raise AssertionError  # the last try returns or raises
-
-    def _translated(self, work: Callable[[], T]) -> T:
-        return translated(self.path, work)
 
     def _read(self, stream: str | None, after: int) -> list[Entry]:
         if stream is None and not after:

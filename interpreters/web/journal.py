@@ -1,4 +1,4 @@
-"""The transitions of a log in memory, one line each: what the page of the log, the timeline and claims are made of.
+"""The transitions of a log in memory, one line each: what the page of the log and the timeline are made of.
 
 A line has about 400 bytes. The lines are shared by all browsers, so memory depends on the log and not on its readers.
 """
