@@ -4,6 +4,7 @@ from lifefold.core.kernel.advance import advance, create
 from lifefold.core.kernel.aggregate import Aggregate
 from lifefold.core.kernel.codec import Codec, UnreadableEntry, encode
 from lifefold.core.kernel.entity import (
+    ENGINE,
     LATE_OR_REPEATED,
     ActivityEnded,
     Created,
@@ -13,6 +14,7 @@ from lifefold.core.kernel.entity import (
     Opened,
     Phase,
     Refusal,
+    RulesChanged,
     RunnerRecovered,
     Running,
     TimerFired,
@@ -46,6 +48,7 @@ from lifefold.core.kernel.reaction import Reaction, RequestedEffect, decide, rea
 from lifefold.core.kernel.record import Event, Record, State, replace
 from lifefold.core.kernel.row import ANY, STAY, After, Does, Pattern, Row, after, does, row
 from lifefold.core.kernel.rule import Create, Dispatch, Rule, rule
+from lifefold.core.kernel.seam import broken, misfits
 from lifefold.core.kernel.step import IllegalTransition, Step
 from lifefold.core.kernel.system import AggregateType, System, View
 from lifefold.core.kernel.validation import InvalidMachine
@@ -53,6 +56,7 @@ from lifefold.core.kernel.world import START_MS, Input, SystemStep, World, deliv
 
 __all__ = [
     "ANY",
+    "ENGINE",
     "LATE_OR_REPEATED",
     "START_MS",
     "STAY",
@@ -96,6 +100,7 @@ __all__ = [
     "RequestedEffect",
     "Row",
     "Rule",
+    "RulesChanged",
     "RunnerRecovered",
     "Running",
     "State",
@@ -115,6 +120,7 @@ __all__ = [
     "always",
     "always_step",
     "anywhere",
+    "broken",
     "cause_of",
     "create",
     "decide",
@@ -127,6 +133,7 @@ __all__ = [
     "late",
     "leads_to",
     "localized",
+    "misfits",
     "possible",
     "possible_of",
     "projected",

@@ -17,7 +17,16 @@ from typing import Any, Literal, Union
 import msgspec
 from pyrsistent import PMap, PVector, pmap, pvector
 
-from lifefold.core.kernel.entity import ActivityEnded, Created, Envelope, Opened, RunnerRecovered, TimerFired
+from lifefold.core.kernel.entity import (
+    ENGINE,
+    ActivityEnded,
+    Created,
+    Envelope,
+    Opened,
+    RulesChanged,
+    RunnerRecovered,
+    TimerFired,
+)
 from lifefold.core.kernel.failure import EntityQuarantined, EntityReleased, HandlerFailed
 from lifefold.core.kernel.machine import Machine
 from lifefold.core.kernel.record import Event, Record, replace
@@ -102,6 +111,7 @@ class Codec:
             for kind, aggregate in system.aggregates.items()
         }
         self._whole = msgspec.json.Decoder(RunnerRecovered | _OpenedWire)
+        self._of_engine = msgspec.json.Decoder(RulesChanged)
         machines = {
             (kind, name): machine for kind, of in system.aggregates.items() for name, machine in of.machines.items()
         }
@@ -167,6 +177,8 @@ class Codec:
         return replace(record, **{name: decoders[name](data) for name, data in fields.items()})
 
     def _event(self, kind: str, ref: str, data: msgspec.Raw) -> Event:
+        if kind == ENGINE:
+            return self._of_engine.decode(data)
         if not ref:
             whole = self._whole.decode(data)
             if isinstance(whole, RunnerRecovered):
