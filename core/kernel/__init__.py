@@ -21,6 +21,7 @@ from lifefold.core.kernel.entity import (
     Transition,
 )
 from lifefold.core.kernel.environment import Cause, Possible, alone, cause_of, late, possible, possible_of, restarted
+from lifefold.core.kernel.evolution import Evolved, removed, removed_field, renamed, renamed_field, upcast
 from lifefold.core.kernel.failure import DecisionError, EntityQuarantined, EntityReleased, HandlerFailed
 from lifefold.core.kernel.journal import LifecycleEvent, describe, journal
 from lifefold.core.kernel.machine import ActivityScope, Machine, anywhere
@@ -78,6 +79,7 @@ __all__ = [
     "EntityStep",
     "Envelope",
     "Event",
+    "Evolved",
     "Fairness",
     "HandlerFailed",
     "IllegalTransition",
@@ -138,6 +140,10 @@ __all__ = [
     "possible_of",
     "projected",
     "react",
+    "removed",
+    "removed_field",
+    "renamed",
+    "renamed_field",
     "replace",
     "restarted",
     "row",
@@ -146,6 +152,7 @@ __all__ = [
     "sometimes",
     "strongly",
     "subject_of",
+    "upcast",
     "weakly",
     "written",
 ]  # fmt: skip

@@ -12,6 +12,7 @@ from typing import Any
 from lifefold.core.kernel.aggregate import Aggregate
 from lifefold.core.kernel.codec import ForgottenActivity, ForgottenEffect, ForgottenEvent
 from lifefold.core.kernel.entity import Entity, Phase, Running
+from lifefold.core.kernel.evolution import removed_of
 from lifefold.core.kernel.machine import Machine
 from lifefold.core.kernel.property import Property, PropertyKind, SystemState, subject_of
 from lifefold.core.kernel.row import Does
@@ -22,12 +23,16 @@ from lifefold.effects import Effect, Tell
 def misfits(system: System, aggregates: Iterable[Aggregate], owed: Iterable[Effect]) -> tuple[str, ...]:
     """Return what these rules cannot take, a phrase for each part; ``owed`` are effects and messages to come."""
     found = (line for of in aggregates for entity in of.entities.values() for line in _of_entity(system, of, entity))
-    return tuple(dict.fromkeys((*_of_effects(owed), *found)))
+    return tuple(dict.fromkeys((*_of_effects(system, owed), *found)))
 
 
-def _of_effects(owed: Iterable[Effect]) -> Iterator[str]:
+def _of_effects(system: System, owed: Iterable[Effect]) -> Iterator[str]:
+    machines = (machine for of in system.aggregates.values() for machine in of.machines.values())
+    dropped = frozenset[str]().union(*map(removed_of, machines))
     for effect in owed:
         if isinstance(effect, ForgottenEffect):
+            if effect.name in dropped:
+                continue
             yield f"the effect {effect.name}"
         elif isinstance(effect, Tell) and isinstance(effect.event, ForgottenEvent):
             yield f"the message {effect.event.name} to {effect.aggregate}"
@@ -47,7 +52,7 @@ def _of_entity(system: System, of: Aggregate, entity: Entity[Any]) -> Iterator[s
             name = part.activity.name if isinstance(part.activity, ForgottenActivity) else part.slot
             yield f"the {what} {name or part.slot} of {where}"
     for envelope in entity.postponed:
-        if isinstance(envelope.event, ForgottenEvent):
+        if isinstance(envelope.event, ForgottenEvent) and envelope.event.name not in removed_of(machine):
             yield f"the postponed event {envelope.event.name} of {where}"
 
 

@@ -27,6 +27,7 @@ from lifefold.core.kernel import (
     System,
     replace,
 )
+from lifefold.core.kernel.codec import ForgottenEffect
 from lifefold.core.kernel.shown import counted, shown
 from lifefold.effects import Begin, CancelTimer, End, StartTimer, Tell
 from lifefold.interpreters.engine.activities import Activities
@@ -150,7 +151,8 @@ class Engine:
             self.failures.note(decision.entry.stream, decision.envelope)
         must_suit(self.ledger, undone)
         self._untold.update(undone.untold)
-        self._owed.extend(undone.owed)
+        # What is still forgotten here is declared as removed.
+        self._owed.extend(each for each in undone.owed if not isinstance(each[1].effect, ForgottenEffect))
         self._stage = Stage.LOADED
 
     def resume(self) -> None:
