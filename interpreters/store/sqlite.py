@@ -169,6 +169,12 @@ class SqliteStore:
         except (msgspec.DecodeError, UnicodeError) as error:
             raise damaged(self.path, f"its metadata {name!r} cannot be read: {error}") from error
 
+    def newest_rules(self) -> str | None:
+        """Return the version of the rules that decided the newest entry; None for an empty log."""
+        query = "ORDER BY position DESC LIMIT 1"
+        found = self._translated(lambda: self._connection.execute(select(self._connection, query)).fetchone())
+        return None if found is None else Entry(*found).rules
+
     def is_written(self) -> bool:
         """Tell whether a process has this file open for writing now."""
         if self._locks:
