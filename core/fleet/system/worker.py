@@ -279,6 +279,9 @@ aggregate = AggregateType(
         usage.measuring(agent),
         # Before `keep_watch`, which asks whether a question waits.
         *(rule(on=each, beside=question.REF)(question.keep_open) for each in (agent, assignment.machine)),
+        rule(on=steering.machine, event=(steering.MessagePosted, steering.UrgentTaken), beside=question.REF)(
+            question.keep_open
+        ),
         *(rule(on=each, beside=stall_detector.REF)(stall_detector.keep_watch) for each in (agent, question.machine)),
         # Before `work_ends`: the end of a session ends its tool, and the turn can then be verified.
         *turns.of_sessions(agent),

@@ -23,7 +23,7 @@ its end, which repeats the number of the last taken message.
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final, Never, cast
 
-from lifefold.core.fleet.worker import assignment, mailbox, output, question
+from lifefold.core.fleet.worker import assignment, mailbox, output, question_model
 from lifefold.core.kernel import (
     STAY,
     Aggregate,
@@ -211,7 +211,13 @@ def reaches(worker: Aggregate, *, urgent: bool) -> bool:
     found = worker.entities.get(REF)
     if found is None or found.state is not State.OPEN:
         return False
-    return not (urgent and question.waits(worker))
+    return not (urgent and question_model.waits(worker))
+
+
+def cancels(worker: Aggregate) -> bool:
+    """Tell whether the turn of the running session is to end, for an urgent message that it has not taken yet."""
+    found = worker.entities.get(REF)
+    return found is not None and found.state is State.OPEN and found.record.urgent > 0
 
 
 @rule(on=output.machine, event=output.MessageTaken, beside=REF)

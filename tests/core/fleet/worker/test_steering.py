@@ -135,6 +135,23 @@ def test_an_urgent_message_interrupts_a_session_whose_question_waits() -> None:
     assert of.state(question.REF) == "Closed"
 
 
+def test_a_question_is_refused_while_an_urgent_message_ends_the_turn_of_its_session() -> None:
+    """No process would wait for the answer. The session can ask when it has taken the message."""
+    of = send(running(**{question.REF: question.Questions()}), "look", urgent=True)
+    assert (states(of), of.state(question.REF)) == (("Running", "Working"), "Closed")
+    assert question.refused_ask(of.record(question.REF), ASKED).startswith("nothing can be asked now")
+    of.refuse(question.REF, ASKED)
+    tell_taken(of, 1).give(question.REF, ASKED)
+    assert (states(of), of.state(question.REF)) == (("Running", "Working"), "Waiting")
+
+
+def test_the_next_session_can_ask_although_the_last_one_has_not_taken_an_urgent_message() -> None:
+    of = send(running(**{question.REF: question.Questions()}), "look", urgent=True)
+    end(of, session.Success(), 0)
+    assert (states(of), of.state(question.REF)) == (("Spawning", "Working"), "Open")
+    assert start(of).state(question.REF) == "Open"
+
+
 def test_messages_that_come_while_the_session_is_started_are_posted_when_it_runs() -> None:
     of = send(next_task(steerable()), "by the way")
     assert of.effects(SteerSession) == []
