@@ -7,8 +7,8 @@ all its questions, which is *Waiting* while at least one of them waits.
 - A question has an identifier that its asker gives. An ask with a known identifier is the same question, so an asker
   that has crashed asks again and gets the same answer. Answers are kept until the claim is over.
 - Only the session of the claim can ask, and proves that with the claim's token. Only operators answer.
-- An urgent message for a running session ends its turn. No question is accepted until the session has taken the message:
-  with the end of the turn no process would wait for the answer any more.
+- An urgent message for a running session ends its turn. No question is accepted until the session has taken it: with
+  the end of the turn no process would wait for the answer any more.
 - A standing answer of the fleet file decides about a permission at once.
 - Silence is a refusal after ``Terms.timeout_ms``, and waits for ever without it. The time counts from the moment when
   the question is the oldest one that waits.
@@ -210,7 +210,8 @@ def keep_open(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
 def are_open_rightly(worker: Aggregate) -> bool:
     """Questions are open exactly while a session works at a claim, and are those of that claim.
 
-    They are closed while an urgent message that the session was given is not taken. The running activities tell it: a process of a session that is not to end yet, and no other step of the assignment.
+    They are closed while an urgent message that the session was given is not taken. The running activities tell it: a
+    process of a session that is not to end yet, and no other step of the assignment.
     """
     if REF not in worker.entities:
         return True
