@@ -54,23 +54,53 @@ class ClaimRecord(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
+class Claims:
+    """The claims of all tasks, up to any position of the log. One thread adds; any thread reads."""
+
+    def __init__(self) -> None:
+        """Begin without claims."""
+        self._found: Final[dict[str, list[tuple[int, ClaimRecord]]]] = {}
+        """By task the claims as they became, each with the position of the entry that made it so."""
+
+    def observe(self, aggregate: str, reaction: Reaction, seq: int = 0) -> None:
+        """Add the transitions of the entry at a position."""
+        for transition in reaction.transitions if aggregate == board.NAME else ():
+            if transition.entity.startswith(TASK):
+                self._note(self._found.setdefault(transition.entity.removeprefix(TASK), []), transition, seq)
+
+    def of(self, name: str, until: int | None = None) -> tuple[ClaimRecord, ...]:
+        """Return the claims of a task as they were at a position, or are now, the first one first."""
+        found = tuple(self._found.get(name, ()))
+        return tuple({each.number: each for seq, each in found if until is None or seq <= until}.values())
+
+    def _note(self, claims: list[tuple[int, ClaimRecord]], transition: Transition, seq: int) -> None:
+        record: fleet_task.FleetTask = transition.after.record
+        event = transition.event
+        if isinstance(event, task.Claimed):
+            handed = isinstance(event, fleet_task.Handed)
+            claims.append((seq, ClaimRecord(record.epoch, event.owner, transition.at_ms, handed=handed)))
+        elif claims and not (last := claims[-1][1]).ended_ms and (not record.owner or record.state in _ENDS):
+            reason = record.reason or (record.failure if record.state is task.State.FAILED else "")
+            outcome, reason = str(record.state), in_plain_words(reason)
+            claims.append((seq, replace(last, ended_ms=transition.at_ms, outcome=outcome, reason=reason)))
+
+
 class History:
     """The sessions of all agents, and the claims of all tasks; an observer of reactions."""
 
     def __init__(self) -> None:
         """Begin an empty history."""
         self._sessions: Final[dict[tuple[str, int], SessionRecord]] = {}
-        self._claims: Final[dict[str, list[ClaimRecord]]] = {}
+        self._claims: Final = Claims()
 
     def observe(self, aggregate: str, outcome: Reaction | Refusal) -> None:
         """Add the transitions of one input."""
         if not isinstance(outcome, Reaction):
             return
+        self._claims.observe(aggregate, outcome)
         kind, _, key = aggregate.partition("/")
         for transition in outcome.transitions:
-            if aggregate == board.NAME and transition.entity.startswith(TASK):
-                self._note_claim(transition.entity.removeprefix(TASK), transition)
-            elif kind == worker.KIND and transition.machine == session.machine.name:
+            if kind == worker.KIND and transition.machine == session.machine.name:
                 self._note_session(key, transition, outcome)
 
     def sessions(self, *, agent: str = "", task: str = "") -> tuple[SessionRecord, ...]:
@@ -80,7 +110,7 @@ class History:
 
     def claims(self, name: str) -> tuple[ClaimRecord, ...]:
         """Return the claims of a task, the first one first."""
-        return tuple(self._claims.get(name, ()))
+        return self._claims.of(name)
 
     def _note_session(self, agent: str, transition: Transition, reaction: Reaction) -> None:
         record: session.Session = transition.after.record
@@ -94,18 +124,6 @@ class History:
                 word, reason = _end(transition)
                 key = (agent, known.number)
                 self._sessions[key] = replace(known, ended_ms=transition.at_ms, outcome=word, reason=reason)
-
-    def _note_claim(self, name: str, transition: Transition) -> None:
-        record: fleet_task.FleetTask = transition.after.record
-        claims, event = self._claims.setdefault(name, []), transition.event
-        if isinstance(event, task.Claimed):
-            handed = isinstance(event, fleet_task.Handed)
-            claims.append(ClaimRecord(record.epoch, event.owner, transition.at_ms, handed=handed))
-        elif claims and not claims[-1].ended_ms and (not record.owner or record.state in _ENDS):
-            reason = record.reason or (record.failure if record.state is task.State.FAILED else "")
-            claims[-1] = replace(
-                claims[-1], ended_ms=transition.at_ms, outcome=str(record.state), reason=in_plain_words(reason)
-            )
 
 
 _ENDS: Final = frozenset({task.State.CLOSED, task.State.CANCELLED, task.State.FAILED})
