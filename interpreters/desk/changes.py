@@ -10,13 +10,14 @@ files are named.
 
 import shutil
 import tempfile
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace as replace_struct
 
 from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.lifecycles.task import State
@@ -83,6 +84,32 @@ class Repository:
         if found is None:
             raise NoChangesError(_nothing(of))
         return found
+
+    async def of_attempt(self, of: FleetTask, attempt: int, claims: Sequence[int]) -> Changes:
+        """Return the work of one attempt at a task, of which ``claims`` has the claims, the last one first.
+
+        Raises ``NoChangesError`` if nothing is left of it, or git cannot read it.
+        """
+        found: Changes | None = None
+        try:
+            for epoch in claims:
+                found = found or await self._of_claim(Claim(self._fleet, of.id, epoch))
+        except (GitError, WorkplaceError, OSError) as error:
+            raise NoChangesError(f"git cannot read attempt {attempt} at {of.id}: {error}") from error
+        if found is None:
+            raise NoChangesError(
+                f"no work of attempt {attempt} at {of.id} is left: neither in a worktree nor on a branch"
+            )
+        return replace_struct(found, said=f"attempt {attempt}, {found.said}")
+
+    def since(self, of: Changes, attempt: int, before: Changes) -> Changes:
+        """Return the work against that of another attempt. Raises ``NoChangesError`` while that is worked at."""
+        if not before.head:
+            raise NoChangesError(
+                f"attempt {attempt} at {of.task} has no commit yet: its files are in {before.worktree}"
+            )
+        said = f"{of.said.partition(' against ')[0]} against attempt {attempt} ({before.head[:SHORT]})"
+        return replace_struct(of, base=before.head, said=said)
 
     async def diff(self, of: Changes, *options: str) -> bytes:
         """Return the difference in git's format; with ``--stat`` among the options, its summary.

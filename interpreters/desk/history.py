@@ -7,7 +7,7 @@ import msgspec
 from lifefold.core.fleet.board import fleet_task
 from lifefold.core.fleet.system import board, worker
 from lifefold.core.kernel import Reaction, Refusal, Transition, replace
-from lifefold.core.lifecycles import session, task
+from lifefold.core.lifecycles import approval, session, task
 from lifefold.interpreters.explain.plain_reasons import in_plain_words
 
 TASK: Final = "task:"
@@ -15,6 +15,10 @@ TASK: Final = "task:"
 
 RUNNING: Final = "running"
 """The outcome of a session without a recorded end."""
+
+
+REJECTED: Final = "rejected"
+"""The outcome of a claim whose work an operator has rejected, or has not approved in time."""
 
 
 class SessionRecord(msgspec.Struct, frozen=True):
@@ -42,7 +46,7 @@ class SessionRecord(msgspec.Struct, frozen=True):
 class ClaimRecord(msgspec.Struct, frozen=True):
     """A claim of a task. ``handed``: the agent was only to verify or to merge work that was done already.
 
-    ``outcome`` is the state of the task at the claim's end, empty until then.
+    ``outcome`` is the state of the task at the claim's end, empty until then. It becomes ``rejected`` with the work.
     """
 
     number: int
@@ -82,6 +86,15 @@ class History:
         """Return the claims of a task, the first one first."""
         return tuple(self._claims.get(name, ()))
 
+    def claims_of_attempt(self, name: str, attempt: int) -> tuple[int, ...]:
+        """Return the claims of an attempt at a task, the last one first; empty if there was no such attempt."""
+        found = (each.number for each in self._claims.get(name, ()) if self.attempt(name, each.number) == attempt)
+        return tuple(found)[::-1]
+
+    def attempt(self, name: str, claim: int) -> int:
+        """Return which attempt at a task a claim is; a claim that only verifies or merges belongs to the one before."""
+        return sum(not each.handed for each in self._claims.get(name, ()) if each.number <= claim)
+
     def _note_session(self, agent: str, transition: Transition, reaction: Reaction) -> None:
         record: session.Session = transition.after.record
         key = (agent, record.attempt)
@@ -101,6 +114,9 @@ class History:
         if isinstance(event, task.Claimed):
             handed = isinstance(event, fleet_task.Handed)
             claims.append(ClaimRecord(record.epoch, event.owner, transition.at_ms, handed=handed))
+        elif claims and isinstance(event, approval.ApprovalRefused | approval.ApprovalExpired):
+            reason = event.reason if isinstance(event, approval.ApprovalRefused) else "it was not approved in time"
+            claims[-1] = replace(claims[-1], outcome=REJECTED, reason=reason)
         elif claims and not claims[-1].ended_ms and (not record.owner or record.state in _ENDS):
             reason = record.reason or (record.failure if record.state is task.State.FAILED else "")
             claims[-1] = replace(

@@ -1,0 +1,41 @@
+"""Two attempts at a task, of which an operator has rejected the first: each is shown, and both are compared."""
+
+from pathlib import Path
+
+from fleet_sandbox import Sandbox
+
+REASON = "the tone is wrong"
+
+
+def test_a_rejected_attempt_is_shown_and_compared_with_the_next_one(tmp_path: Path) -> None:
+    """Its outcome, its reason, its work, its sessions; and what the next attempt has made different."""
+    sandbox = Sandbox(tmp_path).prepare("plain-1").demand("plain-1", 'approval = "merge"')
+    run = ("run", str(sandbox.fleet), "--no-live", "--no-wait")
+    sandbox.call(*run, code=4)
+    sandbox.call("reject", "plain-1", "--reason", REASON)
+    sandbox.call(*run, code=4)
+    shown = sandbox.call("show", "plain-1", COLUMNS="200").stdout
+    attempts = [line for line in shown.splitlines() if "; session " in line]
+    assert f": rejected: {REASON}; session 1: success" in attempts[0]
+    assert ": PENDING_APPROVAL; session 2: success" in attempts[1]
+    assert [each["outcome"] for each in sandbox.json("show", "plain-1")["claims"]] == ["rejected", "PENDING_APPROVAL"]
+    first = sandbox.call("diff", "plain-1", "--attempt", "1")
+    assert first.stderr.startswith("attempt 1, claim 1 of plain-1: the kept branch lifefold/sandbox/plain-1/1 (")
+    assert "+Write plain-1.txt" in first.stdout
+    assert REASON not in first.stdout
+    since = sandbox.call("diff", "plain-1", "--since", "1")
+    assert since.stderr.startswith("plain-1 waits for your approval: commit ")
+    assert " against attempt 1 (" in since.stderr
+    added = [line for line in since.stdout.splitlines() if line.startswith("+")]
+    assert any(REASON in line for line in added)
+    assert not any("Write plain-1.txt" in line for line in added)
+    same = sandbox.json("diff", "plain-1", "--attempt", "1", "--since", "1")
+    assert same["diff"] == ""
+    assert sandbox.json("diff", "plain-1", "--since", "1", "--stat")["changes"]["base"]
+    refused = sandbox.call("diff", "plain-1", "--attempt", "3", code=2).stderr
+    assert "--attempt 3: plain-1 has no such attempt; accepted: 1 to 2" in refused
+    said = sandbox.call("output", "plain-1", "--attempt", "2").stdout
+    assert said.startswith("== session 2 of agent at plain-1, attempt 2")
+    sandbox.git("branch", "-D", "lifefold/sandbox/plain-1/1")
+    gone = sandbox.call("diff", "plain-1", "--since", "1", code=2).stderr
+    assert "no work of attempt 1 at plain-1 is left: neither in a worktree nor on a branch" in gone
