@@ -20,7 +20,7 @@ def test_a_rejected_attempt_is_shown_and_compared_with_the_next_one(tmp_path: Pa
     assert ": PENDING_APPROVAL; session 2: success" in attempts[1]
     assert [each["outcome"] for each in sandbox.json("show", "plain-1")["claims"]] == ["rejected", "PENDING_APPROVAL"]
     first = sandbox.call("diff", "plain-1", "--attempt", "1")
-    assert first.stderr.startswith("attempt 1, claim 1 of plain-1: the kept branch lifefold/sandbox/plain-1/1 (")
+    assert first.stderr.startswith("attempt 1, claim 1 of plain-1: its salvage refs/lifefold/sandbox/salvage/")
     assert "+Write plain-1.txt" in first.stdout
     assert REASON not in first.stdout
     since = sandbox.call("diff", "plain-1", "--since", "1")
@@ -28,7 +28,8 @@ def test_a_rejected_attempt_is_shown_and_compared_with_the_next_one(tmp_path: Pa
     assert " against attempt 1 (" in since.stderr
     added = [line for line in since.stdout.splitlines() if line.startswith("+")]
     assert any(REASON in line for line in added)
-    assert not any("Write plain-1.txt" in line for line in added)
+    assert "new file mode" in first.stdout
+    assert "new file mode" not in since.stdout
     same = sandbox.json("diff", "plain-1", "--attempt", "1", "--since", "1")
     assert same["diff"] == ""
     assert sandbox.json("diff", "plain-1", "--since", "1", "--stat")["changes"]["base"]
@@ -36,6 +37,9 @@ def test_a_rejected_attempt_is_shown_and_compared_with_the_next_one(tmp_path: Pa
     assert "--attempt 3: plain-1 has no such attempt; accepted: 1 to 2" in refused
     said = sandbox.call("output", "plain-1", "--attempt", "2").stdout
     assert said.startswith("== session 2 of agent at plain-1, attempt 2")
+    sandbox.call("diff", "plain-1", "--attempt", "2")
     sandbox.git("branch", "-D", "lifefold/sandbox/plain-1/1")
+    for salvage in sandbox.git("for-each-ref", "--format=%(refname)", "refs/lifefold/sandbox/salvage").split():
+        sandbox.git("update-ref", "-d", salvage)
     gone = sandbox.call("diff", "plain-1", "--since", "1", code=2).stderr
     assert "no work of attempt 1 at plain-1 is left: neither in a worktree nor on a branch" in gone
