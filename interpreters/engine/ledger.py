@@ -100,16 +100,19 @@ class Ledger:
         envelope = replace(envelope, at_ms=max(envelope.at_ms, self.last_ms))
         if (name, envelope.key) in self._keys:
             return Refusal(envelope, "duplicate", f"{name} has taken an input with the key {envelope.key!r} already")
-        of = self.system.type_of(name)
+        before = self.aggregates.get(name) or self.system.type_of(name).start(name)
         try:
-            reaction = decide(of, self.aggregates.get(name) or of.start(name), envelope)
+            reaction = decide(self.system.type_of(name), before, envelope)
         except DecisionError as failed:
             if envelope.sender or envelope.slot or isinstance(envelope.event, _WITHOUT_SENDER):
                 raise
             return Refusal(envelope, "failed", f"{name}: {failed}")
         if isinstance(reaction, Refusal):
             return reaction
-        return Decision(envelope, self._accept(name, envelope, reaction), reaction)
+        outcome = written(before, envelope, reaction)
+        self._take(name, envelope, reaction)
+        entry = Entry(name, reaction.aggregate.version, envelope.at_ms, envelope.key, encode(envelope), outcome)
+        return Decision(envelope, entry, reaction)
 
     def fold(self, entries: Iterable[Entry]) -> Iterator[Decision]:
         """Fold the entries of a log, one by one. Raises ``LogMismatchError`` where an entry cannot be read."""
@@ -170,14 +173,8 @@ class Ledger:
             message = f"{_where(entry)}: the entry before it is missing"
             raise LogMismatchError(message)
 
-    def _accept(self, name: str, envelope: Envelope, reaction: Reaction) -> Entry:
-        """Make a decision the present state, and return its entry."""
-        before = self.aggregates.get(name) or self.system.type_of(name).start(name)
-        outcome = written(before, envelope, reaction)
-        self._take(name, envelope, reaction)
-        return Entry(name, reaction.aggregate.version, envelope.at_ms, envelope.key, encode(envelope), outcome)
-
     def _take(self, name: str, envelope: Envelope, reaction: Reaction) -> None:
+        """Make a decision the present state."""
         self.aggregates[name] = reaction.aggregate
         self.last_ms = envelope.at_ms
         if envelope.key:

@@ -19,6 +19,7 @@ import msgspec
 from lifefold.core.fleet import system
 from lifefold.core.kernel import Aggregate
 from lifefold.interpreters.cli.account import Account
+from lifefold.interpreters.desk.history import Claims
 from lifefold.interpreters.engine import Ledger, LogMismatchError
 from lifefold.interpreters.store import Entry, SqliteStore, StoreError
 from lifefold.interpreters.web.journal import Journal
@@ -64,6 +65,7 @@ class FollowedLog:
         self.fleet: Final = self.store.meta("fleet") or key
         self.journal: Final = Journal()
         self.trails: Final = Trails()
+        self.claims: Final = Claims()
         self.now = Moment(0, 0, {}, Account(), is_now=True)
         self.is_read = False
         """Whether all entries that were there at the beginning are folded."""
@@ -135,6 +137,7 @@ class FollowedLog:
                 self._account.observe(name, reaction)
                 self.journal.add(seq, name, envelope, reaction)
                 self.trails.add(seq, name, envelope, reaction)
+                self.claims.observe(name, reaction, seq)
                 if self._past.wants(seq):
                     self._past.keep(Moment(seq, at_ms, dict(self._ledger.aggregates), self._account.copied()))
         finally:

@@ -1,4 +1,4 @@
-"""The story and the transitions of a log in memory, one line each, for the pages of the log, timeline and claims.
+"""The story and the transitions of a log in memory, one line each: what the pages of log and timeline are made of.
 
 A line has about 400 bytes. The lines are shared by all browsers, so memory depends on the log and not on its readers.
 """

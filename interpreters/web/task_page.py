@@ -6,7 +6,7 @@ from typing import Final
 
 import anyio
 
-from lifefold.core.fleet.board.fleet_task import FleetTask
+from lifefold.core.fleet.board.fleet_task import CANCELLABLE, FleetTask
 from lifefold.core.fleet.system import board, worker
 from lifefold.core.kernel import replace
 from lifefold.core.lifecycles.task import State
@@ -111,18 +111,12 @@ def _actions(of: FleetTask, options: Iterable[why.Option]) -> Iterator[Action]:
     if state not in {State.CLOSED, State.CANCELLED}:
         about = "its agent gets it, or its next prompt has it"
         yield Action(f"Send {name} a message", {"command": "send", "name": name}, about, "text", is_optional=False)
-    if state in _CANCELLED_FROM:
+    if state in CANCELLABLE:
         about = "its session ends, and tasks that depend on it are blocked"
         yield Action(f"Cancel {name}", {"command": "cancel", "names": [name]}, about, "reason")
-    if of.fate is not None and state in _CANCELLED_FROM:
+    if of.fate is not None and state in CANCELLABLE:
         about = "its session ends, and those of its parts"
         yield Action(f"Abort {name}", {"command": "abort", "name": name}, about, "reason")
-
-
-_CANCELLED_FROM: Final = frozenset(
-    {State.OPEN, State.CLAIMED, State.IN_PROGRESS, State.BLOCKED, State.WAITING_FOR_SUBTASKS}
-)
-"""The states from which an operator can cancel a task."""
 
 
 def _action(option: why.Option) -> Iterator[Action]:
@@ -149,17 +143,7 @@ def _action(option: why.Option) -> Iterator[Action]:
 
 
 def _claims(view: View, name: str) -> Iterator[Claim]:
-    """Yield the claims of a task, told by its own transitions; a handover of done work is one, too."""
-    number, agent, from_ms = 0, "", 0
-    for line in view.log.journal.lane("task", name, view.moment.seq):
-        if line.event in {"Claimed", "Handed", "Entrusted"}:
-            number, agent, from_ms = number + 1, next(iter(line.agents), ""), line.at_ms
-        elif agent and line.after not in _AT_WORK:
-            yield Claim(number, agent, from_ms, line.at_ms, f"{line.after}: {line.cause}")
-            agent = ""
-    if agent:
-        yield Claim(number, agent, from_ms, 0, "")
-
-
-_AT_WORK: Final = frozenset({State.CLAIMED, State.IN_PROGRESS, State.DONE})
-"""The states in which a claim goes on, as far as the task has an owner."""
+    """Yield the claims of a task; a handover of done work is one, too."""
+    for each in view.log.claims.of(name, view.moment.seq):
+        ended = ": ".join(filter(None, (each.outcome, each.reason)))
+        yield Claim(each.number, each.agent, each.began_ms, each.ended_ms, ended)
