@@ -255,6 +255,8 @@ class DiffPage(msgspec.Struct, frozen=True):
     """The work of a task as it is now: what it has changed, and the outputs of its verification.
 
     ``diff`` is null if there is no work to compare; ``why_not`` then says why. ``waits`` is its approval, if it waits.
+    ``attempts`` counts the attempts. ``attempt`` is the one that is shown, and ``since`` the one that it is compared
+    with; 0 is the present work, and its base.
     """
 
     at: At
@@ -263,6 +265,9 @@ class DiffPage(msgspec.Struct, frozen=True):
     diff: Diff | None
     why_not: str
     verifications: tuple[Verification, ...]
+    attempts: int = 0
+    attempt: int = 0
+    since: int = 0
 
 
 class LogPage(msgspec.Struct, frozen=True):

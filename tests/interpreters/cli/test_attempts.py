@@ -2,13 +2,22 @@
 
 from pathlib import Path
 
+import pytest
+
 from fleet_sandbox import Sandbox
+from web_desk import served
 
 REASON = "the tone is wrong"
 
 
-def test_a_rejected_attempt_is_shown_and_compared_with_the_next_one(tmp_path: Path) -> None:
-    """Its outcome, its reason, its work, its sessions; and what the next attempt has made different."""
+def test_a_rejected_attempt_is_shown_and_compared_with_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its outcome, its reason, its work, its sessions; and what the next attempt has made different.
+
+    The browser has the same.
+    """
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     sandbox = Sandbox(tmp_path).prepare("plain-1").demand("plain-1", 'approval = "merge"')
     run = ("run", str(sandbox.fleet), "--no-live", "--no-wait")
     sandbox.call(*run, code=4)
@@ -33,6 +42,15 @@ def test_a_rejected_attempt_is_shown_and_compared_with_the_next_one(tmp_path: Pa
     same = sandbox.json("diff", "plain-1", "--attempt", "1", "--since", "1")
     assert same["diff"] == ""
     assert sandbox.json("diff", "plain-1", "--since", "1", "--stat")["changes"]["base"]
+    with served([sandbox.log]) as desk:
+        page = "/fleets/sandbox/tasks/plain-1"
+        for query, words in (("attempt=1", ("--attempt", "1")), ("since=1", ("--since", "1")), ("", ())):
+            part = desk.json(f"{page}/diff.json?{query}")
+            assert part["diff"]["text"].endswith(sandbox.call("diff", "plain-1", *words).stdout.removesuffix("\n"))
+            assert part["attempts"] == 2
+        assert 'href="/fleets/sandbox/tasks/plain-1/diff?since=1"' in desk.get(f"{page}/diff", accept="text/html").text
+        desk.json(f"{page}/diff.json?attempt=3", 404)
+        assert desk.json(f"{page}.json")["claims"][0]["ended"] == f"rejected: {REASON}"
     refused = sandbox.call("diff", "plain-1", "--attempt", "3", code=2).stderr
     assert "--attempt 3: plain-1 has no such attempt; accepted: 1 to 2" in refused
     said = sandbox.call("output", "plain-1", "--attempt", "2").stdout
