@@ -48,7 +48,7 @@ async def compared(repository: Repository, task: FleetTask, of: Attempts = PRESE
     if not of.since:
         return changes
     before = await repository.of_attempt(task, of.since, of.claims.get(of.since, ()))
-    return repository.since(changes, of.since, before)
+    return await repository.since(changes, of.since, before)
 
 
 async def patch(

@@ -207,13 +207,17 @@ class Diff(msgspec.Struct, frozen=True):
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """One claim of a task: its agent, its time, and how it ended in words; empty while it goes on."""
+    """One claim of a task: its agent, its time, and how it ended in words; empty while it goes on.
+
+    ``attempt`` is the number of the attempt at the task that it belongs to.
+    """
 
     number: int
     agent: str
     from_ms: int
     to_ms: int
     ended: str
+    attempt: int
 
 
 class TaskForm(msgspec.Struct, frozen=True):

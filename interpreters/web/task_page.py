@@ -58,7 +58,7 @@ def task_page(view: View, name: str) -> TaskPage:
         tuple(_others(_actions(record, said.options), waits)) if is_now else (),
         form_of(view, record),
         tuple(_claims(view, name))[-MOST_CLAIMS:],
-        verifications_of(view, record) if is_now else (),
+        verifications_of(view, record, record.epoch) if is_now else (),
         tuple(transitions)[::-1],
     )
 
@@ -81,7 +81,7 @@ def diff_page(view: View, name: str, attempt: int = 0, since: int = 0) -> DiffPa
             message = f"there is no attempt {number} at {name!r}"
             raise UnknownName(message)
     shown = (attempt_of(every, record.epoch), attempt, since)
-    checked = () if attempt else verifications_of(view, record)
+    checked = verifications_of(view, record, claims[attempt][0] if attempt else record.epoch)
     try:
         of = Attempts(attempt, since, claims)
         changes, text = anyio.run(patch, view.log.store, record, ("--stat", "--patch"), of)
@@ -92,9 +92,9 @@ def diff_page(view: View, name: str, attempt: int = 0, since: int = 0) -> DiffPa
     return DiffPage(view.at(), name, waits, diff, "", checked, *shown)
 
 
-def verifications_of(view: View, record: FleetTask) -> tuple[Verification, ...]:
-    """Return the verification of the latest claim that had one."""
-    return anyio.run(verifications, view.folder, record.id, record.epoch, view.secrets)
+def verifications_of(view: View, record: FleetTask, claim: int) -> tuple[Verification, ...]:
+    """Return the verification of the latest claim that had one, up to a claim."""
+    return anyio.run(verifications, view.folder, record.id, claim, view.secrets)
 
 
 def _waits(view: View, name: str) -> tuple[Wait, ...]:
@@ -157,6 +157,7 @@ def _action(option: why.Option) -> Iterator[Action]:
 
 def _claims(view: View, name: str) -> Iterator[Claim]:
     """Yield the claims of a task; a handover of done work is one, too."""
-    for each in view.log.claims.of(name, view.moment.seq):
+    every = view.log.claims.of(name, view.moment.seq)
+    for each in every:
         ended = ": ".join(filter(None, (each.outcome, each.reason)))
-        yield Claim(each.number, each.agent, each.began_ms, each.ended_ms, ended)
+        yield Claim(each.number, each.agent, each.began_ms, each.ended_ms, ended, attempt_of(every, each.number))

@@ -179,8 +179,8 @@ class Reading:
     def _json_of(self, record: SessionRecord) -> Callable[[OutputLine], str]:
         def shown(line: OutputLine) -> str:
             of = (record.agent, record.number, record.task)
-            said = (line.kind, line.text, line.is_bad, line.until_ms)
-            return msgspec.json.encode(LineOfSession(*of, *said, self._attempt(record))).decode()
+            said = LineOfSession(*of, line.kind, line.text, line.is_bad, line.until_ms, self._attempt(record))
+            return msgspec.json.encode(said).decode()
 
         return shown
 

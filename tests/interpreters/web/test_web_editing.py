@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,7 +80,14 @@ def test_an_edit_is_refused_as_on_the_command_line(
         assert [each["words"] for each in given["lines"]] == [line for line in said.splitlines() if name in line]
         assert given["lines"][0]["words"].startswith(f"{name}: ")
     assert sandbox.fleet.read_text() == before
-    for nothing in ({}, {"priority": None}, {"verify": []}, {"priority": "1"}, {"max_retries": -1}):
+    nothings: tuple[dict[str, Any], ...] = (
+        {},
+        {"priority": None},
+        {"verify": []},
+        {"priority": "1"},
+        {"max_retries": -1},
+    )
+    for nothing in nothings:
         desk.give("sandbox", {"command": "edit", "name": "plain-2", **nothing}, status=400)
     page = "/fleets/sandbox/tasks"
     assert desk.json(f"{page}/plain-0.json")["form"] is None
