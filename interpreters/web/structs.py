@@ -123,7 +123,8 @@ class PlanChange(msgspec.Struct, frozen=True):
 class FleetPage(msgspec.Struct, frozen=True):
     """A fleet: what waits first, what is in the way, failed tasks, counts by state, agents, costs, budgets.
 
-    ``words`` are the counts of the tasks that are not closed, as ``lifefold status`` has them.
+    ``words`` are the counts of the tasks that are not closed, as ``lifefold status`` has them. ``releases`` end the
+    quarantines that the ``troubles`` name.
     """
 
     at: At
@@ -131,6 +132,7 @@ class FleetPage(msgspec.Struct, frozen=True):
     waits: tuple[Wait, ...]
     change: PlanChange | None
     troubles: tuple[str, ...]
+    releases: tuple[Action, ...]
     failed: tuple[Task, ...]
     counts: dict[str, int]
     words: str

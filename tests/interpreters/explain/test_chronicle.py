@@ -88,7 +88,11 @@ def test_a_runner_that_only_waited_is_not_called_dead() -> None:
     """Its agents have no work before the plan is approved, so nothing was interrupted when it ended."""
     driver = Driver(Plan("plan", (AgentPlan("ann"), AgentPlan("bob")), (VERIFIED,), approve_plan=True))
     chronicle = Chronicle()
-    driver.watch = lambda name, reaction: list(chronicle.told(name, reaction))
+
+    def watch(name: str, reaction: Reaction) -> None:
+        assert all(news.at_ms for news, _ in chronicle.told(name, reaction))
+
+    driver.watch = watch
     driver.run(until=lambda now: all(map(_is_idle, (now.aggregates.get(f"worker/{each}") for each in ("ann", "bob")))))
     left = chronicle.recovered(RunnerRecovered(90_000), 0)
     assert left is not None
