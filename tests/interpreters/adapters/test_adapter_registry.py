@@ -34,7 +34,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     def entry_points(**selected: Any) -> EntryPoints:
         return EntryPoints(found).select(**selected)
 
-    monkeypatch.setattr(registry, "entry_points", entry_points)
+    monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
     monkeypatch.setitem(sys.modules, HERE, sys.modules[__name__])
 
 
