@@ -54,6 +54,11 @@ def of_agent(state: str, task: str, desired: str = "") -> str:
     return "idle" if words == "preparing" and (not task or desired in _RESTS) else words
 
 
+def of_lane(state: str) -> str:
+    """Return the state of a task, a session or a service in words, without what is known beside it."""
+    return OF_TASKS.get(state) or _OF_SESSIONS.get(state, state)
+
+
 def unwrapped(reason: str) -> str:
     """Return a reason in one line; the end of a session is told without the name of its kind around it."""
     return in_plain_words(" ".join(reason.split()))

@@ -17,7 +17,7 @@ from lifefold.interpreters.web.moments import View, cost
 from lifefold.interpreters.web.structs import BoardPage, Column, FleetPage
 
 MOST_LINES: Final = 12
-"""The last transitions on the page of a fleet."""
+"""The last sentences of the story on the page of a fleet."""
 
 MOST_FAILED: Final = 20
 """The most failed and blocked tasks on the page of a fleet."""
@@ -62,7 +62,7 @@ def fleet_page(view: View) -> FleetPage:
         view.agents(),
         balances(view.there),
         cost(view.moment.account.spending.total),
-        tuple(view.log.journal.chosen(Choice(), before=view.moment.seq + 1, most=MOST_LINES))[::-1],
+        tuple(view.log.journal.told(Choice(), before=view.moment.seq + 1, most=MOST_LINES))[::-1],
     )
 
 

@@ -5,6 +5,7 @@ The past is folded from the nearest snapshot before it. Aggregates are persisten
 memory with its neighbours. There are at most ``MOST_SNAPSHOTS`` of them, and their spacing doubles when there are more.
 """
 
+import traceback
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -109,6 +110,11 @@ class FollowedLog:
             self.trouble = ""
         except (LogMismatchError, StoreError, OSError) as error:
             self.trouble = str(error)
+        except Exception as error:  # noqa: BLE001 - one broken log must not end the desk of the others
+            said = f"a mistake of lifefold has broken the reading of {self.path} ({type(error).__name__})"
+            if self.trouble != said:
+                traceback.print_exc()
+            self.trouble = said
         self.is_read = True
         return before != (self.now.seq, self.runs, self.trouble, self.is_read)
 

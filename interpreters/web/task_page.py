@@ -20,6 +20,7 @@ from lifefold.interpreters.web.agent_page import MOST_LINES, PICTURES, UnknownNa
 from lifefold.interpreters.web.journal import Choice
 from lifefold.interpreters.web.moments import View, of_words
 from lifefold.interpreters.web.structs import Action, Claim, Diff, DiffPage, Mark, TaskPage, Wait
+from lifefold.interpreters.web.task_edits import form_of
 
 MOST_CHARACTERS: Final = 200_000
 """The most characters of a diff on a page."""
@@ -45,7 +46,7 @@ def task_page(view: View, name: str) -> TaskPage:
     return TaskPage(
         view.at(),
         view.task(found),
-        record.prompt,
+        view.secrets.hidden(record.prompt),
         said,
         (
             Mark("task", PICTURES["task"], entity.state, entity.entered_ms),
@@ -54,6 +55,7 @@ def task_page(view: View, name: str) -> TaskPage:
         tuple(_doubts(view, found.settled)),
         waits,
         tuple(_others(_actions(record, said.options), waits)) if is_now else (),
+        form_of(view, record),
         tuple(_claims(view, name))[-MOST_CLAIMS:],
         verifications_of(view, record) if is_now else (),
         tuple(transitions)[::-1],

@@ -71,7 +71,7 @@ def test_a_begun_fleet_is_described_with_what_is_left_and_with_changes_of_its_fi
     assert "1 task to do" in said
     assert f"log: {sandbox.log}, which the run continues" in said
     assert "tasks.plain-2.prompt: was" in said
-    sandbox.call("run", str(sandbox.fleet), "--no-live", "--accept")
+    sandbox.call("run", str(sandbox.fleet), "--transitions", "--accept")
     sandbox.fleet.write_text(sandbox.fleet.read_text() + '\n[[tasks]]\nid = "plain-3"\nprompt = "x"\n')
     said = _dry(sandbox, "--again")
     assert f"log: {sandbox.log.with_name('sandbox.run-2.db')}, which is new" in said
