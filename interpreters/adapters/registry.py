@@ -46,6 +46,11 @@ def _installed() -> "EntryPoints":
     return entry_points(group=GROUP)
 
 
+def is_adapter(name: str) -> bool:
+    """Tell whether there is an adapter with this name."""
+    return name in SHIPPED or name in _installed().names
+
+
 def adapter_of(name: str) -> Adapter[Any]:
     """Return the adapter with this name, and raise ``AdapterError`` without one."""
     if name in SHIPPED:
