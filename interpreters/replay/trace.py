@@ -38,9 +38,12 @@ class Replay:
         target: Machine[Any] | System,
         opening: Iterable[tuple[str, Envelope]] = (),
         *,
+        begin: World | None = None,
         commands: int | None = None,
     ) -> None:
-        """Open the target. ``commands`` is the most operator commands; None for no limit.
+        """Open the target, or begin in a world, such as one folded from a log.
+
+        ``commands`` is the most operator commands; None for no limit.
 
         Raises ``SkipTest`` if an aggregate refuses its opening: the trace has no beginning any more.
         """
@@ -51,8 +54,8 @@ class Replay:
         self._steps: Final[list[SystemStep]] = []
         self._mark: int | None = None
         self._lost = ""
-        world = World(self.system, now_ms=START_MS)
-        for name, envelope in openings.items():
+        world = World(self.system, now_ms=START_MS) if begin is None else replace(begin, system=system, commands=0)
+        for name, envelope in openings.items() if begin is None else ():
             begun = world.step(Input(name, replace(envelope, at_ms=START_MS)))
             if isinstance(begun, Refusal):
                 raise SkipTest(f"{name} cannot begin any more: {begun.reason}")
