@@ -17,6 +17,7 @@ from lifefold.interpreters.engine.clock import WallClock
 from lifefold.interpreters.engine.inputs import Input
 from lifefold.interpreters.engine.ledger import Ledger
 from lifefold.interpreters.engine.log_writer import Accepted, LogWriter
+from lifefold.interpreters.rules import rules_version
 from lifefold.interpreters.store import Busy, Locked, SqliteStore
 
 PAUSE_S: Final = 0.05
@@ -64,6 +65,7 @@ class CommandQueue:
                 ledger = Ledger(self._system)
                 for _ in ledger.fold(await store.read()):
                     pass
+                ledger.rules = rules_version(self._system)
                 writer = LogWriter(ledger, store, WallClock(), accepted=self._accepted)
                 await writer.commit(self._adapted(ledger, await writer.commands()))
         except (Locked, Busy):
