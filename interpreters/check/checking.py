@@ -66,6 +66,9 @@ def check(  # noqa: PLR0913 - what may be chosen, each with its name
     >>> report.ok, report.states
     (True, 2)
     """
+    if begin is not None and crashes is not None:
+        message = "crashes are searched from an opening, and not from another state"
+        raise ValueError(message)
     if isinstance(target, Machine):
         unopened(opening)
         machine = target.with_properties(*properties)

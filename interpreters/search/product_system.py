@@ -57,11 +57,8 @@ class ProductSystem(Exchange):
 
     @property
     def opening(self) -> Opening:
-        """The opening. Raises ``ValueError`` if the search begins in another state."""
-        if isinstance(self.beginning, World):
-            message = "crashes are searched from an opening, and not from another state"
-            raise ValueError(message)  # noqa: TRY004 - the value of an argument of ``check``
-        return self.beginning
+        """The opening; empty if the search begins in another state."""
+        return () if isinstance(self.beginning, World) else self.beginning
 
     def _resumed(self, begin: World) -> StateRow:
         """Return the state that a world is. Operator commands before it do not count."""
