@@ -26,6 +26,7 @@ import msgspec
 from anyio import to_thread
 
 from lifefold.interpreters.store import descriptors
+from lifefold.interpreters.store.anchor_file import drop_anchor, keep_anchor
 from lifefold.interpreters.store.base import Base
 from lifefold.interpreters.store.chain import Anchor, linked
 from lifefold.interpreters.store.errors import damaged, translated
@@ -33,7 +34,7 @@ from lifefold.interpreters.store.lock import open_lock, take_lock, unlockable
 from lifefold.interpreters.store.meta import anchor_of, epoch_of, meta_of
 from lifefold.interpreters.store.place import OVERWRITTEN, Displaced, Place, backed_up, flush_folder, recover
 from lifefold.interpreters.store.protocol import Batch, Busy, Entry, Fenced, StoredCommand, StoreError, VersionConflict
-from lifefold.interpreters.store.reading import Known, between, connect, is_intact, known_of, read_on
+from lifefold.interpreters.store.reading import Chain, Known, between, chain, connect, is_intact, known_of, read_on
 from lifefold.interpreters.store.schema import migrate, must_be_free, select, write_schema
 
 _logger: Final = logging.getLogger(__name__)
@@ -91,6 +92,7 @@ class SqliteStore:
             draft.unlink(missing_ok=True)
             try:
                 write_schema(draft, meta)
+                drop_anchor(path)
                 draft.replace(path)
             finally:
                 draft.unlink(missing_ok=True)
@@ -139,7 +141,9 @@ class SqliteStore:
         self.close()
 
     def close(self) -> None:
-        """Close the file and release the lock."""
+        """Close the file and release the lock. A writer leaves the anchor beside the file."""
+        if self._locks:
+            keep_anchor(self.path, self._connection, self._known.anchor)
         self._connection.close()
         if self._base is not None:
             self._base.close()
@@ -188,6 +192,10 @@ class SqliteStore:
     async def read_on(self, count: int) -> Sequence[Entry]:
         """Return the entries of all streams, as written, without the first ``count``."""
         return await self._in_turn(lambda: read_on(self.path, self._connection, count))
+
+    async def chain(self) -> Chain:
+        """Return all entries with their links, and the anchor, without verifying them."""
+        return await self._in_turn(lambda: chain(self.path, self._connection))
 
     async def between(self, after: int, until: int) -> Sequence[Entry]:
         """Return the entries after one position of the log until another, of all streams."""
@@ -305,6 +313,7 @@ class SqliteStore:
             with suppress(sqlite3.Error):  # the batch is written; the next one tries again
                 self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
             self._base.follow()
+            keep_anchor(self.path, self._connection, self._known.anchor)
 
     def _write(self, connection: sqlite3.Connection, batch: Batch) -> Anchor:
         """Write the parts of a batch; return the newest anchor."""

@@ -5,7 +5,7 @@ from oven import Lit, machine
 
 from lifefold import Envelope, always, check
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening, system
-from lifefold.core.kernel import Input, World, alone, replace
+from lifefold.core.kernel import Cause, Input, Reaction, World, alone, replace
 from lifefold.core.lifecycles import session
 from lifefold.interpreters.check import Bounds, CrashBounds, Outcome
 from lifefold.interpreters.replay import Replay
@@ -15,7 +15,7 @@ OPENING = tuple(opening(Plan("small", (_ONCE,), (TaskPlan("T1", "do it", max_ret
 
 
 def opened() -> World:
-    """Return the fleet after its opening, with messages in flight."""
+    """Return the fleet after its opening."""
     return Replay(system, OPENING).world
 
 
@@ -31,13 +31,27 @@ def burning() -> World:
 
 
 def test_a_search_from_the_world_after_the_opening_finds_what_one_from_the_opening_finds() -> None:
-    """States, steps and outcomes are equal, also with messages in flight at the beginning."""
+    """States, steps and outcomes are equal."""
     world, bounds = opened(), Bounds(commands=0, depth=5)
-    assert world.in_flight
     of_opening = check(system, opening=OPENING, bounds=bounds)
     of_world = check(system, begin=world, bounds=bounds)
     assert (of_world.states, of_world.steps, of_world.depth) == (of_opening.states, of_opening.steps, of_opening.depth)
     assert [each.outcome for each in of_world.verdicts] == [each.outcome for each in of_opening.verdicts]
+
+
+def test_messages_in_flight_in_a_world_arrive_in_the_search() -> None:
+    """The first level of the search has every possible input and every first message of a channel."""
+    worlds = [came[0] for given in opened().choices() if isinstance(came := opened().step(given), tuple)]
+    world = next(each for each in worlds if each.in_flight)
+    taken = [given for given in world.choices() if isinstance(world.outcome(given), Reaction)]
+    messages = [given for given in taken if given.cause is Cause.MESSAGE]
+    assert messages
+    assert check(system, begin=world, bounds=Bounds(depth=1)).steps >= len(taken)
+    without = replace(world, in_flight={})
+    assert (
+        check(system, begin=without, bounds=Bounds(depth=1)).steps
+        < check(system, begin=world, bounds=Bounds(depth=1)).steps
+    )
 
 
 def test_a_trace_from_a_world_begins_there() -> None:
