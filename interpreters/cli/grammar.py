@@ -18,7 +18,15 @@ from lifefold.interpreters.cli.grammar_of_operators import (
     add_trusting,
 )
 from lifefold.interpreters.cli.grammar_of_tasks import add_cleaning, add_editing
-from lifefold.interpreters.cli.grammar_parts import Commands, add_command, live_option, log_option, natural, rest_option
+from lifefold.interpreters.cli.grammar_parts import (
+    Commands,
+    add_command,
+    at_option,
+    live_option,
+    log_option,
+    natural,
+    rest_option,
+)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -143,6 +151,7 @@ def _add_asking(commands: Commands) -> None:
     ):
         command = add_command(commands, name, f"{module}:{name}", about)
         log_option(command)
+        at_option(command)
         command.add_argument("--json", action="store_true", help="print JSON")
         if name == "tasks":
             command.add_argument("--all", action="store_true", help="all tasks, in the order of the plan")
@@ -154,6 +163,7 @@ def _add_asking(commands: Commands) -> None:
     )
     why.add_argument("task", metavar="TASK", help="the task's id, or the name of a service")
     log_option(why)
+    at_option(why)
     why.add_argument("--json", action="store_true", help="print JSON")
 
 

@@ -5,7 +5,7 @@ Like ``grammar`` it imports only the argument parser of the standard library.
 
 from typing import Final
 
-from lifefold.interpreters.cli.grammar_parts import Commands, add_command, add_examples, log_option, positive
+from lifefold.interpreters.cli.grammar_parts import Commands, add_command, add_examples, at_option, log_option, positive
 
 _ONE: Final = "the name of an agent or of a task; agent:NAME or task:NAME if both have it"
 
@@ -35,6 +35,7 @@ def _add_output(commands: Commands) -> None:
     )
     output.add_argument("--json", action="store_true", help="print JSON, one object a line")
     log_option(output)
+    at_option(output)
     add_examples(
         output,
         ("output notes", "what the last session at the task notes said"),
@@ -71,6 +72,7 @@ def _add_show(commands: Commands) -> None:
     show.add_argument("name", metavar="TASK|AGENT", help=_ONE)
     show.add_argument("--json", action="store_true", help="print JSON")
     log_option(show)
+    at_option(show)
     add_examples(
         show,
         ("show notes", "a task: state, claims, work, cost, output, verification"),

@@ -84,6 +84,22 @@ def between(connection: sqlite3.Connection, after: int, until: int) -> list[Entr
     return [Entry(*each) for each in connection.execute(query, (after, until))]
 
 
+def position_at(connection: sqlite3.Connection, at_ms: int) -> int:
+    """Return the position of the newest entry that is not later than a time, which never goes back; 0 without any."""
+    low, (high,) = 0, connection.execute("SELECT COALESCE(MAX(position), 0) FROM entries").fetchone()
+    while low < high:
+        middle = (low + high + 1) // 2
+        then = moment_of(connection, middle)
+        low, high = (middle, high) if then is not None and then <= at_ms else (low, middle - 1)
+    return int(low)
+
+
+def moment_of(connection: sqlite3.Connection, seq: int) -> int | None:
+    """Return the time of the entry at a position; None if there is none."""
+    found = connection.execute("SELECT at_ms FROM entries WHERE position = ?", (seq,)).fetchone()
+    return None if found is None else int(found[0])
+
+
 def known_of(path: Path, connection: sqlite3.Connection) -> Known:
     """Return what a log says of itself now."""
     return Known(meta_of(connection, "digest"), anchor_of(path, connection))

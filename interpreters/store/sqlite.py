@@ -34,7 +34,18 @@ from lifefold.interpreters.store.lock import open_lock, take_lock, unlockable
 from lifefold.interpreters.store.meta import anchor_of, epoch_of, meta_of
 from lifefold.interpreters.store.place import OVERWRITTEN, Displaced, Place, backed_up, flush_folder, recover
 from lifefold.interpreters.store.protocol import Batch, Busy, Entry, Fenced, StoredCommand, StoreError, VersionConflict
-from lifefold.interpreters.store.reading import Chain, Known, between, chain, connect, is_intact, known_of, read_on
+from lifefold.interpreters.store.reading import (
+    Chain,
+    Known,
+    between,
+    chain,
+    connect,
+    is_intact,
+    known_of,
+    moment_of,
+    position_at,
+    read_on,
+)
 from lifefold.interpreters.store.schema import migrate, must_be_free, select, write_schema
 
 _logger: Final = logging.getLogger(__name__)
@@ -67,6 +78,8 @@ class SqliteStore:
         self.path = path
         self.displaced: Displaced | None = None
         """What happened to the log if it is no longer at its path; ``path`` is its copy then."""
+        self.past: tuple[int, int] | None = None
+        """The position and the time of a log that is read as it was then (``past``); None for a log as it is."""
         self.when_displaced: Callable[[], None] = _nothing
         """Called when the store has noticed that and continues in the copy."""
         self._connection = connection
@@ -180,6 +193,14 @@ class SqliteStore:
         finally:
             os.close(lock)
         return False
+
+    def position_at(self, at_ms: int) -> int:
+        """Return the position of the newest entry that is not later than a Unix time; 0 if there is none."""
+        return self._translated(lambda: position_at(self._connection, at_ms))
+
+    def time_of(self, seq: int) -> int | None:
+        """Return the time of the entry at a position, in Unix milliseconds; None if there is none."""
+        return self._translated(lambda: moment_of(self._connection, seq))
 
     async def append(self, batch: Batch) -> None:
         """Write a batch in one transaction; see ``EventStore``."""

@@ -47,7 +47,9 @@ def output(arguments: Namespace) -> None:
     """Print the output of a session, and with ``--follow`` that of the next ones."""
     if arguments.raw and arguments.json:
         raise BadInput("--raw and --json: accepted: one of them")
-    with logs.peek(arguments.db) as store:
+    if arguments.follow and arguments.at:
+        raise BadInput("--follow and --at: accepted: one of them, because the past does not go on")
+    with logs.peek(arguments.db, arguments.at) as store:
         Reading(store, arguments).run()
 
 

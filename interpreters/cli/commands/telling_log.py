@@ -34,8 +34,10 @@ def log(arguments: Namespace) -> None:
     is_diagram = arguments.format == "sequence"
     if is_diagram and (arguments.json or arguments.follow):
         raise BadInput("--format sequence goes with neither --json nor --follow")
+    if arguments.follow and arguments.at:
+        raise BadInput("--follow and --at: accepted: one of them, because the past does not go on")
     ledger = Ledger(system)
-    with logs.peek(arguments.db) as store:
+    with logs.peek(arguments.db, arguments.at) as store:
         lines = _lines(arguments, chosen)
         decisions = logs.decisions(store, ledger)
         if is_diagram:
