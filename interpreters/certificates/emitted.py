@@ -27,8 +27,11 @@ _RUN: Final = "run"
 Call = tuple[str, tuple[Any, ...], dict[str, Any]]
 
 
-def emitted(checked: Sequence[tuple[Target, Report]]) -> tuple[str, tuple[str, ...]]:
-    """Return the file for all broken properties, empty if there are none, and those without a test, with reasons."""
+def emitted(checked: Sequence[tuple[Target, Report]], command: str = "check") -> tuple[str, tuple[str, ...]]:
+    """Return the file for all broken properties, empty if there are none, and those without a test, with reasons.
+
+    ``command`` is the one that writes the file. Raises ``Unwritable`` for a world in which a target begins.
+    """
     names = Names(_RUN, BEGIN, "print", "range")
     tests: dict[str, str] = {}
     without: list[str] = []
@@ -42,9 +45,30 @@ def emitted(checked: Sequence[tuple[Target, Report]]) -> tuple[str, tuple[str, .
                     without.append(f"{verdict.owner}: {verdict.name}: {error}")
     if not tests:
         return "", tuple(without)
-    first = f'{head("check")}: traces on which a property is broken. Fails until they are fixed."""'
+    first = f'{head(command)}: traces on which a property is broken. Fails until they are fixed."""'
     begins = [line for target, _ in checked if target.begin is not None for line in begin_lines(target, names)]
     return "\n".join([first, "", *names.lines(), "", *begins, *tests.values(), ""]), tuple(without)
+
+
+def emitted_run(target: Target, steps: Sequence[SystemStep], about: str, command: str) -> str:
+    """Return a file whose test takes these steps from the world in which a target begins, and judges every property.
+
+    A step that the rules refuse by now ends the test as skipped. Raises ``Unwritable``.
+    """
+    names = Names(_RUN, BEGIN, "print", "range")
+    begins = [*begin_lines(target, names)]
+    spelled, run = _begun(target, names)
+    lines = [line for step in steps for line in _line(target, run, step, names)]
+    outcome = "Fails" if run.broken() else "Passes"
+    test = [
+        f"def {title(target.name, about, ())}() -> None:",
+        f"    {docstring(f'Every property holds on {about}.')}",
+        f"    {_RUN} = {spelled}",
+        *lines,
+        f"    assert not {_RUN}.broken(), {_RUN}.story()",
+    ]
+    first = f'{head(command)}: recorded steps of a log. {outcome} with the rules that have written it."""'
+    return "\n".join([first, "", *names.lines(), "", *begins, "", "", *test, ""])
 
 
 def begin_lines(target: Target, names: Names) -> Iterator[str]:

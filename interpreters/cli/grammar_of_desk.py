@@ -49,7 +49,8 @@ def _add_diff(commands: Commands) -> None:
     diff = add_command(
         commands, "diff", "diff:diff", "show the changes that the work at a task makes, against their base"
     )
-    diff.add_argument("task", metavar="TASK", help="the task's id")
+    diff.add_argument("task", metavar="TASK", help="the task's id; or the first of two logs, to see where they part")
+    diff.add_argument("log", metavar="LOG", nargs="*", help="with [MODULE:SYSTEM] LOG before it: the other log")
     diff.add_argument("--stat", action="store_true", help="only the changed files, with the number of lines")
     diff.add_argument("--verification", action="store_true", help="the output of its verification, too, below it")
     diff.add_argument("--tool", metavar="COMMAND", help="run a program on two folders with the changed files")
@@ -62,6 +63,7 @@ def _add_diff(commands: Commands) -> None:
         ("diff notes --verification", "with the output of its verification"),
         ("diff notes --tool meld", "in a program that compares two folders"),
         ("diff notes > notes.patch", "a patch for git apply"),
+        ("diff first.db second.db", "where two runs of a fleet part"),
     )
 
 

@@ -195,7 +195,7 @@ def decisions(store: SqliteStore, ledger: Ledger) -> Iterator[Decision]:
     """Fold the further entries of a log into a ledger, one by one. Raises ``BadInput`` as ``fold`` does."""
     try:
         entries = anyio.run(store.read_on, sum(each.version for each in ledger.aggregates.values()))
-        _must_be_of_a_fleet(entries)
+        must_be_of_a_fleet(entries)
         yield from ledger.fold(entries)
     except Busy:
         raise
@@ -203,7 +203,7 @@ def decisions(store: SqliteStore, ledger: Ledger) -> Iterator[Decision]:
         raise BadInput(str(error)) from error
 
 
-def _must_be_of_a_fleet(entries: Sequence[Entry]) -> None:
+def must_be_of_a_fleet(entries: Sequence[Entry]) -> None:
     """Raise ``BadInput`` for a log of another system, which these commands cannot read."""
     streams = sorted({each.stream for each in entries})
     known = ", ".join([*map(repr, streams[:3]), *(["..."] if streams[3:] else [])])
