@@ -73,7 +73,7 @@ def _add_fork(commands: Commands) -> None:
     at_option(fork)
     fork.add_argument("--steps", metavar="N", type=positive, help="search so many next steps (default: 4)")
     fork.add_argument(
-        "--commands", metavar="N", type=natural, default=0, help="the most operator commands in them (default: 0)"
+        "--commands", metavar="N", type=natural, default=1, help="the most operator commands in them (default: 1)"
     )
     fork.add_argument("--states", metavar="N", type=positive, help="the most states to search (default: 200000)")
     fork.add_argument("--seconds", metavar="S", type=positive, help="the longest time of the search, in seconds")

@@ -8,7 +8,9 @@ Four questions are asked, in this order. The first answer that is no ends the au
 4. Did every property hold after every entry? Invariants, ``always`` and ``always_step`` of machines, aggregates and the
    system are judged, as in a simulation. A liveness property says nothing about a run that has not ended.
 
-The properties are judged from the end of the opening on: from the first entry that is not the first of its stream.
+The entries of the opening, which are the first of their streams, are judged when all of them are there. A system of
+many entities is judged as a whole at intervals, and near each transition between them (see ``property_monitor``). A
+property without a localized form is then found broken a few entries late.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,7 +18,7 @@ from typing import Final
 
 import msgspec
 
-from lifefold.core.kernel import System
+from lifefold.core.kernel import System, World
 from lifefold.interpreters.engine import Ledger, LogMismatchError
 from lifefold.interpreters.recorder.recording import Recorded, recorded
 from lifefold.interpreters.simulate.property_monitor import PropertyMonitor, Violation
@@ -119,6 +121,9 @@ class _Run:
         self._entries: Final = entries
         self._monitor: Final = PropertyMonitor(system)
         self._names: Final[dict[str, None]] = {}
+        self._opening: Final[list[Recorded]] = []
+        """The first entries, whose properties are judged when all aggregates are there."""
+        self._last: Recorded | None = None
 
     @property
     def judged(self) -> int:
@@ -131,33 +136,58 @@ class _Run:
         try:
             for each in recorded(self._system, self._entries):
                 folded = each.seq
-                broken = self._broken(each)
-                if broken is not None:
-                    return broken
+                for step in self._due(each):
+                    broken = self._broken(step, each.world)
+                    if broken is not None:
+                        return broken
         except LogMismatchError as error:
             entry = self._entries[folded]
             return Fault("unreadable", folded + 1, str(error), entry.stream, entry.version)
+        return self._at_the_end()
+
+    def _due(self, each: Recorded) -> Iterator[Recorded]:
+        """Yield the entries that are to be judged now: those of the opening when it is over."""
+        if each.entry.version == 1:
+            self._begin(each.entry.stream)
+        if each.seq == len(self._names):
+            self._opening.append(each)
+        if each.seq != len(self._names) or each.seq == len(self._entries):
+            yield from self._opening
+            self._opening.clear()
+        if each.seq != len(self._names):
+            yield each
+
+    def _broken(self, each: Recorded, world: World) -> Fault | None:
+        entry, reaction = each.entry, each.step.reaction
+        try:
+            of = self._system.type_of(entry.stream)
+            self._monitor.look(of, reaction, world.system_state, len(world.in_flight))
+        except Violation as broken:
+            return _of_violation(broken, each)
+        self._last = each
         return None
 
-    def _broken(self, each: Recorded) -> Fault | None:
-        entry, step, world = each.entry, each.step, each.world
-        if entry.version == 1:
-            self._begin(entry.stream)
-        if each.seq == len(self._names):
-            return None  # the opening: the system is not complete yet
-        of = self._system.type_of(entry.stream)
+    def _at_the_end(self) -> Fault | None:
+        """Judge the whole once more, because a large system is judged as a whole at intervals only."""
+        if self._last is None:
+            return None
+        world = self._last.world
         try:
-            self._monitor.look(of, step.reaction, world.system_state, len(world.in_flight))
+            self._monitor.look_around(world.system_state, len(world.in_flight))
         except Violation as broken:
-            why = f"{broken.owner}: {broken.prop}: not so of {broken.of}"
-            found = (entry.stream, entry.version, broken.owner, broken.prop, broken.of)
-            return Fault("property", each.seq, why, *found)
+            return _of_violation(broken, self._last)
         return None
 
     def _begin(self, stream: str) -> None:
         """Note a new aggregate, and that projections of the system now have it."""
         self._names[stream] = None
         self._monitor.begin({name: self._system.type_of(name) for name in self._names})
+
+
+def _of_violation(broken: Violation, each: Recorded) -> Fault:
+    why = f"{broken.owner}: {broken.prop}: not so of {broken.of}"
+    entry = each.entry
+    return Fault("property", each.seq, why, entry.stream, entry.version, broken.owner, broken.prop, broken.of)
 
 
 def _decided_again(system: System, entries: Sequence[Entry], own: Sequence[bool]) -> tuple[Fault | None, int]:
