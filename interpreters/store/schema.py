@@ -9,6 +9,7 @@ from typing import Final
 from lifefold.interpreters.store.identity import APPLICATION_ID, SCHEMA_VERSION
 from lifefold.interpreters.store.meta import digest_of_meta
 from lifefold.interpreters.store.permissions import make_private_file
+from lifefold.interpreters.store.place import flush_folder
 from lifefold.interpreters.store.protocol import StoreError
 
 _SCHEMA: Final = (
@@ -40,6 +41,18 @@ def write_schema(path: Path, meta: Mapping[str, str]) -> None:
         connection.executescript(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION};")
         connection.executescript(_SCHEMA)
         connection.executemany("INSERT INTO meta VALUES (?, ?)", {**meta, "digest": digest_of_meta(meta)}.items())
+
+
+def write_new(path: Path, meta: Mapping[str, str]) -> None:
+    """Make an empty log at a path, whole or not at all, and durably."""
+    draft = path.with_name(path.name + ".new")
+    draft.unlink(missing_ok=True)
+    try:
+        write_schema(draft, meta)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    flush_folder(path.parent)
 
 
 def must_be_free(path: Path) -> None:
