@@ -29,7 +29,7 @@ from lifefold.interpreters.store import descriptors
 from lifefold.interpreters.store.anchor_file import drop_anchor, keep_anchor
 from lifefold.interpreters.store.base import Base
 from lifefold.interpreters.store.chain import Anchor, linked
-from lifefold.interpreters.store.errors import damaged, translated, unreliable
+from lifefold.interpreters.store.errors import damaged, fault_of_disk, of_disk, translated, unreliable
 from lifefold.interpreters.store.lock import open_lock, take_lock, unlockable
 from lifefold.interpreters.store.meta import anchor_of, epoch_of, meta_of
 from lifefold.interpreters.store.place import (
@@ -39,7 +39,6 @@ from lifefold.interpreters.store.place import (
     Place,
     backed_up,
     beside,
-    flush_folder,
     recover,
 )
 from lifefold.interpreters.store.protocol import Batch, Busy, Entry, Fenced, StoredCommand, StoreError, VersionConflict
@@ -55,7 +54,7 @@ from lifefold.interpreters.store.reading import (
     position_at,
     read_on,
 )
-from lifefold.interpreters.store.schema import migrate, must_be_free, select, write_schema
+from lifefold.interpreters.store.schema import migrate, must_be_free, select, write_new
 from lifefold.interpreters.store.wal import write_again
 
 _logger: Final = logging.getLogger(__name__)
@@ -111,15 +110,8 @@ class SqliteStore:
         lock = take_lock(path)
         try:
             must_be_free(path)
-            draft = path.with_name(path.name + ".new")
-            draft.unlink(missing_ok=True)
-            try:
-                write_schema(draft, meta)
-                drop_anchor(path)
-                draft.replace(path)
-            finally:
-                draft.unlink(missing_ok=True)
-            flush_folder(path.parent)
+            drop_anchor(path)
+            of_disk(path, partial(write_new, path, meta))
             return cls._writing(path, lock, patient=True)
         except BaseException:
             os.close(lock)
@@ -415,7 +407,7 @@ def _next_epoch(path: Path, connection: sqlite3.Connection) -> int:
         try:
             write_again(beside(path, WAL))
         except OSError as error:
-            raise unreliable(path, error) from error
+            raise fault_of_disk(path, error) or unreliable(path, error) from error
         epoch_of(path, connection)
         connection.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE name = 'epoch'")
         return epoch_of(path, connection)
