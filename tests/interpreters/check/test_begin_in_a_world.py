@@ -1,7 +1,6 @@
 """A check begins in any world of a system: it finds there what it finds from the opening, and shows traces from there."""
 
 import pytest
-from oven import Lit, machine
 
 from lifefold import Envelope, always, check
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening, system
@@ -9,6 +8,7 @@ from lifefold.core.kernel import Cause, Input, Reaction, World, alone, replace
 from lifefold.core.lifecycles import session
 from lifefold.interpreters.check import Bounds, CrashBounds, Outcome
 from lifefold.interpreters.replay import Replay
+from oven import Lit, machine
 
 _ONCE = AgentPlan("ann", session.Limits(max_consecutive_errors=1, max_total_errors=1))
 OPENING = tuple(opening(Plan("small", (_ONCE,), (TaskPlan("T1", "do it", max_retries=0),)), 0))
