@@ -109,10 +109,6 @@ class AggregateType:
         """Return the machine of an entity's reference."""
         return self.machines.get(ref.partition(":")[0])
 
-    def rules_on(self, machine: str) -> tuple[Rule, ...]:
-        """Return the rules on this machine, in order."""
-        return self._rules[machine]
-
     def rule(self, name: str) -> Rule | None:
         """Return the rule with this name, its machine's name before it; None if there is none."""
         return self._named.get(name)

@@ -192,14 +192,14 @@ class Engine:
 
     async def answered(self, aggregate: str, envelope: Envelope) -> Reaction | Refusal:
         """Queue an input that has its own timestamp, and return its outcome as ``send`` does."""
-        given = Input(aggregate, envelope, awaited=True)
+        done = anyio.Event()
+        given = Input(aggregate, envelope, done=done)
         if self._stage is Stage.ENDED:
             return abandoned(envelope)
         self._awaited.add(given)
         self._put(given)
-        assert given.done is not None  # noqa: S101 - made so above
         try:
-            await given.done.wait()
+            await done.wait()
         finally:
             self._awaited.discard(given)
         assert given.outcome is not None  # noqa: S101 - set before done

@@ -114,16 +114,21 @@ class Ledger:
         envelope = replace(envelope, at_ms=max(envelope.at_ms, self.last_ms))
         if (name, envelope.key) in self._keys:
             return Refusal(envelope, "duplicate", f"{name} has taken an input with the key {envelope.key!r} already")
-        of = self.system.type_of(name)
+        before = self.aggregates.get(name) or self.system.type_of(name).start(name)
         try:
-            reaction = decide(of, self.aggregates.get(name) or of.start(name), envelope)
+            reaction = decide(self.system.type_of(name), before, envelope)
         except DecisionError as failed:
             if envelope.sender or envelope.slot or isinstance(envelope.event, _WITHOUT_SENDER):
                 raise
             return Refusal(envelope, "failed", f"{name}: {failed}")
         if isinstance(reaction, Refusal):
             return reaction
-        return Decision(envelope, self._accept(name, envelope, reaction), reaction)
+        outcome = written(before, envelope, reaction)
+        self._take(name, envelope, reaction)
+        version, wire = reaction.aggregate.version, encode(envelope)
+        entry = Entry(name, version, envelope.at_ms, envelope.key, wire, outcome, self.rules)
+        self._count(entry)
+        return Decision(envelope, entry, reaction)
 
     @property
     def is_at_seam(self) -> bool:
@@ -220,17 +225,8 @@ class Ledger:
             message = f"{_where(entry)}: the entry before it is missing"
             raise LogMismatchError(message)
 
-    def _accept(self, name: str, envelope: Envelope, reaction: Reaction) -> Entry:
-        """Make a decision the present state, and return its entry."""
-        before = self.aggregates.get(name) or self.system.type_of(name).start(name)
-        outcome = written(before, envelope, reaction)
-        self._take(name, envelope, reaction)
-        version, wire = reaction.aggregate.version, encode(envelope)
-        entry = Entry(name, version, envelope.at_ms, envelope.key, wire, outcome, self.rules)
-        self._count(entry)
-        return entry
-
     def _take(self, name: str, envelope: Envelope, reaction: Reaction) -> None:
+        """Make a decision the present state."""
         self.aggregates[name] = reaction.aggregate
         self.last_ms = envelope.at_ms
         if envelope.key:

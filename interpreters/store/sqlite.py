@@ -16,7 +16,7 @@ import logging
 import os
 import sqlite3
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Final, Self, TypeVar
@@ -28,13 +28,23 @@ from anyio import to_thread
 from lifefold.interpreters.store import descriptors
 from lifefold.interpreters.store.base import Base
 from lifefold.interpreters.store.chain import Anchor, linked
-from lifefold.interpreters.store.errors import damaged, translated
+from lifefold.interpreters.store.errors import damaged, translated, unreliable
 from lifefold.interpreters.store.lock import open_lock, take_lock, unlockable
 from lifefold.interpreters.store.meta import anchor_of, epoch_of, meta_of
-from lifefold.interpreters.store.place import OVERWRITTEN, Displaced, Place, backed_up, flush_folder, recover
+from lifefold.interpreters.store.place import (
+    OVERWRITTEN,
+    WAL,
+    Displaced,
+    Place,
+    backed_up,
+    beside,
+    flush_folder,
+    recover,
+)
 from lifefold.interpreters.store.protocol import Batch, Busy, Entry, Fenced, StoredCommand, StoreError, VersionConflict
 from lifefold.interpreters.store.reading import Known, between, connect, is_intact, known_of, read_on
 from lifefold.interpreters.store.schema import migrate, must_be_free, select, write_schema
+from lifefold.interpreters.store.wal import write_again
 
 _logger: Final = logging.getLogger(__name__)
 
@@ -103,13 +113,13 @@ class SqliteStore:
     @classmethod
     def open(cls, path: Path, *, patient: bool = True) -> Self:
         """Open an existing file for writing, under a new epoch. Raises ``Locked``, ``Busy``, ``NotAStore``."""
-        connect(path).close()
-        lock = take_lock(path)
-        try:
-            return cls._writing(path, lock, patient=patient)
-        except BaseException:
-            os.close(lock)
-            raise
+        with closing(connect(path)):  # as the last connection it would empty a write-ahead log that is not durable
+            lock = take_lock(path)
+            try:
+                return cls._writing(path, lock, patient=patient)
+            except BaseException:
+                os.close(lock)
+                raise
 
     @classmethod
     def peek(cls, path: Path) -> Self:
@@ -149,7 +159,7 @@ class SqliteStore:
 
     def meta(self, name: str) -> str | None:
         """Return the value that the file's maker wrote under a name; None if there is none."""
-        return self._translated(lambda: meta_of(self._connection, name))
+        return translated(self.path, lambda: meta_of(self._connection, name))
 
     def meta_as(self, name: str, kind: type[T]) -> T | None:
         """Return the JSON value under a name, decoded as this type. Raises ``Damaged``."""
@@ -233,7 +243,7 @@ class SqliteStore:
         waited, before = False, self.displaced
         while True:
             try:
-                done = await to_thread.run_sync(self._translated, work, limiter=self._turn)
+                done = await to_thread.run_sync(translated, self.path, work, limiter=self._turn)
             except Busy as busy:
                 if not self._patient:
                     raise
@@ -286,9 +296,6 @@ class SqliteStore:
                 if not tries_left:
                     raise
         raise AssertionError  # the last try returns or raises
-
-    def _translated(self, work: Callable[[], T]) -> T:
-        return translated(self.path, work)
 
     def _read(self, stream: str | None, after: int) -> list[Entry]:
         if stream is None and not after:
@@ -373,9 +380,15 @@ def _check_versions(connection: sqlite3.Connection, entries: Sequence[Entry]) ->
 
 
 def _next_epoch(path: Path, connection: sqlite3.Connection) -> int:
-    epoch_of(path, connection)
-    connection.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE name = 'epoch'")
-    return epoch_of(path, connection)
+    """Begin a new epoch, after all that the log has is durable."""
+    with _transaction(connection):
+        try:
+            write_again(beside(path, WAL))
+        except OSError as error:
+            raise unreliable(path, error) from error
+        epoch_of(path, connection)
+        connection.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE name = 'epoch'")
+        return epoch_of(path, connection)
 
 
 def _nothing() -> None:
