@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_forgotten_work import Lamp, Light, Switched, lamp
 
 from kiln import Called, Doused, Lit, opened, system
 from lifefold.core.kernel import (
@@ -25,6 +24,7 @@ from lifefold.interpreters.engine.command_queue import CommandQueue
 from lifefold.interpreters.engine.inputs import Input
 from lifefold.interpreters.rules import rules_version
 from lifefold.interpreters.store import Entry, MemoryStore, Shelf, SqliteStore
+from street_lamp import Lamp, Light, Switched, lamp
 
 pytestmark = pytest.mark.anyio
 
