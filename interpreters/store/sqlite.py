@@ -181,7 +181,7 @@ class SqliteStore:
     def newest_rules(self) -> str | None:
         """Return the version of the rules that decided the newest entry; None for an empty log."""
         query = "ORDER BY position DESC LIMIT 1"
-        found = self._translated(lambda: self._connection.execute(select(self._connection, query)).fetchone())
+        found = translated(self.path, lambda: self._connection.execute(select(self._connection, query)).fetchone())
         return None if found is None else Entry(*found).rules
 
     def is_written(self) -> bool:

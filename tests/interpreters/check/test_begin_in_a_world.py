@@ -1,4 +1,4 @@
-"""A check begins in any world of a system: it finds there what it finds from the opening, and shows traces from there."""
+"""A check begins in any world of a system, finds there what it finds from the opening, and shows traces from there."""
 
 import pytest
 
