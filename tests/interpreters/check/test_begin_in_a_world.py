@@ -56,7 +56,7 @@ def test_messages_in_flight_in_a_world_arrive_in_the_search() -> None:
 
 def test_a_trace_from_a_world_begins_there() -> None:
     """The first step is one from the world, at the time of the world."""
-    hot = always("it stays hot", lambda of: of.state != "Cooling")
+    hot = always[Entity[Oven]]("it stays hot", lambda of: of.state != "Cooling")
     report = check(machine, begin=burning(), properties=[hot], bounds=Bounds(depth=4))
     (verdict,) = (each for each in report.verdicts if each.name == "it stays hot")
     assert verdict.outcome is Outcome.BROKEN
