@@ -86,9 +86,10 @@ def _failed(error: Exception, typed: Sequence[str]) -> int:
     """Report an error of the command ``typed`` and return its exit code; raise an error of this program again."""
     import sqlite3  # noqa: PLC0415 - slow to import, and only an error needs it
 
+    from lifefold.interpreters.engine import LogMismatchError  # noqa: PLC0415 - as above
     from lifefold.interpreters.store import Busy, Full, NotAStore, StoreError, Unwritable  # noqa: PLC0415 - as above
 
-    if isinstance(error, BadInput | NotAStore):
+    if isinstance(error, BadInput | NotAStore | LogMismatchError):
         again = f":  {_this_command()} {shlex.join(typed)} {error.option}" if isinstance(error, Ambiguous) else ""
         return _complain(f"{error}{again}", 2)
     if isinstance(error, Busy):

@@ -4,6 +4,7 @@ This module imports only the argument parser of the standard library, so that ``
 """
 
 import argparse
+from pathlib import Path
 from typing import NoReturn
 
 from lifefold.interpreters.cli.grammar_of_desk import add_reading
@@ -30,9 +31,24 @@ from lifefold.interpreters.cli.grammar_parts import (
 )
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that says which fleet files are there, if a command lacks one."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage and the error, and exit with status 2."""
+        is_missing = message.endswith("required: FLEET.toml")
+        super().error(f"{message}; {_fleet_files()}" if is_missing else message)
+
+
+def _fleet_files() -> str:
+    """Return which fleet files are in this folder, by their names, or the command that writes one."""
+    found = sorted(each.name for each in Path().glob("*.toml") if each.name != "pyproject.toml")
+    return f"here: {', '.join(found[:5])}" if found else "lifefold init writes one"
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
-    top = argparse.ArgumentParser(
+    top = _Parser(
         prog="lifefold",
         description="Run fleets of AI agents whose every lifecycle is a fold: (state, event) -> (state, effects).",
         epilog="Exit codes: 0 success, 1 something failed, 2 bad input, 3 an unexpected error, 4 held"

@@ -28,7 +28,10 @@ def _add_output(commands: Commands) -> None:
         metavar="N",
         type=positive,
         default=0,
-        help="another session: the agent's, or the task's, number N",
+        help="an earlier attempt at the task, as show and tasks count them: all its sessions",
+    )
+    output.add_argument(
+        "--session", metavar="N", type=positive, default=0, help="an earlier session of the agent, as show counts them"
     )
     output.add_argument(
         "--raw", action="store_true", help="the bytes as the session wrote them, control codes included"
@@ -40,7 +43,8 @@ def _add_output(commands: Commands) -> None:
         output,
         ("output notes", "what the last session at the task notes said"),
         ("output ann --follow", "what ann says from now on"),
-        ("output notes --attempt 1", "the first session at notes"),
+        ("output notes --attempt 1", "the first attempt at notes"),
+        ("output ann --session 3", "the third session of ann"),
         ("output ann --raw > ann.log", "the bytes, for a program"),
     )
 
@@ -51,6 +55,16 @@ def _add_diff(commands: Commands) -> None:
     )
     diff.add_argument("task", metavar="TASK", help="the task's id; or the first of two logs, to see where they part")
     diff.add_argument("log", metavar="LOG", nargs="*", help="with [MODULE:SYSTEM] LOG before it: the other log")
+    diff.add_argument(
+        "--attempt",
+        metavar="N",
+        type=positive,
+        default=0,
+        help="the work of an earlier attempt, such as a rejected one",
+    )
+    diff.add_argument(
+        "--since", metavar="N", type=positive, default=0, help="compare with the work of attempt N, not with the base"
+    )
     diff.add_argument("--stat", action="store_true", help="only the changed files, with the number of lines")
     diff.add_argument("--verification", action="store_true", help="the output of its verification, too, below it")
     diff.add_argument("--tool", metavar="COMMAND", help="run a program on two folders with the changed files")
@@ -60,6 +74,7 @@ def _add_diff(commands: Commands) -> None:
         diff,
         ("diff notes", "what approve would merge, or what was merged, or what is there now"),
         ("diff notes --stat", "the changed files"),
+        ("diff notes --since 1", "what has changed since attempt 1, which was rejected"),
         ("diff notes --verification", "with the output of its verification"),
         ("diff notes --tool meld", "in a program that compares two folders"),
         ("diff notes > notes.patch", "a patch for git apply"),

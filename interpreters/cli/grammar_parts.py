@@ -75,8 +75,13 @@ def answers_option(
 
 
 def live_option(command: argparse.ArgumentParser) -> None:
-    """Add ``--no-live``."""
-    command.add_argument("--no-live", action="store_true", help="print plain lines instead of a live display")
+    """Add ``--no-live`` and ``--transitions``."""
+    command.add_argument("--no-live", action="store_true", help="print the story in lines instead of a live display")
+    command.add_argument(
+        "--transitions",
+        action="store_true",
+        help="print each transition of a session, a task or a service, instead of the story",
+    )
 
 
 def add_examples(command: argparse.ArgumentParser, *examples: tuple[str, str]) -> None:

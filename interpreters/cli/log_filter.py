@@ -32,6 +32,10 @@ class Chosen(msgspec.Struct, frozen=True):
         tasks, agents = concerned(aggregate, reaction, step)
         return _is_among(tasks, self.tasks) and _is_among(agents, self.agents)
 
+    def accepts_whole(self, at_ms: int) -> bool:
+        """Tell whether what is about the whole log is chosen: it concerns no task and no agent."""
+        return at_ms >= self.since_ms and not self.tasks and not self.agents
+
     def missing(self, aggregates: Mapping[str, Aggregate]) -> Iterator[UnknownName]:
         """Yield a message for each unknown name, with similar names."""
         found = task_status.tasks(aggregates) if aggregates else ()

@@ -194,7 +194,7 @@ def decisions_as_they_come(store: SqliteStore, ledger: Ledger, is_over: Callable
 def decisions(store: SqliteStore, ledger: Ledger) -> Iterator[Decision]:
     """Fold the further entries of a log into a ledger, one by one. Raises ``BadInput`` as ``fold`` does."""
     try:
-        entries = anyio.run(store.read_on, sum(each.version for each in ledger.aggregates.values()))
+        entries = anyio.run(store.read_on, ledger.entries)
         must_be_of_a_fleet(entries)
         yield from ledger.fold(entries)
     except Busy:

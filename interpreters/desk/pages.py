@@ -197,10 +197,7 @@ def _of_agent(
 ) -> Sequence[why.Option]:
     """Return the commands that an operator can give about an agent."""
     name = agent.name
-    found: list[why.Option] = []
-    for each in asked:
-        found.append(why.Option("approve" if each.is_permission else "answer", each.name, "it is told so, and goes on"))
-        found.append(why.Option("reject", each.name, "it is told so, and goes on without it"))
+    found = [option for each in asked for option in why.of_question(each)]
     is_gone = agent.state in {"Stopped", "stopped"} or board.finished(seen.ledger.aggregates[board.NAME])
     if not is_gone and agent.desired_state == desired_state.State.PAUSE:
         found.append(why.Option("resume", name, "it goes on"))

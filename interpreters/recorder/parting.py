@@ -55,7 +55,7 @@ def partings(system: System, left: Sequence[Entry], right: Sequence[Entry]) -> t
 
 def _by_stream(entries: Iterator[Recorded]) -> Mapping[str, list[Recorded]]:
     streams: dict[str, list[Recorded]] = {}
-    for each in entries:
+    for each in filter(lambda of: of.is_of_system, entries):
         streams.setdefault(each.entry.stream, []).append(each)
     return streams
 

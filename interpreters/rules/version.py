@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
-from lifefold.core.kernel import Machine, Row, System
+from lifefold.core.kernel import Machine, Property, Row, System
 
 if TYPE_CHECKING:
     from lifefold.interpreters.rules.cache import Made
@@ -82,11 +82,25 @@ def _tables(system: System) -> Iterator[str]:
         for machine in of.machines.values():
             yield from _table(machine)
         yield from (f"{each.on}.{each.name}" for each in of.rules)
+        yield from map(_property, of.properties)
+    yield from map(_property, system.properties)
 
 
 def _table(machine: Machine[Any]) -> Iterator[str]:
-    yield f"machine {machine.name}"
+    yield f"machine {machine.name}, {machine.initial!r}"
     yield from map(_line, machine.rows)
+    yield from (f"{slot} in {sorted(span.states)}" for slot, span in machine.spans.items())
+    yield from (f"final {each}" for each in sorted(machine.final))
+    yield from (
+        f"{sorted(where)} postpone {[each.__name__ for each in events]}" for where, events in machine.postpone.items()
+    )
+    yield from (f"served {each}" for each in sorted(machine.served))
+    yield from (f"invariant {each.__qualname__}" for each in machine.invariants)
+    yield from map(_property, machine.properties)
+
+
+def _property(declared: Property[Any]) -> str:
+    return f"{declared.property_kind} {declared.name}"
 
 
 def _line(row: Row[Any]) -> str:

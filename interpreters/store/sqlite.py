@@ -16,7 +16,7 @@ import logging
 import os
 import sqlite3
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Final, Self, TypeVar
@@ -29,10 +29,19 @@ from lifefold.interpreters.store import descriptors
 from lifefold.interpreters.store.anchor_file import drop_anchor, keep_anchor
 from lifefold.interpreters.store.base import Base
 from lifefold.interpreters.store.chain import Anchor, linked
-from lifefold.interpreters.store.errors import damaged, translated
+from lifefold.interpreters.store.errors import damaged, translated, unreliable
 from lifefold.interpreters.store.lock import open_lock, take_lock, unlockable
 from lifefold.interpreters.store.meta import anchor_of, epoch_of, meta_of
-from lifefold.interpreters.store.place import OVERWRITTEN, Displaced, Place, backed_up, flush_folder, recover
+from lifefold.interpreters.store.place import (
+    OVERWRITTEN,
+    WAL,
+    Displaced,
+    Place,
+    backed_up,
+    beside,
+    flush_folder,
+    recover,
+)
 from lifefold.interpreters.store.protocol import Batch, Busy, Entry, Fenced, StoredCommand, StoreError, VersionConflict
 from lifefold.interpreters.store.reading import (
     Chain,
@@ -47,6 +56,7 @@ from lifefold.interpreters.store.reading import (
     read_on,
 )
 from lifefold.interpreters.store.schema import migrate, must_be_free, select, write_schema
+from lifefold.interpreters.store.wal import write_again
 
 _logger: Final = logging.getLogger(__name__)
 
@@ -118,13 +128,13 @@ class SqliteStore:
     @classmethod
     def open(cls, path: Path, *, patient: bool = True) -> Self:
         """Open an existing file for writing, under a new epoch. Raises ``Locked``, ``Busy``, ``NotAStore``."""
-        connect(path).close()
-        lock = take_lock(path)
-        try:
-            return cls._writing(path, lock, patient=patient)
-        except BaseException:
-            os.close(lock)
-            raise
+        with closing(connect(path)):  # as the last connection it would empty a write-ahead log that is not durable
+            lock = take_lock(path)
+            try:
+                return cls._writing(path, lock, patient=patient)
+            except BaseException:
+                os.close(lock)
+                raise
 
     @classmethod
     def peek(cls, path: Path) -> Self:
@@ -166,7 +176,7 @@ class SqliteStore:
 
     def meta(self, name: str) -> str | None:
         """Return the value that the file's maker wrote under a name; None if there is none."""
-        return self._translated(lambda: meta_of(self._connection, name))
+        return translated(self.path, lambda: meta_of(self._connection, name))
 
     def meta_as(self, name: str, kind: type[T]) -> T | None:
         """Return the JSON value under a name, decoded as this type. Raises ``Damaged``."""
@@ -175,6 +185,12 @@ class SqliteStore:
             return None if text is None else msgspec.json.decode(text, type=kind)
         except (msgspec.DecodeError, UnicodeError) as error:
             raise damaged(self.path, f"its metadata {name!r} cannot be read: {error}") from error
+
+    def newest_rules(self) -> str | None:
+        """Return the version of the rules that decided the newest entry; None for an empty log."""
+        query = "ORDER BY position DESC LIMIT 1"
+        found = translated(self.path, lambda: self._connection.execute(select(self._connection, query)).fetchone())
+        return None if found is None else Entry(*found).rules
 
     def is_written(self) -> bool:
         """Tell whether a process has this file open for writing now."""
@@ -196,11 +212,11 @@ class SqliteStore:
 
     def position_at(self, at_ms: int) -> int:
         """Return the position of the newest entry that is not later than a Unix time; 0 if there is none."""
-        return self._translated(lambda: position_at(self._connection, at_ms))
+        return translated(self.path, lambda: position_at(self._connection, at_ms))
 
     def time_of(self, seq: int) -> int | None:
         """Return the time of the entry at a position, in Unix milliseconds; None if there is none."""
-        return self._translated(lambda: moment_of(self._connection, seq))
+        return translated(self.path, lambda: moment_of(self._connection, seq))
 
     async def append(self, batch: Batch) -> None:
         """Write a batch in one transaction; see ``EventStore``."""
@@ -256,7 +272,7 @@ class SqliteStore:
         waited, before = False, self.displaced
         while True:
             try:
-                done = await to_thread.run_sync(self._translated, work, limiter=self._turn)
+                done = await to_thread.run_sync(translated, self.path, work, limiter=self._turn)
             except Busy as busy:
                 if not self._patient:
                     raise
@@ -309,9 +325,6 @@ class SqliteStore:
                 if not tries_left:
                     raise
         raise AssertionError  # the last try returns or raises
-
-    def _translated(self, work: Callable[[], T]) -> T:
-        return translated(self.path, work)
 
     def _read(self, stream: str | None, after: int) -> list[Entry]:
         if stream is None and not after:
@@ -397,9 +410,15 @@ def _check_versions(connection: sqlite3.Connection, entries: Sequence[Entry]) ->
 
 
 def _next_epoch(path: Path, connection: sqlite3.Connection) -> int:
-    epoch_of(path, connection)
-    connection.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE name = 'epoch'")
-    return epoch_of(path, connection)
+    """Begin a new epoch, after all that the log has is durable."""
+    with _transaction(connection):
+        try:
+            write_again(beside(path, WAL))
+        except OSError as error:
+            raise unreliable(path, error) from error
+        epoch_of(path, connection)
+        connection.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE name = 'epoch'")
+        return epoch_of(path, connection)
 
 
 def _nothing() -> None:

@@ -55,6 +55,9 @@ ASSETS: Final = {"desk.css": "text/css", "desk.js": "text/javascript", "icon.svg
 PING_S: Final = 15
 """The interval of comments in a stream, by which a dead connection is noticed."""
 
+AGAIN_S: Final = 1
+"""After how many seconds a browser asks again for a page whose log is being read."""
+
 MOST_LINKS: Final = 8
 """The most fleets that each page links to; ``/`` has all of them."""
 
@@ -190,7 +193,10 @@ class _Application:
             status, why = error.status_code, error.detail
         else:
             status, why = next(status for kind, status in _STATUSES.items() if isinstance(error, kind)), str(error)
-        return self._problem(request, why, status)
+        answer = self._problem(request, why, status)
+        if isinstance(error, StillReading):
+            answer.headers["refresh"] = answer.headers["retry-after"] = str(AGAIN_S)
+        return answer
 
     async def broken(self, request: Request, error: Exception) -> Response:
         """Return that a page is broken by a mistake of the desk, whose server prints the error."""

@@ -46,6 +46,10 @@ def _place(task: TaskStatus) -> str:
     return f"on branch {task.branch}" if task.branch else ""
 
 
+def _asked(task: TaskStatus) -> str:
+    return f"{task.owner} asks {', '.join(task.asks)}" if task.asks else ""
+
+
 def task_lines(
     every: Sequence[TaskStatus], costs: Mapping[str, Usage], width: int | None, height: int | None, now_ms: int
 ) -> Iterator[str]:
@@ -63,7 +67,7 @@ def task_lines(
                 ",".join(task.depends_on) or "-",
                 task.commit[:10] or "-",
                 coming(task.timer, now_ms),
-                unwrapped(task.held_up.removeprefix("blocked ") or task.reason) or _place(task) or "-",
+                unwrapped(task.held_up.removeprefix("blocked ") or task.reason) or _place(task) or _asked(task) or "-",
             )
             for task in shown
         ),

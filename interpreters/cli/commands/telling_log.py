@@ -11,7 +11,7 @@ import msgspec
 from lifefold.core.fleet import system
 from lifefold.core.fleet.system import board
 from lifefold.core.fleet.system.rerun import is_over
-from lifefold.core.kernel import RunnerRecovered, SystemStep
+from lifefold.core.kernel import RulesChanged, RunnerRecovered, SystemStep
 from lifefold.interpreters.cli import logs
 from lifefold.interpreters.cli.colours import painted
 from lifefold.interpreters.cli.commands.telling_own_log import diagram, rows, table, tell
@@ -21,7 +21,7 @@ from lifefold.interpreters.cli.fitting import terminal_width
 from lifefold.interpreters.cli.log_filter import Chosen, since
 from lifefold.interpreters.cli.pager import is_coloured
 from lifefold.interpreters.cli.recorded_logs import OneLog, one_log
-from lifefold.interpreters.cli.story import happenings
+from lifefold.interpreters.cli.story import happenings, rules_changed
 from lifefold.interpreters.cli.story_lines import story_lines
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.explain.chronicle import Chronicle
@@ -74,6 +74,9 @@ def _lines(arguments: Namespace, chosen: Chosen) -> Lines:
 def _transitions(chosen: Chosen, decision: Decision, *, as_json: bool) -> Iterator[str]:
     """Yield the chosen transitions of one input."""
     name, reaction = decision.entry.stream, decision.reaction
+    if isinstance(decision.envelope.event, RulesChanged) and chosen.accepts_whole(decision.entry.at_ms):
+        happening = rules_changed(decision.envelope.event, decision.entry.at_ms)
+        yield msgspec.json.encode(happening.event).decode() if as_json else happening.line()
     for happening, step in zip(happenings(name, reaction), reaction.transitions, strict=True):
         if chosen.accepts(name, reaction, step):
             yield msgspec.json.encode(happening.event).decode() if as_json else happening.line()
@@ -128,6 +131,9 @@ def _story(
         news = chronicle.recovered(envelope.event, envelope.at_ms)
         if news is not None and news.at_ms >= chosen.since_ms:
             yield from (painted(line, news.mood, colours=colours) for line in story_lines(news, width))
+    if isinstance(envelope.event, RulesChanged) and chosen.accepts_whole(envelope.at_ms):
+        news = chronicle.rules_changed(envelope.event, envelope.at_ms)
+        yield from (painted(line, news.mood, colours=colours) for line in story_lines(news, width))
     for news, steps in chronicle.told(name, reaction):
         if any(chosen.accepts(name, reaction, step) for step in steps):
             yield from (painted(line, news.mood, colours=colours) for line in story_lines(news, width))
