@@ -15,7 +15,6 @@ import msgspec
 
 from lifefold.core.fleet import service, system
 from lifefold.core.fleet.system import board, worker
-from lifefold.core.fleet.worker.appearance import appearance
 from lifefold.core.kernel import RunnerRecovered, replace
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli import awaited, logs
@@ -27,6 +26,7 @@ from lifefold.interpreters.cli.wording import age, clock_time, is_missing, this_
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.explain import status, task_status, unread
 from lifefold.interpreters.explain import why as projection
+from lifefold.interpreters.explain.appearance import appearance
 from lifefold.interpreters.explain.notifications import troubles
 from lifefold.interpreters.explain.why.phrases import enumerated
 from lifefold.interpreters.fleet_runner import quarantines
