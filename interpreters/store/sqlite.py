@@ -204,11 +204,11 @@ class SqliteStore:
 
     def position_at(self, at_ms: int) -> int:
         """Return the position of the newest entry that is not later than a Unix time; 0 if there is none."""
-        return self._translated(lambda: position_at(self._connection, at_ms))
+        return translated(self.path, lambda: position_at(self._connection, at_ms))
 
     def time_of(self, seq: int) -> int | None:
         """Return the time of the entry at a position, in Unix milliseconds; None if there is none."""
-        return self._translated(lambda: moment_of(self._connection, seq))
+        return translated(self.path, lambda: moment_of(self._connection, seq))
 
     async def append(self, batch: Batch) -> None:
         """Write a batch in one transaction; see ``EventStore``."""
