@@ -15,7 +15,7 @@ from lifefold.core.fleet.board import fleet_task, worker_slot
 from lifefold.core.fleet.dispatch.task_index import work_of
 from lifefold.core.fleet.system import board, plan_change, worker
 from lifefold.core.fleet.worker import desired_state
-from lifefold.core.kernel import Created, Reaction, RunnerRecovered, Transition
+from lifefold.core.kernel import Created, Reaction, RulesChanged, RunnerRecovered, Transition
 from lifefold.core.lifecycles import approval, task
 from lifefold.effects import BuildPrompt
 from lifefold.interpreters.explain.chronicle_words import (
@@ -90,6 +90,14 @@ class Chronicle:
             return News(at_ms, "the runner", f"goes on; the last entry was {duration(event.down_ms)} old")
         said = f"goes on after one that has died; the last entry was {duration(event.down_ms)} old"
         return News(at_ms, "the runner", said, mood=Mood.FAILED)
+
+    @staticmethod
+    def rules_changed(event: RulesChanged, at_ms: int) -> News:
+        """Tell that other rules decide from here on."""
+        before = event.before or "unnamed"
+        return News(
+            at_ms, "the rules", f"changed from version {before} to {event.now}; the past stays as it was decided"
+        )
 
     def _note_activities(self, aggregate: str, steps: Sequence[Transition]) -> None:
         for step in steps:

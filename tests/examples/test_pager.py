@@ -149,7 +149,7 @@ def test_a_fleet_whose_agent_gives_up_pages_once(tmp_path: Path, receiver: Recei
     file = fleet_file(tmp_path, receiver.url)
     done = lifefold("run", str(file), "--transitions", code=1)
     ((key, message),) = receiver.got
-    assert message["message"] == "1 error in all (max_total_errors = 1); the last was Error(exit status 1: no key)"
+    assert message["message"] == "1 error in all (max_total_errors = 1); the last was exit status 1: no key"
     assert (message["fleet"], message["agent"], message["id"]) == ("pager", "ann", key)
     assert "ann: 1 error in all (max_total_errors = 1)" in done.stdout
     lifefold("run", str(file), "--transitions", code=1)
