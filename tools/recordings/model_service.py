@@ -239,7 +239,7 @@ class Service(ThreadingHTTPServer):
     def charge(self, cost: Served, body: str) -> None:
         """Note what an answer has cost, and the tools of its request; ``body`` is that request."""
         self.served = self.served.plus(cost)
-        self.tools |= set(_TOOL.findall(body))
+        self.tools.update(_TOOL.findall(body))
 
     def __enter__(self) -> Self:
         Thread(target=self.serve_forever, daemon=True).start()

@@ -102,6 +102,7 @@ def positions(**what: int) -> list[int]:
     (part,) = entity.running
     kinds = {"torn": "tears a line", "late": "tells it late", "twice": "tells it twice"}
     name = (worker.name, entity.ref, FollowOutput.__name__, part.generation)
+    assert part.activity is not None
     choices = Choices(but={(kinds[kind], *name, place): 1 for kind, place in what.items()})
     return [getattr(each.event, "position", 0) for each in followed(worker, entity, part.activity, choices)]
 
