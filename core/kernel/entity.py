@@ -1,7 +1,7 @@
 """One life of a machine: its record, its version, its running activities and timers, and its postponed events.
 
 The kernel's own inputs (``Created``, ``Opened``, ``TimerFired``, ``ActivityEnded``, ``RunnerRecovered``) are entries of
-the log beside the lifecycle's events.
+the log beside the lifecycle's events. ``RulesChanged`` is an entry that no aggregate accepts.
 """
 
 from enum import StrEnum
@@ -46,6 +46,17 @@ class RunnerRecovered(Event, frozen=True):
     """The runner is back after ``down_ms`` without one; all activities that should run are requested again."""
 
     down_ms: int
+
+
+class RulesChanged(Event, frozen=True):
+    """The rules of the version ``now`` decide from here on; those of the version ``before`` did. Empty: not known."""
+
+    before: str
+    now: str
+
+
+ENGINE: Final = "@engine"
+"""The stream of the entries about a log itself, such as ``RulesChanged``. No aggregate has this name."""
 
 
 class Envelope(msgspec.Struct, frozen=True, gc=False):

@@ -33,6 +33,8 @@ _OF_SESSIONS: Final[Mapping[str, str]] = {
     session.State.STOPPED: "stopped",
 }
 
+ASKING: Final = "asking"
+"""The state of a running task whose agent waits for an operator's answer."""
 
 _RESTS: Final = frozenset({"Pause", "Hold"})
 """The desired states in which an agent begins nothing."""

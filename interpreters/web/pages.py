@@ -92,7 +92,8 @@ def _task(shelf: Shelf, request: Request) -> structs.TaskPage:
 
 
 def _diff(shelf: Shelf, request: Request) -> structs.DiffPage:
-    return diff_page(View(shelf.log(request.path_params["key"])), request.path_params["name"])
+    attempt, since = number(request, "attempt") or 0, number(request, "since") or 0
+    return diff_page(View(shelf.log(request.path_params["key"])), request.path_params["name"], attempt, since)
 
 
 def _log(shelf: Shelf, request: Request) -> structs.LogPage:
@@ -121,6 +122,10 @@ CHOICE: Final = (
 _ALL: Final = Parameter("all", "1: every transition, in place of the story", is_number=True)
 _BEFORE: Final = Parameter("before", "only lines of entries before this position", is_number=True)
 _SESSION: Final = Parameter("session", "the session whose output is shown; without it the last", is_number=True)
+_ATTEMPTS: Final = (
+    Parameter("attempt", "the attempt whose work is shown; without it the present work", is_number=True),
+    Parameter("since", "the attempt that it is compared with; without it its base", is_number=True),
+)
 _RANGE: Final = (
     Parameter("from", "the begin, in Unix milliseconds", is_number=True),
     Parameter("to", "the end, in Unix milliseconds", is_number=True),
@@ -132,7 +137,7 @@ PAGES: Final = (
     Page("/fleets/{key}/board", structs.BoardPage, "board.html", _board, (AT,)),
     Page("/fleets/{key}/agents/{name}", structs.AgentPage, "agent.html", _agent, (AT, _SESSION)),
     Page("/fleets/{key}/tasks/{name}", structs.TaskPage, "task.html", _task, (AT,)),
-    Page("/fleets/{key}/tasks/{name}/diff", structs.DiffPage, "diff.html", _diff),
+    Page("/fleets/{key}/tasks/{name}/diff", structs.DiffPage, "diff.html", _diff, _ATTEMPTS),
     Page("/fleets/{key}/timeline", structs.TimelinePage, "timeline.html", _timeline, (AT, *_RANGE)),
     Page("/fleets/{key}/log", structs.LogPage, "log.html", _log, (AT, _ALL, *CHOICE, _BEFORE)),
     Page("/machines", structs.MachinesPage, "machines.html", _machines),

@@ -123,7 +123,8 @@ class PlanChange(msgspec.Struct, frozen=True):
 class FleetPage(msgspec.Struct, frozen=True):
     """A fleet: what waits first, what is in the way, failed tasks, counts by state, agents, costs, budgets.
 
-    ``words`` are the counts of the tasks that are not closed, as ``lifefold status`` has them.
+    ``words`` are the counts of the tasks that are not closed, as ``lifefold status`` has them. ``releases`` end the
+    quarantines that the ``troubles`` name.
     """
 
     at: At
@@ -131,6 +132,7 @@ class FleetPage(msgspec.Struct, frozen=True):
     waits: tuple[Wait, ...]
     change: PlanChange | None
     troubles: tuple[str, ...]
+    releases: tuple[Action, ...]
     failed: tuple[Task, ...]
     counts: dict[str, int]
     words: str
@@ -207,13 +209,17 @@ class Diff(msgspec.Struct, frozen=True):
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """One claim of a task: its agent, its time, and how it ended in words; empty while it goes on."""
+    """One claim of a task: its agent, its time, and how it ended in words; empty while it goes on.
+
+    ``attempt`` is the number of the attempt at the task that it belongs to.
+    """
 
     number: int
     agent: str
     from_ms: int
     to_ms: int
     ended: str
+    attempt: int
 
 
 class TaskForm(msgspec.Struct, frozen=True):
@@ -255,6 +261,8 @@ class DiffPage(msgspec.Struct, frozen=True):
     """The work of a task as it is now: what it has changed, and the outputs of its verification.
 
     ``diff`` is null if there is no work to compare; ``why_not`` then says why. ``waits`` is its approval, if it waits.
+    ``attempts`` counts the attempts. ``attempt`` is the one that is shown, and ``since`` the one that it is compared
+    with; 0 is the present work, and its base.
     """
 
     at: At
@@ -263,6 +271,9 @@ class DiffPage(msgspec.Struct, frozen=True):
     diff: Diff | None
     why_not: str
     verifications: tuple[Verification, ...]
+    attempts: int = 0
+    attempt: int = 0
+    since: int = 0
 
 
 class LogPage(msgspec.Struct, frozen=True):

@@ -13,6 +13,7 @@ from lifefold.interpreters.cli import logs
 from lifefold.interpreters.cli.commands.editing import why_not
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.explain.accounts import balances
+from lifefold.interpreters.fleet_file import FleetFileError, load
 from lifefold.interpreters.fleet_file.budget import KEYS
 from lifefold.interpreters.store import SqliteStore
 from lifefold.interpreters.web.moments import View
@@ -23,13 +24,12 @@ _MARK: Final = 16
 
 
 def form_of(view: View, record: FleetTask) -> TaskForm | None:
-    """Return the form of a task; None in the past, without a fleet file, and for a task that cannot be changed.
+    """Return the form of a task; None in the past, without its fleet file, and for a task that cannot be changed.
 
-    A prompt with a secret is left out of the form, because no page shows one.
+    The file of another fleet, of which a log may be a fork, is not its fleet file. A text with a secret is left out of
+    the form, because no page shows one.
     """
-    if not view.moment.is_now or not Path(view.log.store.meta("source") or "").is_file():
-        return None
-    if why_not(view.there[board.NAME], record):
+    if not view.moment.is_now or why_not(view.there[board.NAME], record) or not _has_file(view.log.store):
         return None
     prompt = record.prompt if view.secrets.hidden(record.prompt) == record.prompt else ""
     verify = tuple(map(shlex.join, record.verify))
@@ -38,6 +38,13 @@ def form_of(view: View, record: FleetTask) -> TaskForm | None:
     own = (each for each in balances(view.there) if (each.whose, each.name) == ("task", record.id))
     limits = {KEYS[each.resource].name: each.in_words() for each in own}
     return TaskForm(_mark(record), prompt, verify, record.priority, record.max_retries, limits)
+
+
+def _has_file(store: SqliteStore) -> bool:
+    try:
+        return load(Path(store.meta("source") or ""), watch=True).name == store.meta("fleet")
+    except (FleetFileError, OSError):
+        return False
 
 
 def must_be_as_seen(log: Path, name: str, seen: str) -> None:

@@ -12,7 +12,8 @@ from lifefold.core.kernel import replace
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli import awaited, logs
 from lifefold.interpreters.desk.changes import NoChangesError, lines
-from lifefold.interpreters.desk.difference import patch
+from lifefold.interpreters.desk.difference import Attempts, patch
+from lifefold.interpreters.desk.history import attempt_of, claims_of_attempt
 from lifefold.interpreters.desk.verifications import Verification, verifications
 from lifefold.interpreters.explain import why
 from lifefold.interpreters.explain.pending import Awaited
@@ -57,31 +58,43 @@ def task_page(view: View, name: str) -> TaskPage:
         tuple(_others(_actions(record, said.options), waits)) if is_now else (),
         form_of(view, record),
         tuple(_claims(view, name))[-MOST_CLAIMS:],
-        verifications_of(view, record) if is_now else (),
+        verifications_of(view, record, record.epoch) if is_now else (),
         tuple(transitions)[::-1],
     )
 
 
-def diff_page(view: View, name: str) -> DiffPage:
-    """Return what a task has changed. Raises ``UnknownName``."""
+def diff_page(view: View, name: str, attempt: int = 0, since: int = 0) -> DiffPage:
+    """Return what a task has changed, by its present work or in one attempt, against its base or another attempt.
+
+    Raises ``UnknownName`` for an unknown task, and for an attempt that was not.
+    """
     entity = view.there[board.NAME].entities.get(f"task:{name}") if view.has_board else None
     if entity is None:
         message = f"there is no task {name!r}"
         raise UnknownName(message)
     record: FleetTask = entity.record
     waits = tuple(each for each in _waits(view, name) if each.about == Awaited.TASK)
+    every = view.log.claims.of(name)
+    claims = {each: claims_of_attempt(every, each) for each in (attempt, since) if each}
+    for number, found in claims.items():
+        if not found:
+            message = f"there is no attempt {number} at {name!r}"
+            raise UnknownName(message)
+    shown = (attempt_of(every, record.epoch), attempt, since)
+    checked = verifications_of(view, record, claims[attempt][0] if attempt else record.epoch)
     try:
-        changes, text = anyio.run(patch, view.log.store, record, ("--stat", "--patch"))
+        of = Attempts(attempt, since, claims)
+        changes, text = anyio.run(patch, view.log.store, record, ("--stat", "--patch"), of)
     except NoChangesError as error:
-        return DiffPage(view.at(), name, waits, None, str(error), verifications_of(view, record))
+        return DiffPage(view.at(), name, waits, None, str(error), checked, *shown)
     readable = view.secrets.hidden("\n".join(lines(text)))
     diff = Diff(changes.said, readable[:MOST_CHARACTERS], len(readable) > MOST_CHARACTERS)
-    return DiffPage(view.at(), name, waits, diff, "", verifications_of(view, record))
+    return DiffPage(view.at(), name, waits, diff, "", checked, *shown)
 
 
-def verifications_of(view: View, record: FleetTask) -> tuple[Verification, ...]:
-    """Return the verification of the latest claim that had one."""
-    return anyio.run(verifications, view.folder, record.id, record.epoch, view.secrets)
+def verifications_of(view: View, record: FleetTask, claim: int) -> tuple[Verification, ...]:
+    """Return the verification of the latest claim that had one, up to a claim."""
+    return anyio.run(verifications, view.folder, record.id, claim, view.secrets)
 
 
 def _waits(view: View, name: str) -> tuple[Wait, ...]:
@@ -144,6 +157,7 @@ def _action(option: why.Option) -> Iterator[Action]:
 
 def _claims(view: View, name: str) -> Iterator[Claim]:
     """Yield the claims of a task; a handover of done work is one, too."""
-    for each in view.log.claims.of(name, view.moment.seq):
+    every = view.log.claims.of(name, view.moment.seq)
+    for each in every:
         ended = ": ".join(filter(None, (each.outcome, each.reason)))
-        yield Claim(each.number, each.agent, each.began_ms, each.ended_ms, ended)
+        yield Claim(each.number, each.agent, each.began_ms, each.ended_ms, ended, attempt_of(every, each.number))

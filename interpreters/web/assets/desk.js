@@ -3,8 +3,8 @@
 "use strict";
 const PAUSE_MS = 400; // between two looks at a page whose fleet writes all the time
 const RETRY_MS = 1000;
-const LOOK_MS = 10000; // between two looks at processes, which no event tells of
 const body = document.body;
+const LOOK_MS = Number(body.dataset.look || 10000); // between two looks at processes and outputs, which no event tells of
 const said = document.getElementById("said");
 let [isStale, isLoading] = [false, false];
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -68,7 +69,8 @@ def test_an_edit_is_refused_as_on_the_command_line(
 ) -> None:
     """A closed task, one whose work is done, one that is so already, and a file with another change.
 
-    A form is shown where an edit can have an effect: not for a closed task, not in the past, not without the file.
+    A form is shown where an edit can have an effect: not for a closed task, not in the past, not in a fork, not without
+    the file.
     """
     before = sandbox.fleet.read_text()
     monkeypatch.chdir(sandbox.folder)  # both name the same log, so both leave it out of the commands that they name
@@ -79,11 +81,24 @@ def test_an_edit_is_refused_as_on_the_command_line(
         assert [each["words"] for each in given["lines"]] == [line for line in said.splitlines() if name in line]
         assert given["lines"][0]["words"].startswith(f"{name}: ")
     assert sandbox.fleet.read_text() == before
-    for nothing in ({}, {"priority": None}, {"verify": []}, {"priority": "1"}, {"max_retries": -1}):
+    nothings: tuple[dict[str, Any], ...] = (
+        {},
+        {"priority": None},
+        {"verify": []},
+        {"priority": "1"},
+        {"max_retries": -1},
+    )
+    for nothing in nothings:
         desk.give("sandbox", {"command": "edit", "name": "plain-2", **nothing}, status=400)
     page = "/fleets/sandbox/tasks"
     assert desk.json(f"{page}/plain-0.json")["form"] is None
     assert desk.json(f"{page}/plain-2.json?at=9")["form"] is None
+    (sandbox.folder / "fork.db").write_bytes(desk.get("/fleets/sandbox/fork").content)
+    with served([sandbox.folder / "fork.db"]) as forked:
+        assert forked.json("/fleets/fork/tasks/plain-2.json")["form"] is None
+        refused = forked.give("fork", {"command": "edit", "name": "plain-2", "priority": 1}, status=409)
+        assert "is the log of the fleet 'sandbox forked at" in refused["refusal"]
+    assert sandbox.fleet.read_text() == before
     assert "<summary>edit plain-2" in desk.get(f"{page}/plain-2", accept="text/html").text
     sandbox.settle('prompt = "Write plain-2.txt"', 'prompt = "Write it"')
     given = desk.give("sandbox", {"command": "edit", "name": "plain-2", "priority": 1}, status=409)
