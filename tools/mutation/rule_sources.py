@@ -100,7 +100,7 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         name="questions",
         changed=(question, question_model),
         names="keep_open waits _may_be_asked".split(),
-    ): featured_fleets.ASKING,
+    ): (*featured_fleets.ASKING, *featured_fleets.STEERING),
     Source(
         *(notifications, board),
         name="notifications",
