@@ -456,3 +456,4 @@ def test_a_profile_keeps_what_it_can_use() -> None:
     profile = NEW.without_rows((Heat.IDLE, Cake))
     assert set(NEW.evolved) - set(profile.evolved) == {EVOLVED[1]}
     assert oven().starting(Oven(seconds=1)).evolved == ()
+    assert NEW._but(evolved=()).evolved == ()
