@@ -9,10 +9,11 @@ type may contain a set: a codec of such a system cannot be made.
 """
 
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from types import GenericAlias
-from typing import Any, Literal, TypeVar, Union
+from typing import Any, Literal, TypeVar, Union, cast
 
 import msgspec
 from pyrsistent import PMap, PVector, pmap, pvector
@@ -403,12 +404,17 @@ def _must_be_ordered(machine: Machine[Any]) -> None:
     activities = (span.during.activity for span in machine.spans.values() if isinstance(span.during, Does))
     effects = (effect for row in machine.rows for effect in row.effects)
     for kind in (machine.record, *machine.events, *activities, *effects):
-        for part in _parts(kind):
-            origin = typing.get_origin(part) or part
-            if isinstance(origin, type) and issubclass(origin, AbstractSet):
-                found = f"machine {machine.name!r}: {kind.__name__} has a {origin.__name__}"
-                message = f"{found}; its order differs between processes, and a log needs one order: use a tuple"
-                raise TypeError(message)
+        if (unordered := _unordered(cast("Hashable", kind))) is not None:
+            found = f"machine {machine.name!r}: {kind.__name__} has a {unordered.__name__}"
+            message = f"{found}; its order differs between processes, and a log needs one order: use a tuple"
+            raise TypeError(message)
+
+
+@lru_cache(maxsize=4096)  # machines share types, and there are as many codecs of a system as readers of its logs
+def _unordered(kind: Any) -> type | None:
+    """Return a type without an order that is within a type; None if there is none."""
+    origins = (typing.get_origin(part) or part for part in _parts(kind))
+    return next((each for each in origins if isinstance(each, type) and issubclass(each, AbstractSet)), None)
 
 
 def _parts(kind: Any) -> Iterator[Any]:
@@ -424,4 +430,10 @@ def _parts(kind: Any) -> Iterator[Any]:
         yield part
         waiting += [*typing.get_args(part), *filter(None, [typing.get_origin(part)])]
         if isinstance(part, type) and issubclass(part, msgspec.Struct):
-            waiting += typing.get_type_hints(part).values()
+            waiting += _hints(cast("Hashable", part))
+
+
+@lru_cache(maxsize=4096)
+def _hints(kind: Any) -> tuple[Any, ...]:
+    """Return the types of a struct's fields."""
+    return tuple(typing.get_type_hints(kind).values())

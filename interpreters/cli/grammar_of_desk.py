@@ -5,7 +5,7 @@ Like ``grammar`` it imports only the argument parser of the standard library.
 
 from typing import Final
 
-from lifefold.interpreters.cli.grammar_parts import Commands, add_command, add_examples, log_option, positive
+from lifefold.interpreters.cli.grammar_parts import Commands, add_command, add_examples, at_option, log_option, positive
 
 _ONE: Final = "the name of an agent or of a task; agent:NAME or task:NAME if both have it"
 
@@ -38,6 +38,7 @@ def _add_output(commands: Commands) -> None:
     )
     output.add_argument("--json", action="store_true", help="print JSON, one object a line")
     log_option(output)
+    at_option(output)
     add_examples(
         output,
         ("output notes", "what the last session at the task notes said"),
@@ -52,7 +53,8 @@ def _add_diff(commands: Commands) -> None:
     diff = add_command(
         commands, "diff", "diff:diff", "show the changes that the work at a task makes, against their base"
     )
-    diff.add_argument("task", metavar="TASK", help="the task's id")
+    diff.add_argument("task", metavar="TASK", help="the task's id; or the first of two logs, to see where they part")
+    diff.add_argument("log", metavar="LOG", nargs="*", help="with [MODULE:SYSTEM] LOG before it: the other log")
     diff.add_argument(
         "--attempt",
         metavar="N",
@@ -76,6 +78,7 @@ def _add_diff(commands: Commands) -> None:
         ("diff notes --verification", "with the output of its verification"),
         ("diff notes --tool meld", "in a program that compares two folders"),
         ("diff notes > notes.patch", "a patch for git apply"),
+        ("diff first.db second.db", "where two runs of a fleet part"),
     )
 
 
@@ -86,6 +89,7 @@ def _add_show(commands: Commands) -> None:
     show.add_argument("name", metavar="TASK|AGENT", help=_ONE)
     show.add_argument("--json", action="store_true", help="print JSON")
     log_option(show)
+    at_option(show)
     add_examples(
         show,
         ("show notes", "a task: state, claims, work, cost, output, verification"),

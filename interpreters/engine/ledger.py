@@ -8,6 +8,7 @@ is ahead of the log and must be discarded.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -67,7 +68,7 @@ class Ledger:
         """
         self.system: Final = system
         self.rules = rules
-        self.codec: Final = codec or Codec(system)
+        self.codec: Final = codec or _codec_of(system)
         self._outcomes: Final = Outcomes(self.codec)
         self.aggregates: Final[dict[str, Aggregate]] = {}
         self.entries = 0
@@ -235,6 +236,11 @@ class Ledger:
     def record(self, name: str, ref: str) -> Any:
         """Return the record of an entity. Raises ``KeyError`` if there is none."""
         return self.aggregates[name].record(ref)
+
+
+@lru_cache(maxsize=8)  # a process has many readers of the logs of one system, and a codec is slow to make
+def _codec_of(system: System) -> Codec:
+    return Codec(system)
 
 
 def _where(entry: Entry) -> str:

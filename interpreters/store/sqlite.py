@@ -26,9 +26,10 @@ import msgspec
 from anyio import to_thread
 
 from lifefold.interpreters.store import descriptors
+from lifefold.interpreters.store.anchor_file import drop_anchor, keep_anchor
 from lifefold.interpreters.store.base import Base
 from lifefold.interpreters.store.chain import Anchor, linked
-from lifefold.interpreters.store.errors import damaged, translated, unreliable
+from lifefold.interpreters.store.errors import damaged, fault_of_disk, of_disk, translated, unreliable
 from lifefold.interpreters.store.lock import open_lock, take_lock, unlockable
 from lifefold.interpreters.store.meta import anchor_of, epoch_of, meta_of
 from lifefold.interpreters.store.place import (
@@ -38,12 +39,22 @@ from lifefold.interpreters.store.place import (
     Place,
     backed_up,
     beside,
-    flush_folder,
     recover,
 )
 from lifefold.interpreters.store.protocol import Batch, Busy, Entry, Fenced, StoredCommand, StoreError, VersionConflict
-from lifefold.interpreters.store.reading import Known, between, connect, is_intact, known_of, read_on
-from lifefold.interpreters.store.schema import migrate, must_be_free, select, write_schema
+from lifefold.interpreters.store.reading import (
+    Chain,
+    Known,
+    between,
+    chain,
+    connect,
+    is_intact,
+    known_of,
+    moment_of,
+    position_at,
+    read_on,
+)
+from lifefold.interpreters.store.schema import migrate, must_be_free, select, write_new
 from lifefold.interpreters.store.wal import write_again
 
 _logger: Final = logging.getLogger(__name__)
@@ -76,6 +87,8 @@ class SqliteStore:
         self.path = path
         self.displaced: Displaced | None = None
         """What happened to the log if it is no longer at its path; ``path`` is its copy then."""
+        self.past: tuple[int, int] | None = None
+        """The position and the time of a log that is read as it was then (``past``); None for a log as it is."""
         self.when_displaced: Callable[[], None] = _nothing
         """Called when the store has noticed that and continues in the copy."""
         self._connection = connection
@@ -97,14 +110,8 @@ class SqliteStore:
         lock = take_lock(path)
         try:
             must_be_free(path)
-            draft = path.with_name(path.name + ".new")
-            draft.unlink(missing_ok=True)
-            try:
-                write_schema(draft, meta)
-                draft.replace(path)
-            finally:
-                draft.unlink(missing_ok=True)
-            flush_folder(path.parent)
+            drop_anchor(path)
+            of_disk(path, partial(write_new, path, meta))
             return cls._writing(path, lock, patient=True)
         except BaseException:
             os.close(lock)
@@ -149,7 +156,9 @@ class SqliteStore:
         self.close()
 
     def close(self) -> None:
-        """Close the file and release the lock."""
+        """Close the file and release the lock. A writer leaves the anchor beside the file."""
+        if self._locks:
+            keep_anchor(self.path, self._connection, self._known.anchor)
         self._connection.close()
         if self._base is not None:
             self._base.close()
@@ -193,6 +202,14 @@ class SqliteStore:
             os.close(lock)
         return False
 
+    def position_at(self, at_ms: int) -> int:
+        """Return the position of the newest entry that is not later than a Unix time; 0 if there is none."""
+        return translated(self.path, lambda: position_at(self._connection, at_ms))
+
+    def time_of(self, seq: int) -> int | None:
+        """Return the time of the entry at a position, in Unix milliseconds; None if there is none."""
+        return translated(self.path, lambda: moment_of(self._connection, seq))
+
     async def append(self, batch: Batch) -> None:
         """Write a batch in one transaction; see ``EventStore``."""
         await self._in_turn(partial(self._append, batch))
@@ -204,6 +221,10 @@ class SqliteStore:
     async def read_on(self, count: int) -> Sequence[Entry]:
         """Return the entries of all streams, as written, without the first ``count``."""
         return await self._in_turn(lambda: read_on(self.path, self._connection, count))
+
+    async def chain(self) -> Chain:
+        """Return all entries with their links, and the anchor, without verifying them."""
+        return await self._in_turn(lambda: chain(self.path, self._connection))
 
     async def between(self, after: int, until: int) -> Sequence[Entry]:
         """Return the entries after one position of the log until another, of all streams."""
@@ -318,6 +339,7 @@ class SqliteStore:
             with suppress(sqlite3.Error):  # the batch is written; the next one tries again
                 self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
             self._base.follow()
+            keep_anchor(self.path, self._connection, self._known.anchor)
 
     def _write(self, connection: sqlite3.Connection, batch: Batch) -> Anchor:
         """Write the parts of a batch; return the newest anchor."""
@@ -385,7 +407,7 @@ def _next_epoch(path: Path, connection: sqlite3.Connection) -> int:
         try:
             write_again(beside(path, WAL))
         except OSError as error:
-            raise unreliable(path, error) from error
+            raise fault_of_disk(path, error) or unreliable(path, error) from error
         epoch_of(path, connection)
         connection.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE name = 'epoch'")
         return epoch_of(path, connection)

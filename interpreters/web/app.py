@@ -24,11 +24,11 @@ from starlette.responses import FileResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from lifefold.interpreters.recorder.forks import written
 from lifefold.interpreters.store import StoreError
 from lifefold.interpreters.web.agent_page import UnknownName
 from lifefold.interpreters.web.commands import Command, Given
 from lifefold.interpreters.web.followed_log import UnknownPosition
-from lifefold.interpreters.web.fork import forked
 from lifefold.interpreters.web.guards import LOGIN, NEEDS_LOGIN, Guards
 from lifefold.interpreters.web.log_page import download
 from lifefold.interpreters.web.openapi import (
@@ -164,7 +164,7 @@ class _Application:
     async def fork(self, request: Request) -> Response:
         """Return a log of its own with the entries up to a position."""
         found = await to_thread.run_sync(view, self._shelf, request)
-        path = await to_thread.run_sync(forked, found)
+        path = await to_thread.run_sync(written, found.log.path, found.moment.seq, found.log.fleet)
         removed = BackgroundTask(shutil.rmtree, path.parent, ignore_errors=True)
         return FileResponse(path, media_type=SQLITE, filename=path.name, background=removed)
 

@@ -41,6 +41,10 @@ _FILE: Final = ("diff ", "index ", "--- ", "+++ ", "new file", "deleted file", "
 
 def diff(arguments: Namespace) -> int:
     """Print what is compared, and the difference; with ``--tool`` show it in another program."""
+    if arguments.log:
+        from lifefold.interpreters.cli.commands.comparing import compare  # noqa: PLC0415 - seldom needed
+
+        return compare((arguments.task, *arguments.log), arguments)
     if arguments.tool and arguments.json:
         raise BadInput("--tool and --json: accepted: one of them")
     with logs.peek(arguments.db) as store:

@@ -51,7 +51,9 @@ def output(arguments: Namespace) -> None:
         raise BadInput("--raw and --json: accepted: one of them")
     if arguments.attempt and arguments.session:
         raise BadInput("--attempt and --session: accepted: one of them")
-    with logs.peek(arguments.db) as store:
+    if arguments.follow and arguments.at:
+        raise BadInput("--follow and --at: accepted: one of them, because the past does not go on")
+    with logs.peek(arguments.db, arguments.at) as store:
         Reading(store, arguments).run()
 
 

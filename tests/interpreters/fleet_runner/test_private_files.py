@@ -9,8 +9,7 @@ import pytest
 
 from fleet_sandbox import Sandbox
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
-from lifefold.interpreters.fleet_runner.specs import write_whole
-from lifefold.interpreters.processes.private import open_private
+from lifefold.interpreters.processes.private import open_private, write_whole
 
 
 @pytest.fixture
