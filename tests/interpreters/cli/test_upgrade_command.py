@@ -14,6 +14,7 @@ from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.engine import Decision, Ledger, LogMismatchError
 from lifefold.interpreters.rules import rules_version
 from lifefold.interpreters.store import Entry, SqliteStore
+from lifefold.interpreters.web.followed_log import FollowedLog
 from old_logs import FLEETS, FOLDER, OVENS, copied, program
 
 
@@ -143,6 +144,10 @@ def test_a_fleets_old_log_is_shown_verified_and_upgraded(
     assert f"to {rules_version(fleet)}; the past stays as it was decided" in " ".join(capsys.readouterr().out.split())
     assert main(["log", "--all", "--db", str(path)]) == 0
     assert "RulesChanged" in capsys.readouterr().out
+    with FollowedLog("fleet", path) as followed:
+        assert followed.take()
+        assert followed.now.seq == 10
+        assert "the rules" in [each.about for each in followed.journal.story]
     assert main(["log", "--task", "index", "--db", str(path)]) == 0
     assert "the past stays" not in capsys.readouterr().out
 
