@@ -128,7 +128,7 @@ class Codec:
     def decode(self, aggregate: str, data: bytes, *, is_past: bool = False) -> Envelope:
         """Return the envelope that was encoded for this aggregate. Raises ``UnreadableEntry``.
 
-        An input of the past, which a log has accepted, may be of older rules: upcasters apply to it, and an event that
+        An input of the past, which a log has accepted, may be of older rules. Upcasters apply to it, and an event that
         no machine knows any more is a ``ForgottenEvent``.
         """
         try:
