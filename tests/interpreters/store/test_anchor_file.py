@@ -7,8 +7,8 @@ from pathlib import Path
 
 import anyio
 import pytest
-from conformance import entry
 
+from conformance import entry
 from lifefold.interpreters.store import Batch, SqliteStore
 from lifefold.interpreters.store.anchor_file import UnreadableAnchor, anchor_beside, read_anchor
 from lifefold.interpreters.store.place import beside
