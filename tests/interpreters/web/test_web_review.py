@@ -23,7 +23,7 @@ def browser() -> Iterator[Browser]:
         yield browser
 
 
-def test_work_is_rejected_and_seen_better_and_a_plan_is_corrected_while_it_runs(browser: Browser, tmp_path: Path) -> None:
+def test_work_is_rejected_and_seen_better_and_a_plan_is_edited_while_it_runs(browser: Browser, tmp_path: Path) -> None:
     """The operator opens no document, and types no command."""
     sandbox = Sandbox(tmp_path).prepare("plain-1", "plain-2")
     sandbox.demand("plain-1", 'approval = "merge"').demand("plain-2", 'depends_on = ["plain-1"]')
