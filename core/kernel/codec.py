@@ -119,7 +119,7 @@ class Codec:
             wire, kind = self._wire.decode(data), aggregate.partition("/")[0]
             read = self.event if is_past and wire.entity else self._event
             event = read(kind, wire.entity, wire.event)
-        except (msgspec.DecodeError, UnicodeDecodeError, KeyError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, KeyError, RecursionError) as error:
             message = f"{aggregate}: this version of lifefold cannot read the entry {data[:200]!r}: {error}"
             raise UnreadableEntry(message) from error
         return Envelope(
