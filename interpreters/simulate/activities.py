@@ -53,8 +53,7 @@ class Activities:
     def let_go(self, part: Part) -> None:
         """Forget an activity that has reported everything, if it is over."""
         name, ref, slot, generation = part
-        running = self._runner.aggregates[name].entities[ref].find(slot)
-        if running is None or running.generation != generation:
+        if self._runner.aggregates[name].entities[ref].find(slot, generation=generation) is None:
             self._processes.pop(part, None)
             self._heard.discard(part)
 
@@ -72,10 +71,14 @@ class Activities:
             is_meant = part[:2] == (name, asked.entity) and self._is_of(part, hastened)
             if is_meant and not process.is_over and process.spoken < len(process.said):
                 if part not in self._heard:
-                    raise Violation(self._system.name, Fault.UNATTENDED, f"{name}, {part[1]}: {asked.effect!r}")
+                    raise self.unreached(part, asked)
                 process.heard = process.spoken = len(process.said) - 1
                 after_ms = self._takes_ms(self._chance.environment.end_ms, "hastened", *part)
                 self._at(part, after_ms, self._speak, part, process)
+
+    def unreached(self, part: Part, asked: RequestedEffect) -> Exception:
+        """Return the error for an effect on an activity that this runner does not attend."""
+        return Violation(self._system.name, Fault.UNATTENDED, f"{part[0]}, {part[1]}: {asked.effect!r}")
 
     def relieve(self, relied_on: Collection[object], is_due: Callable[[Event], bool]) -> None:
         """Let activities without further reports come to an end after all, if a property relies on it.
@@ -87,9 +90,8 @@ class Activities:
             name, ref, slot, generation = part
             aggregate = self._runner.aggregates[name]
             entity = aggregate.entities[ref]
-            running = entity.find(slot)
-            is_live = running is not None and running.generation == generation
-            if running is None or not is_live or not process.spoken == len(process.said) == process.heard:
+            running = entity.find(slot, generation=generation)
+            if running is None or not process.spoken == len(process.said) == process.heard:
                 continue
             ends = [end for kind in self._last(part) for end in kind.examples_for(entity.record)]
             due_end = next((each for each in ends if is_due(each)), None)
