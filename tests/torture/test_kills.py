@@ -1,4 +1,4 @@
-"""A fleet outlasts SIGKILL at a point of its run: nothing is lost, doubled, torn or left; the campaign has all points."""
+"""A fleet outlasts SIGKILL: nothing is lost, doubled, torn or left. The campaign has all points."""
 
 import json
 import subprocess
@@ -51,6 +51,9 @@ def test_a_process_that_is_none_of_a_fleet_has_no_kind() -> None:
         process.kill()
 
 
-@pytest.mark.parametrize("place", [("persisted", "everything"), ("checkout", "git group"), ("agent is at work", "shim")])
+PLACES_HERE = (("persisted", "everything"), ("checkout", "git group"), ("agent is at work", "shim"))
+
+
+@pytest.mark.parametrize("place", PLACES_HERE)
 def test_a_fleet_outlasts_a_kill(place: tuple[str, str]) -> None:
     assert KillCampaign().attempt(PLACES.index(place)).wrong == ()

@@ -16,8 +16,8 @@ from disk import DiskCampaign
 from fuzz import FuzzCampaign
 from kills import KillCampaign
 from power import PowerCampaign
-from reuse import ReuseCampaign
 from results_page import NAMES, PAGE, with_results
+from reuse import ReuseCampaign
 from trials import FOLDER, Campaign, Result, go_on, kept
 
 CAMPAIGNS: Final[Mapping[str, tuple[Callable[[], Campaign], int]]] = {
