@@ -13,7 +13,7 @@ from typing import Final
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "support"))
 
 from disk import DiskCampaign
-from fuzz import FuzzCampaign
+from fuzz import FuzzCampaign, GuidedCampaign
 from kills import KillCampaign
 from power import PowerCampaign
 from results_page import NAMES, PAGE, with_results
@@ -26,6 +26,7 @@ CAMPAIGNS: Final[Mapping[str, tuple[Callable[[], Campaign], int]]] = {
     "kills": (KillCampaign, 1_000),
     "signals": (ReuseCampaign, 20),
     "fuzz": (FuzzCampaign, 100_000),
+    "guided": (GuidedCampaign, 20),
 }
 """By name: the campaign, and its number of trials."""
 

@@ -79,7 +79,7 @@ class DisturbedFleet:
     @contextmanager
     def running(self) -> Iterator[Run]:
         """Run the fleet on the disk."""
-        command = [sys.executable, "-m", "lifefold.interpreters.cli", "run", str(self.sandbox.fleet), "--no-live"]
+        command = [sys.executable, "-m", "lifefold.interpreters.cli", "run", str(self.sandbox.fleet), "--transitions"]
         environment = interposing.environment(under=self._disk, switch=self.switch.path)
         pipe, errors = subprocess.PIPE, subprocess.STDOUT
         with subprocess.Popen(
@@ -149,6 +149,8 @@ class DiskCampaign:
                 fleet = DisturbedFleet(folder)
                 try:
                     wrong = list(fleet.tried(fault, SLOW_MS))
+                except AssertionError as error:  # a line that never came
+                    wrong = [str(error)]
                 finally:
                     fleet.sandbox.kill_all()
         return Verdict(f"{place}: {fault.name.lower().replace('_', '-')}", tuple(wrong), {"faults": 1})

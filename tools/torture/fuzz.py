@@ -7,9 +7,12 @@ of an input. Any other error is a finding, and so is a reader that needs more th
 import contextlib
 import io
 import re
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from time import process_time
@@ -48,6 +51,10 @@ PIECES: Final = (
 """What is put into an input."""
 
 NOW: Final = Now(1_700_000_000_000, 0)
+
+
+RUNS: Final = 2_000
+"""The number of inputs of a reader in a trial of ``guided``."""
 
 
 class Change(NamedTuple):
@@ -239,6 +246,25 @@ def drawn(random: Random) -> list[Change]:
         Change(random.randrange(5), random.random(), random.choice((0, 1, 2, 8, 40, 400)), random.choice(PIECES))
         for _ in range(random.randint(0, 4))
     ]
+
+
+class GuidedCampaign:
+    """Each reader in turn, with ``RUNS`` inputs that follow its branches (``guided``)."""
+
+    name: Final = "guided"
+
+    def attempt(self, number: int) -> Verdict:
+        """Try one reader. Raises ``LookupError`` without atheris."""
+        if find_spec("atheris") is None:
+            raise LookupError("needs atheris, and so a Python with a wheel of it: pip install atheris")
+        name = list(readers())[number % len(readers())]
+        program = [sys.executable, str(Path(__file__).with_name("guided.py")), name, str(RUNS)]
+        done = subprocess.run(program, check=False, capture_output=True, text=True, errors="replace")
+        wrong = () if done.returncode == 0 else (done.stderr[-600:],)
+        return Verdict(name, wrong, {"inputs": RUNS})
+
+    def close(self) -> None:
+        """Keep nothing."""
 
 
 class FuzzCampaign:

@@ -11,7 +11,7 @@ PAGE: Final = Path(__file__).parents[2] / "docs" / "reliability.md"
 BEGIN: Final = "<!-- results: written by `make torture` -->\n"
 END: Final = "<!-- end of results -->\n"
 
-NAMES: Final = ("power", "disk", "kills", "signals", "fuzz")
+NAMES: Final = ("power", "disk", "kills", "signals", "fuzz", "guided")
 
 MOST_POINTS: Final = 60
 """The largest number of points in the second table; operations on files are too many for it."""
