@@ -137,7 +137,7 @@ class Codec:
                 event = self.event(kind, wire.entity, wire.event)
             else:
                 event = self._event(kind, wire.entity, wire.event, is_past=is_past)
-        except (msgspec.DecodeError, UnicodeDecodeError, KeyError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, KeyError, RecursionError) as error:
             message = f"{aggregate}: this version of lifefold cannot read the entry {data[:200]!r}: {error}"
             raise UnreadableEntry(message) from error
         slot = self.slot(kind, wire.entity, wire.slot) if is_past and wire.slot else wire.slot

@@ -175,7 +175,7 @@ class SqliteStore:
         text = self.meta(name)
         try:
             return None if text is None else msgspec.json.decode(text, type=kind)
-        except (msgspec.DecodeError, UnicodeError) as error:
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             raise damaged(self.path, f"its metadata {name!r} cannot be read: {error}") from error
 
     def newest_rules(self) -> str | None:
