@@ -17,6 +17,7 @@ from lifefold.interpreters.testing.interpreters import (
     InterpreterConformance,
 )
 from lifefold.interpreters.testing.laws import LawBrokenError, check_laws
+from lifefold.interpreters.testing.refinement import ForeignEntry, foreign_entry, is_behaviour
 from lifefold.interpreters.testing.run import OpeningRefusedError
 from lifefold.interpreters.testing.stores import STORE_CHECKS, Log, StoreCheck, StoreConformance
 from lifefold.interpreters.testing.strategies import events, systems, traces
@@ -32,6 +33,7 @@ __all__ = [
     "Aspect",
     "Bench",
     "Example",
+    "ForeignEntry",
     "Harness",
     "InterpreterCheck",
     "InterpreterConformance",
@@ -45,6 +47,8 @@ __all__ = [
     "Trace",
     "check_laws",
     "events",
+    "foreign_entry",
+    "is_behaviour",
     "systems",
     "traces",
 ]

@@ -133,14 +133,13 @@ class _Model:
         """Return why the model does not have this input now; an empty text if it does."""
         name, envelope = given
         self._note_recovery(given)
+        if given.cause is not Cause.MESSAGE and name not in self._world.aggregates:
+            return "" if isinstance(envelope.event, Created | Opened) else f"{name} is not open yet"
         match given.cause:
             case Cause.MESSAGE:
                 return self._not_sent(given)
             case Cause.RECOVERY:
                 return self._too_long(envelope)
-            case Cause.COMMAND if name not in self._world.aggregates:
-                opens = isinstance(envelope.event, Created | Opened)
-                return "" if opens else f"{name} is not open yet"
             case Cause.COMMAND if isinstance(envelope.event, Created | EntityQuarantined | EntityReleased):
                 return ""  # the rules know whether the entity may be created, quarantined or released
             case Cause.COMMAND if isinstance(envelope.event, HandlerFailed):
@@ -202,5 +201,3 @@ def _is_such(possible: Envelope, given: Input) -> bool:
     if given.cause in {Cause.TIMER, Cause.CONFIRMATION}:
         return possible.event == envelope.event and possible.at_ms <= envelope.at_ms
     return (possible.slot, possible.generation) == (envelope.slot, envelope.generation)
-
-
