@@ -184,10 +184,8 @@ def first_of_each(
     firsts: dict[tuple[str, ...], int] = {}
     for seed, found in tally.found:
         firsts.setdefault(identity(found), seed)
-    made = (
-        unless_stopped(is_stopped, partial(_made_small, target, seed, tally, faults, limits))
-        for seed in firsts.values()
-    )
+    shrinks = (partial(_made_small, target, seed, tally, faults, limits) for seed in firsts.values())
+    made = (unless_stopped(is_stopped, shrink) for shrink in shrinks)
     return [each for each in made if each is not None]
 
 

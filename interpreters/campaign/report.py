@@ -123,7 +123,7 @@ def speed(tally: Tally) -> str:
 def conclusion(tally: Tally) -> str:
     """Return the conclusion in a few words."""
     if not tally.found:
-        return f"no property is broken in {_seeds(tally)}"
+        return f"no property is broken in {_seeds(tally)}{' on the real engine' if tally.on_engine else ''}"
     broken = len({(found.owner, found.prop) for _, found in tally.found})
     properties = "one property is" if broken == 1 else f"{broken} properties are"
     return f"{properties} broken, in {len(tally.found):,} of {_seeds(tally)}"

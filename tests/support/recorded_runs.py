@@ -17,8 +17,8 @@ from lifefold.core.fleet import system
 from lifefold.interpreters.store import SqliteStore, StoreError
 from lifefold.interpreters.testing.refinement import ForeignEntry, foreign_entry
 
-TAMPERED: Final = "tampered"
-"""The marker of tests that write into a log what no runner writes."""
+FOREIGN: Final = "foreign_log"
+"""The marker of tests whose logs have entries that the shipped rules do not write."""
 
 
 class Place:
@@ -59,7 +59,7 @@ class RecordedRuns:
         """Fail a test that has passed if a log has an entry that is no step of the model."""
         passed = yield
         for log in self._grown():
-            foreign = None if item.get_closest_marker(TAMPERED) else foreign_in(log)
+            foreign = None if item.get_closest_marker(FOREIGN) else foreign_in(log)
             assert foreign is None, f"{log}: {foreign}"
         return passed
 
