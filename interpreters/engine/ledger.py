@@ -8,11 +8,13 @@ is ahead of the log and must be discarded.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
 
 from lifefold.core.kernel import (
+    ENGINE,
     ActivityEnded,
     Aggregate,
     Codec,
@@ -21,6 +23,7 @@ from lifefold.core.kernel import (
     Outcomes,
     Reaction,
     Refusal,
+    RulesChanged,
     RunnerRecovered,
     System,
     TimerFired,
@@ -58,19 +61,31 @@ class Ledger:
     <Aggregate 'intake': version 1, 1 intake>
     """
 
-    def __init__(self, system: System, codec: Codec | None = None) -> None:
-        """Start without aggregates. ``codec`` is one of this system, if there is one already."""
+    def __init__(self, system: System, codec: Codec | None = None, *, rules: str = "") -> None:
+        """Start without aggregates. ``codec`` is one of this system, if there is one already.
+
+        ``rules`` is the version that its decisions are written with (``lifefold.interpreters.rules``).
+        """
         self.system: Final = system
-        self.codec: Final = codec or Codec(system)
+        self.rules = rules
+        self.codec: Final = codec or _codec_of(system)
         self._outcomes: Final = Outcomes(self.codec)
         self.aggregates: Final[dict[str, Aggregate]] = {}
+        self.entries = 0
+        """The number of entries up to now, those about the log itself among them."""
+        self.newest_rules = ""
+        """The version of the rules that decided the newest entry."""
+        self.only_folded = 0
+        """The number of entries that ``verify`` has folded, because other rules decided them."""
         self.last_ms = 0
+        self._of_engine = 0
         self._keys: Final[set[tuple[str, str]]] = set()
 
     def beginning(self, aggregates: Mapping[str, Aggregate]) -> "Ledger":
         """Return another ledger of the same system, with these aggregates and without the keys of their inputs."""
-        other = Ledger(self.system, self.codec)
+        other = Ledger(self.system, self.codec, rules=self.rules)
         other.aggregates.update(aggregates)
+        other._of_engine = self._of_engine
         return other
 
     def decide(self, name: str, envelope: Envelope) -> Decision | Refusal:
@@ -100,32 +115,72 @@ class Ledger:
         envelope = replace(envelope, at_ms=max(envelope.at_ms, self.last_ms))
         if (name, envelope.key) in self._keys:
             return Refusal(envelope, "duplicate", f"{name} has taken an input with the key {envelope.key!r} already")
-        of = self.system.type_of(name)
+        before = self.aggregates.get(name) or self.system.type_of(name).start(name)
         try:
-            reaction = decide(of, self.aggregates.get(name) or of.start(name), envelope)
+            reaction = decide(self.system.type_of(name), before, envelope)
         except DecisionError as failed:
             if envelope.sender or envelope.slot or isinstance(envelope.event, _WITHOUT_SENDER):
                 raise
             return Refusal(envelope, "failed", f"{name}: {failed}")
         if isinstance(reaction, Refusal):
             return reaction
-        return Decision(envelope, self._accept(name, envelope, reaction), reaction)
+        outcome = written(before, envelope, reaction)
+        self._take(name, envelope, reaction)
+        version, wire = reaction.aggregate.version, encode(envelope)
+        entry = Entry(name, version, envelope.at_ms, envelope.key, wire, outcome, self.rules)
+        self._count(entry)
+        return Decision(envelope, entry, reaction)
+
+    @property
+    def is_at_seam(self) -> bool:
+        """Whether other rules decided the newest entry."""
+        return self.entries > 0 and self.newest_rules != self.rules
+
+    def change_rules(self, at_ms: int) -> Decision:
+        """Return the entry which says that the rules of this ledger decide from here on."""
+        event = RulesChanged(self.newest_rules, self.rules)
+        envelope = Envelope("", event, max(at_ms, self.last_ms), "engine")
+        version = self._of_engine + 1
+        return self._seam(envelope, Entry(ENGINE, version, envelope.at_ms, "", encode(envelope), b"{}", self.rules))
+
+    def _seam(self, envelope: Envelope, entry: Entry) -> Decision:
+        """Take an entry about the log itself: it changes no aggregate."""
+        self._of_engine = entry.version
+        self.last_ms = envelope.at_ms
+        self._count(entry)
+        return Decision(envelope, entry, Reaction(Aggregate(ENGINE, entry.version)))
+
+    def _count(self, entry: Entry) -> None:
+        self.entries += 1
+        self.newest_rules = entry.rules
 
     def fold(self, entries: Iterable[Entry]) -> Iterator[Decision]:
         """Fold the entries of a log, one by one. Raises ``LogMismatchError`` where an entry cannot be read."""
         return (self._again(entry) for entry in entries)
 
     def verify(self, entries: Iterable[Entry]) -> Iterator[Decision]:
-        """Decide on the inputs of a log again, one by one. The rules that wrote the log must be these.
+        """Decide on the inputs of a log again, one by one; fold those on which other rules decided.
 
-        Raises ``LogMismatchError`` where a decision differs from the written one.
+        A ledger without a version of its rules decides on all. Raises ``LogMismatchError`` where a decision differs
+        from the written one. ``only_folded`` counts the entries that are folded.
         """
-        return (self._decided_again(entry) for entry in entries)
+        return (self._verified(entry) for entry in entries)
+
+    def _verified(self, entry: Entry) -> Decision:
+        if entry.stream == ENGINE:
+            return self._again(entry)
+        if self.rules and entry.rules != self.rules:
+            self.only_folded += 1
+            return self._again(entry)
+        return self._decided_again(entry)
 
     def _again(self, entry: Entry) -> Decision:
         """Make the reaction of an entry again."""
         name = entry.stream
         envelope = self._read(entry)
+        if name == ENGINE:
+            self._must_follow(entry, self._of_engine + 1)
+            return self._seam(envelope, entry)
         of = self.system.type_of(name)
         before = self.aggregates.get(name) or of.start(name)
         self._must_follow(entry, before.version + 1)
@@ -135,6 +190,7 @@ class Ledger:
             message = f"{_where(entry)}: {error}"
             raise LogMismatchError(message) from error
         self._take(name, envelope, reaction)
+        self._count(entry)
         return Decision(envelope, entry, reaction)
 
     def _decided_again(self, entry: Entry) -> Decision:
@@ -149,7 +205,7 @@ class Ledger:
             message = f"{where}: these rules refuse an input that the log has accepted: {decision.reason}"
             raise LogMismatchError(message)
         self._must_follow(entry, decision.entry.version)
-        if decision.entry != entry:
+        if replace(decision.entry, rules=entry.rules) != entry:
             message = f"{where}: these rules decide otherwise than the log says; other rules wrote it, or it is damaged"
             raise LogMismatchError(message)
         return decision
@@ -170,14 +226,8 @@ class Ledger:
             message = f"{_where(entry)}: the entry before it is missing"
             raise LogMismatchError(message)
 
-    def _accept(self, name: str, envelope: Envelope, reaction: Reaction) -> Entry:
-        """Make a decision the present state, and return its entry."""
-        before = self.aggregates.get(name) or self.system.type_of(name).start(name)
-        outcome = written(before, envelope, reaction)
-        self._take(name, envelope, reaction)
-        return Entry(name, reaction.aggregate.version, envelope.at_ms, envelope.key, encode(envelope), outcome)
-
     def _take(self, name: str, envelope: Envelope, reaction: Reaction) -> None:
+        """Make a decision the present state."""
         self.aggregates[name] = reaction.aggregate
         self.last_ms = envelope.at_ms
         if envelope.key:
@@ -186,6 +236,11 @@ class Ledger:
     def record(self, name: str, ref: str) -> Any:
         """Return the record of an entity. Raises ``KeyError`` if there is none."""
         return self.aggregates[name].record(ref)
+
+
+@lru_cache(maxsize=8)  # a process has many readers of the logs of one system, and a codec is slow to make
+def _codec_of(system: System) -> Codec:
+    return Codec(system)
 
 
 def _where(entry: Entry) -> str:

@@ -14,6 +14,7 @@ import msgspec
 
 from lifefold.core.kernel import START_MS, Cause, Input, Machine, System, alone, replace
 from lifefold.interpreters.engine import Decision, Engine, Interpreter, Ledger
+from lifefold.interpreters.rules import rules_version
 from lifefold.interpreters.simulate.actors import Actors
 from lifefold.interpreters.simulate.choices import Choices, Name
 from lifefold.interpreters.simulate.environment import Chance, Environment
@@ -65,7 +66,8 @@ def log_of(target: System | Machine[Any], entries: Iterable[Input]) -> list[Writ
 
     Raises ``ValueError`` if one is refused.
     """
-    ledger = Ledger(_system(target))
+    system = _system(target)
+    ledger = Ledger(system, rules=rules_version(system))
     decided = [ledger.decide(*each) for each in entries]
     written = [each.entry for each in decided if isinstance(each, Decision)]
     if len(written) < len(decided):

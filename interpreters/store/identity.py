@@ -5,12 +5,17 @@ import os
 import sqlite3
 import struct
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from lifefold.interpreters.store.errors import NotAStore
+from lifefold.interpreters.store.errors import NotAStore, fault_of_disk, of_disk
 
-SCHEMA_VERSION: Final = 4
+SCHEMA_VERSION: Final = 5
+WITHOUT_RULES: Final = 4
+"""The version whose entries have no column for the version of their rules. It is read, and its next writer adds it."""
+
+READABLE: Final = (WITHOUT_RULES, SCHEMA_VERSION)
 APPLICATION_ID: Final = 0x11FEF01D
 """Marks the file as a lifefold log; ``file`` and ``sqlite3`` show it."""
 
@@ -36,16 +41,19 @@ def must_be_ours(path: Path) -> None:
             (application,) = connection.execute("PRAGMA application_id").fetchone()
             (version,) = connection.execute("PRAGMA user_version").fetchone()
     except sqlite3.Error as error:
-        header = _header(path) if path.with_name(path.name + "-wal").exists() else None
+        header = of_disk(path, partial(_header, path)) if path.with_name(path.name + "-wal").exists() else None
         if header is None:
+            if found := fault_of_disk(path, error):
+                raise found from error
             message = f"{path}: is not a lifefold log ({error})"
             raise NotAStore(message) from error
         application, version = header  # a full disk may interrupt a checkpoint: SQLite can repair the file
     if application != APPLICATION_ID:
         message = f"{path}: is not a lifefold log (a SQLite file of another program)"
         raise NotAStore(message)
-    if version != SCHEMA_VERSION:
-        message = f"{path}: has version {version}, this lifefold reads {SCHEMA_VERSION}; use the one that wrote it"
+    if version not in READABLE:
+        reads = " and ".join(map(str, READABLE))
+        message = f"{path}: has version {version}, this lifefold reads {reads}; use the one that wrote it"
         raise NotAStore(message)
 
 

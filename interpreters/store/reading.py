@@ -7,14 +7,23 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from lifefold.interpreters.store.chain import FIRST, Anchor, BrokenChain, verified
-from lifefold.interpreters.store.errors import NotAStore, damaged, translated
+from lifefold.interpreters.store.errors import NotAStore, damaged, fault_of_disk, translated
 from lifefold.interpreters.store.identity import must_be_ours
 from lifefold.interpreters.store.meta import anchor_of, meta_of, must_be_whole
 from lifefold.interpreters.store.protocol import Busy, Entry, StoreError
+from lifefold.interpreters.store.schema import select
 from lifefold.interpreters.store.wal import is_busy, open_shared
 
 BUSY_TIMEOUT_S: Final = 5.0
 """How long SQLite waits for another program before it reports that the file is busy."""
+
+
+class Chain(NamedTuple):
+    """Entries with their links: the anchor before the first one, and the anchor in the log."""
+
+    begin: Anchor
+    rows: list[tuple[Entry, bytes]]
+    end: Anchor
 
 
 class Known(NamedTuple):
@@ -33,6 +42,8 @@ def connect(path: Path) -> sqlite3.Connection:
         if is_busy(error):
             message = f"{path}: another program keeps the log busy ({error})"
             raise Busy(message) from error
+        if found := fault_of_disk(path, error):
+            raise found from error
         message = f"{path}: cannot be read as a log ({error})"
         raise NotAStore(message) from error
     try:
@@ -50,22 +61,45 @@ def read_on(path: Path, connection: sqlite3.Connection, count: int) -> list[Entr
 
     Positions count from 1 without gaps, so the entries are found by position and not counted again.
     """
-    connection.execute("BEGIN")
+    found = chain(path, connection, count)
     try:
-        anchor = anchor_of(path, connection)
-        before = connection.execute(_LINK, (count,)).fetchone() if count else (FIRST,)
-        rows = [(Entry(*each[:-1]), each[-1]) for each in connection.execute(_ENTRIES, (count,))]
-    finally:
-        connection.execute("COMMIT")
-    try:
-        return verified(Anchor(count, FIRST if before is None else before[0]), rows, anchor)
+        return verified(*found)
     except BrokenChain as error:
         raise damaged(path, str(error)) from error
 
 
+def chain(path: Path, connection: sqlite3.Connection, count: int = 0) -> Chain:
+    """Return all entries after the first ``count`` with their links, from one snapshot."""
+    connection.execute("BEGIN")
+    try:
+        anchor = anchor_of(path, connection)
+        before = connection.execute(_LINK, (count,)).fetchone() if count else (FIRST,)
+        rows = [(Entry(*each[:-1]), each[-1]) for each in connection.execute(_entries(connection), (count,))]
+    finally:
+        connection.execute("COMMIT")
+    return Chain(Anchor(count, FIRST if before is None else before[0]), rows, anchor)
+
+
 def between(connection: sqlite3.Connection, after: int, until: int) -> list[Entry]:
     """Return the entries after one position until another; their chain was verified when the log was read."""
-    return [Entry(*each) for each in connection.execute(_BETWEEN, (after, until))]
+    query = select(connection, "WHERE position > ? AND position <= ? ORDER BY position")
+    return [Entry(*each) for each in connection.execute(query, (after, until))]
+
+
+def position_at(connection: sqlite3.Connection, at_ms: int) -> int:
+    """Return the position of the newest entry that is not later than a time, which never goes back; 0 without any."""
+    low, (high,) = 0, connection.execute("SELECT COALESCE(MAX(position), 0) FROM entries").fetchone()
+    while low < high:
+        middle = (low + high + 1) // 2
+        then = moment_of(connection, middle)
+        low, high = (middle, high) if then is not None and then <= at_ms else (low, middle - 1)
+    return int(low)
+
+
+def moment_of(connection: sqlite3.Connection, seq: int) -> int | None:
+    """Return the time of the entry at a position; None if there is none."""
+    found = connection.execute("SELECT at_ms FROM entries WHERE position = ?", (seq,)).fetchone()
+    return None if found is None else int(found[0])
 
 
 def known_of(path: Path, connection: sqlite3.Connection) -> Known:
@@ -95,11 +129,8 @@ def _must_have(path: Path, connection: sqlite3.Connection, known: Known) -> None
         raise damaged(path, "it is not the log that was written here")
 
 
-_ENTRIES: Final = (
-    "SELECT stream, version, at_ms, key, envelope, outcome, link FROM entries WHERE position > ? ORDER BY position"
-)
+def _entries(connection: sqlite3.Connection) -> str:
+    return select(connection, "WHERE position > ? ORDER BY position", link="link")
+
+
 _LINK: Final = "SELECT link FROM entries WHERE position = ?"
-_BETWEEN: Final = (
-    "SELECT stream, version, at_ms, key, envelope, outcome FROM entries"
-    " WHERE position > ? AND position <= ? ORDER BY position"
-)

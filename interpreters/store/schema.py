@@ -6,9 +6,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from lifefold.interpreters.store.identity import APPLICATION_ID, SCHEMA_VERSION
+from lifefold.interpreters.store.identity import APPLICATION_ID, SCHEMA_VERSION, WITHOUT_RULES
 from lifefold.interpreters.store.meta import digest_of_meta
 from lifefold.interpreters.store.permissions import make_private_file
+from lifefold.interpreters.store.place import flush_folder
 from lifefold.interpreters.store.protocol import StoreError
 
 _SCHEMA: Final = (
@@ -21,6 +22,7 @@ _SCHEMA: Final = (
     "    key TEXT NOT NULL,\n"
     "    envelope BLOB NOT NULL,\n"
     "    outcome BLOB NOT NULL,\n"
+    "    rules TEXT NOT NULL DEFAULT '',\n"
     "    link BLOB NOT NULL,\n"
     "    UNIQUE (stream, version)\n"
     ");\n"
@@ -40,6 +42,48 @@ def write_schema(path: Path, meta: Mapping[str, str]) -> None:
         connection.executescript(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION};")
         connection.executescript(_SCHEMA)
         connection.executemany("INSERT INTO meta VALUES (?, ?)", {**meta, "digest": digest_of_meta(meta)}.items())
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Give a log of an earlier version the tables of this one. Its writer does that before it writes."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if version_of(connection) == WITHOUT_RULES:
+            connection.execute("ALTER TABLE entries ADD COLUMN rules TEXT NOT NULL DEFAULT ''")
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def select(connection: sqlite3.Connection, rest: str, *, link: str = "") -> str:
+    """Return a query for entries, with these clauses; a reader may find a log that no writer has migrated.
+
+    ``link`` is a further column.
+    """
+    rules = "''" if version_of(connection) == WITHOUT_RULES else "rules"
+    columns = ", ".join(filter(None, ("stream, version, at_ms, key, envelope, outcome", rules, link)))
+    return f"SELECT {columns} FROM entries {rest}"  # noqa: S608 - all parts are constants of this program
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """Return the version of a log's tables."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)
+
+
+def write_new(path: Path, meta: Mapping[str, str]) -> None:
+    """Make an empty log at a path, whole or not at all, and durably."""
+    draft = path.with_name(path.name + ".new")
+    draft.unlink(missing_ok=True)
+    try:
+        write_schema(draft, meta)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    flush_folder(path.parent)
 
 
 def must_be_free(path: Path) -> None:

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from lifefold.core.kernel import Machine, Row, System
+from lifefold.core.kernel import Machine, Row, System, alone
 from lifefold.interpreters.called import called
 from lifefold.interpreters.search.configuration import Bounds
 from lifefold.interpreters.search.opening import Opening, opened
@@ -71,6 +71,38 @@ def named(name: str) -> Target:
     )
 
 
+def of_logs(name: str) -> Target:
+    """Return the target of a system by which a log is read: shipped, or ``module:attribute``, with or without opening.
+
+    Raises ``UnusableTarget``.
+    """
+    if ":" not in name:
+        return named(name) if name not in systems() else _shipped(name)
+    found, made, needs = _attribute(name, *name.partition(":")[::2]), False, _needs(name)
+    if _is_function(found):
+        found, made = _called(name, found), True
+    spelled = f"{name.partition(':')[2]}{'()' if made else ''}"
+    match found:
+        case Machine():
+            return Target(name, found, (), Bounds(), needs, spelled)
+        case System():
+            return Target(name, found, (), Bounds(), needs, spelled)
+        case (System() as system, _opening):
+            return Target(name, system, (), Bounds(), needs, f"{spelled}[0]")
+        case _:
+            raise UnusableTarget(f"{name} is {called(found)}; accepted: a System, or {_ACCEPTED}")
+
+
+def _shipped(name: str) -> Target:
+    """Return a shipped system with its own properties: those of its small configurations need not hold in every log."""
+    return Target(name, systems()[name], (), Bounds(), (SHIPPED, "systems"), f'systems()["{name}"]')
+
+
+def _needs(name: str) -> tuple[str, str]:
+    module, _, attribute = name.partition(":")
+    return module, attribute.partition(".")[0]
+
+
 def _listed(name: str) -> str:
     """Return where targets are listed; for a name like that of a fleet all fleets, because no command lists them."""
     fleets = f"; the small fleets are {', '.join(sorted(larger()))}" if name.startswith("fleet") else ""
@@ -88,11 +120,29 @@ def _meant(name: str) -> str:
 _ACCEPTED: Final = "a Machine, a pair (System, opening), or a function without parameters that returns one of them"
 
 
-def _found(name: str) -> Target:
+def system_named(name: str) -> System:
+    """Return the system of ``module:attribute``, with or without an opening. Raises ``UnusableTarget``."""
+    value, _ = _value(name)
+    match value:
+        case Machine():
+            return alone(value)[0]
+        case System() | (System(), _):
+            return value if isinstance(value, System) else value[0]
+        case _:
+            raise UnusableTarget(f"{name} is {called(value)}; accepted: a System, or {_ACCEPTED}")
+
+
+def _value(name: str) -> tuple[Any, bool]:
+    """Return what a name stands for, and whether a function has made it."""
     module, _, attribute = name.partition(":")
     found = _attribute(name, module, attribute)
     made = _is_function(found)
-    value: Machine[Any] | System | tuple[Any, ...] = _called(name, found) if made else found
+    return _called(name, found) if made else found, made
+
+
+def _found(name: str) -> Target:
+    module, _, attribute = name.partition(":")
+    value, made = _value(name)
     spelled, needs = f"{attribute}{'()' if made else ''}", (module, attribute.partition(".")[0])
     match value:
         case Machine():

@@ -8,6 +8,7 @@ from lifefold.interpreters.testing.adapters import (
     AdapterConformance,
     Recording,
 )
+from lifefold.interpreters.testing.evolution import EvolutionError, OldLog, check_evolution
 from lifefold.interpreters.testing.harness import Harness
 from lifefold.interpreters.testing.interpreters import (
     INTERPRETER_CHECKS,
@@ -32,6 +33,7 @@ __all__ = [
     "AdapterConformance",
     "Aspect",
     "Bench",
+    "EvolutionError",
     "Example",
     "ForeignEntry",
     "Harness",
@@ -39,12 +41,14 @@ __all__ = [
     "InterpreterConformance",
     "LawBrokenError",
     "Log",
+    "OldLog",
     "OpeningRefusedError",
     "Recording",
     "StoreCheck",
     "StoreConformance",
     "Taken",
     "Trace",
+    "check_evolution",
     "check_laws",
     "events",
     "foreign_entry",

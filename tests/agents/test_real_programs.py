@@ -5,6 +5,8 @@ installs the programs; the tests of one that is not there are skipped. A session
 alone: home, repository and model service are its own.
 """
 
+import json
+import signal
 import time
 from collections.abc import Iterable
 from functools import reduce
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 import anyio
+import msgspec
 import pytest
 
 from agent_charges import charged
@@ -21,7 +24,9 @@ from dialects import Served
 from homes import environment, is_there
 from lifefold.core.policy.outcomes import Outcome
 from lifefold.interpreters.adapters import Tokens, adapter_of
+from lifefold.interpreters.adapters.mcp_config import PERMISSION_TOOL, SERVER, mcp_config
 from lifefold.interpreters.doctor.programs import AgentProgram, examined
+from lifefold.interpreters.fleet_runner.agent_programs import LIFEFOLD
 from record import without_places
 from sessions import Sandbox, Session
 
@@ -74,6 +79,26 @@ def total(sessions: Iterable[Session]) -> tuple[int, int, int, int]:
     return served.input, served.cached, 0, served.output
 
 
+@pytest.mark.agents
+@pytest.mark.parametrize("program", ["claude"])
+def test_the_model_is_offered_the_tools_of_the_fleet_at_once(program: str, tmp_path: Path) -> None:
+    """It need not search for them. The permission tool is the program's, and the model cannot call it."""
+    config = json.loads(mcp_config(LIFEFOLD))
+    config["mcpServers"][SERVER]["env"] = {
+        "LIFEFOLD_AGENT": "ann", "LIFEFOLD_TASK": "T1", "LIFEFOLD_TOKEN": "1-00", "LIFEFOLD_DB": "none.db",
+    }  # fmt: skip
+    words = (f"--mcp-config={json.dumps(config)}", f"--permission-prompt-tool={PERMISSION_TOOL}")
+    found = Sandbox(program, tmp_path).session(msgspec.structs.replace(CASES[program]["success"], arguments=words))
+    assert found.end.outcome is Outcome.SUCCESS
+    own = {each.removeprefix(f"mcp__{SERVER}__") for each in found.tools if each.startswith("mcp__")}
+    assert own == {"ask_operator", "split", "report", "task"}
+
+
+def killed_total(session: Session) -> tuple[int, int, int, int]:
+    """Return the served tokens of a killed session, as far as it prints them: of a message the first output token."""
+    return session.served.input, session.served.cached, 0, 1
+
+
 def must_be_as_recorded(program: str, name: str, session: Session, folder: Path, resets_at_s: int) -> None:
     """Assert that a session ended as its recording did, with the same totals, works and limits."""
     outcome, reason = OUTCOMES[program][name]
@@ -88,6 +113,24 @@ def must_be_as_recorded(program: str, name: str, session: Session, folder: Path,
         if place == [program, name]:
             assert last_total(session.facts, counted) == total
     assert works(session.facts) == WORKS.get((program, name), works(session.facts))
+
+
+@pytest.mark.agents
+@pytest.mark.parametrize("program", ["claude"])
+def test_sessions_after_a_killed_one_are_charged_what_they_were_served(program: str, tmp_path: Path) -> None:
+    """The second and the third one, too. The killed session lacks the output tokens of its unfinished message."""
+    sandbox, cases = Sandbox(program, tmp_path), CASES[program]
+    sessions, before = list[Session](), ""
+    for each, conversation in (("success", "new"), ("killed", "resumed"), *(("success", "resumed"),) * 3):
+        case = msgspec.structs.replace(cases[each], conversation=conversation)
+        sessions.append(sandbox.session(case, before, ended_by=signal.SIGKILL))
+        before = sessions[-1].conversation
+    _, killed, *later = sessions
+    printed = charged([killed])
+    assert printed == Tokens(*killed_total(killed))
+    told = [each for each in sessions if each is not killed]
+    assert charged(sessions) == Tokens(*total(told)).plus(printed)
+    assert {each.conversation for each in later} == {before}
 
 
 @pytest.mark.agents

@@ -224,7 +224,7 @@ def test_a_log_of_another_system_is_bad_input(tmp_path: Path, command: str, caps
     anyio.run(log_of_a_kiln, tmp_path / "kiln.db")
     assert main([command, "--db", str(tmp_path / "kiln.db")]) == 2
     said = capsys.readouterr().err
-    assert "this is not the log of a fleet; its aggregates are 'kiln'; read it with its own system" in said
+    assert "this is not the log of a fleet; its aggregates are 'kiln'; name its own system before it" in said
     assert "Ledger(system).fold" in said
     assert "docs/extending.md" in said
     assert "cannot read" not in said
@@ -240,7 +240,7 @@ def test_a_log_that_cannot_be_written_any_more_ends_the_run_in_two_lines_and_the
         assert run.process.returncode == 3
     complaint = told[told.index("lifefold: ") :].splitlines()
     assert [line[:30] for line in complaint] == [f"lifefold: {sandbox.log}"[:30], "The run has ended. When that i"]
-    assert "nothing of this was written" in complaint[0]
+    assert "nothing of this was acknowledged" in complaint[0]
     assert "give the same command again" in complaint[1]
     sandbox.wait_for_all()
     assert "1 of 1 tasks closed" in sandbox.run()
