@@ -11,6 +11,7 @@ type may contain a set: a codec of such a system cannot be made.
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from functools import cache
 from types import GenericAlias
 from typing import Any, Literal, Union
 
@@ -175,6 +176,10 @@ class Codec:
         event: Event | _CreatedWire = self._events[kind][ref.partition(":")[0]].decode(data)
         return Created(self._record(kind, ref).decode(event.record)) if isinstance(event, _CreatedWire) else event
 
+    def record(self, kind: str, ref: str, data: msgspec.Raw) -> Any:
+        """Return a whole record. Raises ``msgspec.DecodeError``, ``KeyError``."""
+        return self._record(kind, ref).decode(data)
+
     def _record(self, kind: str, ref: str) -> "_RecordDecoder":
         return self._records[kind][ref.partition(":")[0]]
 
@@ -300,10 +305,28 @@ def _activity_decoders(machine: Machine[Any]) -> dict[str, "msgspec.json.Decoder
     }
 
 
+def written_types(machine: Machine[Any]) -> Iterator[str]:
+    """Yield every struct type that the log of a machine can have, with the types and defaults of its fields."""
+    parts = dict.fromkeys(part for kind in _written(machine) for part in _parts(kind) if isinstance(part, type))
+    yield from (_shape(part) for part in parts if issubclass(part, msgspec.Struct))
+
+
+@cache
+def _shape(of: type[msgspec.Struct]) -> str:
+    fields = ", ".join(f"{name}: {_hints(of)[name]!r}" for name in of.__struct_fields__)
+    return f"{of.__module__}.{of.__qualname__}({fields}) {of.__struct_defaults__!r}"
+
+
+def _written(machine: Machine[Any]) -> Iterator[Any]:
+    """Yield the types of a machine's record, events, activities and effects."""
+    yield machine.record
+    yield from machine.events
+    yield from (span.during.activity for span in machine.spans.values() if isinstance(span.during, Does))
+    yield from (effect for row in machine.rows for effect in row.effects)
+
+
 def _must_be_ordered(machine: Machine[Any]) -> None:
-    activities = (span.during.activity for span in machine.spans.values() if isinstance(span.during, Does))
-    effects = (effect for row in machine.rows for effect in row.effects)
-    for kind in (machine.record, *machine.events, *activities, *effects):
+    for kind in _written(machine):
         for part in _parts(kind):
             origin = typing.get_origin(part) or part
             if isinstance(origin, type) and issubclass(origin, AbstractSet):
@@ -325,4 +348,10 @@ def _parts(kind: Any) -> Iterator[Any]:
         yield part
         waiting += [*typing.get_args(part), *filter(None, [typing.get_origin(part)])]
         if isinstance(part, type) and issubclass(part, msgspec.Struct):
-            waiting += typing.get_type_hints(part).values()
+            waiting += _hints(part).values()
+
+
+@cache
+def _hints(of: type[msgspec.Struct]) -> Mapping[str, Any]:
+    """Return the types of a struct's fields and class variables."""
+    return typing.get_type_hints(of)

@@ -28,6 +28,7 @@ from lifefold.core.kernel import (
     replace,
 )
 from lifefold.core.kernel.shown import counted, shown
+from lifefold.core.kernel.snapshot import must_recover
 from lifefold.effects import Begin, CancelTimer, End, StartTimer, Tell
 from lifefold.interpreters.engine.activities import Activities
 from lifefold.interpreters.engine.clock import Clock, WallClock
@@ -39,6 +40,7 @@ from lifefold.interpreters.engine.interpreter import EffectContext, Interpreter
 from lifefold.interpreters.engine.ledger import Decision, Ledger
 from lifefold.interpreters.engine.log_writer import LogWriter
 from lifefold.interpreters.engine.misuse import Stage, must_be
+from lifefold.interpreters.engine.snapshots import SnapshotTaker, load
 from lifefold.interpreters.engine.timers import Timers
 from lifefold.interpreters.store import EventStore
 
@@ -47,6 +49,9 @@ BATCH_LIMIT: Final = 1_000
 
 POLL_MS: Final = 100
 """The pause between two queries for operator commands."""
+
+_WITHOUT_RECORD: Final = (Tell, Begin, End, StartTimer, CancelTimer)
+"""Effects that are no work for a queue: they follow from the state, or a receiver accepts them."""
 
 Work = Callable[[], Coroutine[Any, Any, None]]
 
@@ -109,7 +114,7 @@ class Engine:
         self._unrecovered: Final[set[str]] = set()
         self._queues: Final[dict[str, EffectQueue]] = {}
         self._performed: dict[str, int] = {}
-        self._untold: Final[dict[tuple[str, str, int], Tell]] = {}
+        self._snapshots: Final = SnapshotTaker(self.ledger, store)
         self._tasks: TaskGroup | None = None
 
     def __repr__(self) -> str:
@@ -142,22 +147,20 @@ class Engine:
         self._stage = Stage.LOADING
         # Messages and effects of the log may have been lost with the runner: the fold collects those without a record.
         performed = self._performed = dict(await self._store.performed())
-        for decision in self.ledger.fold(await self._store.read()):
+        loaded = await load(self.ledger, self._store, sampled=True)
+        self._snapshots.begin(loaded)
+        for stream, envelope in loaded.failures:
+            self.failures.note(stream, envelope)
+        for decision in self.ledger.fold(loaded.entries):
             stream, version = decision.entry.stream, decision.entry.version
             for index, requested in enumerate(decision.reaction.effects):
-                effect = requested.effect
-                if isinstance(effect, Tell):
-                    self._untold[stream, effect.aggregate, effect.ordinal] = effect
-                elif not isinstance(effect, Begin | End | StartTimer | CancelTimer) and version > performed.get(
-                    stream, 0
-                ):
+                if not isinstance(requested.effect, _WITHOUT_RECORD) and version > performed.get(stream, 0):
                     context = EffectContext(decision.reaction.aggregate, requested.entity, version, index)
                     self._owed.append((stream, requested, context))
             self.failures.note(stream, decision.envelope)
-            # A message is delivered if its receiver has it in the log, so a folded delivery settles it.
-            if decision.envelope.sender:
-                self._untold.pop((decision.envelope.sender, stream, decision.envelope.ordinal), None)
-        must_be_known(self.aggregates, [*self._untold.values(), *(requested.effect for _, requested, _ in self._owed)])
+            self._snapshots.note(decision)
+        untold = self._snapshots.untold.values()
+        must_be_known(self.aggregates, [*untold, *(requested.effect for _, requested, _ in self._owed)])
         self._stage = Stage.LOADED
 
     def resume(self) -> None:
@@ -172,13 +175,16 @@ class Engine:
         offered = list(self._inputs)
         self._inputs.clear()  # offered inputs come last: RunnerRecovered would begin their activities a second time
         down_ms = max(0, self.clock.now_ms() - self.ledger.last_ms)
-        self._unrecovered.update(self.aggregates)
-        for name in self.aggregates:
+        recovering = [
+            name for name, each in self.aggregates.items() if must_recover(self.ledger.system.type_of(name), each)
+        ]
+        self._unrecovered.update(recovering)
+        for name in recovering:
             self.report(name, Envelope("", RunnerRecovered(down_ms), self.clock.now_ms(), "engine"))
-        for (sender, _, _), tell in self._untold.items():  # after RunnerRecovered, for the same reason
+        for (sender, _, _), tell in self._snapshots.untold.items():  # after RunnerRecovered, for the same reason
             self._tell(sender, tell)
-        self._untold.clear()
         self._inputs.extend(offered)
+        self._put_owed()
 
     def offer(self, aggregate: str, envelope: Envelope) -> None:
         """Queue an input without waiting for its outcome. The engine's clock gives its timestamp.
@@ -282,7 +288,9 @@ class Engine:
                 self._arrived = anyio.Event()
                 await self._arrived.wait()
             batch = [self._inputs.popleft() for _ in range(min(len(self._inputs), BATCH_LIMIT))]
-            for given, decision in await self._writer.commit(batch, self._take_performed()):
+            await self._writer.know(batch)
+            snapshot = self._snapshots.taken(self._is_quiet, self.failures.of_running)
+            for given, decision in await self._writer.commit(batch, self._take_performed(), snapshot):
                 self._release(given, decision)
 
     def _release(self, given: Input, decision: Decision | Refusal) -> None:
@@ -290,6 +298,7 @@ class Engine:
         outcome: Reaction | Refusal = decision if isinstance(decision, Refusal) else decision.reaction
         self.failures.note(given.aggregate, given.envelope)
         if isinstance(decision, Decision):
+            self._snapshots.note(decision)
             for index, requested in enumerate(decision.reaction.effects):
                 self._perform(decision, index, requested)
             self._perform_owed(decision)
@@ -321,10 +330,18 @@ class Engine:
         """
         if self._unrecovered and isinstance(decision.envelope.event, RunnerRecovered):
             self._unrecovered.discard(decision.entry.stream)
-            if not self._unrecovered:
-                for name, requested, context in self._owed:
-                    self._queue(name).put(requested, context)
-                self._owed.clear()
+            self._put_owed()
+
+    def _put_owed(self) -> None:
+        if not self._unrecovered:
+            for name, requested, context in self._owed:
+                self._queue(name).put(requested, context)
+            self._owed.clear()
+
+    def _is_quiet(self, aggregate: str) -> bool:
+        """Tell whether all effects of an aggregate are performed: its snapshot then has no effects to remember."""
+        queue = self._queues.get(aggregate)
+        return (queue is None or queue.is_idle) and all(name != aggregate for name, _, _ in self._owed)
 
     def _tell(self, sender: str, tell: Tell) -> None:
         envelope = Envelope(
@@ -352,7 +369,8 @@ class Engine:
             queue.wait_no_more()
         for queue in self._queues.values():
             await queue.empty()
-        await self._writer.commit((), self._take_performed())
+        snapshot = self._snapshots.taken(self._is_quiet, self.failures.of_running, at_end=True)
+        await self._writer.commit((), self._take_performed(), snapshot)
 
     async def _watch_commands(self) -> None:
         """Queue operator commands from the store, and have performed effects recorded."""

@@ -33,7 +33,7 @@ def _owed(effects: Iterable[Effect]) -> Iterator[str]:
 
 def _running(aggregates: Mapping[str, Aggregate]) -> Iterator[str]:
     for name, aggregate in aggregates.items():
-        for entity in aggregate.entities.values():
+        for entity in aggregate.entities.unarchived().values():
             for part in entity.running:
                 if isinstance(part.activity, ForgottenActivity):
                     yield f"the activity {part.activity.name} of {name}, {entity.ref}"

@@ -8,6 +8,7 @@ is ahead of the log and must be discarded.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Any, Final
 
 import msgspec
@@ -30,6 +31,7 @@ from lifefold.core.kernel import (
     replace,
     written,
 )
+from lifefold.core.kernel.snapshot import Snapshots
 from lifefold.interpreters.store import Entry
 
 
@@ -66,6 +68,23 @@ class Ledger:
         self.aggregates: Final[dict[str, Aggregate]] = {}
         self.last_ms = 0
         self._keys: Final[set[tuple[str, str]]] = set()
+
+    @cached_property
+    def snapshots(self) -> Snapshots:
+        """Writes and reads snapshots of the aggregates."""
+        return Snapshots(self.system, self.codec)
+
+    def begin(self, aggregates: Iterable[Aggregate], last_ms: int) -> None:
+        """Start with the aggregates of a snapshot; the newest of their entries has the time ``last_ms``.
+
+        The keys of their inputs are unknown then: ``know`` adds those that matter.
+        """
+        self.aggregates.update((each.name, each) for each in aggregates)
+        self.last_ms = last_ms
+
+    def know(self, keys: Iterable[tuple[str, str]]) -> None:
+        """Add streams and keys of earlier inputs: the same inputs are then refused as duplicates."""
+        self._keys.update(keys)
 
     def beginning(self, aggregates: Mapping[str, Aggregate]) -> "Ledger":
         """Return another ledger of the same system, with these aggregates and without the keys of their inputs."""
@@ -179,7 +198,7 @@ class Ledger:
 
     def _take(self, name: str, envelope: Envelope, reaction: Reaction) -> None:
         self.aggregates[name] = reaction.aggregate
-        self.last_ms = envelope.at_ms
+        self.last_ms = max(self.last_ms, envelope.at_ms)
         if envelope.key:
             self._keys.add((name, envelope.key))
 

@@ -29,6 +29,8 @@ _SCHEMA: Final = (
     "CREATE TABLE posts (id INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL, envelope BLOB NOT NULL,"
     " answer TEXT);\n"
     "CREATE INDEX posts_unanswered ON posts (id) WHERE answer IS NULL;\n"
+    "CREATE TABLE snapshots (stream TEXT NOT NULL, ref TEXT NOT NULL, version INTEGER NOT NULL,"
+    " is_live INTEGER NOT NULL, data BLOB NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY (stream, ref)) WITHOUT ROWID;\n"
     "INSERT INTO meta VALUES ('epoch', '0'), ('anchor', '0 ');\n"
 )
 

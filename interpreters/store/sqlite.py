@@ -29,12 +29,14 @@ from lifefold.interpreters.store import descriptors
 from lifefold.interpreters.store.base import Base
 from lifefold.interpreters.store.chain import Anchor, linked
 from lifefold.interpreters.store.errors import damaged, translated
+from lifefold.interpreters.store.keeping import drop, keep, known_keys, resumed
 from lifefold.interpreters.store.lock import open_lock, take_lock, unlockable
 from lifefold.interpreters.store.meta import anchor_of, epoch_of, meta_of
 from lifefold.interpreters.store.place import OVERWRITTEN, Displaced, Place, backed_up, flush_folder, recover
 from lifefold.interpreters.store.protocol import Batch, Busy, Entry, Fenced, StoredCommand, StoreError, VersionConflict
 from lifefold.interpreters.store.reading import Known, between, connect, is_intact, known_of, read_on
 from lifefold.interpreters.store.schema import must_be_free, write_schema
+from lifefold.interpreters.store.snapshot import Resumption
 
 _logger: Final = logging.getLogger(__name__)
 
@@ -192,6 +194,23 @@ class SqliteStore:
         """Return the entries after one position of the log until another, of all streams."""
         return await self._in_turn(lambda: between(self._connection, after, until))
 
+    async def resumed(self, form: str) -> Resumption:
+        """Return the newest snapshot; see ``SnapshotStore``. Without one the entries are read while they are used."""
+        return await self._in_turn(lambda: resumed(self.path, self._connection, form))
+
+    async def drop_snapshot(self) -> None:
+        """Remove the snapshot; see ``SnapshotStore``."""
+
+        def dropped() -> None:
+            with _transaction(self._connection) as connection:
+                drop(connection)
+
+        await self._in_turn(dropped)
+
+    async def known_keys(self, keys: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
+        """Return the known keys; see ``SnapshotStore``."""
+        return await self._in_turn(lambda: known_keys(self._connection, keys))
+
     async def performed(self) -> Mapping[str, int]:
         """Return the performed versions; see ``EventStore``."""
         return await self._in_turn(lambda: dict(self._connection.execute("SELECT stream, version FROM performed")))
@@ -315,8 +334,11 @@ class SqliteStore:
             message = f"{self.path}: another runner (epoch {epoch}) has taken over from this one (epoch {self._epoch})"
             raise Fenced(message)
         anchor = self._known.anchor
-        if batch.entries:
+        if batch.entries or batch.snapshot is not None:
             anchor = self._anchor(connection)
+        if batch.snapshot is not None:
+            keep(connection, anchor, batch.snapshot)
+        if batch.entries:
             _check_versions(connection, batch.entries)
             written = list(linked(anchor, batch.entries))
             connection.executemany(
