@@ -12,7 +12,9 @@ from typing import NamedTuple
 from lifefold.interpreters.store import Batch, Entry, SqliteStore, StoredCommand
 from lifefold.interpreters.store.chain import Anchor, linked
 
-ENTRIES = "INSERT INTO entries (stream, version, at_ms, key, envelope, outcome, link) VALUES (?, ?, ?, ?, ?, ?, ?)"
+ENTRIES = (
+    "INSERT INTO entries (stream, version, at_ms, key, envelope, outcome, rules, link) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
 ANCHOR = "UPDATE meta SET value = ? WHERE name = 'anchor'"
 PERFORMED = "INSERT INTO performed VALUES (?, ?) ON CONFLICT DO UPDATE SET version = excluded.version"
 
@@ -58,7 +60,7 @@ class Recorder:
 class Rows(NamedTuple):
     """A batch as rows, with the anchor of the log after it."""
 
-    entries: list[tuple[str, int, int, str, bytes, bytes, bytes]]
+    entries: list[tuple[str, int, int, str, bytes, bytes, str, bytes]]
     anchor: Anchor
     performed: list[tuple[str, int]]
 
@@ -66,7 +68,7 @@ class Rows(NamedTuple):
 def rows_of(batch: Batch, anchor: Anchor) -> Rows:
     """Return the rows of a batch that follows an anchor."""
     written = list(linked(anchor, batch.entries))
-    entries = [(e.stream, e.version, e.at_ms, e.key, e.envelope, e.outcome, link) for e, link in written]
+    entries = [(e.stream, e.version, e.at_ms, e.key, e.envelope, e.outcome, e.rules, link) for e, link in written]
     newest = Anchor(anchor.entries + len(written), written[-1][1]) if written else anchor
     return Rows(entries, newest, list(batch.performed.items()))
 

@@ -42,6 +42,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(CampaignShare(config.option.campaign_share))
     os.environ["XDG_STATE_HOME"] = state = tempfile.mkdtemp(prefix="lifefold-state-")
     atexit.register(shutil.rmtree, state, ignore_errors=True)
+    # One cache of versions of rules for all workers and runs: each test would compute the same one.
+    os.environ["XDG_CACHE_HOME"] = str(config.rootpath / ".venv" / "cache")
     signal.signal(signal.SIGINT, signal.default_int_handler)
     scripts = sysconfig.get_path("scripts")
     if scripts not in os.environ.get("PATH", "").split(os.pathsep):  # messages name commands as a shell finds them

@@ -11,6 +11,7 @@ attempts of running activities. A snapshot of other types is useless: its ``form
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
@@ -138,7 +139,7 @@ class Snapshots:
             if view.form is not None
         }
 
-    @property
+    @cached_property
     def form(self) -> str:
         """The types of all records, events, activities and views as a digest, and the version of Python."""
         lines = [f"python {sys.version_info[:2]}"]

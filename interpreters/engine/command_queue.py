@@ -17,6 +17,8 @@ from lifefold.interpreters.engine.clock import WallClock
 from lifefold.interpreters.engine.inputs import Input
 from lifefold.interpreters.engine.ledger import Ledger
 from lifefold.interpreters.engine.log_writer import Accepted, LogWriter
+from lifefold.interpreters.engine.snapshots import load
+from lifefold.interpreters.rules import rules_version
 from lifefold.interpreters.store import Busy, Locked, SqliteStore
 
 PAUSE_S: Final = 0.05
@@ -62,7 +64,9 @@ class CommandQueue:
         try:
             with SqliteStore.open(log, patient=False) as store:
                 ledger = Ledger(self._system)
-                for _ in ledger.fold(await store.read()):
+                ledger.rules = rules_version(self._system)
+                loaded = await load(ledger, store)
+                for _ in ledger.fold(loaded.entries):
                     pass
                 writer = LogWriter(ledger, store, WallClock(), accepted=self._accepted)
                 await writer.commit(self._adapted(ledger, await writer.commands()))

@@ -42,6 +42,7 @@ from lifefold.interpreters.engine.log_writer import LogWriter
 from lifefold.interpreters.engine.misuse import Stage, must_be
 from lifefold.interpreters.engine.snapshots import SnapshotTaker, load
 from lifefold.interpreters.engine.timers import Timers
+from lifefold.interpreters.rules import rules_version
 from lifefold.interpreters.store import EventStore
 
 BATCH_LIMIT: Final = 1_000
@@ -145,6 +146,7 @@ class Engine:
         if self._stage is not Stage.NEW:
             return
         self._stage = Stage.LOADING
+        self.ledger.rules = rules_version(self.ledger.system)
         # Messages and effects of the log may have been lost with the runner: the fold collects those without a record.
         performed = self._performed = dict(await self._store.performed())
         loaded = await load(self.ledger, self._store, sampled=True)

@@ -60,9 +60,13 @@ class Ledger:
     <Aggregate 'intake': version 1, 1 intake>
     """
 
-    def __init__(self, system: System, codec: Codec | None = None) -> None:
-        """Start without aggregates. ``codec`` is one of this system, if there is one already."""
+    def __init__(self, system: System, codec: Codec | None = None, *, rules: str = "") -> None:
+        """Start without aggregates. ``codec`` is one of this system, if there is one already.
+
+        ``rules`` is the version that its decisions are written with (``lifefold.interpreters.rules``).
+        """
         self.system: Final = system
+        self.rules = rules
         self.codec: Final = codec or Codec(system)
         self._outcomes: Final = Outcomes(self.codec)
         self.aggregates: Final[dict[str, Aggregate]] = {}
@@ -88,7 +92,7 @@ class Ledger:
 
     def beginning(self, aggregates: Mapping[str, Aggregate]) -> "Ledger":
         """Return another ledger of the same system, with these aggregates and without the keys of their inputs."""
-        other = Ledger(self.system, self.codec)
+        other = Ledger(self.system, self.codec, rules=self.rules)
         other.aggregates.update(aggregates)
         return other
 
@@ -168,7 +172,7 @@ class Ledger:
             message = f"{where}: these rules refuse an input that the log has accepted: {decision.reason}"
             raise LogMismatchError(message)
         self._must_follow(entry, decision.entry.version)
-        if decision.entry != entry:
+        if replace(decision.entry, rules=entry.rules) != entry:
             message = f"{where}: these rules decide otherwise than the log says; other rules wrote it, or it is damaged"
             raise LogMismatchError(message)
         return decision
@@ -194,7 +198,8 @@ class Ledger:
         before = self.aggregates.get(name) or self.system.type_of(name).start(name)
         outcome = written(before, envelope, reaction)
         self._take(name, envelope, reaction)
-        return Entry(name, reaction.aggregate.version, envelope.at_ms, envelope.key, encode(envelope), outcome)
+        version, wire = reaction.aggregate.version, encode(envelope)
+        return Entry(name, version, envelope.at_ms, envelope.key, wire, outcome, self.rules)
 
     def _take(self, name: str, envelope: Envelope, reaction: Reaction) -> None:
         self.aggregates[name] = reaction.aggregate

@@ -48,7 +48,8 @@ async def load(ledger: Ledger, store: EventStore, *, sampled: bool = False) -> L
     """Give an empty ledger the newest snapshot of a store. ``sampled`` compares one stream with its entries."""
     if not isinstance(store, SnapshotStore):
         return Loaded({}, [], [], await store.read())
-    resumption = await store.resumed(ledger.snapshots.form)
+    form = form_of(ledger)
+    resumption = await store.resumed(form)
     try:
         restored = list(_restored(ledger, resumption.parts))
         if sampled and restored:
@@ -56,7 +57,7 @@ async def load(ledger: Ledger, store: EventStore, *, sampled: bool = False) -> L
     except (UnreadableEntry, LogMismatchError) as error:
         _logger.warning("the snapshot is dropped, and the log is folded from its first entry: %s", error)
         await store.drop_snapshot()
-        resumption, restored = await store.resumed(ledger.snapshots.form), []
+        resumption, restored = await store.resumed(form), []
     ledger.begin((each.aggregate for each in restored), resumption.last_ms)
     return Loaded(
         {each.aggregate.name: each.aggregate.version for each in restored},
@@ -64,6 +65,14 @@ async def load(ledger: Ledger, store: EventStore, *, sampled: bool = False) -> L
         [(each.aggregate.name, envelope) for each in restored for envelope in each.failures],
         resumption.entries,
     )
+
+
+def form_of(ledger: Ledger) -> str:
+    """Return the form of the snapshots that a ledger can use: its types, and its rules if it decides.
+
+    The rules decide what the value of a view means. A ledger that only reads uses a snapshot of any rules.
+    """
+    return f"{ledger.snapshots.form}-{ledger.rules}"
 
 
 def _restored(ledger: Ledger, parts: Sequence[SnapshotPart]) -> Iterator[Restored]:
@@ -157,7 +166,7 @@ class SnapshotTaker:
             self._is_kept = False
             return None
         self._news = 0
-        return Snapshot(self._ledger.snapshots.form, parts)
+        return Snapshot(form_of(self._ledger), parts)
 
     def _changed_parts(
         self, is_quiet: Callable[[str], bool], failures: Callable[[Aggregate], Iterable[Envelope]]

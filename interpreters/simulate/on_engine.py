@@ -22,6 +22,7 @@ from lifefold.interpreters.simulate.inputs import Opening
 from lifefold.interpreters.simulate.scheduler import WAITED, Order
 from lifefold.interpreters.simulate.virtual_time import Attended, VirtualClock
 from lifefold.interpreters.store import Batch, EventStore, MemoryStore
+from lifefold.interpreters.rules import rules_version
 from lifefold.interpreters.store import Entry as Written
 
 _CAN_BE: Final = ("fails", "exits early", "hangs", "floods", "slow", "operators")
@@ -65,7 +66,8 @@ def log_of(target: System | Machine[Any], entries: Iterable[Input]) -> list[Writ
 
     Raises ``ValueError`` if one is refused.
     """
-    ledger = Ledger(_system(target))
+    system = _system(target)
+    ledger = Ledger(system, rules=rules_version(system))
     decided = [ledger.decide(*each) for each in entries]
     written = [each.entry for each in decided if isinstance(each, Decision)]
     if len(written) < len(decided):

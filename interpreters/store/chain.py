@@ -30,13 +30,16 @@ class BrokenChain(Exception):
 def link(before: bytes, entry: Entry) -> bytes:
     """Return the link of an entry after the link ``before``."""
     state = sha256(before)
-    for part in (
+    parts = [
         entry.stream.encode(),
         f"{entry.version} {entry.at_ms}".encode(),
         entry.key.encode(),
         entry.envelope,
         entry.outcome,
-    ):
+    ]
+    if entry.rules:  # a log of schema 4 has no rules in its links
+        parts.append(entry.rules.encode())
+    for part in parts:
         state.update(len(part).to_bytes(8, "big"))
         state.update(part)
     return state.digest()

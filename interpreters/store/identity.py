@@ -10,7 +10,11 @@ from typing import Final
 
 from lifefold.interpreters.store.errors import NotAStore
 
-SCHEMA_VERSION: Final = 4
+SCHEMA_VERSION: Final = 5
+WITHOUT_RULES: Final = 4
+"""The version whose entries have no column for the version of their rules. It is read, and its next writer adds it."""
+
+READABLE: Final = (WITHOUT_RULES, SCHEMA_VERSION)
 APPLICATION_ID: Final = 0x11FEF01D
 """Marks the file as a lifefold log; ``file`` and ``sqlite3`` show it."""
 
@@ -44,8 +48,9 @@ def must_be_ours(path: Path) -> None:
     if application != APPLICATION_ID:
         message = f"{path}: is not a lifefold log (a SQLite file of another program)"
         raise NotAStore(message)
-    if version != SCHEMA_VERSION:
-        message = f"{path}: has version {version}, this lifefold reads {SCHEMA_VERSION}; use the one that wrote it"
+    if version not in READABLE:
+        reads = " and ".join(map(str, READABLE))
+        message = f"{path}: has version {version}, this lifefold reads {reads}; use the one that wrote it"
         raise NotAStore(message)
 
 

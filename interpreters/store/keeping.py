@@ -14,6 +14,7 @@ from lifefold.interpreters.store.chain import FIRST, Anchor, BrokenChain, verifi
 from lifefold.interpreters.store.errors import damaged
 from lifefold.interpreters.store.meta import anchor_of, meta_of
 from lifefold.interpreters.store.protocol import Entry, Snapshot, SnapshotPart
+from lifefold.interpreters.store.schema import select
 from lifefold.interpreters.store.snapshot import Resumption
 
 PAGE_ENTRIES: Final = 10_000
@@ -56,13 +57,14 @@ def resumed(path: Path, connection: sqlite3.Connection, form: str) -> Resumption
     connection.execute("BEGIN")
     try:
         anchor, mark = anchor_of(path, connection), _mark_of(connection)
-        if mark is None or mark.form != form or not _is_of(connection, mark.anchor):
+        if mark is None or not mark.form.startswith(form) or not _is_of(connection, mark.anchor):
             return Resumption((), _pages(path, connection, anchor), anchor.entries)
         parts = _parts(connection)
         if parts is None:
             return Resumption((), _pages(path, connection, anchor), anchor.entries)
         old = [(Entry(*each[:-3]), *each[-3:]) for each in connection.execute(_OLDER, (mark.anchor.entries,))]
-        new = [(Entry(*each[:-1]), each[-1]) for each in connection.execute(_NEWER, (mark.anchor.entries,))]
+        newer_rows = connection.execute(select(connection, _NEWER, link="link"), (mark.anchor.entries,))
+        new = [(Entry(*each[:-1]), each[-1]) for each in newer_rows]
         (last_ms,) = connection.execute(_TIME, (mark.anchor.entries,)).fetchone() or (0,)
     finally:
         connection.execute("COMMIT")
@@ -84,13 +86,10 @@ def known_keys(connection: sqlite3.Connection, keys: Sequence[tuple[str, str]]) 
 
 def _pages(path: Path, connection: sqlite3.Connection, end: Anchor) -> Iterator[Entry]:
     """Yield all entries up to an anchor, and verify their chain. Raises ``Damaged``."""
-    if connection.execute("SELECT COALESCE(MAX(position), 0) FROM entries").fetchone()[0] < end.entries:
-        yield from _checked(path, Anchor(), connection.execute(_ENTRIES, (0, end.entries)).fetchall(), end)
-        return
-    begin = Anchor()
+    query, begin = select(connection, _PAGE, link="link"), Anchor()
     while begin.entries < end.entries:
         until = min(begin.entries + PAGE_ENTRIES, end.entries)
-        rows = connection.execute(_ENTRIES, (begin.entries, until)).fetchall()
+        rows = connection.execute(query, (begin.entries, until)).fetchall()
         here = end if until == end.entries or not rows else Anchor(until, rows[-1][-1])
         yield from _checked(path, begin, rows, here)
         begin = here
@@ -131,12 +130,11 @@ def _is_of(connection: sqlite3.Connection, anchor: Anchor) -> bool:
     return (FIRST if found is None else found[0]) == anchor.link
 
 
-_COLUMNS: Final = "stream, version, at_ms, key, envelope, outcome"
 _PARTS: Final = "SELECT stream, ref, data, is_live, version, checksum FROM snapshots ORDER BY stream, ref"
-_ENTRIES: Final = f"SELECT {_COLUMNS}, link FROM entries WHERE position > ? AND position <= ? ORDER BY position"
-_NEWER: Final = f"SELECT {_COLUMNS}, link FROM entries WHERE position > ? ORDER BY position"
+_PAGE: Final = "WHERE position > ? AND position <= ? ORDER BY position"
+_NEWER: Final = "WHERE position > ? ORDER BY position"
 _OLDER: Final = (
-    "SELECT e.stream, e.version, e.at_ms, e.key, e.envelope, e.outcome, e.position,"
+    "SELECT e.stream, e.version, e.at_ms, e.key, e.envelope, e.outcome, e.rules, e.position,"
     " (SELECT link FROM entries WHERE position = e.position - 1), e.link"
     " FROM snapshots AS s CROSS JOIN entries AS e ON e.stream = s.stream AND e.version > s.version"
     " WHERE s.ref = '' AND e.position <= ?"

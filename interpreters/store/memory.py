@@ -85,7 +85,7 @@ class MemoryStore:
     async def resumed(self, form: str) -> Resumption:
         """Return the newest snapshot; see ``SnapshotStore``."""
         shelf, entries = self.shelf, self.shelf.entries
-        if form != shelf.snapshot_form:
+        if not shelf.snapshot_form or not shelf.snapshot_form.startswith(form):
             return Resumption((), list(entries), len(entries))
         versions = {stream: part.version for (stream, ref), part in shelf.parts.items() if not ref}
         rest = [each for each in entries if each.version > versions.get(each.stream, 0)]

@@ -40,7 +40,8 @@ class VersionConflict(StoreError):
 class Entry(msgspec.Struct, frozen=True, gc=False):
     """One accepted input, and what was decided on it, in the forms of ``lifefold.core.kernel``.
 
-    ``key`` is unique in its stream unless empty. ``at_ms`` is Unix time.
+    ``key`` is unique in its stream unless empty. ``at_ms`` is Unix time. ``rules`` is the version of the rules that
+    decided (``lifefold.interpreters.rules``); it is empty if the writer did not say it.
     """
 
     stream: str
@@ -49,6 +50,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     key: str
     envelope: bytes
     outcome: bytes
+    rules: str = ""
 
 
 class StoredCommand(msgspec.Struct, frozen=True, gc=False):

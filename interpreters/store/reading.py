@@ -11,6 +11,7 @@ from lifefold.interpreters.store.errors import NotAStore, damaged, translated
 from lifefold.interpreters.store.identity import must_be_ours
 from lifefold.interpreters.store.meta import anchor_of, meta_of, must_be_whole
 from lifefold.interpreters.store.protocol import Busy, Entry, StoreError
+from lifefold.interpreters.store.schema import select
 from lifefold.interpreters.store.wal import is_busy, open_shared
 
 BUSY_TIMEOUT_S: Final = 5.0
@@ -54,7 +55,7 @@ def read_on(path: Path, connection: sqlite3.Connection, count: int) -> list[Entr
     try:
         anchor = anchor_of(path, connection)
         before = connection.execute(_LINK, (count,)).fetchone() if count else (FIRST,)
-        rows = [(Entry(*each[:-1]), each[-1]) for each in connection.execute(_ENTRIES, (count,))]
+        rows = [(Entry(*each[:-1]), each[-1]) for each in connection.execute(_entries(connection), (count,))]
     finally:
         connection.execute("COMMIT")
     try:
@@ -65,7 +66,8 @@ def read_on(path: Path, connection: sqlite3.Connection, count: int) -> list[Entr
 
 def between(connection: sqlite3.Connection, after: int, until: int) -> list[Entry]:
     """Return the entries after one position until another; their chain was verified when the log was read."""
-    return [Entry(*each) for each in connection.execute(_BETWEEN, (after, until))]
+    query = select(connection, "WHERE position > ? AND position <= ? ORDER BY position")
+    return [Entry(*each) for each in connection.execute(query, (after, until))]
 
 
 def known_of(path: Path, connection: sqlite3.Connection) -> Known:
@@ -95,11 +97,8 @@ def _must_have(path: Path, connection: sqlite3.Connection, known: Known) -> None
         raise damaged(path, "it is not the log that was written here")
 
 
-_ENTRIES: Final = (
-    "SELECT stream, version, at_ms, key, envelope, outcome, link FROM entries WHERE position > ? ORDER BY position"
-)
+def _entries(connection: sqlite3.Connection) -> str:
+    return select(connection, "WHERE position > ? ORDER BY position", link="link")
+
+
 _LINK: Final = "SELECT link FROM entries WHERE position = ?"
-_BETWEEN: Final = (
-    "SELECT stream, version, at_ms, key, envelope, outcome FROM entries"
-    " WHERE position > ? AND position <= ? ORDER BY position"
-)

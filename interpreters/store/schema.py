@@ -6,10 +6,22 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from lifefold.interpreters.store.identity import APPLICATION_ID, SCHEMA_VERSION
+from lifefold.interpreters.store.identity import APPLICATION_ID, SCHEMA_VERSION, WITHOUT_RULES
 from lifefold.interpreters.store.meta import digest_of_meta
 from lifefold.interpreters.store.permissions import make_private_file
 from lifefold.interpreters.store.protocol import StoreError
+
+_SNAPSHOTS: Final = (
+    "CREATE TABLE IF NOT EXISTS snapshots (\n"
+    "    stream TEXT NOT NULL,\n"
+    "    ref TEXT NOT NULL,\n"
+    "    version INTEGER NOT NULL,\n"
+    "    is_live INTEGER NOT NULL,\n"
+    "    data BLOB NOT NULL,\n"
+    "    checksum INTEGER NOT NULL,\n"
+    "    PRIMARY KEY (stream, ref)\n"
+    ") WITHOUT ROWID;\n"
+)
 
 _SCHEMA: Final = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;\n"
@@ -21,6 +33,7 @@ _SCHEMA: Final = (
     "    key TEXT NOT NULL,\n"
     "    envelope BLOB NOT NULL,\n"
     "    outcome BLOB NOT NULL,\n"
+    "    rules TEXT NOT NULL DEFAULT '',\n"
     "    link BLOB NOT NULL,\n"
     "    UNIQUE (stream, version)\n"
     ");\n"
@@ -29,8 +42,6 @@ _SCHEMA: Final = (
     "CREATE TABLE posts (id INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL, envelope BLOB NOT NULL,"
     " answer TEXT);\n"
     "CREATE INDEX posts_unanswered ON posts (id) WHERE answer IS NULL;\n"
-    "CREATE TABLE snapshots (stream TEXT NOT NULL, ref TEXT NOT NULL, version INTEGER NOT NULL,"
-    " is_live INTEGER NOT NULL, data BLOB NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY (stream, ref)) WITHOUT ROWID;\n"
     "INSERT INTO meta VALUES ('epoch', '0'), ('anchor', '0 ');\n"
 )
 
@@ -40,8 +51,39 @@ def write_schema(path: Path, meta: Mapping[str, str]) -> None:
     make_private_file(path)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.executescript(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION};")
-        connection.executescript(_SCHEMA)
+        connection.executescript(_SCHEMA + _SNAPSHOTS)
         connection.executemany("INSERT INTO meta VALUES (?, ?)", {**meta, "digest": digest_of_meta(meta)}.items())
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Give a log of an earlier version the tables of this one. Its writer does that before it writes."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if version_of(connection) == WITHOUT_RULES:
+            connection.execute("ALTER TABLE entries ADD COLUMN rules TEXT NOT NULL DEFAULT ''")
+            connection.execute(_SNAPSHOTS)
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def select(connection: sqlite3.Connection, rest: str, *, link: str = "") -> str:
+    """Return a query for entries, with these clauses; a reader may find a log that no writer has migrated.
+
+    ``link`` is a further column.
+    """
+    rules = "''" if version_of(connection) == WITHOUT_RULES else "rules"
+    columns = ", ".join(filter(None, ("stream, version, at_ms, key, envelope, outcome", rules, link)))
+    return f"SELECT {columns} FROM entries {rest}"  # noqa: S608 - all parts are constants of this program
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """Return the version of a log's tables."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)
 
 
 def must_be_free(path: Path) -> None:

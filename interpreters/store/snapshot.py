@@ -30,7 +30,10 @@ class SnapshotStore(Protocol):
     """A store that keeps snapshots (``Batch.snapshot``)."""
 
     async def resumed(self, form: str) -> Resumption:
-        """Return the newest snapshot of this form with the further entries; no parts and all entries without one."""
+        """Return the newest snapshot, if its form begins with this one, and the entries that it does not have.
+
+        Without one there are no parts, and all entries.
+        """
         ...
 
     async def drop_snapshot(self) -> None:

@@ -35,7 +35,7 @@ from lifefold.interpreters.store.meta import anchor_of, epoch_of, meta_of
 from lifefold.interpreters.store.place import OVERWRITTEN, Displaced, Place, backed_up, flush_folder, recover
 from lifefold.interpreters.store.protocol import Batch, Busy, Entry, Fenced, StoredCommand, StoreError, VersionConflict
 from lifefold.interpreters.store.reading import Known, between, connect, is_intact, known_of, read_on
-from lifefold.interpreters.store.schema import must_be_free, write_schema
+from lifefold.interpreters.store.schema import migrate, must_be_free, select, write_schema
 from lifefold.interpreters.store.snapshot import Resumption
 
 _logger: Final = logging.getLogger(__name__)
@@ -125,6 +125,7 @@ class SqliteStore:
     def _writing(cls, path: Path, lock: int, *, patient: bool) -> Self:
         connection = connect(path)
         try:
+            translated(path, partial(migrate, connection))
             epoch = translated(path, partial(_next_epoch, path, connection))
         except BaseException:
             connection.close()
@@ -305,10 +306,7 @@ class SqliteStore:
     def _read(self, stream: str | None, after: int) -> list[Entry]:
         if stream is None and not after:
             return read_on(self.path, self._connection, 0)
-        query = (
-            "SELECT stream, version, at_ms, key, envelope, outcome FROM entries"
-            " WHERE (?1 IS NULL OR stream = ?1) AND version > ?2 ORDER BY position"
-        )
+        query = select(self._connection, "WHERE (?1 IS NULL OR stream = ?1) AND version > ?2 ORDER BY position")
         return [Entry(*each) for each in self._connection.execute(query, (stream, after))]
 
     def _submit(self, commands: Sequence[tuple[str, bytes]]) -> list[int]:
@@ -342,9 +340,9 @@ class SqliteStore:
             _check_versions(connection, batch.entries)
             written = list(linked(anchor, batch.entries))
             connection.executemany(
-                "INSERT INTO entries (stream, version, at_ms, key, envelope, outcome, link)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                [(e.stream, e.version, e.at_ms, e.key, e.envelope, e.outcome, link) for e, link in written],
+                "INSERT INTO entries (stream, version, at_ms, key, envelope, outcome, rules, link)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                [(e.stream, e.version, e.at_ms, e.key, e.envelope, e.outcome, e.rules, link) for e, link in written],
             )
             anchor = Anchor(anchor.entries + len(written), written[-1][1])
             newest = f"{anchor.entries} {anchor.link.hex()}"

@@ -65,7 +65,7 @@ async def a_new_log_is_empty(log: Log) -> None:
 async def entries_come_back_as_they_were_written(log: Log) -> None:
     """Names, keys and bytes of any kind and size come back unchanged."""
     store = await log.write()
-    strange = Entry("wörker/Ünïcode ✓'\"%_", 1, 2**53, "k'", bytes(range(256)), b"\x00" * 100_000)
+    strange = Entry("wörker/Ünïcode ✓'\"%_", 1, 2**53, "k'", bytes(range(256)), b"\x00" * 100_000, "ü1")
     plain = Entry("", 1, 0, "", b"", b"")
     await store.append(Batch((strange, plain)))
     assert list(await store.read()) == [strange, plain]

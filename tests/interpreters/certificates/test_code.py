@@ -10,7 +10,7 @@ import pytest
 
 from lifefold.interpreters import views
 from lifefold.interpreters.certificates.code import checker, code_of
-from lifefold.interpreters.certificates.syntax import digest_of
+from lifefold.interpreters.rules.syntax import digest_of
 from lifefold.interpreters.targets.check_targets import named
 
 

@@ -15,6 +15,7 @@ from typing import Never
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 import store_child
 from conformance import entry
@@ -186,7 +187,7 @@ STRANGERS: dict[Callable[[Path], None], str] = {
     a_short_text_file: "is not a lifefold log",
     another_programs_file: "is not a lifefold log",
     another_programs_file_after_a_crash: "is not a lifefold log",
-    a_log_of_a_newer_version: "has version 5, this lifefold reads 4",
+    a_log_of_a_newer_version: "has version 6, this lifefold reads 4 and 5",
     a_beginning_of_a_log: "is not a lifefold log",
 }
 
@@ -431,3 +432,31 @@ async def test_a_writer_whose_newest_entry_another_program_has_changed_writes_no
             other.execute(change)
         with pytest.raises(Damaged, match="another program has changed its entries"):
             await store.append(Batch((entry("a", 5),)))
+
+
+async def test_a_log_of_schema_4_is_read_and_its_next_writer_gives_its_entries_rules(path: Path) -> None:
+    """A reader that was open before goes on; entries without rules keep their links."""
+    old = entry("a", 1)
+    with SqliteStore.create(path, {}) as store:
+        await store.append(Batch((old,)))
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.executescript("ALTER TABLE entries DROP COLUMN rules; PRAGMA user_version = 4")
+    with SqliteStore.peek(path) as reader:
+        assert await reader.read() == await reader.read("a") == await reader.between(0, 1) == [old]
+        new = replace(entry("a", 2), rules="v2")
+        with SqliteStore.open(path) as store:
+            await store.append(Batch((new,)))
+            assert await store.read() == [old, new]
+        assert await reader.read() == await reader.read("a") == await reader.between(0, 2) == [old, new]
+    with closing(sqlite3.connect(path)) as other:
+        assert other.execute("PRAGMA user_version").fetchone() == (identity.SCHEMA_VERSION,)
+
+
+async def test_an_entry_whose_rules_were_changed_is_found(path: Path) -> None:
+    with SqliteStore.create(path, {}) as store:
+        await store.append(Batch((replace(entry("a", 1), rules="v1"),)))
+        for value in ("", "v2"):
+            with closing(sqlite3.connect(path, isolation_level=None)) as other:
+                other.execute("UPDATE entries SET rules = ?", (value,))
+            with pytest.raises(Damaged, match="entry 1"):
+                await store.read()
