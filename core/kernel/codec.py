@@ -121,7 +121,7 @@ class Codec:
             read = self.event if is_past and wire.entity else self._event
             event = read(kind, wire.entity, wire.event)
         except (msgspec.DecodeError, UnicodeDecodeError, KeyError) as error:
-            message = f"{aggregate}: this version of lifefold cannot read the entry {data[:200]!r}: {error}"
+            message = f"{aggregate}: this version of lifefold cannot read the entry {bytes(data)[:200]!r}: {error}"
             raise UnreadableEntry(message) from error
         return Envelope(
             wire.entity, event, wire.at_ms, wire.actor, wire.key, wire.slot, wire.generation, wire.sender, wire.ordinal

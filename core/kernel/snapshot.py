@@ -10,9 +10,11 @@ attempts of running activities. A snapshot of other types is useless: its ``form
 
 import re
 import sys
+import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from hashlib import sha256
+from types import GenericAlias
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -271,12 +273,16 @@ _VIEWS: Final = msgspec.json.Encoder(enc_hook=_plain)
 
 def _collection(kind: Any, value: Any) -> Any:
     """Make the persistent collection of a field's declared type."""
-    origin, arguments = getattr(kind, "__origin__", kind), getattr(kind, "__args__", ())
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is PMap:
-        key, element = arguments
-        return pmap(msgspec.convert(value, list[tuple[key, element]], dec_hook=_collection))
-    made = {PSet: pset, PVector: pvector}.get(origin)
-    if made is None:
-        message = f"a view with a {kind!r} cannot be in a snapshot"
-        raise TypeError(message)
-    return made(msgspec.convert(value, list[arguments], dec_hook=_collection))
+        return pmap(_converted(value, GenericAlias(list, (GenericAlias(tuple, arguments),))))
+    if origin is PSet:
+        return pset(_converted(value, GenericAlias(list, arguments)))
+    if origin is PVector:
+        return pvector(_converted(value, GenericAlias(list, arguments)))
+    message = f"a view with a {kind!r} cannot be in a snapshot"
+    raise TypeError(message)
+
+
+def _converted(value: Any, kind: Any) -> Any:
+    return msgspec.convert(value, kind, dec_hook=_collection)

@@ -133,6 +133,13 @@ class Engine:
         """The quarantined entities, by aggregate and reference, each with the reason."""
         return {(name, ref): why for name, each in self.aggregates.items() for ref, why in each.quarantined.items()}
 
+    def keep_notes(self, notes: Callable[[Aggregate], bytes]) -> None:
+        """Keep with each snapshot of an aggregate what ``notes`` returns for it, unless that is empty.
+
+        An observer that is as far as the log can so be read back without its older entries (``snapshots.Loaded``).
+        """
+        self._snapshots.notes = notes
+
     @property
     def has_ended(self) -> bool:
         """Whether ``run`` is over. The engine accepts no more inputs then."""

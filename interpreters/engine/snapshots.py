@@ -10,7 +10,8 @@ writer folds one stream of at most ``SAMPLED_ENTRIES`` entries from its beginnin
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from lifefold.core.kernel import Aggregate, Envelope, RunnerRecovered, UnreadableEntry
@@ -31,6 +32,9 @@ SAMPLED_ENTRIES: Final = 1_000
 SAMPLED_PARTS: Final = 16
 """One of this many written parts is decoded again."""
 
+NOTES: Final = "(notes)"
+"""The reference of what an observer has noted of a stream. No entity has such a reference."""
+
 _logger: Final = logging.getLogger(__name__)
 
 
@@ -42,6 +46,8 @@ class Loaded(NamedTuple):
     failures: list[tuple[str, Envelope]]
     entries: Iterable[Entry]
     """The entries that are still to be folded."""
+    notes: Mapping[str, bytes] = MappingProxyType({})
+    """What an observer has noted of each stream; see ``SnapshotTaker.notes``."""
 
 
 async def load(ledger: Ledger, store: EventStore, *, sampled: bool = False) -> Loaded:
@@ -64,6 +70,7 @@ async def load(ledger: Ledger, store: EventStore, *, sampled: bool = False) -> L
         [(each.aggregate.name, tell) for each in restored for tell in each.untold],
         [(each.aggregate.name, envelope) for each in restored for envelope in each.failures],
         resumption.entries,
+        {part.stream: part.data for part in resumption.parts if part.ref == NOTES},
     )
 
 
@@ -84,7 +91,7 @@ def _restored(ledger: Ledger, parts: Sequence[SnapshotPart]) -> Iterator[Restore
         if not part.ref:
             if part.version:
                 heads[part.stream] = part.data
-        else:
+        elif part.ref != NOTES:
             (live if part.is_live else archived).setdefault(part.stream, {})[part.ref] = part.data
     for name, head in heads.items():
         if name.partition("/")[0] not in ledger.system.aggregates:
@@ -116,6 +123,8 @@ class SnapshotTaker:
         self._headed: Final[set[str]] = set()
         self._news = 0
         self._written = 0
+        self.notes: Callable[[Aggregate], bytes] | None = None
+        """Returns what an observer has noted of an aggregate, which its snapshot keeps; nothing if it is empty."""
         self.untold: Final[dict[tuple[str, str, int], Tell]] = {}
         """The messages whose receivers have not accepted them, by sender, receiver and number; in their order."""
 
@@ -180,6 +189,11 @@ class SnapshotTaker:
                 yield SnapshotPart(name, "", b"")
             self._headed.add(name)
 
+    def _noted(self, aggregate: Aggregate) -> Iterator[SnapshotPart]:
+        noted = b"" if self.notes is None else self.notes(aggregate)
+        if noted:
+            yield SnapshotPart(aggregate.name, NOTES, noted, is_live=False)
+
     def _must_be_readable(self, aggregate: Aggregate, kept: Kept) -> None:
         if self._ledger.snapshots.entity(aggregate.name, kept.ref, kept.data) != aggregate.entities[kept.ref]:
             raise UnreadableEntry(f"{aggregate.name}: {kept.ref} is read back as another value")
@@ -192,6 +206,7 @@ class SnapshotTaker:
         snapshots, name = self._ledger.snapshots, aggregate.name
         untold = [tell for (sender, _, _), tell in self.untold.items() if sender == name]
         yield SnapshotPart(name, "", snapshots.head(aggregate, untold, failures), version=aggregate.version)
+        yield from self._noted(aggregate)
         for kept in snapshots.entities(aggregate, refs):
             self._written += 1
             if not self._written % SAMPLED_PARTS:

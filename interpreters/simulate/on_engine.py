@@ -14,6 +14,7 @@ import msgspec
 
 from lifefold.core.kernel import START_MS, Cause, Input, Machine, System, alone, replace
 from lifefold.interpreters.engine import Decision, Engine, Interpreter, Ledger
+from lifefold.interpreters.rules import rules_version
 from lifefold.interpreters.simulate.actors import Actors
 from lifefold.interpreters.simulate.choices import Choices, Name
 from lifefold.interpreters.simulate.environment import Chance, Environment
@@ -22,7 +23,6 @@ from lifefold.interpreters.simulate.inputs import Opening
 from lifefold.interpreters.simulate.scheduler import WAITED, Order
 from lifefold.interpreters.simulate.virtual_time import Attended, VirtualClock
 from lifefold.interpreters.store import Batch, EventStore, MemoryStore
-from lifefold.interpreters.rules import rules_version
 from lifefold.interpreters.store import Entry as Written
 
 _CAN_BE: Final = ("fails", "exits early", "hangs", "floods", "slow", "operators")

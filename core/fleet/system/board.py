@@ -186,7 +186,9 @@ aggregate = AggregateType(
     ),
     views={
         "work": View(TaskIndex(), fold, TaskIndex),
-        adaptive_timeout.VIEW: View(adaptive_timeout.PastSessions(), adaptive_timeout.fold, adaptive_timeout.PastSessions),
+        adaptive_timeout.VIEW: View(
+            adaptive_timeout.PastSessions(), adaptive_timeout.fold, adaptive_timeout.PastSessions
+        ),
     },
     commands={
         fleet_task.machine.name: (
