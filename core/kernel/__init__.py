@@ -23,7 +23,7 @@ from lifefold.core.kernel.failure import DecisionError, EntityQuarantined, Entit
 from lifefold.core.kernel.journal import LifecycleEvent, describe, journal
 from lifefold.core.kernel.machine import ActivityScope, Machine, anywhere
 from lifefold.core.kernel.outcome import Outcomes, written
-from lifefold.core.kernel.persistent_map import Archive, PersistentMap
+from lifefold.core.kernel.persistent_map import PersistentMap
 from lifefold.core.kernel.property import (
     Fairness,
     Projection,
@@ -46,7 +46,6 @@ from lifefold.core.kernel.reaction import Reaction, RequestedEffect, decide, rea
 from lifefold.core.kernel.record import Event, Record, State, replace
 from lifefold.core.kernel.row import ANY, STAY, After, Does, Pattern, Row, after, does, row
 from lifefold.core.kernel.rule import Create, Dispatch, Rule, rule
-from lifefold.core.kernel.snapshot import Snapshots
 from lifefold.core.kernel.step import IllegalTransition, Step
 from lifefold.core.kernel.system import AggregateType, System, View
 from lifefold.core.kernel.validation import InvalidMachine
@@ -62,7 +61,6 @@ __all__ = [
     "After",
     "Aggregate",
     "AggregateType",
-    "Archive",
     "Cause",
     "Codec",
     "Create",
@@ -100,7 +98,6 @@ __all__ = [
     "Rule",
     "RunnerRecovered",
     "Running",
-    "Snapshots",
     "State",
     "Step",
     "System",

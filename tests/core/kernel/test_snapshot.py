@@ -7,13 +7,11 @@ from pyrsistent import PMap, PSet, PVector, pmap, pset, pvector
 from lifefold.core.kernel import (
     Aggregate,
     AggregateType,
-    Archive,
     Codec,
     Envelope,
     Opened,
     Reaction,
     RunnerRecovered,
-    Snapshots,
     System,
     Transition,
     UnreadableEntry,
@@ -22,7 +20,8 @@ from lifefold.core.kernel import (
     replace,
 )
 from lifefold.core.kernel.codec import ForgottenActivity, ForgottenEvent
-from lifefold.core.kernel.snapshot import has_forgotten, must_recover
+from lifefold.core.kernel.persistent_map import Archive
+from lifefold.core.kernel.snapshot import Snapshots, has_forgotten, must_recover
 from lifefold.effects import Tell
 from oven import Baked, Knocked, Lit, Oven, Place, Scrapped, machine
 
