@@ -11,7 +11,7 @@ type may contain a set: a codec of such a system cannot be made.
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from functools import cache
+from functools import cache, lru_cache
 from types import GenericAlias
 from typing import Any, Literal, Union
 
@@ -307,7 +307,7 @@ def _activity_decoders(machine: Machine[Any]) -> dict[str, "msgspec.json.Decoder
 
 def written_types(machine: Machine[Any]) -> Iterator[str]:
     """Yield every struct type that the log of a machine can have, with the types and defaults of its fields."""
-    parts = dict.fromkeys(part for kind in _written(machine) for part in _parts(kind) if isinstance(part, type))
+    parts = dict.fromkeys(part for _, part in _written(machine) if isinstance(part, type))
     yield from (_shape(part) for part in parts if issubclass(part, msgspec.Struct))
 
 
@@ -317,22 +317,22 @@ def _shape(of: type[msgspec.Struct]) -> str:
     return f"{of.__module__}.{of.__qualname__}({fields}) {of.__struct_defaults__!r}"
 
 
-def _written(machine: Machine[Any]) -> Iterator[Any]:
-    """Yield the types of a machine's record, events, activities and effects."""
-    yield machine.record
-    yield from machine.events
-    yield from (span.during.activity for span in machine.spans.values() if isinstance(span.during, Does))
-    yield from (effect for row in machine.rows for effect in row.effects)
+@lru_cache(maxsize=1_000)
+def _written(machine: Machine[Any]) -> tuple[tuple[Any, Any], ...]:
+    """Return the types of a machine's record, events, activities and effects, each with all types within it."""
+    activities = (span.during.activity for span in machine.spans.values() if isinstance(span.during, Does))
+    effects = (effect for row in machine.rows for effect in row.effects)
+    kinds = dict.fromkeys((machine.record, *machine.events, *activities, *effects))
+    return tuple((kind, part) for kind in kinds for part in _parts(kind))
 
 
 def _must_be_ordered(machine: Machine[Any]) -> None:
-    for kind in _written(machine):
-        for part in _parts(kind):
-            origin = typing.get_origin(part) or part
-            if isinstance(origin, type) and issubclass(origin, AbstractSet):
-                found = f"machine {machine.name!r}: {kind.__name__} has a {origin.__name__}"
-                message = f"{found}; its order differs between processes, and a log needs one order: use a tuple"
-                raise TypeError(message)
+    for kind, part in _written(machine):
+        origin = typing.get_origin(part) or part
+        if isinstance(origin, type) and issubclass(origin, AbstractSet):
+            found = f"machine {machine.name!r}: {kind.__name__} has a {origin.__name__}"
+            message = f"{found}; its order differs between processes, and a log needs one order: use a tuple"
+            raise TypeError(message)
 
 
 def _parts(kind: Any) -> Iterator[Any]:

@@ -120,7 +120,8 @@ class Ledger:
         return self._decide(name, envelope)
 
     def _decide(self, name: str, envelope: Envelope) -> Decision | Refusal:
-        envelope = replace(envelope, at_ms=max(envelope.at_ms, self.last_ms))
+        if envelope.at_ms < self.last_ms:
+            envelope = replace(envelope, at_ms=self.last_ms)
         if (name, envelope.key) in self._keys:
             return Refusal(envelope, "duplicate", f"{name} has taken an input with the key {envelope.key!r} already")
         of = self.system.type_of(name)
@@ -198,8 +199,8 @@ class Ledger:
         before = self.aggregates.get(name) or self.system.type_of(name).start(name)
         outcome = written(before, envelope, reaction)
         self._take(name, envelope, reaction)
-        version, wire = reaction.aggregate.version, encode(envelope)
-        return Entry(name, version, envelope.at_ms, envelope.key, wire, outcome, self.rules)
+        version = reaction.aggregate.version
+        return Entry(name, version, envelope.at_ms, envelope.key, encode(envelope), outcome, self.rules)
 
     def _take(self, name: str, envelope: Envelope, reaction: Reaction) -> None:
         self.aggregates[name] = reaction.aggregate

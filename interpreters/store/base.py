@@ -46,6 +46,7 @@ class Base:
     def __init__(self, path: Path, *, copies: bool = True) -> None:
         """Copy the main file at ``path``; without ``copies`` it is only observed, and cannot be recovered."""
         self._path: Final = path
+        self._wal: Final = beside(path, WAL)
         self._copies: Final = copies
         self._main = _opened(path) if copies else None
         self._copy: IO[bytes] | None = None
@@ -65,7 +66,7 @@ class Base:
         It begins again at a commit after a checkpoint, and is shortened then (``journal_size_limit``). While another
         process reads an earlier state, it only grows.
         """
-        size_bytes = _size(beside(self._path, WAL))
+        size_bytes = _size(self._wal)
         self._followed_bytes = min(self._followed_bytes, size_bytes)
         return size_bytes - self._followed_bytes >= CHECKPOINT_BYTES
 
@@ -87,13 +88,13 @@ class Base:
         Frames of an earlier checkpoint are in the write-ahead log, too. Copying their pages again changes nothing.
         """
         seen = _mark(self._path)
-        self._followed_bytes = _size(beside(self._path, WAL))
+        self._followed_bytes = _size(self._wal)
         if self._main is None or self._copy is None or seen is None or seen[0] > LARGEST_BYTES:
             self.renew()
             return
         self._seen = seen
         try:
-            for place, size_bytes in _pages(beside(self._path, WAL)):
+            for place, size_bytes in _pages(self._wal):
                 _copy_range(self._main, self._copy, place, size_bytes)
         except OSError:
             self._drop()
@@ -110,7 +111,7 @@ class Base:
         try:
             with draft.open("wb") as file:
                 shutil.copyfileobj(self._copy, file)
-            shutil.copyfile(beside(self._path, WAL), wal)
+            shutil.copyfile(self._wal, wal)
             with closing(sqlite3.connect(draft)) as connection:
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
                 connection.execute("PRAGMA synchronous = FULL")

@@ -44,6 +44,7 @@ class Place:
     def __init__(self, path: Path) -> None:
         """Record the present files."""
         self.path: Final = path
+        self._wal: Final = beside(path, WAL)
         self._files: Final = {end: _identity(beside(path, end)) for end in _ENDS}
 
     def displaced(self) -> str:
@@ -51,7 +52,7 @@ class Place:
         with suppress(OSError):
             if self._files[""] is None or _identity(self.path) != self._files[""]:  # gone while it was being opened
                 return self._what(is_free=not os.path.lexists(self.path))
-            wal = beside(self.path, WAL)
+            wal = self._wal
             if self._files[WAL] is not None and _identity(wal) != self._files[WAL]:
                 return f"its write-ahead log {wal.name} was {'replaced' if os.path.lexists(wal) else 'deleted'}"
         return ""
